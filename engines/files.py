@@ -158,6 +158,25 @@ def alone(path: Path, wait_s: float = 0.0, waiting: Callable[[], object] = lambd
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def held(partial: Path, wait_s: float = 0.0) -> Iterator[bool]:
+    """Holds a folder that is being filled, `partial`, for this process; False where another still has it after
+    `wait_s`. The system frees it however we end."""
+    partial.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(alone(lock_of(partial), wait_s))
+        except BusyError:
+            yield False
+            return
+        yield True
+
+
+def lock_of(partial: Path) -> Path:
+    """The lock beside a folder that is being filled."""
+    return partial.with_name(f"{partial.name}.lock")
+
+
 def _holder(descriptor: int) -> str:
     os.lseek(descriptor, 1, os.SEEK_SET)
     return os.read(descriptor, 20).decode("ascii", "replace").strip() or "unknown"

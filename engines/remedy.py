@@ -1,7 +1,7 @@
 """What people are told to run when an engine's library is missing or broken.
 
 In a checkout the set-up mends it; in an installed app the engine is a pack, which can be repaired.
-app/remedy.py says the same for the application, of which engines know nothing."""
+app/common/remedy.py says the same for the application, of which engines know nothing."""
 
 from __future__ import annotations
 

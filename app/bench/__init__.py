@@ -17,17 +17,17 @@ TESTS = {"fuzz": "tests.bench.fuzz", "autobahn": "tests.bench.autobahn"}
 """Long tests that are called like benchmarks; an installed app has none."""
 
 BENCHMARKS = {
-    "sampler": "app.bench.sampler",
-    "learner": "app.bench.learner",
-    "round": "app.bench.round",
-    "gguf": "app.bench.gguf",
-    "relay": "app.bench.relay",
-    "window": "app.bench.window",
-    "families": "app.bench.families",
-    "soak": "app.bench.soak",
-    "poison": "app.bench.poison",
-    "aha": "app.bench.aha",
-    "scale": "app.bench.scale",
+    "sampler": "app.bench.engine.sampler",
+    "learner": "app.bench.engine.learner",
+    "round": "app.bench.engine.round",
+    "gguf": "app.bench.engine.gguf",
+    "relay": "app.bench.relay.relay",
+    "window": "app.bench.runs.window",
+    "families": "app.bench.runs.families",
+    "soak": "app.bench.runs.soak",
+    "poison": "app.bench.runs.poison",
+    "aha": "app.bench.runs.aha",
+    "scale": "app.bench.relay.scale",
     **(TESTS if Path(__file__).parents[2].joinpath("tests").is_dir() else {}),
 }
 """Name to module, those of TESTS where the tests are. A module has SUMMARY, add_arguments(parser) and

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from app.node import checkpoint
-from app.node.checkpoint import CheckpointError
-from app.node.home import model_mark
-from app.node.state import State
+from app.node.data.home import model_mark
+from app.node.history import checkpoint
+from app.node.history.checkpoint import CheckpointError
+from app.node.record.state import State
 from engines.contract import AdapterError, Engine
 
 TRIES = 6

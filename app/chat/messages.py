@@ -11,8 +11,8 @@ from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
-from app import remedy
 from app.chat.race import MOST, PUZZLES
+from app.common import remedy
 from app.sapo.questions import Coordinates
 from engines.contract import EngineInfo
 

@@ -13,7 +13,7 @@ from app.sapo import questions
 from app.sapo.families import FAMILIES
 from app.sapo.groups import SOLVED
 from app.sapo.questions import Question, QuestionError
-from app.sapo.sandbox import Sandbox
+from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.seeds import TRAINING_SEEDS
 
 _ALOUD = re.compile(r"\s*Describe how you derived the rule and your overall reasoning process[^.]*\.")

@@ -17,13 +17,13 @@ from app.chat.messages import MAX_TEXT, Side, chosen
 from app.chat.puzzles import Puzzle, Verdicts, draw, looks_like_one, several
 from app.common.files import unwritable
 from app.common.text import safe
-from app.node.answers import Answer, AnswerError, put
-from app.node.state import State
+from app.node.record.state import State
+from app.node.swarm.answers import Answer, AnswerError, put
 from app.sapo import asking
 from app.sapo.asking import SHORT
 from app.sapo.groups import binary_rewards
 from app.sapo.questions import QuestionError
-from app.sapo.sandbox import SandboxError
+from app.sapo.scoring.sandbox import SandboxError
 from engines.contract import Completion, Engine, EngineError, TooLongError
 from engines.models import locate, read_settings
 

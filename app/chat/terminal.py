@@ -18,10 +18,10 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from app import remedy
 from app.chat import messages
 from app.chat.messages import MAX_TEXT, Said, Side, Sides, chosen
 from app.chat.talking import Chat
+from app.common import remedy
 from app.common.text import safe
 from app.sapo.families import FAMILIES
 from engines.models import catalogue

@@ -16,7 +16,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
-from app import remedy
+from app.common import remedy
 
 EVERYDAY = (
     "run",
@@ -89,7 +89,7 @@ def main(arguments: list[str]) -> int:
 
 def _open() -> int:
     """The window; where none can be shown, the view in the terminal, and a sentence why."""
-    from app.ui.display import obstacle
+    from app.ui.shell.display import obstacle
 
     why = obstacle(os.environ, sys.platform)
     if not why:
@@ -118,7 +118,7 @@ def _run(name: str, *arguments: str) -> int:
         parsed, stray = parser.parse_known_args(arguments)
         if stray:
             parser.error(_stray(stray[0], parser))
-    from app.home import MASK  # --help needs nothing installed
+    from app.common.home import MASK  # --help needs nothing installed
 
     mask = os.umask(MASK)
     if name in ELSEWHERE:

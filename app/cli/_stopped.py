@@ -10,7 +10,7 @@ import threading
 
 import psutil
 
-from app.stopping import meant
+from app.common.process.stopping import meant
 
 
 def stop_quietly(command: str, attached: bool) -> None:

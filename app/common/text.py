@@ -1,6 +1,6 @@
 """Words for people: foreign text made safe to show, spans of time, and bytes (engines.wording has these).
 
-The window says the same in its owner's language (app.ui.texts)."""
+The window says the same in its owner's language (app.ui.language.texts)."""
 
 from __future__ import annotations
 

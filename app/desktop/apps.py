@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import psutil
 
-from app.desktop.own import own_processes
+from app.desktop.facts.own import own_processes
 
 _AFRESH = 30
 """Every so many readings all are asked, since a number is used again after its process has ended."""

@@ -6,25 +6,25 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from app.desktop.apps import ExclusiveApps
-from app.desktop.autostart import Autostart, AutostartError
-from app.desktop.bus import Bus
-from app.desktop.condition_macos import MacHeat, MacSaver
-from app.desktop.facts import ABSENT, FirstThatAnswers, NoSource, Source
-from app.desktop.gpu import GpuOfOthers, Nvml
-from app.desktop.idle_logind import LogindIdle
-from app.desktop.idle_macos import MacIdle
-from app.desktop.idle_mutter import MutterIdle
-from app.desktop.idle_windows import WindowsIdle
-from app.desktop.idle_x11 import X11Idle
+from app.desktop.autostart.autostart import Autostart, AutostartError
+from app.desktop.facts.facts import ABSENT, FirstThatAnswers, NoSource, Source
+from app.desktop.linux.bus import Bus
+from app.desktop.linux.idle_logind import LogindIdle
+from app.desktop.linux.idle_mutter import MutterIdle
+from app.desktop.linux.power import LinuxPower
+from app.desktop.linux.saver import PROFILES, PlatformSaver, ProfileSaver
+from app.desktop.linux.screen_awake import GnomeAwake, KdeAwake
 from app.desktop.load import CpuOfOthers, MemoryFree, MemoryStalled
-from app.desktop.power_linux import LinuxPower
+from app.desktop.macos.condition import MacHeat, MacSaver
+from app.desktop.macos.idle import MacIdle
+from app.desktop.nvidia.gpu import GpuOfOthers, Nvml
 from app.desktop.power_psutil import PsutilPower
-from app.desktop.saver_linux import PROFILES, PlatformSaver, ProfileSaver
-from app.desktop.saver_windows import WindowsSaver
-from app.desktop.screen_awake import GnomeAwake, KdeAwake
-from app.desktop.screen_windows import WindowsScreen
-from app.desktop.screen_x11 import X11Screen
 from app.desktop.temperature import Temperature
+from app.desktop.windows.idle import WindowsIdle
+from app.desktop.windows.saver import WindowsSaver
+from app.desktop.windows.screen import WindowsScreen
+from app.desktop.x11.idle import X11Idle
+from app.desktop.x11.screen import X11Screen
 
 
 def sources(platform: str, environment: Mapping[str, str], apps: ExclusiveApps) -> dict[str, Source]:
@@ -123,15 +123,15 @@ class NoAutostart:
 def autostart(platform: str = sys.platform) -> Autostart:
     """How this system starts something at login."""
     if platform == "win32":
-        from app.desktop.autostart_windows import WindowsAutostart
+        from app.desktop.autostart.windows import WindowsAutostart
 
         return WindowsAutostart()
     if platform == "darwin":
-        from app.desktop.autostart_macos import MacAutostart
+        from app.desktop.autostart.macos import MacAutostart
 
         return MacAutostart()
     if platform.startswith("linux"):
-        from app.desktop.autostart_linux import LinuxAutostart
+        from app.desktop.autostart.linux import LinuxAutostart
 
         return LinuxAutostart()
     return NoAutostart()

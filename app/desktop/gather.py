@@ -13,8 +13,8 @@ import msgspec
 
 from app.desktop.apps import ExclusiveApps
 from app.desktop.choose import sources
-from app.desktop.clock import steady_s
-from app.desktop.facts import FIELDS, Absent, Facts, Source, SourceError, Value
+from app.desktop.facts.clock import steady_s
+from app.desktop.facts.facts import FIELDS, Absent, Facts, Source, SourceError, Value
 
 PERIODS_S: Mapping[str, float] = {
     "idle_s": 1.0,

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Protocol
 
 from app.common import files
-from app.desktop.autostart import NAME, AutostartError
-from app.desktop.autostart_linux import exec_line, read_entry
-from app.desktop.autostart_windows import CurrentUser, Registry, split
+from app.desktop.autostart.autostart import NAME, AutostartError
+from app.desktop.autostart.linux import exec_line, read_entry
+from app.desktop.autostart.windows import CurrentUser, Registry, split
 
 FILE = "shoal-file.desktop"
 """Not shoal.desktop: that is the package's, which it would hide."""

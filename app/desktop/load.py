@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psutil
 
-from app.desktop.facts import ABSENT, Absent, SourceError
-from app.desktop.own import own_processes
+from app.desktop.facts.facts import ABSENT, Absent, SourceError
+from app.desktop.facts.own import own_processes
 
 _FIRST_S = 0.5
 """The first reading waits this long: a load is a difference of two."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psutil
 
-from app.desktop.facts import ABSENT, Absent, SourceError
+from app.desktop.facts.facts import ABSENT, Absent, SourceError
 
 
 class PsutilPower:

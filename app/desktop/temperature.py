@@ -7,8 +7,8 @@ from typing import Any
 
 import psutil
 
-from app.desktop.facts import ABSENT, Absent, SourceError
-from app.desktop.gpu import Nvml
+from app.desktop.facts.facts import ABSENT, Absent, SourceError
+from app.desktop.nvidia.gpu import Nvml
 
 PROCESSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "cpu-thermal", "soc_thermal", "x86_pkg_temp")
 """Drivers that measure the processor (Intel, AMD twice, boards with ARM). Others measure disks and radios,

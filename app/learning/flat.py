@@ -45,8 +45,8 @@ class Cause(Enum):
 
 
 class Signs(Protocol):
-    """What is looked at of a round (`app.node.records.Round`): right ones of all answers at the families' own
-    levels, and shares of the round's own answers."""
+    """What is looked at of a round (`app.node.record.records.Round`): right ones of all answers at the
+    families' own levels, and shares of the round's own answers."""
 
     @property
     def own_groups(self) -> int: ...

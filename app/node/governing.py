@@ -17,17 +17,17 @@ import msgspec
 
 from app.common import files
 from app.desktop.energy import Meter
-from app.desktop.facts import Facts
-from app.node import commands, events
-from app.node.effort import EFFORTS, Dial
-from app.node.energy import PERIOD_S as METER_S
-from app.node.energy import SAVE_S, Purse
-from app.node.orders import Moment, Orders, snooze_for, snooze_until_tomorrow
-from app.node.preferences import Preferences
-from app.node.reasons import Reason
-from app.node.rules import Decision, decide
-from app.node.snapshot import Energy, Ruling
-from app.node.thinning import GB, thin
+from app.desktop.facts.facts import Facts
+from app.node.models.thinning import GB, thin
+from app.node.record import commands, events
+from app.node.record.effort import EFFORTS, Dial
+from app.node.record.reasons import Reason
+from app.node.record.snapshot import Energy, Ruling
+from app.node.rules.energy import PERIOD_S as METER_S
+from app.node.rules.energy import SAVE_S, Purse
+from app.node.rules.orders import Moment, Orders, snooze_for, snooze_until_tomorrow
+from app.node.rules.preferences import Preferences
+from app.node.rules.rules import Decision, decide
 
 ORDERS = "orders.json"
 PERIOD_S = 1.0

@@ -19,12 +19,12 @@ from app.learning import flat
 from app.learning.flat import Cause
 from app.learning.placement import Placement
 from app.learning.vigil import left_alone
-from app.node import checkpoint
-from app.node.link import Link
-from app.node.records import Probe, Round
-from app.node.round import longest
-from app.node.settings import Settings
-from app.node.state import State
+from app.node.history import checkpoint
+from app.node.record.records import Probe, Round
+from app.node.record.settings import Settings
+from app.node.record.state import State
+from app.node.round.round import longest
+from app.node.trainer.link import Link
 from app.sapo import curriculum
 from app.sapo.families import FAMILIES
 from engines.contract import AdapterError

@@ -7,15 +7,16 @@ from pathlib import Path
 import msgspec
 
 from app.learning.placement import Placement, Taught, joined, next_again
-from app.node import events, placing
-from app.node.errors import room_on_disk
 from app.node.healing import Healer, titles
-from app.node.peers import Swarm
-from app.node.resume import with_families
-from app.node.round import Tools
-from app.node.settings import Settings
-from app.node.state import State
-from app.node.watch import Watch
+from app.node.history.resume import with_families
+from app.node.record import events
+from app.node.record.errors import room_on_disk
+from app.node.record.settings import Settings
+from app.node.record.state import State
+from app.node.round import placing
+from app.node.round.peers import Swarm
+from app.node.round.round import Tools
+from app.node.round.watch import Watch
 
 
 class InPlay:
@@ -62,7 +63,7 @@ class InPlay:
         )
 
     async def place(self, tools: Tools) -> Placement:
-        """Finds out what the model can begin with, and goes on with that; see app.node.placing."""
+        """Finds out what the model can begin with, and goes on with that; see app.node.round.placing."""
         found = await placing.place(tools, self._healer.candidates or self.settings.families)
         self._keep(found)
         self._healer.placed()

@@ -8,15 +8,15 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from app.node import events
 from app.node.course import Course
-from app.node.errors import NodeError
-from app.node.link import TRAINER, TrainerDied
-from app.node.peers import Swarm
-from app.node.settings import Settings
-from app.node.snapshot import Phase, Ruling, Snapshot, SwarmView
+from app.node.record import events
+from app.node.record.errors import NodeError
+from app.node.record.settings import Settings
+from app.node.record.snapshot import Phase, Ruling, Snapshot, SwarmView
+from app.node.round.peers import Swarm
+from app.node.trainer.link import TRAINER, TrainerDied
 from app.sapo.questions import QuestionError
-from app.sapo.sandbox import Sandbox, SandboxError
+from app.sapo.scoring.sandbox import Sandbox, SandboxError
 from engines.contract import EngineError
 
 _SAVING_S = 2.0

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from app.common.retry import wait_s
-from app.node.effort import Effort
-from app.node.errors import NodeError
-from app.node.link import Link, TrainerDied
-from app.node.memory import most
-from app.node.preferences import Preferences
-from app.node.settings import Settings
-from app.node.state import State
-from app.packs import place as packs
+from app.install.packs import place as packs
+from app.node.record.effort import Effort
+from app.node.record.errors import NodeError
+from app.node.record.settings import Settings
+from app.node.record.state import State
+from app.node.rules.preferences import Preferences
+from app.node.trainer.link import Link, TrainerDied
+from app.node.trainer.memory import most
 from engines.contract import EngineInfo
 
 _DEATHS = 5
@@ -74,7 +74,7 @@ class Supervisor:
         nothing is, and in a checkout."""
         if not packs.installed():
             return ""
-        from app.packs.soundness import fault
+        from app.install.packs.health import fault
 
         return await asyncio.to_thread(fault, packs.folder())
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from app.node import events
-from app.node.records import Happening
-from app.node.watch import Watch
+from app.node.record import events
+from app.node.record.records import Happening
+from app.node.round.watch import Watch
 
 
 class Telling:

@@ -15,10 +15,11 @@ from engines.llamacpp.follower import Follower, follow
 from engines.llamacpp.library import available, computes_bf16
 from engines.llamacpp.model import MOST_SEQUENCES
 from engines.llamacpp.sampler import sample
-from engines.models import gguf, gguf_tensors, locate
+from engines.models import locate
 from engines.models.folder import count_parameters, open_folder
-from engines.torch_lora.device import free_memory
+from engines.models.gguf import gguf, tensors
 from engines.torch_lora.engine import Base, TorchEngine
+from engines.torch_lora.network.device import free_memory
 from engines.torch_lora.sampler import quantiles
 
 KEYS_BYTES = 640 << 20
@@ -96,7 +97,7 @@ def open_engine(
     options["device"] = "cpu"
     folder = open_folder(locate(model))
     shape = gguf.architecture(folder)
-    gguf_tensors.check(shape, folder.name)
+    tensors.check(shape, folder.name)
     parameters = count_parameters(folder)
     chosen: Kind = kind or sampler_kind(parameters)
     base = Base(folder.path, sampler_bytes=int(parameters * SAMPLER_BYTES[chosen]), **options)

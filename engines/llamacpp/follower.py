@@ -19,12 +19,14 @@ import torch
 from engines.contract import EngineError, Kind
 from engines.llamacpp import tensors
 from engines.llamacpp.model import CELLS, Context, LoadedAdapter, Model
-from engines.models import gguf, gguf_adapter, gguf_header
 from engines.models.architecture import Architecture
-from engines.models.gguf_tensors import Names, interleaved
-from engines.torch_lora.adapter import Adapter
+from engines.models.gguf import adapter as gguf_adapter
+from engines.models.gguf import gguf
+from engines.models.gguf import header as gguf_header
+from engines.models.gguf.tensors import Names, interleaved
 from engines.torch_lora.engine import Base
-from engines.torch_lora.native import NativeNetwork
+from engines.torch_lora.network.adapter import Adapter
+from engines.torch_lora.network.native import NativeNetwork
 
 _WHOLE = {
     format.GGMLQuantizationType.F32: torch.float32,

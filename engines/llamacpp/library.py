@@ -17,7 +17,8 @@ from engines.facts import FEATURES, features
 from engines.remedy import command, installed, packed, repair
 
 PROCESSOR = "shoal-llamacpp.processor"
-"""In the environment: what app.launcher.optional found that the processor can do when it built llama.cpp."""
+"""In the environment: what app.install.launcher.optional found that the processor can do when it built
+llama.cpp."""
 
 _ERROR = 4
 """Log level of failures; 5 is the continuation of any line, 1 to 3 are for developers."""

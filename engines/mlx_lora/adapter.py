@@ -22,7 +22,7 @@ from engines.models.checkpoint import OptimizerState
 
 BETAS, EPSILON = (0.9, 0.95), 1e-8
 ALPHA_OVER_RANK = 2.0
-"""All as in engines.torch_lora.adapter: learning rates and checkpoints carry over."""
+"""All as in engines.torch_lora.network.adapter: learning rates and checkpoints carry over."""
 
 _FLAT = "values"
 

@@ -1,8 +1,8 @@
 """Log-probabilities and the weighted loss over completion positions, in chunks of rows.
 
-The same formulas as engines.torch_lora.logprobs. The head is frozen and the loss of a token depends on its own
-log-probability alone, so the gradient of the hidden states is formed beside the loss, a chunk of logits at a
-time, and automatic differentiation never sees any logits.
+The same formulas as engines.torch_lora.network.logprobs. The head is frozen and the loss of a token depends on
+its own log-probability alone, so the gradient of the hidden states is formed beside the loss, a chunk of logits
+at a time, and automatic differentiation never sees any logits.
 """
 
 from __future__ import annotations

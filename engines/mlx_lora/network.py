@@ -194,7 +194,8 @@ def _check_rope(decoder: Any, shape: Architecture, name: str) -> None:
 
 
 def frequencies(rope: Rope, head_dim: int) -> Any:
-    """Angle per position of each pair of dimensions, (head_dim / 2,) as in engines.torch_lora.architecture."""
+    """Angle per position of each pair of dimensions, (head_dim / 2,) as in
+    engines.torch_lora.network.architecture."""
     plain = 1.0 / rope.theta ** (np.arange(0, head_dim, 2, dtype=np.float64) / head_dim)
     if rope.kind == "linear":
         return plain / rope.factor

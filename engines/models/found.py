@@ -150,13 +150,13 @@ class _Manifest(msgspec.Struct, frozen=True):
 
 def _file(path: Path, program: str, title: str = "") -> Found | None:
     """What a GGUF file's header says of it; None where there is no such file."""
-    from engines.models import gguf_config, gguf_header  # here: an installed app's node does without gguf
+    from engines.models.gguf import config, header  # here: an installed app's node does without gguf
 
     try:
         size = path.stat().st_size
-        said = gguf_header.glimpse(path)
-        gguf_config.family(said, path.name)
-        shape, problem = gguf_config.rough_shape(said, path.name), ""
+        said = header.glimpse(path)
+        config.family(said, path.name)
+        shape, problem = config.rough_shape(said, path.name), ""
     except FileNotFoundError:
         return None
     except (OSError, EngineError) as error:

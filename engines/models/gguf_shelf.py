@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from engines.contract import EngineError
-from engines.files import discard, size, write_json
+from engines.files import discard, held, size, write_json
 from engines.models.needs import DISK_SPARE
-from engines.models.shelf import FOLDER as HUB
-from engines.models.shelf import held
 from engines.wording import in_bytes
 
 if TYPE_CHECKING:
-    from engines.models.gguf_unpack import Plan
+    from engines.models.gguf.unpack import Plan
 
+HUB = "hub"
+"""The folder of all models, in the data folder; engines.models.shelf says what lies there."""
 FOLDER = "gguf"
 ORIGIN = "gguf.json"
 VERSION = 1
@@ -94,7 +94,7 @@ class GgufShelf:
         path = file.expanduser().absolute()
         if found := self.find(path):
             return found
-        from engines.models.gguf_unpack import Plan  # here: an installed app's node does without gguf
+        from engines.models.gguf.unpack import Plan  # here: an installed app's node does without gguf
 
         plan = Plan(path)
         try:

@@ -199,7 +199,7 @@ def memory_here() -> Memory:
 
 def likely_dtype(cpuinfo: Path = Path("/proc/cpuinfo")) -> Dtype:
     """The format the processor most likely computes in: bf16 only where it is made for it. The engine measures
-    before it decides (engines.torch_lora.device)."""
+    before it decides (engines.torch_lora.network.device)."""
     try:
         flags = cpuinfo.read_text()
     except OSError:

@@ -19,10 +19,10 @@ from pathlib import Path
 import msgspec
 
 from engines.contract import EngineError
-from engines.files import BusyError, alone, discard, free, read_json, size, write_json
+from engines.files import discard, free, held, lock_of, read_json, size, write_json
+from engines.models.gguf_shelf import HUB, GgufShelf
 from engines.remedy import command
 
-FOLDER = "hub"
 PARTIAL = ".partial"
 SOURCE, STATE, FOLDERS = "source.json", "state.json", "folders.json"
 
@@ -78,7 +78,7 @@ class Shelf:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.root = home / FOLDER
+        self.root = home / HUB
 
     def place(self, id: str) -> Path:
         """Where a hub's model lies, or would."""
@@ -108,8 +108,6 @@ class Shelf:
             folder = self.find(id)
             if folder is not None:
                 found.append(Installed(name=id, folder=str(folder), bytes=size(place), source=self.source(id)))
-        from engines.models.gguf_shelf import GgufShelf  # which is built on this
-
         for one in GgufShelf(self.home).made():
             found.append(
                 Installed(
@@ -159,8 +157,6 @@ class Shelf:
     def remove(self, name: str) -> int:
         """Deletes a fetched model and what was begun of it, or forgets a folder of the owner's, which itself
         stays. Returns the bytes freed. Raises EngineError when there is none, or while it is being fetched."""
-        from engines.models.gguf_shelf import GgufShelf
-
         folder = Path(name).expanduser()
         freed_of_file = GgufShelf(self.home).remove(name)
         if freed_of_file is not None:
@@ -209,30 +205,12 @@ def own_corner() -> Path:
     return folder
 
 
-@contextlib.contextmanager
-def held(partial: Path, wait_s: float = 0.0) -> Iterator[bool]:
-    """Holds a download for this process; False where another still has it after `wait_s`. The system frees it
-    however we end."""
-    partial.mkdir(parents=True, exist_ok=True)
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(alone(_lock(partial), wait_s))
-        except BusyError:
-            yield False
-            return
-        yield True
-
-
 def busy(partial: Path) -> bool:
     """Whether a process fetches this right now."""
-    if not _lock(partial).exists() or not partial.is_dir():
+    if not lock_of(partial).exists() or not partial.is_dir():
         return False
     with held(partial) as ours:
         return not ours
-
-
-def _lock(partial: Path) -> Path:
-    return partial.with_name(f"{partial.name}.lock")
 
 
 def _files(folder: Path) -> Iterator[Path]:

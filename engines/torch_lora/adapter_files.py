@@ -9,7 +9,7 @@ import torch
 
 from engines.models import checkpoint
 from engines.models.checkpoint import ADAPTER, ADAPTER_CONFIG, OPTIMIZER, OPTIMIZER_STATE, OptimizerState
-from engines.torch_lora.adapter import Adapter
+from engines.torch_lora.network.adapter import Adapter
 
 __all__ = ["ADAPTER", "ADAPTER_CONFIG", "OPTIMIZER", "OPTIMIZER_STATE", "OptimizerState", "load", "save"]
 

@@ -23,10 +23,10 @@ from engines.models.folder import count_parameters, fingerprint, open_folder
 from engines.models.tokens import ChatTokenizer
 from engines.text import Sampled, Text
 from engines.torch_lora import adapter_files, learner
-from engines.torch_lora.adapter import Adapter
-from engines.torch_lora.device import MB, SMALL, Placement, free_memory, is_out_of_memory, place
-from engines.torch_lora.matrices import merges
-from engines.torch_lora.network import Network, Rollout
+from engines.torch_lora.network.adapter import Adapter
+from engines.torch_lora.network.device import MB, SMALL, Placement, free_memory, is_out_of_memory, place
+from engines.torch_lora.network.matrices import merges
+from engines.torch_lora.network.network import Network, Rollout
 from engines.torch_lora.sampler import Request, sample
 
 
@@ -80,10 +80,10 @@ class Base:
         device, dtype = self.placement.device, self.placement.dtype
         try:
             if shape is not None:
-                from engines.torch_lora.native import NativeNetwork
+                from engines.torch_lora.network.native import NativeNetwork
 
                 return NativeNetwork(self.folder, shape, device, dtype)
-            from engines.torch_lora.fallback import TransformersNetwork
+            from engines.torch_lora.network.fallback import TransformersNetwork
 
             return TransformersNetwork(self.folder, device, dtype, self.rank)
         except ModuleNotFoundError as error:

@@ -24,9 +24,9 @@ from engines.batches import (
     weighted_rows,
 )
 from engines.contract import Batch, EngineError, Row, StepStats
-from engines.torch_lora.adapter import Adapter
-from engines.torch_lora.logprobs import TokenTargets, logprobs, weighted_loss
-from engines.torch_lora.network import Network
+from engines.torch_lora.network.adapter import Adapter
+from engines.torch_lora.network.logprobs import TokenTargets, logprobs, weighted_loss
+from engines.torch_lora.network.network import Network
 from engines.torch_lora.sampler import memory
 
 CLIP_NORM = 1.0

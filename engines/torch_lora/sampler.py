@@ -16,10 +16,10 @@ import torch
 from engines.batches import Memory
 from engines.contract import EngineError
 from engines.text import Sampled, Told
-from engines.torch_lora.adapter import fold
-from engines.torch_lora.device import is_out_of_memory
-from engines.torch_lora.layout import Tokens
-from engines.torch_lora.network import Rollout
+from engines.torch_lora.network.adapter import fold
+from engines.torch_lora.network.device import is_out_of_memory
+from engines.torch_lora.network.layout import Tokens
+from engines.torch_lora.network.network import Rollout
 
 COMPACT_BELOW = 0.8
 """Finished rows leave the batch when no more than this share is still going: each time, the cache is copied."""

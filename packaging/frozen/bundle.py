@@ -150,7 +150,7 @@ def _carry_packs(packs: Packs, inside: Path, python: Path) -> None:
     else:
         return
     check = (
-        "import sys; from pathlib import Path; from app.packs.manifest import trust; trust(Path(sys.argv[1]))"
+        "import sys, pathlib; from app.install.packs.manifest import trust; trust(pathlib.Path(sys.argv[1]))"
     )
     run([python, "-c", check, to], {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"})
     if packs.carried is not None:

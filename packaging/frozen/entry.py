@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-HEAVY_MODULES = {"app.node.trainer", "app.sapo.scoring_child"}
+HEAVY_MODULES = {"app.node.trainer.process", "app.sapo.scoring.child"}
 HEAVY_COMMANDS = {"bench", "chat", "curve", "doctor", "export", "lab", "puzzle", "starter", "trial"}
 """What needs packages that only an engine pack has."""
 OURS = ("PYTHONHOME", "PYTHONPATH", "QT_PLUGIN_PATH", "QML2_IMPORT_PATH", "QT_QPA_PLATFORM_PLUGIN_PATH")
@@ -22,12 +22,12 @@ _PYTHONS_OWN = ("-P", "-I", "-u")
 def main() -> None:
     source = Path(sys._MEIPASS) / "source"  # type: ignore[attr-defined]
     sys.path.insert(0, str(source))
-    from app import remedy
-    from app.updates.installed import typed
+    from app.common import remedy
+    from app.install.updates.installed import typed
 
     os.environ[remedy.VARIABLE] = typed()
     if sys.platform == "win32":
-        from app.desktop import windowed
+        from app.desktop.windows import windowed
 
         windowed.watched(lambda: run(sys.argv[1:], source))
     else:
@@ -52,7 +52,7 @@ def run(arguments: list[str], source: Path) -> None:
 def heavy(arguments: list[str]) -> bool:
     """Whether these arguments need an engine pack.
 
-    >>> heavy(["-m", "app.node.trainer"]), heavy(["-m", "app.cli", "run"]), heavy(["chat", "--json"]), heavy([])
+    >>> heavy(["-m", "app.node.trainer.process"]), heavy(["-m", "app.cli", "run"]), heavy(["chat"]), heavy([])
     (True, False, True, False)
     """
     if arguments[:1] == ["-m"]:
@@ -63,7 +63,7 @@ def heavy(arguments: list[str]) -> bool:
 
 def hand_over(arguments: list[str], source: Path) -> None:
     """Becomes the engine pack's Python; where a process cannot become another, waits for it. Never returns."""
-    from app.packs.place import lacking, python
+    from app.install.packs.place import lacking, python
 
     found = python()
     if found is None:
@@ -72,7 +72,7 @@ def hand_over(arguments: list[str], source: Path) -> None:
         arguments = ["-m", "app.cli", *arguments]
     command = [str(found), "-P", *arguments]
     if sys.platform == "win32":
-        from app.desktop.handing_windows import stand_in, step_out
+        from app.desktop.windows.handing import stand_in, step_out
 
         step_out(str(source.parent))
         sys.exit(stand_in(command, {**cleaned(os.environ, source), "PYTHONUTF8": "1"}))

@@ -11,7 +11,7 @@ IDENTIFIER = "io.github.shoal.Shoal"
 LEAST = "14.0"
 """PyTorch's build for Apple Silicon, which learns, needs it."""
 SERVICE = "_shoal._tcp"
-"""Of app.swarm.discovery, without its domain."""
+"""Of app.swarm.invite.discovery, without its domain."""
 SCHEME = "shoal"
 
 LOCAL_NETWORK = {

@@ -22,9 +22,9 @@ import msgspec
 import nacl.signing
 from resolving import Found, ReleaseError, least, locked, output, resolve
 
-from app.packs.manifest import Manifest, Trust, is_address, offer, plain, read
-from app.packs.source import load
-from app.packs.wheels import bring
+from app.install.packs.manifest import Manifest, Trust, is_address, offer, plain, read
+from app.install.packs.source import load
+from app.install.packs.wheels import bring
 
 AT_ONCE = 8
 """Hosts are asked for so many sizes at a time."""
@@ -75,7 +75,8 @@ class Wanted(NamedTuple):
 
 def make(wanted: Wanted, secret: bytes, out: Path, more: Sequence[str]) -> Manifest:
     """Writes NAME.json and NAME.json.sig into `out`, and the files that the pack brings itself. `more` are
-    options for pip or uv. Raises ReleaseError, and what app.packs says of a manifest that it would not take."""
+    options for pip or uv. Raises ReleaseError, and what app.install.packs says of a manifest that it would not
+    take."""
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
         asked = [(path, True) for path in wanted.requirements] or _chosen(wanted, Path(work))

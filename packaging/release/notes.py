@@ -15,7 +15,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent / "notes"
 LONGEST, MOST = 300, 20
-"""Characters of a line and lines of a language, as app.updates.feed takes them."""
+"""Characters of a line and lines of a language, as app.install.updates.feed takes them."""
 
 
 class NotesError(Exception):

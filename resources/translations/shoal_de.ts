@@ -4,614 +4,202 @@
  <context>
   <name>shoal</name>
   <message>
-   <source>About Shoal</source>
-   <translation>Über Shoal</translation>
+   <source>rounds</source>
+   <translation>Runden</translation>
   </message>
   <message>
-   <source>Version {version}. Data folder: {home}</source>
-   <translation>Version {version}. Datenordner: {home}</translation>
+   <source>{value} ± {error}</source>
+   <translation>{value} ± {error}</translation>
   </message>
   <message>
-   <source>Licence: [Apache 2.0]({address}). Free to use, change and share.</source>
-   <translation>Lizenz: [Apache 2.0]({address}). Du darfst Shoal frei benutzen, ändern und weitergeben.</translation>
+   <source>Round {n}</source>
+   <translation>Runde {n}</translation>
   </message>
   <message>
-   <source>The typeface is Inter (OFL-1.1). Each model has a licence of its own, shown on the page Models.</source>
-   <translation>Die Schrift ist Inter (OFL-1.1). Jedes Modell hat seine eigene Lizenz, sie steht auf der Seite Modelle.</translation>
+   <source>smoothed {value}</source>
+   <translation>geglättet {value}</translation>
   </message>
   <message>
-   <source>Keys</source>
-   <translation>Tasten</translation>
+   <source>{name}: {now} at round {last}, {then} at round {first}, the highest was {best} at round {at}; {n} points. Arrow keys read single points.</source>
+   <translation>{name}: {now} in Runde {last}, {then} in Runde {first}, am höchsten {best} in Runde {at}; {n} Punkte. Die Pfeiltasten lesen einzelne Punkte vor.</translation>
   </message>
   <message>
-   <source>Made with</source>
-   <translation>Gemacht mit</translation>
+   <source>Which curve</source>
+   <translation>Welche Kurve</translation>
   </message>
   <message>
-   <source>Key</source>
-   <translation>Taste</translation>
+   <source>The curve begins with the first measurement</source>
+   <translation>Die Kurve beginnt mit der ersten Messung</translation>
   </message>
   <message>
-   <source>Package</source>
-   <translation>Paket</translation>
+   <source>Before it learns, your model tries puzzles it will never train on.</source>
+   <translation>Bevor dein Modell lernt, probiert es Rätsel, an denen es nie übt.</translation>
   </message>
   <message>
-   <source>Version</source>
-   <translation>Version</translation>
+   <source>Smoothing</source>
+   <translation>Glättung</translation>
   </message>
   <message>
-   <source>Licence</source>
-   <translation>Lizenz</translation>
+   <source>Shows early rounds wider (logarithmic axis)</source>
+   <translation>Zeigt frühe Runden breiter (logarithmische Achse)</translation>
   </message>
   <message>
-   <source>Stopped.</source>
-   <translation>Angehalten.</translation>
+   <source>Early rounds</source>
+   <translation>Frühe Runden</translation>
   </message>
   <message>
-   <source>The model stopped, most likely because memory ran short. Close other apps and ask again.</source>
-   <translation>Das Modell ist ausgefallen, wahrscheinlich fehlte Speicher. Schließ andere Programme und frag noch einmal.</translation>
+   <source>Show the whole curve</source>
+   <translation>Ganze Kurve zeigen</translation>
   </message>
   <message>
-   <source>Appearance</source>
-   <translation>Darstellung</translation>
+   <source>Show all</source>
+   <translation>Alles zeigen</translation>
   </message>
   <message>
-   <source>Colours</source>
-   <translation>Farben</translation>
+   <source>Export the curve</source>
+   <translation>Kurve sichern</translation>
   </message>
   <message>
-   <source>Light, dark, or like the rest of your desktop.</source>
-   <translation>Hell, dunkel oder wie der Rest deines Desktops.</translation>
+   <source>Export</source>
+   <translation>Sichern</translation>
   </message>
   <message>
-   <source>dark mode theme night</source>
-   <translation>dunkel hell modus thema nacht farbe</translation>
+   <source>Values as CSV …</source>
+   <translation>Werte als CSV …</translation>
   </message>
   <message>
-   <source>Language</source>
-   <translation>Sprache</translation>
+   <source>Picture as PNG …</source>
+   <translation>Bild als PNG …</translation>
   </message>
   <message>
-   <source>For the window and the tray. Applies when you reopen Shoal.</source>
-   <translation>Für Fenster und Leiste. Gilt, sobald du Shoal neu öffnest.</translation>
+   <source>A card to share …</source>
+   <translation>Karte zum Teilen …</translation>
   </message>
   <message>
-   <source>translation english german deutsch sprache</source>
-   <translation>übersetzung englisch deutsch english sprache</translation>
+   <source>The curve has no points yet.</source>
+   <translation>Die Kurve hat noch keine Punkte.</translation>
   </message>
   <message>
-   <source>Learning</source>
-   <translation>Lernen</translation>
+   <source>New puzzles solved</source>
+   <translation>Neue Rätsel gelöst</translation>
   </message>
   <message>
-   <source>Learn as soon as Shoal opens</source>
-   <translation>Lernen, sobald Shoal geöffnet wird</translation>
+   <source>Puzzles no one trains on (held-out). ± is one standard error: right two times out of three.</source>
+   <translation>Rätsel, an denen niemand übt (held-out). ± ist ein Standardfehler: stimmt in zwei von drei Fällen.</translation>
   </message>
   <message>
-   <source>Off: it waits until you start it. A pause stays a pause.</source>
-   <translation>Aus: Es wartet, bis du es startest. Eine Pause bleibt Pause.</translation>
+   <source>Practice answers right, latest round</source>
+   <translation>Übungsantworten richtig, letzte Runde</translation>
   </message>
   <message>
-   <source>autostart begin automatic</source>
-   <translation>autostart beginnen automatisch</translation>
+   <source>puzzles get harder as it learns</source>
+   <translation>die Rätsel werden mit dem Lernen schwerer</translation>
   </message>
   <message>
-   <source>Company</source>
-   <translation>Alleine oder zusammen</translation>
+   <source>Saved: {name}</source>
+   <translation>Gespeichert: {name}</translation>
   </message>
   <message>
-   <source>Alone, nothing leaves this computer. With others, only puzzle answers are shared, as plain text.</source>
-   <translation>Allein verlässt nichts diesen Computer. Mit anderen werden nur Rätselantworten geteilt, als Text.</translation>
+   <source>{name} couldn't be saved.</source>
+   <translation>{name} ließ sich nicht speichern.</translation>
   </message>
   <message>
-   <source>swarm solo peers relay network share offline</source>
-   <translation>schwarm allein andere relay netzwerk teilen offline</translation>
+   <source>Save the values</source>
+   <translation>Werte sichern</translation>
   </message>
   <message>
-   <source>Recipe</source>
-   <translation>Rezept</translation>
+   <source>Save the picture</source>
+   <translation>Bild sichern</translation>
   </message>
   <message>
-   <source>How your model learns from answers. Recommended is what Shoal is tuned for; Paper follows SAPO exactly.</source>
-   <translation>Wie dein Modell aus Antworten lernt. Auf „Empfohlen“ ist Shoal abgestimmt; „Aufsatz“ folgt genau SAPO.</translation>
+   <source>New puzzles</source>
+   <translation>Neue Rätsel</translation>
   </message>
   <message>
-   <source>algorithm sapo grpo loss</source>
-   <translation>algorithmus verfahren sapo grpo verlust</translation>
+   <source>Practice</source>
+   <translation>Übung</translation>
   </message>
   <message>
-   <source>Model</source>
-   <translation>Modell</translation>
+   <source>too early to tell</source>
+   <translation>noch zu früh für ein Urteil</translation>
   </message>
   <message>
-   <source>The model that learns: starter, a name from Models, or a model's folder.</source>
-   <translation>Das Modell, das lernt: starter, ein Name aus Modelle oder ein Modellordner.</translation>
+   <source>{first} → {last} of 100 since it started</source>
+   <translation>{first} → {last} von 100 seit dem Anfang</translation>
   </message>
   <message>
-   <source>base weights qwen llama smollm choose</source>
-   <translation>grundmodell gewichte qwen llama smollm wählen</translation>
+   <source>{sign}{n} points</source>
+   <translation>{sign}{n} Punkte</translation>
   </message>
   <message>
-   <source>Engine</source>
-   <translation>Engine</translation>
+   <source>Level {n} of {all}</source>
+   <translation>Stufe {n} von {all}</translation>
   </message>
   <message>
-   <source>The program that answers and learns. Shoal picks the fastest one here; {doctor} says why.</source>
-   <translation>Das Programm, das antwortet und lernt. Shoal nimmt das schnellste hier; {doctor} sagt, warum.</translation>
+   <source>no change</source>
+   <translation>unverändert</translation>
   </message>
   <message>
-   <source>torch pytorch llama llamacpp mlx gpu cuda metal speed</source>
-   <translation>torch pytorch llama llamacpp mlx gpu cuda metal tempo geschwindigkeit</translation>
+   <source>Show its answers</source>
+   <translation>Antworten dazu zeigen</translation>
   </message>
   <message>
-   <source>Rounds between measurements</source>
-   <translation>Runden zwischen zwei Messungen</translation>
+   <source>Not tested yet</source>
+   <translation>Noch nicht getestet</translation>
   </message>
   <message>
-   <source>How often the curve gets a new point. Each takes about as long as a round.</source>
-   <translation>Wie oft die Kurve einen neuen Punkt bekommt. Jeder dauert etwa so lang wie eine Runde.</translation>
-  </message>
-  <message>
-   <source>probe held-out curve points</source>
-   <translation>messung prüffragen kurve punkte</translation>
-  </message>
-  <message>
-   <source>Download models from</source>
-   <translation>Modelle herunterladen von</translation>
-  </message>
-  <message>
-   <source>A mirror's address; empty means huggingface.co. Shoal uses the proxy in HTTPS_PROXY.</source>
-   <translation>Die Adresse eines Spiegels; leer heißt huggingface.co. Shoal nutzt den Proxy aus HTTPS_PROXY.</translation>
-  </message>
-  <message>
-   <source>download hub hugging face endpoint proxy</source>
-   <translation>herunterladen hub hugging face adresse proxy spiegel</translation>
-  </message>
-  <message>
-   <source>Window</source>
-   <translation>Fenster</translation>
-  </message>
-  <message>
-   <source>Keep learning when the window is closed</source>
-   <translation>Weiterlernen, wenn das Fenster geschlossen ist</translation>
-  </message>
-  <message>
-   <source>Shoal stays in the tray. Without a tray, it asks before closing.</source>
-   <translation>Shoal bleibt in der Leiste. Ohne Leiste fragt es vor dem Schließen.</translation>
-  </message>
-  <message>
-   <source>tray background quit hide close</source>
-   <translation>leiste hintergrund beenden verstecken schließen</translation>
-  </message>
-  <message>
-   <source>Start Shoal when I log in</source>
-   <translation>Shoal starten, wenn ich mich anmelde</translation>
-  </message>
-  <message>
-   <source>Starts in the tray, without a window.</source>
-   <translation>Startet in der Leiste, ohne Fenster.</translation>
-  </message>
-  <message>
-   <source>autostart login boot session automatic</source>
-   <translation>autostart anmeldung hochfahren sitzung automatisch</translation>
-  </message>
-  <message>
-   <source>Updates</source>
-   <translation>Updates</translation>
-  </message>
-  <message>
-   <source>Check for updates once a day</source>
-   <translation>Einmal am Tag nach Updates suchen</translation>
-  </message>
-  <message>
-   <source>Off: Shoal never checks on its own. On: only while this window is open and it doesn't learn alone. Nothing is downloaded or installed without you.</source>
-   <translation>Aus: Shoal sucht nie von selbst. An: nur bei offenem Fenster und nicht, während es allein lernt. Nichts wird ohne dich geladen oder installiert.</translation>
-  </message>
-  <message>
-   <source>update upgrade release version check download</source>
-   <translation>Update Aktualisierung Version Nachsehen Herunterladen Upgrade</translation>
-  </message>
-  <message>
-   <source>Tell me when a problem stops learning</source>
-   <translation>Bescheid geben, wenn ein Problem das Lernen stoppt</translation>
-  </message>
-  <message>
-   <source>The only notification there is.</source>
-   <translation>Die einzige Mitteilung, die es gibt.</translation>
-  </message>
-  <message>
-   <source>notifications alerts messages</source>
-   <translation>mitteilungen benachrichtigungen hinweise</translation>
-  </message>
-  <message>
-   <source>Extras</source>
-   <translation>Extras</translation>
-  </message>
-  <message>
-   <source>Motion</source>
-   <translation>Bewegung</translation>
-  </message>
-  <message>
-   <source>Moving drawings. Still ones show the same.</source>
-   <translation>Bewegte Bilder. Stehende zeigen dasselbe.</translation>
-  </message>
-  <message>
-   <source>animation reduced motion still calm</source>
-   <translation>animation weniger bewegung still ruhig</translation>
-  </message>
-  <message>
-   <source>A fish for your model</source>
-   <translation>Ein Fisch für dein Modell</translation>
-  </message>
-  <message>
-   <source>A small drawing on the overview that grows with what your model can do.</source>
-   <translation>Eine kleine Zeichnung in der Übersicht. Sie wächst mit dem, was dein Modell kann.</translation>
-  </message>
-  <message>
-   <source>mascot picture aquarium drawing</source>
-   <translation>maskottchen bild aquarium zeichnung</translation>
-  </message>
-  <message>
-   <source>Milestones</source>
-   <translation>Meilensteine</translation>
-  </message>
-  <message>
-   <source>A line on the overview when your model reaches something. History keeps them either way.</source>
-   <translation>Eine Zeile in der Übersicht, wenn dein Modell etwas erreicht. Im Verlauf steht es so oder so.</translation>
-  </message>
-  <message>
-   <source>diary notes first level badge what next</source>
-   <translation>tagebuch notizen erste stufe abzeichen wie weiter</translation>
-  </message>
-  <message>
-   <source>Energy on the overview</source>
-   <translation>Energie auf der Übersicht</translation>
-  </message>
-  <message>
-   <source>Watts now, and kWh this month. Counted on this computer either way.</source>
-   <translation>Watt im Moment und kWh in diesem Monat. Gezählt wird auf diesem Computer so oder so.</translation>
-  </message>
-  <message>
-   <source>power electricity watts kwh cost</source>
-   <translation>strom energie watt kwh kosten</translation>
-  </message>
-  <message>
-   <source>Puzzle of the day, and you as a teacher</source>
-   <translation>Rätsel des Tages, und du als Lehrer</translation>
-  </message>
-  <message>
-   <source>Under Try it. An answer of yours teaches only after you say yes to its text.</source>
-   <translation>Unter Ausprobieren. Deine Antwort lehrt erst, wenn du zu ihrem Text Ja sagst.</translation>
-  </message>
-  <message>
-   <source>daily human teach solve myself peer tally against</source>
-   <translation>täglich mensch lehren selbst lösen gegen stand</translation>
-  </message>
-  <message>
-   <source>What others showed it</source>
-   <translation>Was andere ihm gezeigt haben</translation>
-  </message>
-  <message>
-   <source>A line on the page Swarm when your model solved something only after a peer did.</source>
-   <translation>Eine Zeile auf der Seite Schwarm, wenn dein Modell etwas erst nach einem anderen gelöst hat.</translation>
-  </message>
-  <message>
-   <source>aha discovery learned from peers feed</source>
-   <translation>aha entdeckung gelernt von anderen peers</translation>
-  </message>
-  <message>
-   <source>The swarm as water</source>
-   <translation>Der Schwarm als Wasser</translation>
-  </message>
-  <message>
-   <source>Peers as fish on the page Swarm. Off: they're a list.</source>
-   <translation>Peers als Fische auf der Seite Schwarm. Aus: als Liste.</translation>
-  </message>
-  <message>
-   <source>fish aquarium peers list drawing</source>
-   <translation>fische aquarium peers liste zeichnung</translation>
-  </message>
-  <message>
-   <source>Offer a race at round 20</source>
-   <translation>In Runde 20 ein Rennen anbieten</translation>
-  </message>
-  <message>
-   <source>Once per model: twenty new puzzles, before against after.</source>
-   <translation>Einmal je Modell: zwanzig neue Rätsel, vorher gegen nachher.</translation>
-  </message>
-  <message>
-   <source>race compare before after duel</source>
-   <translation>rennen vergleich vorher nachher duell</translation>
-  </message>
-  <message>
-   <source>Follow the system</source>
-   <translation>Wie das System</translation>
-  </message>
-  <message>
-   <source>Light</source>
-   <translation>Hell</translation>
-  </message>
-  <message>
-   <source>Dark</source>
-   <translation>Dunkel</translation>
-  </message>
-  <message>
-   <source>Alone</source>
-   <translation>Allein</translation>
-  </message>
-  <message>
-   <source>With others</source>
-   <translation>Mit anderen</translation>
-  </message>
-  <message>
-   <source>Recommended</source>
-   <translation>Empfohlen</translation>
-  </message>
-  <message>
-   <source>Paper</source>
-   <translation>Aufsatz</translation>
-  </message>
-  <message>
-   <source>Chosen for this computer</source>
-   <translation>Passend zu diesem Computer</translation>
-  </message>
-  <message>
-   <source>Keep everything still</source>
-   <translation>Alles bleibt stehen</translation>
-  </message>
-  <message>
-   <source>Shoal waits until you start it.</source>
-   <translation>Shoal wartet, bis du es startest.</translation>
-  </message>
-  <message>
-   <source>The engine isn't installed. You can install it from Overview.</source>
-   <translation>Die Engine ist nicht installiert. Installieren kannst du sie in der Übersicht.</translation>
-  </message>
-  <message>
-   <source>Exported to {folder}</source>
-   <translation>Exportiert nach {folder}</translation>
-  </message>
-  <message>
-   <source>It's in LM Studio now: pick {name} there.</source>
-   <translation>Es liegt jetzt in LM Studio: Wähl dort {name}.</translation>
-  </message>
-  <message>
-   <source>Reading {name}.</source>
-   <translation>Liest {name}.</translation>
-  </message>
-  <message>
-   <source>The export failed. The log in Settings says why.</source>
-   <translation>Der Export hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
-   <source>The download failed. Nothing is lost: it resumes where it stopped.</source>
-   <translation>Der Download ist abgebrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
-  </message>
-  <message>
-   <source>For Ollama, run this once: {command}</source>
-   <translation>Für Ollama einmal ausführen: {command}</translation>
-  </message>
-  <message>
-   <source>Exporting …</source>
-   <translation>Exportiert …</translation>
-  </message>
-  <message>
-   <source>Exporting, {share}</source>
-   <translation>Exportiert, {share}</translation>
-  </message>
-  <message>
-   <source>The access token is in the keyring.</source>
-   <translation>Das Zugangstoken liegt im Schlüsselbund.</translation>
-  </message>
-  <message>
-   <source>The list of models can't be read. The log in Settings says why.</source>
-   <translation>Die Modellliste lässt sich nicht lesen. Das Protokoll in den Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
-   <source>That didn't work. Nothing was changed.</source>
-   <translation>Das hat nicht geklappt. Es ist alles wie vorher.</translation>
-  </message>
-  <message>
-   <source>It couldn't be deleted. The log in Settings says why.</source>
-   <translation>Es ließ sich nicht löschen. Das Protokoll in den Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
-   <source>{name} is in your list now.</source>
-   <translation>{name} ist jetzt in deiner Liste.</translation>
-  </message>
-  <message>
-   <source>No model that can learn in that folder. It needs config.json and .safetensors files.</source>
-   <translation>In dem Ordner ist kein Modell, das lernen kann. Es braucht config.json und .safetensors-Dateien.</translation>
-  </message>
-  <message>
-   <source>That isn't a valid token, or this computer has no keyring. You can set HF_TOKEN instead.</source>
-   <translation>Das ist kein gültiges Token, oder dieser Computer hat keinen Schlüsselbund. Du kannst stattdessen HF_TOKEN setzen.</translation>
-  </message>
-  <message>
-   <source>Learn with others at {relay}?</source>
-   <translation>Mit anderen lernen, bei {relay}?</translation>
-  </message>
-  <message>
-   <source>Join</source>
-   <translation>Beitreten</translation>
-  </message>
-  <message>
-   <source>Cancel</source>
-   <translation>Abbrechen</translation>
-  </message>
-  <message>
-   <source>This link invites you there. Only puzzle answers are shared, as plain text. Never your files, never the model, and nothing you type without your yes.</source>
-   <translation>Dieser Link lädt dich dorthin ein. Geteilt werden nur Rätselantworten, als Text. Nie deine Dateien, nie das Modell, und nichts, was du tippst, ohne dein Ja.</translation>
-  </message>
-  <message>
-   <source>This link doesn't lead to a swarm</source>
-   <translation>Dieser Link führt zu keinem Schwarm</translation>
-  </message>
-  <message>
-   <source>Close</source>
-   <translation>Schließen</translation>
-  </message>
-  <message>
-   <source>It is as long as your model is good: {n} of 100 new puzzles.</source>
-   <translation>Je besser dein Modell, desto länger: {n} von 100 neuen Rätseln.</translation>
-  </message>
-  <message>
-   <source>A small fish. It grows once your model has been measured.</source>
-   <translation>Ein kleiner Fisch. Er wächst, sobald dein Modell gemessen wurde.</translation>
-  </message>
-  <message>
-   <source>Stripes, for what it mostly solves: {families}.</source>
-   <translation>Streifen für das, was es meistens löst: {families}.</translation>
-  </message>
-  <message>
-   <source>Fins: {n} level climbed.</source>
-   <translation>Flossen: {n} Stufe geschafft.</translation>
+   <source>{low} to {high} likely, {n} puzzle</source>
+   <translation>vermutlich {low} bis {high}, {n} Rätsel</translation>
   </message>
   <message numerus="yes">
-   <source>Fins: {n} levels climbed.</source>
+   <source>{low} to {high} likely, {n} puzzles</source>
    <translation>
-    <numerusform>Flossen: {n} Stufe geschafft.</numerusform>
-    <numerusform>Flossen: {n} Stufen geschafft.</numerusform>
+    <numerusform>vermutlich {low} bis {high}, {n} Rätsel</numerusform>
+    <numerusform>vermutlich {low} bis {high}, {n} Rätsel</numerusform>
    </translation>
   </message>
   <message>
-   <source>That didn't work: try again.</source>
-   <translation>Das hat nicht geklappt: Versuch es noch einmal.</translation>
+   <source>{hours} of 168 hours a week are marked, {days}.</source>
+   <translation>{hours} von 168 Stunden der Woche sind markiert, {days}.</translation>
   </message>
   <message>
-   <source>It sent a message that is too long.</source>
-   <translation>Es hat eine zu lange Nachricht geschickt.</translation>
+   <source>Nothing is marked, so it may learn any time.</source>
+   <translation>Nichts ist markiert, also darf es jederzeit lernen.</translation>
   </message>
   <message>
-   <source>Learning keeps crashing. What it learned is safe.</source>
-   <translation>Das Lernen stürzt immer wieder ab. Das Gelernte ist sicher.</translation>
+   <source>the whole week</source>
+   <translation>die ganze Woche</translation>
   </message>
   <message>
-   <source>Start it again, or look at the log in Settings.</source>
-   <translation>Starte es neu oder sieh in den Einstellungen ins Protokoll.</translation>
+   <source>{day}, the whole day</source>
+   <translation>{day}, den ganzen Tag</translation>
   </message>
   <message>
-   <source>Learning stopped</source>
-   <translation>Das Lernen hat angehalten</translation>
+   <source>{span}, every day</source>
+   <translation>{span}, jeden Tag</translation>
   </message>
   <message>
-   <source>Learning crashed. Everything up to the last save is safe.</source>
-   <translation>Das Lernen ist abgestürzt. Alles bis zum letzten Speichern ist sicher.</translation>
+   <source>off</source>
+   <translation>aus</translation>
   </message>
   <message>
-   <source>Fix that and start it again.</source>
-   <translation>Behebe das und starte es neu.</translation>
-  </message>
-  <message>
-   <source>Learning can't start</source>
-   <translation>Das Lernen startet nicht</translation>
-  </message>
-  <message>
-   <source>The system refused to start {program}.</source>
-   <translation>Das System wollte {program} nicht starten.</translation>
-  </message>
-  <message>
-   <source>Install Shoal again.</source>
-   <translation>Installiere Shoal neu.</translation>
-  </message>
-  <message>
-   <source>Run {setup}; it repairs the installation.</source>
-   <translation>Führ {setup} aus; das repariert die Installation.</translation>
-  </message>
-  <message>
-   <source>It stopped halfway. Nothing is lost: try again.</source>
-   <translation>Es hat auf halbem Weg angehalten. Nichts ist verloren: Versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>That folder doesn't work ({why}). Pick another one.</source>
-   <translation>Der Ordner geht nicht ({why}). Wähle einen anderen.</translation>
-  </message>
-  <message>
-   <source>The engine isn't installed</source>
-   <translation>Die Engine ist nicht installiert</translation>
-  </message>
-  <message>
-   <source>Shoal needs an engine to learn. There's none on this computer yet.</source>
-   <translation>Shoal braucht zum Lernen eine Engine. Auf diesem Computer ist noch keine.</translation>
-  </message>
-  <message>
-   <source>Install it. What your model learned is safe.</source>
-   <translation>Installier sie. Was dein Modell gelernt hat, ist sicher.</translation>
-  </message>
-  <message>
-   <source>{peer} showed a way to solve “{family}”; {span} later yours solved its first.</source>
-   <translation>{peer} hat einen Weg für „{family}“ gezeigt; {span} später löste deins sein erstes.</translation>
-  </message>
-  <message>
-   <source>Before: {failed} answers, all wrong. Right after: {right} of {answered}. By chance in {p} of 1,000.</source>
-   <translation>Davor: {failed} Antworten, alle falsch. Gleich danach: {right} von {answered} richtig. Zufällig in {p} von 1.000.</translation>
-  </message>
-  <message>
-   <source>Your answers helped {n} model today.</source>
-   <translation>Deine Antworten haben heute {n} Modell geholfen.</translation>
+   <source>on {n} day</source>
+   <translation>an {n} Tag</translation>
   </message>
   <message numerus="yes">
-   <source>Your answers helped {n} models today.</source>
+   <source>on {n} days</source>
    <translation>
-    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
-    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
+    <numerusform>an {n} Tag</numerusform>
+    <numerusform>an {n} Tagen</numerusform>
    </translation>
   </message>
   <message>
-   <source>See the answers</source>
-   <translation>Antworten ansehen</translation>
+   <source>on</source>
+   <translation>an</translation>
   </message>
   <message>
-   <source>See the answers of {peer}</source>
-   <translation>Die Antworten von {peer} ansehen</translation>
-  </message>
-  <message>
-   <source>Diagnostics</source>
-   <translation>Diagnose</translation>
-  </message>
-  <message>
-   <source>Files of the bundle</source>
-   <translation>Dateien des Pakets</translation>
-  </message>
-  <message>
-   <source>What is in this file</source>
-   <translation>Was in dieser Datei steht</translation>
-  </message>
-  <message>
-   <source>Save …</source>
-   <translation>Sichern …</translation>
-  </message>
-  <message>
-   <source>This is exactly what gets saved. Keys, invites, tokens, answers and your name are left out. Nothing is sent.</source>
-   <translation>Genau das wird gesichert. Schlüssel, Einladungen, Token, Antworten und dein Name fehlen. Nichts wird gesendet.</translation>
-  </message>
-  <message>
-   <source>Still looking.</source>
-   <translation>Wird noch gesucht.</translation>
-  </message>
-  <message>
-   <source>Looking at this computer …</source>
-   <translation>Dieser Computer wird angesehen …</translation>
-  </message>
-  <message>
-   <source>{n} files, {size}</source>
-   <translation>{n} Dateien, {size}</translation>
-  </message>
-  <message>
-   <source>Save the diagnostics</source>
-   <translation>Diagnose sichern</translation>
-  </message>
-  <message>
-   <source>{doctor} said nothing.</source>
-   <translation>{doctor} hat nichts gesagt.</translation>
-  </message>
-  <message>
-   <source>Saved as {path}.</source>
-   <translation>Gesichert als {path}.</translation>
-  </message>
-  <message>
-   <source>{path} can't be written ({why}). Pick another place.</source>
-   <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
+   <source>{share} on</source>
+   <translation>zu {share} an</translation>
   </message>
   <message>
    <source>Your verdicts so far: {after} for after, {before} for before, {same} equal.</source>
@@ -646,8 +234,285 @@
    <translation>Der Zählstand ließ sich nicht speichern ({why}).</translation>
   </message>
   <message>
-   <source>none</source>
-   <translation>keine</translation>
+   <source>puzzle of the day, the same for everyone</source>
+   <translation>Rätsel des Tages, für alle dasselbe</translation>
+  </message>
+  <message>
+   <source>a puzzle it never trained on</source>
+   <translation>ein Rätsel, an dem es nie geübt hat</translation>
+  </message>
+  <message>
+   <source>a puzzle of practice</source>
+   <translation>ein Übungsrätsel</translation>
+  </message>
+  <message>
+   <source>Try it</source>
+   <translation>Ausprobieren</translation>
+  </message>
+  <message>
+   <source>New conversation</source>
+   <translation>Neues Gespräch</translation>
+  </message>
+  <message>
+   <source>Race</source>
+   <translation>Rennen</translation>
+  </message>
+  <message>
+   <source>Nothing asked yet</source>
+   <translation>Noch nichts gefragt</translation>
+  </message>
+  <message>
+   <source>Draw a puzzle, or ask something of your own. It answers twice: as it came, and as it is now.</source>
+   <translation>Zieh ein Rätsel oder frag etwas Eigenes. Es antwortet zweimal: so, wie es kam, und so, wie es jetzt ist.</translation>
+  </message>
+  <message>
+   <source>Kind of puzzle</source>
+   <translation>Art der Rätsel</translation>
+  </message>
+  <message>
+   <source>Any it practises</source>
+   <translation>Irgendeins, das es übt</translation>
+  </message>
+  <message>
+   <source>Level</source>
+   <translation>Stufe</translation>
+  </message>
+  <message>
+   <source>Draw a puzzle</source>
+   <translation>Rätsel ziehen</translation>
+  </message>
+  <message>
+   <source>Teach it one</source>
+   <translation>Bring ihm eins bei</translation>
+  </message>
+  <message>
+   <source>Puzzle of the day</source>
+   <translation>Rätsel des Tages</translation>
+  </message>
+  <message>
+   <source>Stop</source>
+   <translation>Anhalten</translation>
+  </message>
+  <message>
+   <source>Ask both</source>
+   <translation>Beide fragen</translation>
+  </message>
+  <message>
+   <source>Enter</source>
+   <translation>Eingabetaste</translation>
+  </message>
+  <message>
+   <source>Who answers</source>
+   <translation>Wer antwortet</translation>
+  </message>
+  <message>
+   <source>Or solve it yourself</source>
+   <translation>Oder löse es selbst</translation>
+  </message>
+  <message>
+   <source>Your own answer</source>
+   <translation>Deine eigene Antwort</translation>
+  </message>
+  <message>
+   <source>Check mine</source>
+   <translation>Meine prüfen</translation>
+  </message>
+  <message>
+   <source>Your working, such as 4-1=3</source>
+   <translation>Dein Rechenweg, etwa 4-1=3</translation>
+  </message>
+  <message>
+   <source>Your working</source>
+   <translation>Dein Rechenweg</translation>
+  </message>
+  <message>
+   <source>Its own level</source>
+   <translation>Seine eigene Stufe</translation>
+  </message>
+  <message>
+   <source>Loading the model, {span}</source>
+   <translation>Das Modell wird geladen, {span}</translation>
+  </message>
+  <message>
+   <source>Question</source>
+   <translation>Frage</translation>
+  </message>
+  <message>
+   <source>Forgets every question and answer on this page</source>
+   <translation>Vergisst jede Frage und Antwort auf dieser Seite</translation>
+  </message>
+  <message>
+   <source>Twenty new puzzles: before against after, side by side</source>
+   <translation>Zwanzig neue Rätsel: vorher gegen nachher, Seite an Seite</translation>
+  </message>
+  <message>
+   <source>Race 20 puzzles</source>
+   <translation>Rennen über 20 Rätsel</translation>
+  </message>
+  <message>
+   <source>Before against after, side by side</source>
+   <translation>Vorher gegen nachher, Seite an Seite</translation>
+  </message>
+  <message>
+   <source>Puzzle of the day ✓</source>
+   <translation>Rätsel des Tages ✓</translation>
+  </message>
+  <message>
+   <source>A puzzle of practice: your right answer with working may teach your model</source>
+   <translation>Ein Übungsrätsel: Deine richtige Antwort mit Rechenweg kann dein Modell etwas lehren</translation>
+  </message>
+  <message>
+   <source>The same for everyone today (UTC)</source>
+   <translation>Heute für alle dasselbe (UTC)</translation>
+  </message>
+  <message>
+   <source>Level {n}</source>
+   <translation>Stufe {n}</translation>
+  </message>
+  <message>
+   <source>That's too long: {n} characters at most.</source>
+   <translation>Das ist zu lang: höchstens {n} Zeichen.</translation>
+  </message>
+  <message>
+   <source>Ask</source>
+   <translation>Fragen</translation>
+  </message>
+  <message>
+   <source>Your rows, with / between</source>
+   <translation>Deine Zeilen, mit / dazwischen</translation>
+  </message>
+  <message>
+   <source>{family}, level {n} of {all}</source>
+   <translation>{family}, Stufe {n} von {all}</translation>
+  </message>
+  <message>
+   <source>Say something, or draw a puzzle</source>
+   <translation>Sag etwas oder zieh ein Rätsel</translation>
+  </message>
+  <message>
+   <source>Draw a puzzle, or ask something of your own</source>
+   <translation>Zieh ein Rätsel oder frag etwas Eigenes</translation>
+  </message>
+  <message>
+   <source>Answering, {span}</source>
+   <translation>Antwortet, {span}</translation>
+  </message>
+  <message>
+   <source>{kind}: {family}</source>
+   <translation>{kind}: {family}</translation>
+  </message>
+  <message>
+   <source>Both</source>
+   <translation>Beide</translation>
+  </message>
+  <message>
+   <source>Before</source>
+   <translation>Vorher</translation>
+  </message>
+  <message>
+   <source>After</source>
+   <translation>Nachher</translation>
+  </message>
+  <message>
+   <source>Blind duel</source>
+   <translation>Blindes Duell</translation>
+  </message>
+  <message>
+   <source>This model only solves puzzles: draw one, or pick a model that talks.</source>
+   <translation>Dieses Modell löst nur Rätsel: Zieh eins oder wähl ein Modell, das sich unterhält.</translation>
+  </message>
+  <message>
+   <source>See the models</source>
+   <translation>Zu den Modellen</translation>
+  </message>
+  <message>
+   <source>The first question loads the model.</source>
+   <translation>Die erste Frage lädt das Modell.</translation>
+  </message>
+  <message>
+   <source>In memory until a minute after you leave this page.</source>
+   <translation>Im Speicher bis eine Minute nach Verlassen dieser Seite.</translation>
+  </message>
+  <message numerus="yes">
+   <source>In memory until {n} minutes after you leave this page.</source>
+   <translation>
+    <numerusform>Im Speicher bis {n} Minute nach Verlassen dieser Seite.</numerusform>
+    <numerusform>Im Speicher bis {n} Minuten nach Verlassen dieser Seite.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Racing</source>
+   <translation>Das Rennen läuft</translation>
+  </message>
+  <message>
+   <source>Drawing a puzzle</source>
+   <translation>Ein Rätsel wird gezogen</translation>
+  </message>
+  <message>
+   <source>Stopped.</source>
+   <translation>Angehalten.</translation>
+  </message>
+  <message>
+   <source>The model stopped, most likely because memory ran short. Close other apps and ask again.</source>
+   <translation>Das Modell ist ausgefallen, wahrscheinlich fehlte Speicher. Schließ andere Programme und frag noch einmal.</translation>
+  </message>
+  <message>
+   <source>Your model solves {after} of {n} now, {before} before: {lead} ± {error}.</source>
+   <translation>Dein Modell löst jetzt {after} von {n}, vorher {before}: {lead} ± {error}.</translation>
+  </message>
+  <message>
+   <source>Chance hardly explains that: it really learned.</source>
+   <translation>Zufall erklärt das kaum: Es hat wirklich gelernt.</translation>
+  </message>
+  <message>
+   <source>So close could be chance. Each race draws new puzzles: race again to know more.</source>
+   <translation>So knapp kann Zufall sein. Jedes Rennen hat neue Rätsel: Noch eins sagt mehr.</translation>
+  </message>
+  <message>
+   <source>Chance hardly explains that. Its newest rounds made it worse on these.</source>
+   <translation>Zufall erklärt das kaum. Die letzten Runden haben es hier schlechter gemacht.</translation>
+  </message>
+  <message>
+   <source>Race again</source>
+   <translation>Noch ein Rennen</translation>
+  </message>
+  <message>
+   <source>{n} new puzzle, one try each</source>
+   <translation>{n} neues Rätsel, je ein Versuch</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} new puzzles, one try each</source>
+   <translation>
+    <numerusform>{n} neues Rätsel, je ein Versuch</numerusform>
+    <numerusform>{n} neue Rätsel, je ein Versuch</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>After {n} round</source>
+   <translation>Nach {n} Runde</translation>
+  </message>
+  <message numerus="yes">
+   <source>After {n} rounds</source>
+   <translation>
+    <numerusform>Nach {n} Runde</numerusform>
+    <numerusform>Nach {n} Runden</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Puzzle {n}: {puzzle}, {outcome}. Arrow keys read the others.</source>
+   <translation>Rätsel {n}: {puzzle}, {outcome}. Die Pfeiltasten lesen die anderen vor.</translation>
+  </message>
+  <message>
+   <source>Race: before solved {before}, after solved {after}, of {n} puzzles so far.</source>
+   <translation>Rennen: Vorher löste {before}, nachher {after}, von bisher {n} Rätseln.</translation>
+  </message>
+  <message>
+   <source>Close</source>
+   <translation>Schließen</translation>
+  </message>
+  <message>
+   <source>(empty)</source>
+   <translation>(leer)</translation>
   </message>
   <message>
    <source>Installation of the engine</source>
@@ -666,6 +531,10 @@
    <translation>Noch einmal</translation>
   </message>
   <message>
+   <source>Cancel</source>
+   <translation>Abbrechen</translation>
+  </message>
+  <message>
    <source>Nothing is lost</source>
    <translation>Nichts ist verloren</translation>
   </message>
@@ -680,6 +549,10 @@
   <message>
    <source>Looking for the right engine.</source>
    <translation>Sucht die passende Engine.</translation>
+  </message>
+  <message>
+   <source>Engine</source>
+   <translation>Engine</translation>
   </message>
   <message>
    <source>Where to put the engine</source>
@@ -734,6 +607,26 @@
    <translation>Es gibt eine neuere Engine: {version}.</translation>
   </message>
   <message>
+   <source>It stopped halfway. Nothing is lost: try again.</source>
+   <translation>Es hat auf halbem Weg angehalten. Nichts ist verloren: Versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>That folder doesn't work ({why}). Pick another one.</source>
+   <translation>Der Ordner geht nicht ({why}). Wähle einen anderen.</translation>
+  </message>
+  <message>
+   <source>The engine isn't installed</source>
+   <translation>Die Engine ist nicht installiert</translation>
+  </message>
+  <message>
+   <source>Shoal needs an engine to learn. There's none on this computer yet.</source>
+   <translation>Shoal braucht zum Lernen eine Engine. Auf diesem Computer ist noch keine.</translation>
+  </message>
+  <message>
+   <source>Install it. What your model learned is safe.</source>
+   <translation>Installier sie. Was dein Modell gelernt hat, ist sicher.</translation>
+  </message>
+  <message>
    <source>No engine is installed. Learning needs one.</source>
    <translation>Keine Engine installiert. Zum Lernen braucht es eine.</translation>
   </message>
@@ -786,555 +679,52 @@
    <translation>{n} %  ·  {line}</translation>
   </message>
   <message>
-   <source>{n} token</source>
-   <translation>{n} Token</translation>
+   <source>The fish of {name}</source>
+   <translation>Der Fisch von {name}</translation>
   </message>
-  <message numerus="yes">
-   <source>{n} tokens</source>
-   <translation>
-    <numerusform>{n} Token</numerusform>
-    <numerusform>{n} Token</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>{n} s</source>
-   <translation>{n} s</translation>
-  </message>
-  <message>
-   <source>Before</source>
-   <translation>Vorher</translation>
-  </message>
-  <message>
-   <source>After</source>
-   <translation>Nachher</translation>
-  </message>
-  <message>
-   <source>{family}, level {n} of {all}</source>
-   <translation>{family}, Stufe {n} von {all}</translation>
-  </message>
-  <message>
-   <source>A right answer: {text}</source>
-   <translation>Eine richtige Antwort: {text}</translation>
-  </message>
-  <message>
-   <source>thinking …</source>
-   <translation>denkt nach …</translation>
-  </message>
-  <message>
-   <source>stopped</source>
-   <translation>angehalten</translation>
-  </message>
-  <message>
-   <source>cut off: too long</source>
-   <translation>abgeschnitten: zu lang</translation>
-  </message>
-  <message>
-   <source>right</source>
-   <translation>richtig</translation>
-  </message>
-  <message>
-   <source>wrong</source>
-   <translation>falsch</translation>
-  </message>
-  <message>
-   <source>(empty)</source>
-   <translation>(leer)</translation>
-  </message>
-  <message>
-   <source>no answer</source>
-   <translation>keine Antwort</translation>
-  </message>
-  <message>
-   <source>After {n} round</source>
-   <translation>Nach {n} Runde</translation>
-  </message>
-  <message numerus="yes">
-   <source>After {n} rounds</source>
-   <translation>
-    <numerusform>Nach {n} Runde</numerusform>
-    <numerusform>Nach {n} Runden</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>After (nothing learned yet)</source>
-   <translation>Nachher (noch nichts gelernt)</translation>
-  </message>
-  <message>
-   <source>You</source>
-   <translation>Du</translation>
-  </message>
-  <message>
-   <source>Help page</source>
-   <translation>Hilfeseite</translation>
-  </message>
-  <message>
-   <source>Help</source>
-   <translation>Hilfe</translation>
-  </message>
-  <message>
-   <source>Search help</source>
-   <translation>Hilfe durchsuchen</translation>
-  </message>
-  <message>
-   <source>Help pages</source>
-   <translation>Hilfeseiten</translation>
-  </message>
-  <message>
-   <source>Nothing found</source>
-   <translation>Nichts gefunden</translation>
-  </message>
-  <message>
-   <source>Try another word.</source>
-   <translation>Versuch es mit einem anderen Wort.</translation>
-  </message>
-  <message>
-   <source>{n} row</source>
-   <translation>{n} Zeile</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} rows</source>
-   <translation>
-    <numerusform>{n} Zeile</numerusform>
-    <numerusform>{n} Zeilen</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>The diary of {name}, a model that learns with Shoal</source>
-   <translation>Das Tagebuch von {name}, einem Modell, das mit Shoal lernt</translation>
-  </message>
-  <message>
-   <source>{share} of {n}</source>
-   <translation>{share} von {n}</translation>
-  </message>
-  <message>
-   <source>Rounds</source>
-   <translation>Runden</translation>
-  </message>
-  <message>
-   <source>Runs</source>
-   <translation>Läufe</translation>
-  </message>
-  <message>
-   <source>Events</source>
-   <translation>Ereignisse</translation>
-  </message>
-  <message>
-   <source>Diary</source>
-   <translation>Tagebuch</translation>
-  </message>
-  <message>
-   <source>History</source>
-   <translation>Verlauf</translation>
-  </message>
-  <message>
-   <source>What to show</source>
-   <translation>Was gezeigt wird</translation>
-  </message>
-  <message>
-   <source>Search</source>
-   <translation>Suchen</translation>
-  </message>
-  <message>
-   <source>Search the history</source>
-   <translation>Verlauf durchsuchen</translation>
-  </message>
-  <message>
-   <source>Export the history</source>
-   <translation>Verlauf sichern</translation>
-  </message>
-  <message>
-   <source>Export</source>
-   <translation>Sichern</translation>
-  </message>
-  <message>
-   <source>This list as CSV …</source>
-   <translation>Diese Liste als CSV …</translation>
-  </message>
-  <message>
-   <source>This list as JSON …</source>
-   <translation>Diese Liste als JSON …</translation>
-  </message>
-  <message>
-   <source>Copy the diary for a friend</source>
-   <translation>Das Tagebuch für Freunde kopieren</translation>
-  </message>
-  <message>
-   <source>Everything as JSON …</source>
-   <translation>Alles als JSON …</translation>
-  </message>
-  <message>
-   <source>Copied. Paste it wherever you like.</source>
-   <translation>Kopiert. Füg es ein, wo du magst.</translation>
-  </message>
-  <message>
-   <source>Save the history</source>
-   <translation>Verlauf sichern</translation>
-  </message>
-  <message>
-   <source>first lesson: {n} of its own answers</source>
-   <translation>erste Lektion: {n} eigene Antworten</translation>
-  </message>
-  <message>
-   <source>Round</source>
-   <translation>Runde</translation>
-  </message>
-  <message>
-   <source>When</source>
-   <translation>Wann</translation>
-  </message>
-  <message>
-   <source>Practice answers right</source>
-   <translation>Übungsantworten richtig</translation>
-  </message>
-  <message>
-   <source>Own puzzles used</source>
-   <translation>Eigene genutzt</translation>
-  </message>
-  <message>
-   <source>Peers' puzzles</source>
-   <translation>Rätsel anderer</translation>
-  </message>
-  <message>
-   <source>Took</source>
-   <translation>Dauer</translation>
-  </message>
-  <message>
-   <source>all rounds done</source>
-   <translation>alle Runden fertig</translation>
-  </message>
-  <message>
-   <source>stopped by a problem</source>
-   <translation>an einem Problem beendet</translation>
-  </message>
-  <message>
-   <source>crashed, or still running</source>
-   <translation>abgestürzt, oder läuft noch</translation>
-  </message>
-  <message>
-   <source>none finished</source>
-   <translation>keine beendet</translation>
-  </message>
-  <message>
-   <source>Run</source>
-   <translation>Lauf</translation>
-  </message>
-  <message>
-   <source>Started</source>
-   <translation>Begonnen</translation>
-  </message>
-  <message>
-   <source>Lasted</source>
-   <translation>Dauer</translation>
-  </message>
-  <message>
-   <source>How it ended</source>
-   <translation>Wie er endete</translation>
-  </message>
-  <message>
-   <source>What happened</source>
-   <translation>Was geschah</translation>
-  </message>
-  <message>
-   <source>What it reached</source>
-   <translation>Was es erreicht hat</translation>
-  </message>
-  <message>
-   <source>Click a round to see its answers.</source>
-   <translation>Ein Klick auf eine Runde zeigt ihre Antworten.</translation>
-  </message>
   <message>
-   <source>Click a run to see its rounds.</source>
-   <translation>Ein Klick auf einen Lauf zeigt seine Runden.</translation>
+   <source>Your model's fish</source>
+   <translation>Der Fisch deines Modells</translation>
   </message>
   <message>
-   <source>Click an event to see the answers of its round.</source>
-   <translation>Ein Klick auf ein Ereignis zeigt die Antworten seiner Runde.</translation>
+   <source>Learned at home with Shoal, on puzzles</source>
+   <translation>Zu Hause gelernt mit Shoal, an Rätseln</translation>
   </message>
   <message>
-   <source>Click an entry to see the answers behind it.</source>
-   <translation>Klick auf einen Eintrag, um die Antworten dahinter zu sehen.</translation>
+   <source>Solves {last} of 100 new puzzles (± {error}), {first} when it started</source>
+   <translation>Löst {last} von 100 neuen Rätseln (± {error}), am Anfang {first}</translation>
   </message>
   <message>
-   <source>Nothing has happened yet</source>
-   <translation>Noch ist nichts geschehen</translation>
+   <source>A model</source>
+   <translation>Ein Modell</translation>
   </message>
   <message>
-   <source>Finished rounds appear here.</source>
-   <translation>Hier erscheinen fertige Runden.</translation>
+   <source>It has just begun.</source>
+   <translation>Es hat gerade erst angefangen.</translation>
   </message>
   <message>
-   <source>Clear</source>
-   <translation>Leeren</translation>
+   <source>Best at: {skills}.</source>
+   <translation>Am besten in: {skills}.</translation>
   </message>
   <message>
-   <source>at any time</source>
-   <translation>jederzeit</translation>
+   <source>the picture can't be written there</source>
+   <translation>das Bild lässt sich dort nicht schreiben</translation>
   </message>
   <message>
-   <source>{name}, as text</source>
-   <translation>{name}, als Text</translation>
+   <source>only After solved it</source>
+   <translation>nur Nachher hat es gelöst</translation>
   </message>
   <message>
-   <source>Copy {day} to every day</source>
-   <translation>{day} auf alle Tage übertragen</translation>
-  </message>
-  <message>
-   <source>Other Shoals won't know you as {name} any more, and trust starts over. Your model keeps what it learned. Only its recovery words bring {name} back: write them down first.</source>
-   <translation>Andere Shoals kennen dich dann nicht mehr als {name}, Vertrauen beginnt von vorn. Dein Modell behält, was es gelernt hat. Nur die Wiederherstellungswörter bringen {name} zurück: Schreib sie vorher auf.</translation>
-  </message>
-  <message>
-   <source>Write them down in this order and keep them safe. They bring your name back on any computer.</source>
-   <translation>Schreib sie in dieser Reihenfolge auf und bewahre sie gut auf. Sie bringen deinen Namen auf jedem Computer zurück.</translation>
-  </message>
-  <message>
-   <source>Changing your identity …</source>
-   <translation>Deine Identität wird gewechselt …</translation>
-  </message>
-  <message>
-   <source>Looking for your key …</source>
-   <translation>Dein Schlüssel wird gesucht …</translation>
-  </message>
-  <message>
-   <source>You get a name when you first learn with others.</source>
-   <translation>Du bekommst einen Namen, sobald du zum ersten Mal mit anderen lernst.</translation>
-  </message>
-  <message>
-   <source>Restore from words …</source>
-   <translation>Aus Wörtern wiederherstellen …</translation>
-  </message>
-  <message>
-   <source>New identity …</source>
-   <translation>Neue Identität …</translation>
-  </message>
-  <message>
-   <source>Show recovery words</source>
-   <translation>Wiederherstellungswörter zeigen</translation>
-  </message>
-  <message>
-   <source>Show the recovery words of {name}?</source>
-   <translation>Die Wiederherstellungswörter von {name} zeigen?</translation>
-  </message>
-  <message>
-   <source>Anyone who reads them can be you. Make sure no one is looking over your shoulder.</source>
-   <translation>Wer sie liest, kann als du auftreten. Achte darauf, dass dir niemand über die Schulter schaut.</translation>
-  </message>
-  <message>
-   <source>Show them</source>
-   <translation>Zeigen</translation>
-  </message>
-  <message>
-   <source>Hide recovery words</source>
-   <translation>Wiederherstellungswörter verbergen</translation>
-  </message>
-  <message>
-   <source>Start over with a new identity?</source>
-   <translation>Mit einer neuen Identität anfangen?</translation>
-  </message>
-  <message>
-   <source>New identity</source>
-   <translation>Neue Identität</translation>
-  </message>
-  <message>
-   <source>Restore from words</source>
-   <translation>Aus Wörtern wiederherstellen</translation>
-  </message>
-  <message>
-   <source>Recovery words</source>
-   <translation>Wiederherstellungswörter</translation>
-  </message>
-  <message>
-   <source>All {n} words in order, separated by spaces</source>
-   <translation>Alle {n} Wörter der Reihe nach, mit Leerzeichen</translation>
-  </message>
-  <message>
-   <source>Restore</source>
-   <translation>Wiederherstellen</translation>
-  </message>
-  <message>
-   <source>You get back the name these words belong to.</source>
-   <translation>Du bekommst den Namen zurück, zu dem diese Wörter gehören.</translation>
-  </message>
-  <message>
-   <source>Enter your recovery words</source>
-   <translation>Gib deine Wiederherstellungswörter ein</translation>
-  </message>
-  <message>
-   <source>{n} of {all} words</source>
-   <translation>{n} von {all} Wörtern</translation>
-  </message>
-  <message>
-   <source>Other Shoals know you by this name. Its key is in this computer's keyring.</source>
-   <translation>Andere Shoals kennen dich unter diesem Namen. Sein Schlüssel liegt im Schlüsselbund dieses Computers.</translation>
-  </message>
-  <message>
-   <source>Other Shoals know you by this name. Its key is in a file, locked with your passphrase:</source>
-   <translation>Andere Shoals kennen dich unter diesem Namen. Sein Schlüssel liegt in einer Datei, gesichert mit deiner Passphrase:</translation>
-  </message>
-  <message>
-   <source>Other Shoals know you by this name. This computer has no keyring, so the key is in a file only you can read:</source>
-   <translation>Andere Shoals kennen dich unter diesem Namen. Ohne Schlüsselbund liegt der Schlüssel in einer Datei, die nur du lesen kannst:</translation>
-  </message>
-  <message>
-   <source>Your identity</source>
-   <translation>Deine Identität</translation>
-  </message>
-  <message>
-   <source>{right} of {n} answer right</source>
-   <translation>{right} von {n} Antwort richtig</translation>
-  </message>
-  <message numerus="yes">
-   <source>{right} of {n} answers right</source>
-   <translation>
-    <numerusform>{right} von {n} Antwort richtig</numerusform>
-    <numerusform>{right} von {n} Antworten richtig</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>round {n}</source>
-   <translation>Runde {n}</translation>
-  </message>
-  <message>
-   <source>A puzzle of another version of Shoal: its text cannot be made again.</source>
-   <translation>Ein Rätsel einer anderen Shoal-Version: Sein Text lässt sich nicht mehr erzeugen.</translation>
-  </message>
-  <message>
-   <source>this computer</source>
-   <translation>dieser Computer</translation>
-  </message>
-  <message>
-   <source>Live</source>
-   <translation>Live</translation>
-  </message>
-  <message>
-   <source>Whose answers</source>
-   <translation>Wessen Antworten</translation>
-  </message>
-  <message>
-   <source>Kind of puzzle</source>
-   <translation>Art der Rätsel</translation>
-  </message>
-  <message>
-   <source>All kinds</source>
-   <translation>Alle Arten</translation>
-  </message>
-  <message>
-   <source>Show the answers of every round</source>
-   <translation>Antworten aller Runden zeigen</translation>
-  </message>
-  <message>
-   <source>Puzzles, newest first</source>
-   <translation>Rätsel, neueste zuerst</translation>
-  </message>
-  <message>
-   <source>No answers yet</source>
-   <translation>Noch keine Antworten</translation>
-  </message>
-  <message>
-   <source>After the first round, every puzzle appears here with all of your model's answers.</source>
-   <translation>Nach der ersten Runde erscheint hier jedes Rätsel mit allen Antworten deines Modells.</translation>
-  </message>
-  <message>
-   <source>Round {n}  ✕</source>
-   <translation>Runde {n}  ✕</translation>
-  </message>
-  <message>
-   <source>Round {n} only. Show all rounds.</source>
-   <translation>Nur Runde {n}. Alle Runden zeigen.</translation>
-  </message>
-  <message>
-   <source>Grey: its working. Framed: its answer.</source>
-   <translation>Grau: der Rechenweg. Umrahmt: die Antwort.</translation>
-  </message>
-  <message>
-   <source>Level {n} of {all}</source>
-   <translation>Stufe {n} von {all}</translation>
-  </message>
-  <message>
-   <source>Show everything</source>
-   <translation>Alles zeigen</translation>
-  </message>
-  <message>
-   <source>These answers are gone</source>
-   <translation>Diese Antworten sind nicht mehr da</translation>
-  </message>
-  <message>
-   <source>Shoal keeps the answers of the latest rounds.</source>
-   <translation>Shoal hebt die Antworten der letzten Runden auf.</translation>
-  </message>
-  <message>
-   <source>Nothing here yet</source>
-   <translation>Noch nichts da</translation>
-  </message>
-  <message>
-   <source>Pick another kind of puzzle, or answers from everyone.</source>
-   <translation>Wähle eine andere Art von Rätsel oder die Antworten von allen.</translation>
-  </message>
-  <message>
-   <source>{verdict}. The answer is {answer}.</source>
-   <translation>{verdict}. Richtig ist {answer}.</translation>
-  </message>
-  <message>
-   <source>All</source>
-   <translation>Alle</translation>
-  </message>
-  <message>
-   <source>Own</source>
-   <translation>Eigene</translation>
-  </message>
-  <message>
-   <source>Peers</source>
-   <translation>Andere</translation>
-  </message>
-  <message>
-   <source>Trainer</source>
-   <translation>Trainer</translation>
-  </message>
-  <message>
-   <source>Which log to show</source>
-   <translation>Welches Protokoll gezeigt wird</translation>
-  </message>
-  <message>
-   <source>Only lines with …</source>
-   <translation>Nur Zeilen mit …</translation>
-  </message>
-  <message>
-   <source>Only lines with these words</source>
-   <translation>Nur Zeilen mit diesen Wörtern</translation>
-  </message>
-  <message>
-   <source>Follow</source>
-   <translation>Mitlaufen</translation>
-  </message>
-  <message>
-   <source>Copy these lines</source>
-   <translation>Diese Zeilen kopieren</translation>
-  </message>
-  <message>
-   <source>Open the folder of the logs</source>
-   <translation>Ordner der Protokolle öffnen</translation>
-  </message>
-  <message>
-   <source>Log</source>
-   <translation>Protokoll</translation>
-  </message>
-  <message>
-   <source>{n} line</source>
-   <translation>{n} Zeile</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} lines</source>
-   <translation>
-    <numerusform>{n} Zeile</numerusform>
-    <numerusform>{n} Zeilen</numerusform>
-   </translation>
+   <source>only Before solved it</source>
+   <translation>nur Vorher hat es gelöst</translation>
   </message>
   <message>
-   <source>The log is empty.</source>
-   <translation>Das Protokoll ist leer.</translation>
+   <source>both solved it</source>
+   <translation>beide haben es gelöst</translation>
   </message>
   <message>
-   <source>Relay</source>
-   <translation>Relay</translation>
+   <source>neither solved it</source>
+   <translation>keins hat es gelöst</translation>
   </message>
   <message>
    <source>{family}: the first right answer, after a wrong one.</source>
@@ -1362,6 +752,50 @@
   <message>
    <source>It had seen answers of {peer} before.</source>
    <translation>Es hatte vorher Antworten von {peer} gesehen.</translation>
+  </message>
+  <message>
+   <source>For 1 hour</source>
+   <translation>Für 1 Stunde</translation>
+  </message>
+  <message>
+   <source>For 3 hours</source>
+   <translation>Für 3 Stunden</translation>
+  </message>
+  <message>
+   <source>Until tomorrow morning</source>
+   <translation>Bis morgen früh</translation>
+  </message>
+  <message>
+   <source>{n} s</source>
+   <translation>{n} s</translation>
+  </message>
+  <message>
+   <source>{n} min</source>
+   <translation>{n} min</translation>
+  </message>
+  <message>
+   <source>{n} h</source>
+   <translation>{n} h</translation>
+  </message>
+  <message>
+   <source>{n} days</source>
+   <translation>{n} Tage</translation>
+  </message>
+  <message>
+   <source>{span} ago</source>
+   <translation>vor {span}</translation>
+  </message>
+  <message>
+   <source>never</source>
+   <translation>nie</translation>
+  </message>
+  <message>
+   <source>just now</source>
+   <translation>gerade eben</translation>
+  </message>
+  <message>
+   <source>{n} days ago</source>
+   <translation>vor {n} Tagen</translation>
   </message>
   <message>
    <source>free now, of {most}</source>
@@ -1462,6 +896,274 @@
    <translation>Gelerntes ohne sein Modell</translation>
   </message>
   <message>
+   <source>Looking at what fits.</source>
+   <translation>Sieht nach, was passt.</translation>
+  </message>
+  <message>
+   <source>Download</source>
+   <translation>Herunterladen</translation>
+  </message>
+  <message>
+   <source>downloaded</source>
+   <translation>geladen</translation>
+  </message>
+  <message>
+   <source>{size}, licence</source>
+   <translation>{size}, Lizenz</translation>
+  </message>
+  <message>
+   <source>Exported to {folder}</source>
+   <translation>Exportiert nach {folder}</translation>
+  </message>
+  <message>
+   <source>It's in LM Studio now: pick {name} there.</source>
+   <translation>Es liegt jetzt in LM Studio: Wähl dort {name}.</translation>
+  </message>
+  <message>
+   <source>Reading {name}.</source>
+   <translation>Liest {name}.</translation>
+  </message>
+  <message>
+   <source>The export failed. The log in Settings says why.</source>
+   <translation>Der Export hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
+   <source>The download failed. Nothing is lost: it resumes where it stopped.</source>
+   <translation>Der Download ist abgebrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
+  </message>
+  <message>
+   <source>For Ollama, run this once: {command}</source>
+   <translation>Für Ollama einmal ausführen: {command}</translation>
+  </message>
+  <message>
+   <source>Exporting …</source>
+   <translation>Exportiert …</translation>
+  </message>
+  <message>
+   <source>Exporting, {share}</source>
+   <translation>Exportiert, {share}</translation>
+  </message>
+  <message>
+   <source>The access token is in the keyring.</source>
+   <translation>Das Zugangstoken liegt im Schlüsselbund.</translation>
+  </message>
+  <message>
+   <source>The list of models can't be read. The log in Settings says why.</source>
+   <translation>Die Modellliste lässt sich nicht lesen. Das Protokoll in den Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
+   <source>That didn't work. Nothing was changed.</source>
+   <translation>Das hat nicht geklappt. Es ist alles wie vorher.</translation>
+  </message>
+  <message>
+   <source>It couldn't be deleted. The log in Settings says why.</source>
+   <translation>Es ließ sich nicht löschen. Das Protokoll in den Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
+   <source>{name} is in your list now.</source>
+   <translation>{name} ist jetzt in deiner Liste.</translation>
+  </message>
+  <message>
+   <source>No model that can learn in that folder. It needs config.json and .safetensors files.</source>
+   <translation>In dem Ordner ist kein Modell, das lernen kann. Es braucht config.json und .safetensors-Dateien.</translation>
+  </message>
+  <message>
+   <source>That isn't a valid token, or this computer has no keyring. You can set HF_TOKEN instead.</source>
+   <translation>Das ist kein gültiges Token, oder dieser Computer hat keinen Schlüsselbund. Du kannst stattdessen HF_TOKEN setzen.</translation>
+  </message>
+  <message>
+   <source>Learn with this</source>
+   <translation>Damit lernen</translation>
+  </message>
+  <message>
+   <source>Delete</source>
+   <translation>Löschen</translation>
+  </message>
+  <message>
+   <source>Retry now</source>
+   <translation>Jetzt versuchen</translation>
+  </message>
+  <message>
+   <source>For Ollama …</source>
+   <translation>Für Ollama …</translation>
+  </message>
+  <message>
+   <source>Into LM Studio</source>
+   <translation>In LM Studio ablegen</translation>
+  </message>
+  <message>
+   <source>Download interrupted. Nothing is lost: it resumes where it stopped.</source>
+   <translation>Download unterbrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
+  </message>
+  <message>
+   <source>Download of {title}</source>
+   <translation>Herunterladen von {title}</translation>
+  </message>
+  <message>
+   <source>Remove from the list</source>
+   <translation>Aus der Liste nehmen</translation>
+  </message>
+  <message>
+   <source>Delete for good</source>
+   <translation>Endgültig löschen</translation>
+  </message>
+  <message>
+   <source>Where to save the export</source>
+   <translation>Wohin mit dem Export?</translation>
+  </message>
+  <message>
+   <source>Access token, hf_…</source>
+   <translation>Zugangstoken, hf_…</translation>
+  </message>
+  <message>
+   <source>Access token</source>
+   <translation>Zugangstoken</translation>
+  </message>
+  <message>
+   <source>Save the token</source>
+   <translation>Token speichern</translation>
+  </message>
+  <message>
+   <source>The whole model as GGUF, for llama.cpp and others …</source>
+   <translation>Das ganze Modell als GGUF, für llama.cpp und andere …</translation>
+  </message>
+  <message>
+   <source>What it learned as a LoRA adapter (PEFT) …</source>
+   <translation>Was es gelernt hat als LoRA-Adapter (PEFT) …</translation>
+  </message>
+  <message>
+   <source>{called} ({title})</source>
+   <translation>{called} ({title})</translation>
+  </message>
+  <message>
+   <source>Use this</source>
+   <translation>Nehmen</translation>
+  </message>
+  <message>
+   <source>Remove</source>
+   <translation>Entfernen</translation>
+  </message>
+  <message>
+   <source>Choose another model to learn with first.</source>
+   <translation>Wähle erst ein anderes Modell zum Lernen.</translation>
+  </message>
+  <message>
+   <source>Learning now</source>
+   <translation>Lernt gerade</translation>
+  </message>
+  <message>
+   <source>Chosen</source>
+   <translation>Ausgewählt</translation>
+  </message>
+  <message>
+   <source>Recommended</source>
+   <translation>Empfohlen</translation>
+  </message>
+  <message>
+   <source>Next in line.</source>
+   <translation>Kommt als Nächstes.</translation>
+  </message>
+  <message>
+   <source>Resume download</source>
+   <translation>Download fortsetzen</translation>
+  </message>
+  <message>
+   <source>Licence to accept</source>
+   <translation>Lizenz nötig</translation>
+  </message>
+  <message>
+   <source>Another Shoal is downloading it.</source>
+   <translation>Ein anderes Shoal lädt es gerade herunter.</translation>
+  </message>
+  <message>
+   <source>Your file</source>
+   <translation>Deine Datei</translation>
+  </message>
+  <message>
+   <source>Your folder</source>
+   <translation>Dein Ordner</translation>
+  </message>
+  <message>
+   <source>{n} rounds</source>
+   <translation>{n} Runden</translation>
+  </message>
+  <message>
+   <source>solves {n} of 100</source>
+   <translation>löst {n} von 100</translation>
+  </message>
+  <message>
+   <source>More</source>
+   <translation>Mehr</translation>
+  </message>
+  <message>
+   <source>Go back to round {n}? Keep what it is now, after round {now}, and you can return to it. Or delete the later rounds for good.</source>
+   <translation>Zurück zu Runde {n}? Hebst du den Stand nach Runde {now} auf, kannst du zu ihm zurück. Oder du löschst die späteren Runden endgültig.</translation>
+  </message>
+  <message>
+   <source>Keep both, go back</source>
+   <translation>Beides behalten, zurückgehen</translation>
+  </message>
+  <message>
+   <source>{version} learns again. What learns now is kept and can return too.</source>
+   <translation>{version} lernt wieder. Was jetzt lernt, bleibt aufgehoben und kann auch wiederkommen.</translation>
+  </message>
+  <message>
+   <source>Learn with this one again</source>
+   <translation>Wieder damit lernen</translation>
+  </message>
+  <message>
+   <source>This will be deleted for good: {version} ({size}). What learns now stays.</source>
+   <translation>Das wird endgültig gelöscht: {version} ({size}). Was jetzt lernt, bleibt.</translation>
+  </message>
+  <message>
+   <source>Start over with round 1? Keep what {title} learned in {rounds} rounds, and you can return to it. Or delete that and its history for good. The model itself and your other models stay.</source>
+   <translation>Neu anfangen mit Runde 1? Hebst du auf, was {title} in {rounds} Runden gelernt hat, kannst du dahin zurück. Oder du löschst das und seinen Verlauf endgültig. Das Modell selbst und deine anderen Modelle bleiben.</translation>
+  </message>
+  <message>
+   <source>Keep it, start over</source>
+   <translation>Aufheben, neu anfangen</translation>
+  </message>
+  <message>
+   <source>A name for your model</source>
+   <translation>Ein Name für dein Modell</translation>
+  </message>
+  <message>
+   <source>Save name</source>
+   <translation>Namen speichern</translation>
+  </message>
+  <message>
+   <source>Back to an earlier round</source>
+   <translation>Zurück zu einer früheren Runde</translation>
+  </message>
+  <message>
+   <source>Kept versions</source>
+   <translation>Aufgehobene Stände</translation>
+  </message>
+  <message>
+   <source>Start over</source>
+   <translation>Neu anfangen</translation>
+  </message>
+  <message>
+   <source>Rename</source>
+   <translation>Umbenennen</translation>
+  </message>
+  <message>
+   <source>Give it a name</source>
+   <translation>Einen Namen geben</translation>
+  </message>
+  <message>
+   <source>Delete it</source>
+   <translation>Löschen</translation>
+  </message>
+  <message>
+   <source>Delete later rounds</source>
+   <translation>Spätere Runden löschen</translation>
+  </message>
+  <message>
+   <source>Delete it, start over</source>
+   <translation>Löschen, neu anfangen</translation>
+  </message>
+  <message>
    <source>The curve has been flat for {n} rounds.</source>
    <translation>Die Kurve ist seit {n} Runden flach.</translation>
   </message>
@@ -1510,6 +1212,10 @@
    <translation>Zum Rennen</translation>
   </message>
   <message>
+   <source>See the answers</source>
+   <translation>Antworten ansehen</translation>
+  </message>
+  <message>
    <source>Progress of this step</source>
    <translation>Fortschritt dieses Schritts</translation>
   </message>
@@ -1546,8 +1252,8 @@
    <translation>Diese Runde beenden, dann anhalten</translation>
   </message>
   <message>
-   <source>Nothing is lost; this round starts over next time</source>
-   <translation>Nichts geht verloren; diese Runde beginnt beim nächsten Mal neu</translation>
+   <source>The first look starts over next time</source>
+   <translation>Der erste Blick beginnt beim nächsten Mal von vorn</translation>
   </message>
   <message>
    <source>Learn while I'm away</source>
@@ -1562,8 +1268,8 @@
    <translation>Einsatz</translation>
   </message>
   <message>
-   <source>A minute or two, once per model: it tries a few puzzles of every kind.</source>
-   <translation>Ein, zwei Minuten, einmal je Modell: Es probiert von jeder Art ein paar Rätsel.</translation>
+   <source>A few minutes, once per model: it tries every kind of puzzle.</source>
+   <translation>Ein paar Minuten, einmal je Modell: Es probiert jede Art von Rätsel.</translation>
   </message>
   <message>
    <source>The memory is free again. Everything it learned is safe.</source>
@@ -1606,16 +1312,16 @@
    <translation>{given} / {taken}</translation>
   </message>
   <message>
-   <source>Round {n}</source>
-   <translation>Runde {n}</translation>
-  </message>
-  <message>
    <source>Last saved</source>
    <translation>Zuletzt gespeichert</translation>
   </message>
   <message>
    <source>Try again</source>
    <translation>Noch einmal</translation>
+  </message>
+  <message>
+   <source>{share} of {n}</source>
+   <translation>{share} von {n}</translation>
   </message>
   <message>
    <source>no answers yet</source>
@@ -1685,12 +1391,454 @@
    <translation>nicht verbunden</translation>
   </message>
   <message>
-   <source>About {watts} W now, {kwh} kWh this month.</source>
-   <translation>Etwa {watts} W im Moment, {kwh} kWh in diesem Monat.</translation>
+   <source>A card to share</source>
+   <translation>Eine Karte zum Teilen</translation>
   </message>
   <message>
-   <source>About {watts} W now, {kwh} kWh this month ({money}).</source>
-   <translation>Etwa {watts} W im Moment, {kwh} kWh in diesem Monat ({money}).</translation>
+   <source>This is all that's on it. Nothing is sent: you save it, or copy it.</source>
+   <translation>Mehr steht nicht darauf. Nichts wird gesendet: Du speicherst oder kopierst sie.</translation>
+  </message>
+  <message>
+   <source>With an invite to my swarm</source>
+   <translation>Mit Einladung in meinen Schwarm</translation>
+  </message>
+  <message>
+   <source>Copied. Paste it wherever you like.</source>
+   <translation>Kopiert. Füg es ein, wo du magst.</translation>
+  </message>
+  <message>
+   <source>Save the card</source>
+   <translation>Karte speichern</translation>
+  </message>
+  <message>
+   <source>Copy</source>
+   <translation>Kopieren</translation>
+  </message>
+  <message>
+   <source>Save as SVG …</source>
+   <translation>Als SVG speichern …</translation>
+  </message>
+  <message>
+   <source>Save as PNG …</source>
+   <translation>Als PNG speichern …</translation>
+  </message>
+  <message>
+   <source>Saved as {path}.</source>
+   <translation>Gesichert als {path}.</translation>
+  </message>
+  <message>
+   <source>{path} can't be written ({why}). Pick another place.</source>
+   <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
+  </message>
+  <message>
+   <source>About Shoal</source>
+   <translation>Über Shoal</translation>
+  </message>
+  <message>
+   <source>Version {version}. Data folder: {home}</source>
+   <translation>Version {version}. Datenordner: {home}</translation>
+  </message>
+  <message>
+   <source>Licence: [Apache 2.0]({address}). Free to use, change and share.</source>
+   <translation>Lizenz: [Apache 2.0]({address}). Du darfst Shoal frei benutzen, ändern und weitergeben.</translation>
+  </message>
+  <message>
+   <source>The typeface is Inter (OFL-1.1). Each model has a licence of its own, shown on the page Models.</source>
+   <translation>Die Schrift ist Inter (OFL-1.1). Jedes Modell hat seine eigene Lizenz, sie steht auf der Seite Modelle.</translation>
+  </message>
+  <message>
+   <source>Keys</source>
+   <translation>Tasten</translation>
+  </message>
+  <message>
+   <source>Made with</source>
+   <translation>Gemacht mit</translation>
+  </message>
+  <message>
+   <source>Key</source>
+   <translation>Taste</translation>
+  </message>
+  <message>
+   <source>Package</source>
+   <translation>Paket</translation>
+  </message>
+  <message>
+   <source>Version</source>
+   <translation>Version</translation>
+  </message>
+  <message>
+   <source>Licence</source>
+   <translation>Lizenz</translation>
+  </message>
+  <message>
+   <source>Help page</source>
+   <translation>Hilfeseite</translation>
+  </message>
+  <message>
+   <source>Help</source>
+   <translation>Hilfe</translation>
+  </message>
+  <message>
+   <source>Search help</source>
+   <translation>Hilfe durchsuchen</translation>
+  </message>
+  <message>
+   <source>Help pages</source>
+   <translation>Hilfeseiten</translation>
+  </message>
+  <message>
+   <source>Nothing found</source>
+   <translation>Nichts gefunden</translation>
+  </message>
+  <message>
+   <source>Try another word.</source>
+   <translation>Versuch es mit einem anderen Wort.</translation>
+  </message>
+  <message>
+   <source>{n} row</source>
+   <translation>{n} Zeile</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rows</source>
+   <translation>
+    <numerusform>{n} Zeile</numerusform>
+    <numerusform>{n} Zeilen</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>The diary of {name}, a model that learns with Shoal</source>
+   <translation>Das Tagebuch von {name}, einem Modell, das mit Shoal lernt</translation>
+  </message>
+  <message>
+   <source>Rounds</source>
+   <translation>Runden</translation>
+  </message>
+  <message>
+   <source>Runs</source>
+   <translation>Läufe</translation>
+  </message>
+  <message>
+   <source>Events</source>
+   <translation>Ereignisse</translation>
+  </message>
+  <message>
+   <source>Diary</source>
+   <translation>Tagebuch</translation>
+  </message>
+  <message>
+   <source>History</source>
+   <translation>Verlauf</translation>
+  </message>
+  <message>
+   <source>What to show</source>
+   <translation>Was gezeigt wird</translation>
+  </message>
+  <message>
+   <source>Search</source>
+   <translation>Suchen</translation>
+  </message>
+  <message>
+   <source>Search the history</source>
+   <translation>Verlauf durchsuchen</translation>
+  </message>
+  <message>
+   <source>Export the history</source>
+   <translation>Verlauf sichern</translation>
+  </message>
+  <message>
+   <source>This list as CSV …</source>
+   <translation>Diese Liste als CSV …</translation>
+  </message>
+  <message>
+   <source>This list as JSON …</source>
+   <translation>Diese Liste als JSON …</translation>
+  </message>
+  <message>
+   <source>Copy the diary for a friend</source>
+   <translation>Das Tagebuch für Freunde kopieren</translation>
+  </message>
+  <message>
+   <source>Everything as JSON …</source>
+   <translation>Alles als JSON …</translation>
+  </message>
+  <message>
+   <source>Save the history</source>
+   <translation>Verlauf sichern</translation>
+  </message>
+  <message>
+   <source>first lesson: {n} of its own answers</source>
+   <translation>erste Lektion: {n} eigene Antworten</translation>
+  </message>
+  <message>
+   <source>Round</source>
+   <translation>Runde</translation>
+  </message>
+  <message>
+   <source>When</source>
+   <translation>Wann</translation>
+  </message>
+  <message>
+   <source>Practice answers right</source>
+   <translation>Übungsantworten richtig</translation>
+  </message>
+  <message>
+   <source>Own puzzles used</source>
+   <translation>Eigene genutzt</translation>
+  </message>
+  <message>
+   <source>Peers' puzzles</source>
+   <translation>Rätsel anderer</translation>
+  </message>
+  <message>
+   <source>Took</source>
+   <translation>Dauer</translation>
+  </message>
+  <message>
+   <source>all rounds done</source>
+   <translation>alle Runden fertig</translation>
+  </message>
+  <message>
+   <source>stopped</source>
+   <translation>angehalten</translation>
+  </message>
+  <message>
+   <source>stopped by a problem</source>
+   <translation>an einem Problem beendet</translation>
+  </message>
+  <message>
+   <source>crashed, or still running</source>
+   <translation>abgestürzt, oder läuft noch</translation>
+  </message>
+  <message>
+   <source>none finished</source>
+   <translation>keine beendet</translation>
+  </message>
+  <message>
+   <source>Run</source>
+   <translation>Lauf</translation>
+  </message>
+  <message>
+   <source>Started</source>
+   <translation>Begonnen</translation>
+  </message>
+  <message>
+   <source>Lasted</source>
+   <translation>Dauer</translation>
+  </message>
+  <message>
+   <source>How it ended</source>
+   <translation>Wie er endete</translation>
+  </message>
+  <message>
+   <source>What happened</source>
+   <translation>Was geschah</translation>
+  </message>
+  <message>
+   <source>What it reached</source>
+   <translation>Was es erreicht hat</translation>
+  </message>
+  <message>
+   <source>Click a round to see its answers.</source>
+   <translation>Ein Klick auf eine Runde zeigt ihre Antworten.</translation>
+  </message>
+  <message>
+   <source>Click a run to see its rounds.</source>
+   <translation>Ein Klick auf einen Lauf zeigt seine Runden.</translation>
+  </message>
+  <message>
+   <source>Click an event to see the answers of its round.</source>
+   <translation>Ein Klick auf ein Ereignis zeigt die Antworten seiner Runde.</translation>
+  </message>
+  <message>
+   <source>Click an entry to see the answers behind it.</source>
+   <translation>Klick auf einen Eintrag, um die Antworten dahinter zu sehen.</translation>
+  </message>
+  <message>
+   <source>Nothing has happened yet</source>
+   <translation>Noch ist nichts geschehen</translation>
+  </message>
+  <message>
+   <source>Finished rounds appear here.</source>
+   <translation>Hier erscheinen fertige Runden.</translation>
+  </message>
+  <message>
+   <source>Go to a page</source>
+   <translation>Zu einer Seite</translation>
+  </message>
+  <message>
+   <source>Pause or resume</source>
+   <translation>Pause oder weiter</translation>
+  </message>
+  <message>
+   <source>Search on this page</source>
+   <translation>Auf dieser Seite suchen</translation>
+  </message>
+  <message>
+   <source>Settings</source>
+   <translation>Einstellungen</translation>
+  </message>
+  <message>
+   <source>Quit</source>
+   <translation>Beenden</translation>
+  </message>
+  <message>
+   <source>Level {n} since {day}</source>
+   <translation>Stufe {n} seit {day}</translation>
+  </message>
+  <message>
+   <source>No right answer in practice yet</source>
+   <translation>Beim Üben noch keine richtige Antwort</translation>
+  </message>
+  <message>
+   <source>First solved in practice on {day}</source>
+   <translation>Beim Üben zuerst gelöst am {day}</translation>
+  </message>
+  <message>
+   <source>Level {n} now</source>
+   <translation>Jetzt Stufe {n}</translation>
+  </message>
+  <message>
+   <source>{now}, reached {n} on {day}</source>
+   <translation>{now}, am {day} war es {n}</translation>
+  </message>
+  <message>
+   <source>Skills</source>
+   <translation>Können</translation>
+  </message>
+  <message>
+   <source>Find a puzzle</source>
+   <translation>Aufgabe suchen</translation>
+  </message>
+  <message>
+   <source>How many new puzzles it solves. The shaded part shows how sure that is, the tick where it started.</source>
+   <translation>Wie viele neue Rätsel es löst. Die Schattierung zeigt, wie sicher das ist, der Strich den Anfang.</translation>
+  </message>
+  <message>
+   <source>Too hard yet: {families}.</source>
+   <translation>Noch zu schwer: {families}.</translation>
+  </message>
+  <message>
+   <source>No skills measured yet</source>
+   <translation>Noch kein Können gemessen</translation>
+  </message>
+  <message>
+   <source>The first measurement brings a tile for every kind of puzzle.</source>
+   <translation>Mit der ersten Messung erscheint für jede Art von Rätseln eine Kachel.</translation>
+  </message>
+  <message>
+   <source>No puzzle is called that.</source>
+   <translation>So heißt keine Aufgabe.</translation>
+  </message>
+  <message>
+   <source>Other</source>
+   <translation>Andere</translation>
+  </message>
+  <message>
+   <source>{right} of {n} answer right</source>
+   <translation>{right} von {n} Antwort richtig</translation>
+  </message>
+  <message numerus="yes">
+   <source>{right} of {n} answers right</source>
+   <translation>
+    <numerusform>{right} von {n} Antwort richtig</numerusform>
+    <numerusform>{right} von {n} Antworten richtig</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>round {n}</source>
+   <translation>Runde {n}</translation>
+  </message>
+  <message>
+   <source>A puzzle of another version of Shoal: its text cannot be made again.</source>
+   <translation>Ein Rätsel einer anderen Shoal-Version: Sein Text lässt sich nicht mehr erzeugen.</translation>
+  </message>
+  <message>
+   <source>this computer</source>
+   <translation>dieser Computer</translation>
+  </message>
+  <message>
+   <source>Live</source>
+   <translation>Live</translation>
+  </message>
+  <message>
+   <source>Whose answers</source>
+   <translation>Wessen Antworten</translation>
+  </message>
+  <message>
+   <source>All kinds</source>
+   <translation>Alle Arten</translation>
+  </message>
+  <message>
+   <source>Show the answers of every round</source>
+   <translation>Antworten aller Runden zeigen</translation>
+  </message>
+  <message>
+   <source>Puzzles, newest first</source>
+   <translation>Rätsel, neueste zuerst</translation>
+  </message>
+  <message>
+   <source>No answers yet</source>
+   <translation>Noch keine Antworten</translation>
+  </message>
+  <message>
+   <source>After the first round, every puzzle appears here with all of your model's answers.</source>
+   <translation>Nach der ersten Runde erscheint hier jedes Rätsel mit allen Antworten deines Modells.</translation>
+  </message>
+  <message>
+   <source>Round {n}  ✕</source>
+   <translation>Runde {n}  ✕</translation>
+  </message>
+  <message>
+   <source>Round {n} only. Show all rounds.</source>
+   <translation>Nur Runde {n}. Alle Runden zeigen.</translation>
+  </message>
+  <message>
+   <source>Grey: its working. Framed: its answer.</source>
+   <translation>Grau: der Rechenweg. Umrahmt: die Antwort.</translation>
+  </message>
+  <message>
+   <source>Show everything</source>
+   <translation>Alles zeigen</translation>
+  </message>
+  <message>
+   <source>These answers are gone</source>
+   <translation>Diese Antworten sind nicht mehr da</translation>
+  </message>
+  <message>
+   <source>Shoal keeps the answers of the latest rounds.</source>
+   <translation>Shoal hebt die Antworten der letzten Runden auf.</translation>
+  </message>
+  <message>
+   <source>Nothing here yet</source>
+   <translation>Noch nichts da</translation>
+  </message>
+  <message>
+   <source>Pick another kind of puzzle, or answers from everyone.</source>
+   <translation>Wähle eine andere Art von Rätsel oder die Antworten von allen.</translation>
+  </message>
+  <message>
+   <source>{verdict}. The answer is {answer}.</source>
+   <translation>{verdict}. Richtig ist {answer}.</translation>
+  </message>
+  <message>
+   <source>right</source>
+   <translation>richtig</translation>
+  </message>
+  <message>
+   <source>wrong</source>
+   <translation>falsch</translation>
+  </message>
+  <message>
+   <source>All</source>
+   <translation>Alle</translation>
+  </message>
+  <message>
+   <source>Own</source>
+   <translation>Eigene</translation>
+  </message>
+  <message>
+   <source>Peers</source>
+   <translation>Andere</translation>
   </message>
   <message>
    <source>{n} puzzle: {families}</source>
@@ -1824,6 +1972,10 @@
    <translation>Keine Telemetrie, kein Konto. Nach Updates sucht Shoal nur, wenn du es willst.</translation>
   </message>
   <message>
+   <source>Check for updates once a day</source>
+   <translation>Einmal am Tag nach Updates suchen</translation>
+  </message>
+  <message>
    <source>Show the answers</source>
    <translation>Antworten zeigen</translation>
   </message>
@@ -1940,51 +2092,271 @@
    <translation>An. Shoal fragt {host} einmal am Tag, solange dieses Fenster offen ist.</translation>
   </message>
   <message>
-   <source>Your model solves {after} of {n} now, {before} before: {lead} ± {error}.</source>
-   <translation>Dein Modell löst jetzt {after} von {n}, vorher {before}: {lead} ± {error}.</translation>
+   <source>Shoal waits until you start it.</source>
+   <translation>Shoal wartet, bis du es startest.</translation>
   </message>
   <message>
-   <source>Chance hardly explains that: it really learned.</source>
-   <translation>Zufall erklärt das kaum: Es hat wirklich gelernt.</translation>
+   <source>It sent a message that is too long.</source>
+   <translation>Es hat eine zu lange Nachricht geschickt.</translation>
   </message>
   <message>
-   <source>So close could be chance. Each race draws new puzzles: race again to know more.</source>
-   <translation>So knapp kann Zufall sein. Jedes Rennen hat neue Rätsel: Noch eins sagt mehr.</translation>
+   <source>Learning keeps crashing. What it learned is safe.</source>
+   <translation>Das Lernen stürzt immer wieder ab. Das Gelernte ist sicher.</translation>
   </message>
   <message>
-   <source>Chance hardly explains that. Its newest rounds made it worse on these.</source>
-   <translation>Zufall erklärt das kaum. Die letzten Runden haben es hier schlechter gemacht.</translation>
+   <source>Start it again, or look at the log in Settings.</source>
+   <translation>Starte es neu oder sieh in den Einstellungen ins Protokoll.</translation>
   </message>
   <message>
-   <source>Race again</source>
-   <translation>Noch ein Rennen</translation>
+   <source>Learning stopped</source>
+   <translation>Das Lernen hat angehalten</translation>
   </message>
   <message>
-   <source>Race</source>
-   <translation>Rennen</translation>
+   <source>Learning crashed. Everything up to the last save is safe.</source>
+   <translation>Das Lernen ist abgestürzt. Alles bis zum letzten Speichern ist sicher.</translation>
   </message>
   <message>
-   <source>{n} new puzzle, one try each</source>
-   <translation>{n} neues Rätsel, je ein Versuch</translation>
+   <source>Fix that and start it again.</source>
+   <translation>Behebe das und starte es neu.</translation>
+  </message>
+  <message>
+   <source>Learning can't start</source>
+   <translation>Das Lernen startet nicht</translation>
+  </message>
+  <message>
+   <source>The system refused to start {program}.</source>
+   <translation>Das System wollte {program} nicht starten.</translation>
+  </message>
+  <message>
+   <source>Install Shoal again.</source>
+   <translation>Installiere Shoal neu.</translation>
+  </message>
+  <message>
+   <source>Run {setup}; it repairs the installation.</source>
+   <translation>Führ {setup} aus; das repariert die Installation.</translation>
+  </message>
+  <message>
+   <source>Diagnostics</source>
+   <translation>Diagnose</translation>
+  </message>
+  <message>
+   <source>Files of the bundle</source>
+   <translation>Dateien des Pakets</translation>
+  </message>
+  <message>
+   <source>What is in this file</source>
+   <translation>Was in dieser Datei steht</translation>
+  </message>
+  <message>
+   <source>Save …</source>
+   <translation>Sichern …</translation>
+  </message>
+  <message>
+   <source>This is exactly what gets saved. Keys, invites, tokens, answers and your name are left out. Nothing is sent.</source>
+   <translation>Genau das wird gesichert. Schlüssel, Einladungen, Token, Antworten und dein Name fehlen. Nichts wird gesendet.</translation>
+  </message>
+  <message>
+   <source>Still looking.</source>
+   <translation>Wird noch gesucht.</translation>
+  </message>
+  <message>
+   <source>Looking at this computer …</source>
+   <translation>Dieser Computer wird angesehen …</translation>
+  </message>
+  <message>
+   <source>{n} files, {size}</source>
+   <translation>{n} Dateien, {size}</translation>
+  </message>
+  <message>
+   <source>Save the diagnostics</source>
+   <translation>Diagnose sichern</translation>
+  </message>
+  <message>
+   <source>{doctor} said nothing.</source>
+   <translation>{doctor} hat nichts gesagt.</translation>
+  </message>
+  <message>
+   <source>none</source>
+   <translation>keine</translation>
+  </message>
+  <message>
+   <source>Clear</source>
+   <translation>Leeren</translation>
+  </message>
+  <message>
+   <source>at any time</source>
+   <translation>jederzeit</translation>
+  </message>
+  <message>
+   <source>{name}, as text</source>
+   <translation>{name}, als Text</translation>
+  </message>
+  <message>
+   <source>Copy {day} to every day</source>
+   <translation>{day} auf alle Tage übertragen</translation>
+  </message>
+  <message>
+   <source>That didn't work: try again.</source>
+   <translation>Das hat nicht geklappt: Versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>Other Shoals won't know you as {name} any more, and trust starts over. Your model keeps what it learned. Only its recovery words bring {name} back: write them down first.</source>
+   <translation>Andere Shoals kennen dich dann nicht mehr als {name}, Vertrauen beginnt von vorn. Dein Modell behält, was es gelernt hat. Nur die Wiederherstellungswörter bringen {name} zurück: Schreib sie vorher auf.</translation>
+  </message>
+  <message>
+   <source>Write them down in this order and keep them safe. They bring your name back on any computer.</source>
+   <translation>Schreib sie in dieser Reihenfolge auf und bewahre sie gut auf. Sie bringen deinen Namen auf jedem Computer zurück.</translation>
+  </message>
+  <message>
+   <source>Changing your identity …</source>
+   <translation>Deine Identität wird gewechselt …</translation>
+  </message>
+  <message>
+   <source>Looking for your key …</source>
+   <translation>Dein Schlüssel wird gesucht …</translation>
+  </message>
+  <message>
+   <source>You get a name when you first learn with others.</source>
+   <translation>Du bekommst einen Namen, sobald du zum ersten Mal mit anderen lernst.</translation>
+  </message>
+  <message>
+   <source>Restore from words …</source>
+   <translation>Aus Wörtern wiederherstellen …</translation>
+  </message>
+  <message>
+   <source>New identity …</source>
+   <translation>Neue Identität …</translation>
+  </message>
+  <message>
+   <source>Show recovery words</source>
+   <translation>Wiederherstellungswörter zeigen</translation>
+  </message>
+  <message>
+   <source>Show the recovery words of {name}?</source>
+   <translation>Die Wiederherstellungswörter von {name} zeigen?</translation>
+  </message>
+  <message>
+   <source>Anyone who reads them can be you. Make sure no one is looking over your shoulder.</source>
+   <translation>Wer sie liest, kann als du auftreten. Achte darauf, dass dir niemand über die Schulter schaut.</translation>
+  </message>
+  <message>
+   <source>Show them</source>
+   <translation>Zeigen</translation>
+  </message>
+  <message>
+   <source>Hide recovery words</source>
+   <translation>Wiederherstellungswörter verbergen</translation>
+  </message>
+  <message>
+   <source>Start over with a new identity?</source>
+   <translation>Mit einer neuen Identität anfangen?</translation>
+  </message>
+  <message>
+   <source>New identity</source>
+   <translation>Neue Identität</translation>
+  </message>
+  <message>
+   <source>Restore from words</source>
+   <translation>Aus Wörtern wiederherstellen</translation>
+  </message>
+  <message>
+   <source>Recovery words</source>
+   <translation>Wiederherstellungswörter</translation>
+  </message>
+  <message>
+   <source>All {n} words in order, separated by spaces</source>
+   <translation>Alle {n} Wörter der Reihe nach, mit Leerzeichen</translation>
+  </message>
+  <message>
+   <source>Restore</source>
+   <translation>Wiederherstellen</translation>
+  </message>
+  <message>
+   <source>You get back the name these words belong to.</source>
+   <translation>Du bekommst den Namen zurück, zu dem diese Wörter gehören.</translation>
+  </message>
+  <message>
+   <source>Enter your recovery words</source>
+   <translation>Gib deine Wiederherstellungswörter ein</translation>
+  </message>
+  <message>
+   <source>{n} of {all} words</source>
+   <translation>{n} von {all} Wörtern</translation>
+  </message>
+  <message>
+   <source>Other Shoals know you by this name. Its key is in this computer's keyring.</source>
+   <translation>Andere Shoals kennen dich unter diesem Namen. Sein Schlüssel liegt im Schlüsselbund dieses Computers.</translation>
+  </message>
+  <message>
+   <source>Other Shoals know you by this name. Its key is in a file, locked with your passphrase:</source>
+   <translation>Andere Shoals kennen dich unter diesem Namen. Sein Schlüssel liegt in einer Datei, gesichert mit deiner Passphrase:</translation>
+  </message>
+  <message>
+   <source>Other Shoals know you by this name. This computer has no keyring, so the key is in a file only you can read:</source>
+   <translation>Andere Shoals kennen dich unter diesem Namen. Ohne Schlüsselbund liegt der Schlüssel in einer Datei, die nur du lesen kannst:</translation>
+  </message>
+  <message>
+   <source>Your identity</source>
+   <translation>Deine Identität</translation>
+  </message>
+  <message>
+   <source>Learning</source>
+   <translation>Lernen</translation>
+  </message>
+  <message>
+   <source>Trainer</source>
+   <translation>Trainer</translation>
+  </message>
+  <message>
+   <source>Window</source>
+   <translation>Fenster</translation>
+  </message>
+  <message>
+   <source>Which log to show</source>
+   <translation>Welches Protokoll gezeigt wird</translation>
+  </message>
+  <message>
+   <source>Only lines with …</source>
+   <translation>Nur Zeilen mit …</translation>
+  </message>
+  <message>
+   <source>Only lines with these words</source>
+   <translation>Nur Zeilen mit diesen Wörtern</translation>
+  </message>
+  <message>
+   <source>Follow</source>
+   <translation>Mitlaufen</translation>
+  </message>
+  <message>
+   <source>Copy these lines</source>
+   <translation>Diese Zeilen kopieren</translation>
+  </message>
+  <message>
+   <source>Open the folder of the logs</source>
+   <translation>Ordner der Protokolle öffnen</translation>
+  </message>
+  <message>
+   <source>Log</source>
+   <translation>Protokoll</translation>
+  </message>
+  <message>
+   <source>{n} line</source>
+   <translation>{n} Zeile</translation>
   </message>
   <message numerus="yes">
-   <source>{n} new puzzles, one try each</source>
+   <source>{n} lines</source>
    <translation>
-    <numerusform>{n} neues Rätsel, je ein Versuch</numerusform>
-    <numerusform>{n} neue Rätsel, je ein Versuch</numerusform>
+    <numerusform>{n} Zeile</numerusform>
+    <numerusform>{n} Zeilen</numerusform>
    </translation>
   </message>
   <message>
-   <source>Puzzle {n}: {puzzle}, {outcome}. Arrow keys read the others.</source>
-   <translation>Rätsel {n}: {puzzle}, {outcome}. Die Pfeiltasten lesen die anderen vor.</translation>
+   <source>The log is empty.</source>
+   <translation>Das Protokoll ist leer.</translation>
   </message>
   <message>
-   <source>Race: before solved {before}, after solved {after}, of {n} puzzles so far.</source>
-   <translation>Rennen: Vorher löste {before}, nachher {after}, von bisher {n} Rätseln.</translation>
-  </message>
-  <message>
-   <source>Settings</source>
-   <translation>Einstellungen</translation>
+   <source>Relay</source>
+   <translation>Relay</translation>
   </message>
   <message>
    <source>Search settings</source>
@@ -2033,86 +2405,6 @@
   <message>
    <source>About Shoal and its keys</source>
    <translation>Über Shoal und die Tasten</translation>
-  </message>
-  <message>
-   <source>A card to share</source>
-   <translation>Eine Karte zum Teilen</translation>
-  </message>
-  <message>
-   <source>This is all that's on it. Nothing is sent: you save it, or copy it.</source>
-   <translation>Mehr steht nicht darauf. Nichts wird gesendet: Du speicherst oder kopierst sie.</translation>
-  </message>
-  <message>
-   <source>With an invite to my swarm</source>
-   <translation>Mit Einladung in meinen Schwarm</translation>
-  </message>
-  <message>
-   <source>Save the card</source>
-   <translation>Karte speichern</translation>
-  </message>
-  <message>
-   <source>Copy</source>
-   <translation>Kopieren</translation>
-  </message>
-  <message>
-   <source>Save as SVG …</source>
-   <translation>Als SVG speichern …</translation>
-  </message>
-  <message>
-   <source>Save as PNG …</source>
-   <translation>Als PNG speichern …</translation>
-  </message>
-  <message>
-   <source>Level {n} since {day}</source>
-   <translation>Stufe {n} seit {day}</translation>
-  </message>
-  <message>
-   <source>No right answer in practice yet</source>
-   <translation>Beim Üben noch keine richtige Antwort</translation>
-  </message>
-  <message>
-   <source>First solved in practice on {day}</source>
-   <translation>Beim Üben zuerst gelöst am {day}</translation>
-  </message>
-  <message>
-   <source>Level {n} now</source>
-   <translation>Jetzt Stufe {n}</translation>
-  </message>
-  <message>
-   <source>{now}, reached {n} on {day}</source>
-   <translation>{now}, am {day} war es {n}</translation>
-  </message>
-  <message>
-   <source>Skills</source>
-   <translation>Können</translation>
-  </message>
-  <message>
-   <source>Find a puzzle</source>
-   <translation>Aufgabe suchen</translation>
-  </message>
-  <message>
-   <source>How many new puzzles it solves. The shaded part shows how sure that is, the tick where it started.</source>
-   <translation>Wie viele neue Rätsel es löst. Die Schattierung zeigt, wie sicher das ist, der Strich den Anfang.</translation>
-  </message>
-  <message>
-   <source>Too hard yet: {families}.</source>
-   <translation>Noch zu schwer: {families}.</translation>
-  </message>
-  <message>
-   <source>No skills measured yet</source>
-   <translation>Noch kein Können gemessen</translation>
-  </message>
-  <message>
-   <source>The first measurement brings a tile for every kind of puzzle.</source>
-   <translation>Mit der ersten Messung erscheint für jede Art von Rätseln eine Kachel.</translation>
-  </message>
-  <message>
-   <source>No puzzle is called that.</source>
-   <translation>So heißt keine Aufgabe.</translation>
-  </message>
-  <message>
-   <source>Other</source>
-   <translation>Andere</translation>
   </message>
   <message>
    <source>What your model learned, and its history</source>
@@ -2231,6 +2523,113 @@
    <translation>Alles löschen …</translation>
   </message>
   <message>
+   <source>Copying to {folder} and checking …</source>
+   <translation>Kopiert nach {folder} und prüft …</translation>
+  </message>
+  <message>
+   <source>Deleting everything …</source>
+   <translation>Löscht alles …</translation>
+  </message>
+  <message>
+   <source>Some of it is left</source>
+   <translation>Etwas ist noch da</translation>
+  </message>
+  <message>
+   <source>The data folder wasn't moved</source>
+   <translation>Der Datenordner wurde nicht verschoben</translation>
+  </message>
+  <message>
+   <source>Left there, not created by Shoal: {path}</source>
+   <translation>Blieb dort, nicht von Shoal: {path}</translation>
+  </message>
+  <message>
+   <source>Shoal can't save anything in {home}. Make that folder writable, or name another one with --home.</source>
+   <translation>Shoal kann in {home} nichts speichern. Gib dir Schreibrecht, oder nenne mit --home einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>shoal: Another Shoal uses {home} and doesn't answer. Quit it and start again.</source>
+   <translation>shoal: Ein anderes Shoal benutzt {home} und antwortet nicht. Beende es und starte neu.</translation>
+  </message>
+  <message>
+   <source>Shoal is still here</source>
+   <translation>Shoal ist noch da</translation>
+  </message>
+  <message>
+   <source>It stays in the tray. Quit it from there.</source>
+   <translation>Es bleibt in der Leiste. Dort kannst du es beenden.</translation>
+  </message>
+  <message>
+   <source>Pause for a while</source>
+   <translation>Eine Weile pausieren</translation>
+  </message>
+  <message>
+   <source>Open Shoal</source>
+   <translation>Shoal öffnen</translation>
+  </message>
+  <message>
+   <source>Swarm</source>
+   <translation>Schwarm</translation>
+  </message>
+  <message>
+   <source>Privacy</source>
+   <translation>Datenschutz</translation>
+  </message>
+  <message>
+   <source>Close Shoal?</source>
+   <translation>Shoal schließen?</translation>
+  </message>
+  <message>
+   <source>This desktop has no tray to stay in. Everything it learned is safe.</source>
+   <translation>Dieser Desktop hat keine Leiste, in der Shoal bleiben kann. Alles Gelernte ist sicher.</translation>
+  </message>
+  <message>
+   <source>Stop learning and quit</source>
+   <translation>Lernen anhalten und beenden</translation>
+  </message>
+  <message>
+   <source>Keep learning, minimised</source>
+   <translation>Weiterlernen, verkleinert</translation>
+  </message>
+  <message>
+   <source>{peer} showed a way to solve “{family}”; {span} later yours solved its first.</source>
+   <translation>{peer} hat einen Weg für „{family}“ gezeigt; {span} später löste deins sein erstes.</translation>
+  </message>
+  <message>
+   <source>Before: {failed} answers, all wrong. Right after: {right} of {answered}. By chance in {p} of 1,000.</source>
+   <translation>Davor: {failed} Antworten, alle falsch. Gleich danach: {right} von {answered} richtig. Zufällig in {p} von 1.000.</translation>
+  </message>
+  <message>
+   <source>Your answers helped {n} model today.</source>
+   <translation>Deine Antworten haben heute {n} Modell geholfen.</translation>
+  </message>
+  <message numerus="yes">
+   <source>Your answers helped {n} models today.</source>
+   <translation>
+    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
+    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>See the answers of {peer}</source>
+   <translation>Die Antworten von {peer} ansehen</translation>
+  </message>
+  <message>
+   <source>Learn with others at {relay}?</source>
+   <translation>Mit anderen lernen, bei {relay}?</translation>
+  </message>
+  <message>
+   <source>Join</source>
+   <translation>Beitreten</translation>
+  </message>
+  <message>
+   <source>This link invites you there. Only puzzle answers are shared, as plain text. Never your files, never the model, and nothing you type without your yes.</source>
+   <translation>Dieser Link lädt dich dorthin ein. Geteilt werden nur Rätselantworten, als Text. Nie deine Dateien, nie das Modell, und nichts, was du tippst, ohne dein Ja.</translation>
+  </message>
+  <message>
+   <source>This link doesn't lead to a swarm</source>
+   <translation>Dieser Link führt zu keinem Schwarm</translation>
+  </message>
+  <message>
    <source>No one else is here yet</source>
    <translation>Noch ist niemand sonst da</translation>
   </message>
@@ -2256,10 +2655,6 @@
   <message>
    <source>The {n} peers seen last. The list has all of them.</source>
    <translation>Die {n} zuletzt gesehenen Peers. In der Liste stehen alle.</translation>
-  </message>
-  <message>
-   <source>Swarm</source>
-   <translation>Schwarm</translation>
   </message>
   <message>
    <source>Learn alone</source>
@@ -2415,6 +2810,10 @@
    <translation>Wer</translation>
   </message>
   <message>
+   <source>Model</source>
+   <translation>Modell</translation>
+  </message>
+  <message>
    <source>Seen</source>
    <translation>Gesehen</translation>
   </message>
@@ -2427,841 +2826,168 @@
    <translation>Liste</translation>
   </message>
   <message>
-   <source>puzzle of the day, the same for everyone</source>
-   <translation>Rätsel des Tages, für alle dasselbe</translation>
+   <source>Six words</source>
+   <translation>Sechs Wörter</translation>
   </message>
   <message>
-   <source>a puzzle it never trained on</source>
-   <translation>ein Rätsel, an dem es nie geübt hat</translation>
+   <source>The six words as a QR code</source>
+   <translation>Die sechs Wörter als QR-Code</translation>
   </message>
   <message>
-   <source>a puzzle of practice</source>
-   <translation>ein Übungsrätsel</translation>
+   <source>Show the words</source>
+   <translation>Wörter zeigen</translation>
   </message>
   <message>
-   <source>Try it</source>
-   <translation>Ausprobieren</translation>
+   <source>Copy the words</source>
+   <translation>Wörter kopieren</translation>
   </message>
   <message>
-   <source>New conversation</source>
-   <translation>Neues Gespräch</translation>
+   <source>Join again</source>
+   <translation>Wieder beitreten</translation>
   </message>
   <message>
-   <source>Nothing asked yet</source>
-   <translation>Noch nichts gefragt</translation>
+   <source>Anyone who has these words can join. Share them only with people you trust.</source>
+   <translation>Wer diese Wörter hat, kann beitreten. Gib sie nur Leuten, denen du vertraust.</translation>
   </message>
   <message>
-   <source>Draw a puzzle, or ask something of your own. It answers twice: as it came, and as it is now.</source>
-   <translation>Zieh ein Rätsel oder frag etwas Eigenes. Es antwortet zweimal: so, wie es kam, und so, wie es jetzt ist.</translation>
+   <source>Six words let people you trust learn together. Enter theirs, or make new ones.</source>
+   <translation>Mit sechs Wörtern lernt ihr im Vertrauen zusammen. Gib ihre ein oder mach neue.</translation>
   </message>
   <message>
-   <source>Any it practises</source>
-   <translation>Irgendeins, das es übt</translation>
+   <source>Hide the words</source>
+   <translation>Wörter ausblenden</translation>
   </message>
   <message>
-   <source>Level</source>
-   <translation>Stufe</translation>
+   <source>Make new words</source>
+   <translation>Neue Wörter</translation>
   </message>
   <message>
-   <source>Draw a puzzle</source>
-   <translation>Rätsel ziehen</translation>
+   <source>Private swarm</source>
+   <translation>Privater Schwarm</translation>
   </message>
   <message>
-   <source>Teach it one</source>
-   <translation>Bring ihm eins bei</translation>
+   <source>The words can't be saved: {why}.</source>
+   <translation>Die Wörter lassen sich nicht speichern: {why}.</translation>
   </message>
   <message>
-   <source>Puzzle of the day</source>
-   <translation>Rätsel des Tages</translation>
+   <source>Starts a private swarm</source>
+   <translation>Startet einen privaten Schwarm</translation>
   </message>
   <message>
-   <source>Stop</source>
-   <translation>Anhalten</translation>
+   <source>This is version {version}</source>
+   <translation>Dies ist Version {version}</translation>
   </message>
   <message>
-   <source>Ask both</source>
-   <translation>Beide fragen</translation>
+   <source>Checking for updates …</source>
+   <translation>Sucht nach Updates …</translation>
   </message>
   <message>
-   <source>Enter</source>
-   <translation>Eingabetaste</translation>
+   <source>Version {version} is available</source>
+   <translation>Version {version} ist verfügbar</translation>
   </message>
   <message>
-   <source>Who answers</source>
-   <translation>Wer antwortet</translation>
+   <source>Asking {host}. The request says nothing about you or this computer.</source>
+   <translation>Fragt {host}. Die Anfrage sagt nichts über dich oder diesen Computer.</translation>
   </message>
   <message>
-   <source>Or solve it yourself</source>
-   <translation>Oder löse es selbst</translation>
+   <source>You're up to date. Checked {ago}.</source>
+   <translation>Du bist auf dem neuesten Stand. Nachgesehen {ago}.</translation>
   </message>
   <message>
-   <source>Your own answer</source>
-   <translation>Deine eigene Antwort</translation>
+   <source>you have {version}</source>
+   <translation>du hast {version}</translation>
   </message>
   <message>
-   <source>Check mine</source>
-   <translation>Meine prüfen</translation>
+   <source>The system is installing it …</source>
+   <translation>Das System installiert es …</translation>
   </message>
   <message>
-   <source>Your working, such as 4-1=3</source>
-   <translation>Dein Rechenweg, etwa 4-1=3</translation>
+   <source>Progress of the download</source>
+   <translation>Fortschritt des Downloads</translation>
   </message>
   <message>
-   <source>Your working</source>
-   <translation>Dein Rechenweg</translation>
+   <source>Check now</source>
+   <translation>Jetzt nachsehen</translation>
   </message>
   <message>
-   <source>Its own level</source>
-   <translation>Seine eigene Stufe</translation>
+   <source>Copy the command</source>
+   <translation>Befehl kopieren</translation>
   </message>
   <message>
-   <source>Loading the model, {span}</source>
-   <translation>Das Modell wird geladen, {span}</translation>
+   <source>Show the file</source>
+   <translation>Datei zeigen</translation>
   </message>
   <message>
-   <source>Question</source>
-   <translation>Frage</translation>
+   <source>Open its page</source>
+   <translation>Ihre Seite öffnen</translation>
   </message>
   <message>
-   <source>Forgets every question and answer on this page</source>
-   <translation>Vergisst jede Frage und Antwort auf dieser Seite</translation>
+   <source>Asks {host} once.</source>
+   <translation>Fragt {host} einmal.</translation>
   </message>
   <message>
-   <source>Twenty new puzzles: before against after, side by side</source>
-   <translation>Zwanzig neue Rätsel: vorher gegen nachher, Seite an Seite</translation>
+   <source>See what is new</source>
+   <translation>Neues ansehen</translation>
   </message>
   <message>
-   <source>Race 20 puzzles</source>
-   <translation>Rennen über 20 Rätsel</translation>
+   <source>Skip this one</source>
+   <translation>Diese überspringen</translation>
   </message>
   <message>
-   <source>Before against after, side by side</source>
-   <translation>Vorher gegen nachher, Seite an Seite</translation>
+   <source>Yes, once a day</source>
+   <translation>Ja, einmal am Tag</translation>
   </message>
   <message>
-   <source>Puzzle of the day ✓</source>
-   <translation>Rätsel des Tages ✓</translation>
+   <source>No</source>
+   <translation>Nein</translation>
   </message>
   <message>
-   <source>A puzzle of practice: your right answer with working may teach your model</source>
-   <translation>Ein Übungsrätsel: Deine richtige Antwort mit Rechenweg kann dein Modell etwas lehren</translation>
+   <source>Shoal hasn't checked for updates yet.</source>
+   <translation>Shoal hat noch nicht nach Updates gesucht.</translation>
   </message>
   <message>
-   <source>The same for everyone today (UTC)</source>
-   <translation>Heute für alle dasselbe (UTC)</translation>
+   <source>Downloaded and checked. It replaces this version, which is kept beside it, and Shoal reopens.</source>
+   <translation>Geladen und geprüft. Sie ersetzt diese Version, die daneben aufgehoben wird, und Shoal öffnet sich neu.</translation>
   </message>
   <message>
-   <source>Level {n}</source>
-   <translation>Stufe {n}</translation>
+   <source>of {day}</source>
+   <translation>vom {day}</translation>
   </message>
   <message>
-   <source>That's too long: {n} characters at most.</source>
-   <translation>Das ist zu lang: höchstens {n} Zeichen.</translation>
+   <source>Install and restart</source>
+   <translation>Installieren und neu starten</translation>
   </message>
   <message>
-   <source>Ask</source>
-   <translation>Fragen</translation>
+   <source>It installs when you say so. What your model learned stays.</source>
+   <translation>Installiert wird, wenn du es sagst. Was dein Modell gelernt hat, bleibt.</translation>
   </message>
   <message>
-   <source>Your rows, with / between</source>
-   <translation>Deine Zeilen, mit / dazwischen</translation>
+   <source>Check for updates once a day?</source>
+   <translation>Einmal am Tag nach Updates suchen?</translation>
   </message>
   <message>
-   <source>Say something, or draw a puzzle</source>
-   <translation>Sag etwas oder zieh ein Rätsel</translation>
+   <source>Shoal asks {host} while this window is open. The request says nothing about you or this computer. Change it any time in Settings.</source>
+   <translation>Shoal fragt {host}, solange dieses Fenster offen ist. Die Anfrage sagt nichts über dich oder diesen Computer. Ändern kannst du das in den Einstellungen.</translation>
   </message>
   <message>
-   <source>Draw a puzzle, or ask something of your own</source>
-   <translation>Zieh ein Rätsel oder frag etwas Eigenes</translation>
+   <source>Downloaded and checked. Learning stops, the system asks for your password and installs it, and Shoal reopens.</source>
+   <translation>Geladen und geprüft. Das Lernen hält an, das System fragt nach deinem Passwort und installiert sie, und Shoal öffnet sich neu.</translation>
   </message>
   <message>
-   <source>{model} with {engine}</source>
-   <translation>{model} mit {engine}</translation>
+   <source>Downloaded and checked. Its installer opens, and Shoal quits.</source>
+   <translation>Geladen und geprüft. Das Installationsprogramm öffnet sich, und Shoal beendet sich.</translation>
   </message>
   <message>
-   <source>Answering, {span}</source>
-   <translation>Antwortet, {span}</translation>
-  </message>
-  <message>
-   <source>{kind}: {family}</source>
-   <translation>{kind}: {family}</translation>
-  </message>
-  <message>
-   <source>Both</source>
-   <translation>Beide</translation>
-  </message>
-  <message>
-   <source>Blind duel</source>
-   <translation>Blindes Duell</translation>
-  </message>
-  <message>
-   <source>This model only solves puzzles: draw one, or pick a model that talks.</source>
-   <translation>Dieses Modell löst nur Rätsel: Zieh eins oder wähl ein Modell, das sich unterhält.</translation>
-  </message>
-  <message>
-   <source>See the models</source>
-   <translation>Zu den Modellen</translation>
-  </message>
-  <message>
-   <source>The first question loads the model.</source>
-   <translation>Die erste Frage lädt das Modell.</translation>
-  </message>
-  <message>
-   <source>In memory until a minute after you leave this page.</source>
-   <translation>Im Speicher bis eine Minute nach Verlassen dieser Seite.</translation>
-  </message>
-  <message numerus="yes">
-   <source>In memory until {n} minutes after you leave this page.</source>
-   <translation>
-    <numerusform>Im Speicher bis {n} Minute nach Verlassen dieser Seite.</numerusform>
-    <numerusform>Im Speicher bis {n} Minuten nach Verlassen dieser Seite.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Racing</source>
-   <translation>Das Rennen läuft</translation>
-  </message>
-  <message>
-   <source>Drawing a puzzle</source>
-   <translation>Ein Rätsel wird gezogen</translation>
-  </message>
-  <message>
-   <source>Step {n} of {all}</source>
-   <translation>Schritt {n} von {all}</translation>
-  </message>
-  <message>
-   <source>Raise a small model on this computer</source>
-   <translation>Zieh ein kleines Modell auf diesem Computer groß</translation>
-  </message>
-  <message>
-   <source>It tries puzzles, checks itself and gets better. On its own, or together with other people's models.</source>
-   <translation>Es probiert Rätsel, prüft sich selbst und wird besser. Allein oder mit den Modellen anderer Leute.</translation>
-  </message>
-  <message>
-   <source>Set it up</source>
-   <translation>Einrichten</translation>
-  </message>
-  <message>
-   <source>Two quick questions. No account.</source>
-   <translation>Zwei kurze Fragen. Kein Konto.</translation>
-  </message>
-  <message>
-   <source>Starts right away with the built-in model</source>
-   <translation>Beginnt sofort mit dem eingebauten Modell</translation>
-  </message>
-  <message>
-   <source>Progress of the speed test</source>
-   <translation>Fortschritt des Tests</translation>
-  </message>
-  <message>
-   <source>Test again</source>
-   <translation>Noch einmal testen</translation>
-  </message>
-  <message>
-   <source>Starter (recommended)</source>
-   <translation>Startmodell (empfohlen)</translation>
-  </message>
-  <message>
-   <source>Built in. Only solves puzzles. Gets visibly better within minutes, on any computer.</source>
-   <translation>Eingebaut. Löst nur Rätsel. Wird in Minuten sichtbar besser, auf jedem Computer.</translation>
-  </message>
-  <message>
-   <source>Talks and knows more. Learns slower. Download needed.</source>
-   <translation>Unterhält sich und weiß mehr. Lernt langsamer. Muss heruntergeladen werden.</translation>
-  </message>
-  <message>
-   <source>Continue</source>
-   <translation>Weiter</translation>
-  </message>
-  <message>
-   <source>With whom</source>
-   <translation>Mit wem</translation>
-  </message>
-  <message>
-   <source>With an invite</source>
-   <translation>Mit einer Einladung</translation>
-  </message>
-  <message>
-   <source>Joins the swarm you were invited to. Only puzzle answers are shared, as plain text.</source>
-   <translation>Tritt dem Schwarm bei, in den du eingeladen bist. Geteilt werden nur Rätselantworten, als Text.</translation>
-  </message>
-  <message>
-   <source>What it does</source>
-   <translation>Was es tut</translation>
-  </message>
-  <message>
-   <source>Watch it learn for ten minutes. After that it only works while you're away. Pause any time.</source>
-   <translation>Sieh ihm zehn Minuten beim Lernen zu. Danach arbeitet es nur, wenn du weg bist. Pause geht jederzeit.</translation>
-  </message>
-  <message>
-   <source>On its own, Shoal doesn't open a single network connection. In a swarm, only puzzle answers are shared. Never your files, never the model, nothing you type without your yes.</source>
-   <translation>Allein öffnet Shoal keine einzige Verbindung ins Netz. Im Schwarm werden nur Rätselantworten geteilt. Nie deine Dateien, nie das Modell, nichts, was du tippst, ohne dein Ja.</translation>
-  </message>
-  <message>
-   <source>What it keeps</source>
-   <translation>Was es aufbewahrt</translation>
-  </message>
-  <message>
-   <source>Everything is in one folder. Move or delete it any time. No account; no one knows you use it.</source>
-   <translation>Alles liegt in einem Ordner. Du kannst ihn jederzeit verschieben oder löschen. Kein Konto; niemand erfährt davon.</translation>
-  </message>
-  <message>
-   <source>First the engine is installed: {size}, once.</source>
-   <translation>Zuerst wird die Engine installiert: {size}, einmal.</translation>
-  </message>
-  <message>
-   <source>First the engine is installed, once.</source>
-   <translation>Zuerst wird die Engine installiert, einmal.</translation>
-  </message>
-  <message>
-   <source>First, the engine</source>
-   <translation>Zuerst die Engine</translation>
-  </message>
-  <message>
-   <source>Shoal learns with PyTorch, a large program that is installed once. Remove it any time.</source>
-   <translation>Shoal lernt mit PyTorch, einem großen Programm, das einmal installiert wird. Entfernen kannst du es jederzeit.</translation>
-  </message>
-  <message>
-   <source>What this computer can do</source>
-   <translation>Was dieser Computer kann</translation>
-  </message>
-  <message>
-   <source>A quick speed test. No need to wait.</source>
-   <translation>Ein kurzer Geschwindigkeitstest. Du musst nicht warten.</translation>
-  </message>
-  <message>
-   <source>Nothing leaves this computer. You can change that any time.</source>
-   <translation>Nichts verlässt diesen Computer. Du kannst das jederzeit ändern.</translation>
-  </message>
-  <message>
-   <source>With others on this network</source>
-   <translation>Mit anderen in diesem Netz</translation>
-  </message>
-  <message>
-   <source>Finds Shoals on this network, or starts a swarm you can invite people to. They swap puzzle answers, as plain text.</source>
-   <translation>Findet Shoals in diesem Netz oder startet einen Schwarm, in den du einlädst. Sie tauschen Rätselantworten, als Text.</translation>
-  </message>
-  <message>
-   <source>Learn alone or together?</source>
-   <translation>Allein oder zusammen lernen?</translation>
-  </message>
-  <message>
-   <source>You can change this any time.</source>
-   <translation>Du kannst das jederzeit ändern.</translation>
-  </message>
-  <message>
-   <source>No estimate</source>
-   <translation>Keine Schätzung</translation>
-  </message>
-  <message>
-   <source>Back</source>
-   <translation>Zurück</translation>
-  </message>
-  <message>
-   <source>Testing …</source>
-   <translation>Testet …</translation>
-  </message>
-  <message>
-   <source>{span} so far: a few answers, and one step of learning.</source>
-   <translation>Bisher {span}: ein paar Antworten und ein Lernschritt.</translation>
-  </message>
-  <message>
-   <source>Not tested yet</source>
-   <translation>Noch nicht getestet</translation>
-  </message>
-  <message>
-   <source>{name} on {device}, {dtype}</source>
-   <translation>{name} auf {device}, {dtype}</translation>
-  </message>
-  <message>
-   <source>d MMM yyyy</source>
-   <translation>d. MMM yyyy</translation>
-  </message>
-  <message>
-   <source>After round {n}</source>
-   <translation>Nach Runde {n}</translation>
-  </message>
-  <message>
-   <source>First look</source>
-   <translation>Erster Blick</translation>
-  </message>
-  <message>
-   <source>Round {n} of {all}</source>
-   <translation>Runde {n} von {all}</translation>
-  </message>
-  <message>
-   <source>answer {n} of {all}</source>
-   <translation>Antwort {n} von {all}</translation>
-  </message>
-  <message>
-   <source>about {span} a round</source>
-   <translation>etwa {span} je Runde</translation>
-  </message>
-  <message>
-   <source>on the processor</source>
-   <translation>auf dem Prozessor</translation>
-  </message>
-  <message>
-   <source>on the graphics card</source>
-   <translation>auf der Grafikkarte</translation>
-  </message>
-  <message>
-   <source>, {n} threads</source>
-   <translation>, {n} Threads</translation>
-  </message>
-  <message>
-   <source>It learns on the processor: Shoal found no graphics card it can use.</source>
-   <translation>Es lernt auf dem Prozessor: Shoal fand keine nutzbare Grafikkarte.</translation>
-  </message>
-  <message>
-   <source>It learns on the graphics card, the fastest here.</source>
-   <translation>Es lernt auf der Grafikkarte, hier am schnellsten.</translation>
-  </message>
-  <message>
-   <source>Not started</source>
-   <translation>Nicht gestartet</translation>
-  </message>
-  <message>
-   <source>Starting</source>
-   <translation>Startet</translation>
-  </message>
-  <message>
-   <source>Waiting</source>
-   <translation>Wartet</translation>
-  </message>
-  <message>
-   <source>Paused</source>
-   <translation>Pausiert</translation>
-  </message>
-  <message>
-   <source>Stopping</source>
-   <translation>Hält an</translation>
-  </message>
-  <message>
-   <source>Stopped by a problem</source>
-   <translation>Durch ein Problem angehalten</translation>
-  </message>
-  <message>
-   <source>Ready when you are.</source>
-   <translation>Bereit, wenn du es bist.</translation>
-  </message>
-  <message>
-   <source>Loading the model.</source>
-   <translation>Das Modell wird geladen.</translation>
-  </message>
-  <message>
-   <source>Learning on its own. Nothing leaves this computer.</source>
-   <translation>Lernt für sich. Nichts verlässt diesen Computer.</translation>
-  </message>
-  <message>
-   <source>Learning with others.</source>
-   <translation>Lernt mit anderen.</translation>
-  </message>
-  <message>
-   <source>{sentence} It restarts in {span}.</source>
-   <translation>{sentence} Neustart in {span}.</translation>
-  </message>
-  <message>
-   <source>Saving what it learned.</source>
-   <translation>Speichert das Gelernte.</translation>
-  </message>
-  <message>
-   <source>HH:mm</source>
-   <translation>HH:mm</translation>
-  </message>
-  <message>
-   <source>ddd HH:mm</source>
-   <translation>ddd HH:mm</translation>
-  </message>
-  <message>
-   <source>d MMM yyyy HH:mm</source>
-   <translation>d. MMM yyyy HH:mm</translation>
-  </message>
-  <message>
-   <source>Before round 1</source>
-   <translation>Vor Runde 1</translation>
-  </message>
-  <message>
-   <source>, about {span}</source>
-   <translation>, etwa {span}</translation>
-  </message>
-  <message>
-   <source>loading the model</source>
-   <translation>lädt das Modell</translation>
-  </message>
-  <message>
-   <source>finding where to begin</source>
-   <translation>sucht den Anfang</translation>
-  </message>
-  <message>
-   <source>measuring on new puzzles</source>
-   <translation>misst an neuen Rätseln</translation>
-  </message>
-  <message>
-   <source>waiting for the others</source>
-   <translation>wartet auf die anderen</translation>
-  </message>
-  <message>
-   <source>solving puzzles</source>
-   <translation>löst Rätsel</translation>
-  </message>
-  <message>
-   <source>checking the answers</source>
-   <translation>prüft die Antworten</translation>
-  </message>
-  <message>
-   <source>learning from the answers</source>
-   <translation>lernt aus den Antworten</translation>
-  </message>
-  <message>
-   <source>saving</source>
-   <translation>speichert</translation>
-  </message>
-  <message>
-   <source>resting</source>
-   <translation>ruht</translation>
-  </message>
-  <message>
-   <source>waiting to restart</source>
-   <translation>wartet auf den Neustart</translation>
-  </message>
-  <message>
-   <source>sending the last answers</source>
-   <translation>sendet die letzten Antworten</translation>
-  </message>
-  <message>
-   <source>stopping</source>
-   <translation>hält an</translation>
-  </message>
-  <message>
-   <source>learning</source>
-   <translation>lernt</translation>
-  </message>
-  <message>
-   <source>measuring, </source>
-   <translation>Messung, </translation>
-  </message>
-  <message>
-   <source>finding where to begin, </source>
-   <translation>sucht den Anfang, </translation>
-  </message>
-  <message>
-   <source>you {you}, model {model} of {n}</source>
-   <translation>du {you}, Modell {model} von {n}</translation>
-  </message>
-  <message>
-   <source>The text that would teach: {text}</source>
-   <translation>Der Text, der lehren würde: {text}</translation>
-  </message>
-  <message>
-   <source>Right! May your answer teach?</source>
-   <translation>Richtig! Darf deine Antwort lehren?</translation>
-  </message>
-  <message>
-   <source>Saving it …</source>
-   <translation>Wird gespeichert …</translation>
-  </message>
-  <message>
-   <source>It stays with you.</source>
-   <translation>Sie bleibt bei dir.</translation>
-  </message>
-  <message>
-   <source>Thank you. Your model looks at it in its next round; it learns if it failed that puzzle.</source>
-   <translation>Danke. Dein Modell sieht sie in der nächsten Runde an und lernt daraus, wenn es das Rätsel nicht konnte.</translation>
-  </message>
-  <message>
-   <source>{n} puzzle: you {you}, your model {model}</source>
-   <translation>{n} Rätsel: du {you}, dein Modell {model}</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} puzzles: you {you}, your model {model}</source>
-   <translation>
-    <numerusform>{n} Rätsel: du {you}, dein Modell {model}</numerusform>
-    <numerusform>{n} Rätsel: du {you}, dein Modell {model}</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Word for word, nothing else. In the swarm it's marked as a person's answer.</source>
-   <translation>Wort für Wort, sonst nichts. Im Schwarm ist sie als Antwort eines Menschen markiert.</translation>
-  </message>
-  <message>
-   <source>Word for word, nothing else. It stays on this computer.</source>
-   <translation>Wort für Wort, sonst nichts. Sie bleibt auf diesem Computer.</translation>
-  </message>
-  <message>
-   <source>Teach my model</source>
-   <translation>Mein Modell lehren</translation>
-  </message>
-  <message>
-   <source>You against your model</source>
-   <translation>Du gegen dein Modell</translation>
-  </message>
-  <message>
-   <source>you, the upper bar</source>
-   <translation>du, der obere Balken</translation>
-  </message>
-  <message>
-   <source>your model, the lower bar</source>
-   <translation>dein Modell, der untere Balken</translation>
-  </message>
-  <message>
-   <source>Teach and share</source>
-   <translation>Lehren und teilen</translation>
-  </message>
-  <message>
-   <source>Keep it to myself</source>
-   <translation>Für mich behalten</translation>
-  </message>
-  <message>
-   <source>For 1 hour</source>
-   <translation>Für 1 Stunde</translation>
-  </message>
-  <message>
-   <source>For 3 hours</source>
-   <translation>Für 3 Stunden</translation>
-  </message>
-  <message>
-   <source>Until tomorrow morning</source>
-   <translation>Bis morgen früh</translation>
-  </message>
-  <message>
-   <source>Go to a page</source>
-   <translation>Zu einer Seite</translation>
-  </message>
-  <message>
-   <source>Pause or resume</source>
-   <translation>Pause oder weiter</translation>
-  </message>
-  <message>
-   <source>Search on this page</source>
-   <translation>Auf dieser Seite suchen</translation>
-  </message>
-  <message>
-   <source>Quit</source>
-   <translation>Beenden</translation>
-  </message>
-  <message>
-   <source>Shoal can't save anything in {home}. Make that folder writable, or name another one with --home.</source>
-   <translation>Shoal kann in {home} nichts speichern. Gib dir Schreibrecht, oder nenne mit --home einen anderen Ordner.</translation>
-  </message>
-  <message>
-   <source>shoal: Another Shoal uses {home} and doesn't answer. Quit it and start again.</source>
-   <translation>shoal: Ein anderes Shoal benutzt {home} und antwortet nicht. Beende es und starte neu.</translation>
-  </message>
-  <message>
-   <source>Shoal is still here</source>
-   <translation>Shoal ist noch da</translation>
-  </message>
-  <message>
-   <source>It stays in the tray. Quit it from there.</source>
-   <translation>Es bleibt in der Leiste. Dort kannst du es beenden.</translation>
-  </message>
-  <message>
-   <source>{n} min</source>
-   <translation>{n} min</translation>
-  </message>
-  <message>
-   <source>{n} h</source>
-   <translation>{n} h</translation>
-  </message>
-  <message>
-   <source>{n} days</source>
-   <translation>{n} Tage</translation>
-  </message>
-  <message>
-   <source>{span} ago</source>
-   <translation>vor {span}</translation>
-  </message>
-  <message>
-   <source>never</source>
-   <translation>nie</translation>
-  </message>
-  <message>
-   <source>just now</source>
-   <translation>gerade eben</translation>
-  </message>
-  <message>
-   <source>{n} days ago</source>
-   <translation>vor {n} Tagen</translation>
-  </message>
-  <message>
-   <source>Pause for a while</source>
-   <translation>Eine Weile pausieren</translation>
-  </message>
-  <message>
-   <source>Open Shoal</source>
-   <translation>Shoal öffnen</translation>
-  </message>
-  <message>
-   <source>about {n} round an hour</source>
-   <translation>etwa {n} Runde je Stunde</translation>
-  </message>
-  <message numerus="yes">
-   <source>about {n} rounds an hour</source>
-   <translation>
-    <numerusform>etwa {n} Runde je Stunde</numerusform>
-    <numerusform>etwa {n} Runden je Stunde</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>{engine} on {device}</source>
-   <translation>{engine} auf {device}</translation>
-  </message>
-  <message>
-   <source>The speed test failed. Learning works without it.</source>
-   <translation>Der Test hat nicht geklappt. Das Lernen geht auch ohne.</translation>
-  </message>
-  <message>
-   <source>The speed test took too long. Learning works without it.</source>
-   <translation>Der Test dauerte zu lange. Das Lernen geht auch ohne.</translation>
+   <source>Downloaded and checked. It opens and Shoal quits: drag it into Applications.</source>
+   <translation>Geladen und geprüft. Sie öffnet sich, Shoal beendet sich: Zieh sie in Programme.</translation>
   </message>
   <message>
    <source>That didn't work. The log in Settings says why.</source>
    <translation>Das hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
-   <source>Copying to {folder} and checking …</source>
-   <translation>Kopiert nach {folder} und prüft …</translation>
-  </message>
-  <message>
-   <source>Deleting everything …</source>
-   <translation>Löscht alles …</translation>
-  </message>
-  <message>
-   <source>Some of it is left</source>
-   <translation>Etwas ist noch da</translation>
-  </message>
-  <message>
-   <source>The data folder wasn't moved</source>
-   <translation>Der Datenordner wurde nicht verschoben</translation>
-  </message>
-  <message>
-   <source>Left there, not created by Shoal: {path}</source>
-   <translation>Blieb dort, nicht von Shoal: {path}</translation>
-  </message>
-  <message>
-   <source>The puzzle's grid</source>
-   <translation>Das Gitter der Aufgabe</translation>
-  </message>
-  <message>
-   <source>rounds</source>
-   <translation>Runden</translation>
-  </message>
-  <message>
-   <source>{value} ± {error}</source>
-   <translation>{value} ± {error}</translation>
-  </message>
-  <message>
-   <source>smoothed {value}</source>
-   <translation>geglättet {value}</translation>
-  </message>
-  <message>
-   <source>Copied</source>
-   <translation>Kopiert</translation>
-  </message>
-  <message>
-   <source>{name}: {now} at round {last}, {then} at round {first}, the highest was {best} at round {at}; {n} points. Arrow keys read single points.</source>
-   <translation>{name}: {now} in Runde {last}, {then} in Runde {first}, am höchsten {best} in Runde {at}; {n} Punkte. Die Pfeiltasten lesen einzelne Punkte vor.</translation>
-  </message>
-  <message>
-   <source>Which curve</source>
-   <translation>Welche Kurve</translation>
-  </message>
-  <message>
-   <source>The curve begins with the first measurement</source>
-   <translation>Die Kurve beginnt mit der ersten Messung</translation>
-  </message>
-  <message>
-   <source>First your model tries puzzles it will never train on. That takes a few seconds.</source>
-   <translation>Zuerst probiert dein Modell Rätsel, an denen es nie üben wird. Das dauert ein paar Sekunden.</translation>
-  </message>
-  <message>
-   <source>Smoothing</source>
-   <translation>Glättung</translation>
-  </message>
-  <message>
-   <source>Shows early rounds wider (logarithmic axis)</source>
-   <translation>Zeigt frühe Runden breiter (logarithmische Achse)</translation>
-  </message>
-  <message>
-   <source>Early rounds</source>
-   <translation>Frühe Runden</translation>
-  </message>
-  <message>
-   <source>Show the whole curve</source>
-   <translation>Ganze Kurve zeigen</translation>
-  </message>
-  <message>
-   <source>Show all</source>
-   <translation>Alles zeigen</translation>
-  </message>
-  <message>
-   <source>Export the curve</source>
-   <translation>Kurve sichern</translation>
-  </message>
-  <message>
-   <source>Values as CSV …</source>
-   <translation>Werte als CSV …</translation>
-  </message>
-  <message>
-   <source>Picture as PNG …</source>
-   <translation>Bild als PNG …</translation>
-  </message>
-  <message>
-   <source>A card to share …</source>
-   <translation>Karte zum Teilen …</translation>
-  </message>
-  <message>
-   <source>The curve has no points yet.</source>
-   <translation>Die Kurve hat noch keine Punkte.</translation>
-  </message>
-  <message>
-   <source>New puzzles solved</source>
-   <translation>Neue Rätsel gelöst</translation>
-  </message>
-  <message>
-   <source>Puzzles no one trains on (held-out). ± is one standard error: right two times out of three.</source>
-   <translation>Rätsel, an denen niemand übt (held-out). ± ist ein Standardfehler: stimmt in zwei von drei Fällen.</translation>
-  </message>
-  <message>
-   <source>Practice answers right, latest round</source>
-   <translation>Übungsantworten richtig, letzte Runde</translation>
-  </message>
-  <message>
-   <source>puzzles get harder as it learns</source>
-   <translation>die Rätsel werden mit dem Lernen schwerer</translation>
-  </message>
-  <message>
-   <source>Saved: {name}</source>
-   <translation>Gespeichert: {name}</translation>
-  </message>
-  <message>
-   <source>{name} couldn't be saved.</source>
-   <translation>{name} ließ sich nicht speichern.</translation>
-  </message>
-  <message>
-   <source>Save the values</source>
-   <translation>Werte sichern</translation>
-  </message>
-  <message>
-   <source>Save the picture</source>
-   <translation>Bild sichern</translation>
-  </message>
-  <message>
-   <source>New puzzles</source>
-   <translation>Neue Rätsel</translation>
-  </message>
-  <message>
-   <source>Practice</source>
-   <translation>Übung</translation>
-  </message>
-  <message>
-   <source>too early to tell</source>
-   <translation>noch zu früh für ein Urteil</translation>
-  </message>
-  <message>
-   <source>{first} → {last} of 100 since it started</source>
-   <translation>{first} → {last} von 100 seit dem Anfang</translation>
+   <source>The engine isn't installed. You can install it from Overview.</source>
+   <translation>Die Engine ist nicht installiert. Installieren kannst du sie in der Übersicht.</translation>
   </message>
   <message>
    <source>put it elsewhere</source>
@@ -3274,6 +3000,10 @@
   <message>
    <source>Not enough disk space: {size} more needed.</source>
    <translation>Zu wenig Platz auf der Platte: {size} fehlen.</translation>
+  </message>
+  <message>
+   <source>Shoal learns with PyTorch, a large program that is installed once. Remove it any time.</source>
+   <translation>Shoal lernt mit PyTorch, einem großen Programm, das einmal installiert wird. Entfernen kannst du es jederzeit.</translation>
   </message>
   <message>
    <source>{stage}, {n} %</source>
@@ -3424,220 +3154,27 @@
    <translation>Engine wird entfernt</translation>
   </message>
   <message>
-   <source>This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
-   <translation>Das ist eine Klasse. Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
+   <source>It is as long as your model is good: {n} of 100 new puzzles.</source>
+   <translation>Je besser dein Modell, desto länger: {n} von 100 neuen Rätseln.</translation>
   </message>
   <message>
-   <source>Press {button} again to agree.</source>
-   <translation>Drück noch einmal auf „{button}“, um zuzustimmen.</translation>
+   <source>A small fish. It grows once your model has been measured.</source>
+   <translation>Ein kleiner Fisch. Er wächst, sobald dein Modell gemessen wurde.</translation>
   </message>
   <message>
-   <source>Invite link or address</source>
-   <translation>Einladung oder Adresse</translation>
+   <source>Stripes, for what it mostly solves: {families}.</source>
+   <translation>Streifen für das, was es meistens löst: {families}.</translation>
   </message>
   <message>
-   <source>{n} rounds</source>
-   <translation>{n} Runden</translation>
+   <source>Fins: {n} level climbed.</source>
+   <translation>Flossen: {n} Stufe geschafft.</translation>
   </message>
-  <message>
-   <source>solves {n} of 100</source>
-   <translation>löst {n} von 100</translation>
-  </message>
-  <message>
-   <source>More</source>
-   <translation>Mehr</translation>
-  </message>
-  <message>
-   <source>Go back to round {n}? Keep what it is now, after round {now}, and you can return to it. Or delete the later rounds for good.</source>
-   <translation>Zurück zu Runde {n}? Hebst du den Stand nach Runde {now} auf, kannst du zu ihm zurück. Oder du löschst die späteren Runden endgültig.</translation>
-  </message>
-  <message>
-   <source>Keep both, go back</source>
-   <translation>Beides behalten, zurückgehen</translation>
-  </message>
-  <message>
-   <source>{version} learns again. What learns now is kept and can return too.</source>
-   <translation>{version} lernt wieder. Was jetzt lernt, bleibt aufgehoben und kann auch wiederkommen.</translation>
-  </message>
-  <message>
-   <source>Learn with this one again</source>
-   <translation>Wieder damit lernen</translation>
-  </message>
-  <message>
-   <source>This will be deleted for good: {version} ({size}). What learns now stays.</source>
-   <translation>Das wird endgültig gelöscht: {version} ({size}). Was jetzt lernt, bleibt.</translation>
-  </message>
-  <message>
-   <source>Delete for good</source>
-   <translation>Endgültig löschen</translation>
-  </message>
-  <message>
-   <source>Start over with round 1? Keep what {title} learned in {rounds} rounds, and you can return to it. Or delete that and its history for good. The model itself and your other models stay.</source>
-   <translation>Neu anfangen mit Runde 1? Hebst du auf, was {title} in {rounds} Runden gelernt hat, kannst du dahin zurück. Oder du löschst das und seinen Verlauf endgültig. Das Modell selbst und deine anderen Modelle bleiben.</translation>
-  </message>
-  <message>
-   <source>Keep it, start over</source>
-   <translation>Aufheben, neu anfangen</translation>
-  </message>
-  <message>
-   <source>A name for your model</source>
-   <translation>Ein Name für dein Modell</translation>
-  </message>
-  <message>
-   <source>Save name</source>
-   <translation>Namen speichern</translation>
-  </message>
-  <message>
-   <source>Back to an earlier round</source>
-   <translation>Zurück zu einer früheren Runde</translation>
-  </message>
-  <message>
-   <source>Kept versions</source>
-   <translation>Aufgehobene Stände</translation>
-  </message>
-  <message>
-   <source>Start over</source>
-   <translation>Neu anfangen</translation>
-  </message>
-  <message>
-   <source>Rename</source>
-   <translation>Umbenennen</translation>
-  </message>
-  <message>
-   <source>Give it a name</source>
-   <translation>Einen Namen geben</translation>
-  </message>
-  <message>
-   <source>Delete it</source>
-   <translation>Löschen</translation>
-  </message>
-  <message>
-   <source>Delete later rounds</source>
-   <translation>Spätere Runden löschen</translation>
-  </message>
-  <message>
-   <source>Delete it, start over</source>
-   <translation>Löschen, neu anfangen</translation>
-  </message>
-  <message>
-   <source>Looking at what fits.</source>
-   <translation>Sieht nach, was passt.</translation>
-  </message>
-  <message>
-   <source>Download</source>
-   <translation>Herunterladen</translation>
-  </message>
-  <message>
-   <source>downloaded</source>
-   <translation>geladen</translation>
-  </message>
-  <message>
-   <source>{size}, licence</source>
-   <translation>{size}, Lizenz</translation>
-  </message>
-  <message>
-   <source>Learn with this</source>
-   <translation>Damit lernen</translation>
-  </message>
-  <message>
-   <source>Delete</source>
-   <translation>Löschen</translation>
-  </message>
-  <message>
-   <source>Retry now</source>
-   <translation>Jetzt versuchen</translation>
-  </message>
-  <message>
-   <source>For Ollama …</source>
-   <translation>Für Ollama …</translation>
-  </message>
-  <message>
-   <source>Into LM Studio</source>
-   <translation>In LM Studio ablegen</translation>
-  </message>
-  <message>
-   <source>Download interrupted. Nothing is lost: it resumes where it stopped.</source>
-   <translation>Download unterbrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
-  </message>
-  <message>
-   <source>Download of {title}</source>
-   <translation>Herunterladen von {title}</translation>
-  </message>
-  <message>
-   <source>Remove from the list</source>
-   <translation>Aus der Liste nehmen</translation>
-  </message>
-  <message>
-   <source>A new folder is made in</source>
-   <translation>Ein neuer Ordner entsteht in</translation>
-  </message>
-  <message>
-   <source>Access token, hf_…</source>
-   <translation>Zugangstoken, hf_…</translation>
-  </message>
-  <message>
-   <source>Access token</source>
-   <translation>Zugangstoken</translation>
-  </message>
-  <message>
-   <source>Save the token</source>
-   <translation>Token speichern</translation>
-  </message>
-  <message>
-   <source>The whole model as GGUF, for llama.cpp and others …</source>
-   <translation>Das ganze Modell als GGUF, für llama.cpp und andere …</translation>
-  </message>
-  <message>
-   <source>What it learned as a LoRA adapter (PEFT) …</source>
-   <translation>Was es gelernt hat als LoRA-Adapter (PEFT) …</translation>
-  </message>
-  <message>
-   <source>{called} ({title})</source>
-   <translation>{called} ({title})</translation>
-  </message>
-  <message>
-   <source>Use this</source>
-   <translation>Nehmen</translation>
-  </message>
-  <message>
-   <source>Remove</source>
-   <translation>Entfernen</translation>
-  </message>
-  <message>
-   <source>Choose another model to learn with first.</source>
-   <translation>Wähle erst ein anderes Modell zum Lernen.</translation>
-  </message>
-  <message>
-   <source>Learning now</source>
-   <translation>Lernt gerade</translation>
-  </message>
-  <message>
-   <source>Chosen</source>
-   <translation>Ausgewählt</translation>
-  </message>
-  <message>
-   <source>Next in line.</source>
-   <translation>Kommt als Nächstes.</translation>
-  </message>
-  <message>
-   <source>Resume download</source>
-   <translation>Download fortsetzen</translation>
-  </message>
-  <message>
-   <source>Licence to accept</source>
-   <translation>Lizenz nötig</translation>
-  </message>
-  <message>
-   <source>Another Shoal is downloading it.</source>
-   <translation>Ein anderes Shoal lädt es gerade herunter.</translation>
-  </message>
-  <message>
-   <source>Your file</source>
-   <translation>Deine Datei</translation>
-  </message>
-  <message>
-   <source>Your folder</source>
-   <translation>Dein Ordner</translation>
+  <message numerus="yes">
+   <source>Fins: {n} levels climbed.</source>
+   <translation>
+    <numerusform>Flossen: {n} Stufe geschafft.</numerusform>
+    <numerusform>Flossen: {n} Stufen geschafft.</numerusform>
+   </translation>
   </message>
   <message>
    <source>roughly {n} round an hour here</source>
@@ -3761,8 +3298,8 @@
    <translation>Das Lernen wechselt sofort.</translation>
   </message>
   <message>
-   <source>Nothing runs until you start learning.</source>
-   <translation>Nichts läuft, bis du das Lernen startest.</translation>
+   <source>Learning starts right away.</source>
+   <translation>Das Lernen beginnt sofort.</translation>
   </message>
   <message>
    <source>Needs {need} of memory; this computer can give {most}.</source>
@@ -3821,294 +3358,753 @@
    <translation>noch nichts gelernt</translation>
   </message>
   <message>
-   <source>The fish of {name}</source>
-   <translation>Der Fisch von {name}</translation>
+   <source>Appearance</source>
+   <translation>Darstellung</translation>
   </message>
   <message>
-   <source>Your model's fish</source>
-   <translation>Der Fisch deines Modells</translation>
+   <source>Colours</source>
+   <translation>Farben</translation>
   </message>
   <message>
-   <source>Six words</source>
-   <translation>Sechs Wörter</translation>
+   <source>Light, dark, or like the rest of your desktop.</source>
+   <translation>Hell, dunkel oder wie der Rest deines Desktops.</translation>
   </message>
   <message>
-   <source>The six words as a QR code</source>
-   <translation>Die sechs Wörter als QR-Code</translation>
+   <source>dark mode theme night</source>
+   <translation>dunkel hell modus thema nacht farbe</translation>
   </message>
   <message>
-   <source>Show the words</source>
-   <translation>Wörter zeigen</translation>
+   <source>Language</source>
+   <translation>Sprache</translation>
   </message>
   <message>
-   <source>Copy the words</source>
-   <translation>Wörter kopieren</translation>
+   <source>For the window and the tray. Applies when you reopen Shoal.</source>
+   <translation>Für Fenster und Leiste. Gilt, sobald du Shoal neu öffnest.</translation>
   </message>
   <message>
-   <source>Join again</source>
-   <translation>Wieder beitreten</translation>
+   <source>translation english german deutsch sprache</source>
+   <translation>übersetzung englisch deutsch english sprache</translation>
   </message>
   <message>
-   <source>Anyone who has these words can join. Share them only with people you trust.</source>
-   <translation>Wer diese Wörter hat, kann beitreten. Gib sie nur Leuten, denen du vertraust.</translation>
+   <source>Learn as soon as Shoal opens</source>
+   <translation>Lernen, sobald Shoal geöffnet wird</translation>
   </message>
   <message>
-   <source>Six words let people you trust learn together. Enter theirs, or make new ones.</source>
-   <translation>Mit sechs Wörtern lernt ihr im Vertrauen zusammen. Gib ihre ein oder mach neue.</translation>
+   <source>Off: it waits until you start it. A pause stays a pause.</source>
+   <translation>Aus: Es wartet, bis du es startest. Eine Pause bleibt Pause.</translation>
   </message>
   <message>
-   <source>Hide the words</source>
-   <translation>Wörter ausblenden</translation>
+   <source>autostart begin automatic</source>
+   <translation>autostart beginnen automatisch</translation>
   </message>
   <message>
-   <source>Make new words</source>
-   <translation>Neue Wörter</translation>
+   <source>Company</source>
+   <translation>Alleine oder zusammen</translation>
   </message>
   <message>
-   <source>Private swarm</source>
-   <translation>Privater Schwarm</translation>
+   <source>Alone, nothing leaves this computer. With others, only puzzle answers are shared, as plain text.</source>
+   <translation>Allein verlässt nichts diesen Computer. Mit anderen werden nur Rätselantworten geteilt, als Text.</translation>
   </message>
   <message>
-   <source>The words can't be saved: {why}.</source>
-   <translation>Die Wörter lassen sich nicht speichern: {why}.</translation>
+   <source>swarm solo peers relay network share offline</source>
+   <translation>schwarm allein andere relay netzwerk teilen offline</translation>
   </message>
   <message>
-   <source>Starts a private swarm</source>
-   <translation>Startet einen privaten Schwarm</translation>
+   <source>Recipe</source>
+   <translation>Rezept</translation>
   </message>
   <message>
-   <source>Learned at home with Shoal, on puzzles</source>
-   <translation>Zu Hause gelernt mit Shoal, an Rätseln</translation>
+   <source>How your model learns from answers. Recommended is what Shoal is tuned for; Paper follows SAPO exactly.</source>
+   <translation>Wie dein Modell aus Antworten lernt. Auf „Empfohlen“ ist Shoal abgestimmt; „Aufsatz“ folgt genau SAPO.</translation>
   </message>
   <message>
-   <source>Solves {last} of 100 new puzzles (± {error}), {first} when it started</source>
-   <translation>Löst {last} von 100 neuen Rätseln (± {error}), am Anfang {first}</translation>
+   <source>algorithm sapo grpo loss</source>
+   <translation>algorithmus verfahren sapo grpo verlust</translation>
   </message>
   <message>
-   <source>A model</source>
-   <translation>Ein Modell</translation>
+   <source>The model that learns: starter, a name from Models, or a model's folder.</source>
+   <translation>Das Modell, das lernt: starter, ein Name aus Modelle oder ein Modellordner.</translation>
   </message>
   <message>
-   <source>It has just begun.</source>
-   <translation>Es hat gerade erst angefangen.</translation>
+   <source>base weights qwen llama smollm choose</source>
+   <translation>grundmodell gewichte qwen llama smollm wählen</translation>
   </message>
   <message>
-   <source>Best at: {skills}.</source>
-   <translation>Am besten in: {skills}.</translation>
+   <source>The program that answers and learns. Shoal picks the fastest one here; {doctor} says why.</source>
+   <translation>Das Programm, das antwortet und lernt. Shoal nimmt das schnellste hier; {doctor} sagt, warum.</translation>
   </message>
   <message>
-   <source>the picture can't be written there</source>
-   <translation>das Bild lässt sich dort nicht schreiben</translation>
+   <source>torch pytorch llama llamacpp mlx gpu cuda metal speed</source>
+   <translation>torch pytorch llama llamacpp mlx gpu cuda metal tempo geschwindigkeit</translation>
   </message>
   <message>
-   <source>{sign}{n} points</source>
-   <translation>{sign}{n} Punkte</translation>
+   <source>Rounds between measurements</source>
+   <translation>Runden zwischen zwei Messungen</translation>
   </message>
   <message>
-   <source>no change</source>
-   <translation>unverändert</translation>
+   <source>How often the curve gets a new point. Each takes about as long as a round.</source>
+   <translation>Wie oft die Kurve einen neuen Punkt bekommt. Jeder dauert etwa so lang wie eine Runde.</translation>
   </message>
   <message>
-   <source>Show its answers</source>
-   <translation>Antworten dazu zeigen</translation>
+   <source>probe held-out curve points</source>
+   <translation>messung prüffragen kurve punkte</translation>
   </message>
   <message>
-   <source>{low} to {high} likely, {n} puzzle</source>
-   <translation>vermutlich {low} bis {high}, {n} Rätsel</translation>
+   <source>Download models from</source>
+   <translation>Modelle herunterladen von</translation>
+  </message>
+  <message>
+   <source>A mirror's address; empty means huggingface.co. Shoal uses the proxy in HTTPS_PROXY.</source>
+   <translation>Die Adresse eines Spiegels; leer heißt huggingface.co. Shoal nutzt den Proxy aus HTTPS_PROXY.</translation>
+  </message>
+  <message>
+   <source>download hub hugging face endpoint proxy</source>
+   <translation>herunterladen hub hugging face adresse proxy spiegel</translation>
+  </message>
+  <message>
+   <source>Keep learning when the window is closed</source>
+   <translation>Weiterlernen, wenn das Fenster geschlossen ist</translation>
+  </message>
+  <message>
+   <source>Shoal stays in the tray. Without a tray, it asks before closing.</source>
+   <translation>Shoal bleibt in der Leiste. Ohne Leiste fragt es vor dem Schließen.</translation>
+  </message>
+  <message>
+   <source>tray background quit hide close</source>
+   <translation>leiste hintergrund beenden verstecken schließen</translation>
+  </message>
+  <message>
+   <source>Start Shoal when I log in</source>
+   <translation>Shoal starten, wenn ich mich anmelde</translation>
+  </message>
+  <message>
+   <source>Starts in the tray, without a window.</source>
+   <translation>Startet in der Leiste, ohne Fenster.</translation>
+  </message>
+  <message>
+   <source>autostart login boot session automatic</source>
+   <translation>autostart anmeldung hochfahren sitzung automatisch</translation>
+  </message>
+  <message>
+   <source>Updates</source>
+   <translation>Updates</translation>
+  </message>
+  <message>
+   <source>Off: Shoal never checks on its own. On: only while this window is open and it doesn't learn alone. Nothing is downloaded or installed without you.</source>
+   <translation>Aus: Shoal sucht nie von selbst. An: nur bei offenem Fenster und nicht, während es allein lernt. Nichts wird ohne dich geladen oder installiert.</translation>
+  </message>
+  <message>
+   <source>update upgrade release version check download</source>
+   <translation>Update Aktualisierung Version Nachsehen Herunterladen Upgrade</translation>
+  </message>
+  <message>
+   <source>Tell me when a problem stops learning</source>
+   <translation>Bescheid geben, wenn ein Problem das Lernen stoppt</translation>
+  </message>
+  <message>
+   <source>The only notification there is.</source>
+   <translation>Die einzige Mitteilung, die es gibt.</translation>
+  </message>
+  <message>
+   <source>notifications alerts messages</source>
+   <translation>mitteilungen benachrichtigungen hinweise</translation>
+  </message>
+  <message>
+   <source>Extras</source>
+   <translation>Extras</translation>
+  </message>
+  <message>
+   <source>Motion</source>
+   <translation>Bewegung</translation>
+  </message>
+  <message>
+   <source>Moving drawings. Still ones show the same.</source>
+   <translation>Bewegte Bilder. Stehende zeigen dasselbe.</translation>
+  </message>
+  <message>
+   <source>animation reduced motion still calm</source>
+   <translation>animation weniger bewegung still ruhig</translation>
+  </message>
+  <message>
+   <source>A fish for your model</source>
+   <translation>Ein Fisch für dein Modell</translation>
+  </message>
+  <message>
+   <source>A small drawing on the overview that grows with what your model can do.</source>
+   <translation>Eine kleine Zeichnung in der Übersicht. Sie wächst mit dem, was dein Modell kann.</translation>
+  </message>
+  <message>
+   <source>mascot picture aquarium drawing</source>
+   <translation>maskottchen bild aquarium zeichnung</translation>
+  </message>
+  <message>
+   <source>Milestones</source>
+   <translation>Meilensteine</translation>
+  </message>
+  <message>
+   <source>A line on the overview when your model reaches something. History keeps them either way.</source>
+   <translation>Eine Zeile in der Übersicht, wenn dein Modell etwas erreicht. Im Verlauf steht es so oder so.</translation>
+  </message>
+  <message>
+   <source>diary notes first level badge what next</source>
+   <translation>tagebuch notizen erste stufe abzeichen wie weiter</translation>
+  </message>
+  <message>
+   <source>Energy on the overview</source>
+   <translation>Energie auf der Übersicht</translation>
+  </message>
+  <message>
+   <source>Watts now, and kWh this month. Counted on this computer either way.</source>
+   <translation>Watt im Moment und kWh in diesem Monat. Gezählt wird auf diesem Computer so oder so.</translation>
+  </message>
+  <message>
+   <source>power electricity watts kwh cost</source>
+   <translation>strom energie watt kwh kosten</translation>
+  </message>
+  <message>
+   <source>Puzzle of the day, and you as a teacher</source>
+   <translation>Rätsel des Tages, und du als Lehrer</translation>
+  </message>
+  <message>
+   <source>Under Try it. An answer of yours teaches only after you say yes to its text.</source>
+   <translation>Unter Ausprobieren. Deine Antwort lehrt erst, wenn du zu ihrem Text Ja sagst.</translation>
+  </message>
+  <message>
+   <source>daily human teach solve myself peer tally against</source>
+   <translation>täglich mensch lehren selbst lösen gegen stand</translation>
+  </message>
+  <message>
+   <source>What others showed it</source>
+   <translation>Was andere ihm gezeigt haben</translation>
+  </message>
+  <message>
+   <source>A line on the page Swarm when your model solved something only after a peer did.</source>
+   <translation>Eine Zeile auf der Seite Schwarm, wenn dein Modell etwas erst nach einem anderen gelöst hat.</translation>
+  </message>
+  <message>
+   <source>aha discovery learned from peers feed</source>
+   <translation>aha entdeckung gelernt von anderen peers</translation>
+  </message>
+  <message>
+   <source>The swarm as water</source>
+   <translation>Der Schwarm als Wasser</translation>
+  </message>
+  <message>
+   <source>Peers as fish on the page Swarm. Off: they're a list.</source>
+   <translation>Peers als Fische auf der Seite Schwarm. Aus: als Liste.</translation>
+  </message>
+  <message>
+   <source>fish aquarium peers list drawing</source>
+   <translation>fische aquarium peers liste zeichnung</translation>
+  </message>
+  <message>
+   <source>Offer a race at round 20</source>
+   <translation>In Runde 20 ein Rennen anbieten</translation>
+  </message>
+  <message>
+   <source>Once per model: twenty new puzzles, before against after.</source>
+   <translation>Einmal je Modell: zwanzig neue Rätsel, vorher gegen nachher.</translation>
+  </message>
+  <message>
+   <source>race compare before after duel</source>
+   <translation>rennen vergleich vorher nachher duell</translation>
+  </message>
+  <message>
+   <source>Follow the system</source>
+   <translation>Wie das System</translation>
+  </message>
+  <message>
+   <source>Light</source>
+   <translation>Hell</translation>
+  </message>
+  <message>
+   <source>Dark</source>
+   <translation>Dunkel</translation>
+  </message>
+  <message>
+   <source>Alone</source>
+   <translation>Allein</translation>
+  </message>
+  <message>
+   <source>With others</source>
+   <translation>Mit anderen</translation>
+  </message>
+  <message>
+   <source>Paper</source>
+   <translation>Aufsatz</translation>
+  </message>
+  <message>
+   <source>Chosen for this computer</source>
+   <translation>Passend zu diesem Computer</translation>
+  </message>
+  <message>
+   <source>Keep everything still</source>
+   <translation>Alles bleibt stehen</translation>
+  </message>
+  <message>
+   <source>{name} on {device}, {dtype}</source>
+   <translation>{name} auf {device}, {dtype}</translation>
+  </message>
+  <message>
+   <source>d MMM yyyy</source>
+   <translation>d. MMM yyyy</translation>
+  </message>
+  <message>
+   <source>Round {n} of {all}</source>
+   <translation>Runde {n} von {all}</translation>
+  </message>
+  <message>
+   <source>, about {span}</source>
+   <translation>, etwa {span}</translation>
+  </message>
+  <message>
+   <source>answer {n} of {all}</source>
+   <translation>Antwort {n} von {all}</translation>
+  </message>
+  <message>
+   <source>about {span} a round</source>
+   <translation>etwa {span} je Runde</translation>
+  </message>
+  <message>
+   <source>on the processor</source>
+   <translation>auf dem Prozessor</translation>
+  </message>
+  <message>
+   <source>on the graphics card</source>
+   <translation>auf der Grafikkarte</translation>
+  </message>
+  <message>
+   <source>, {n} threads</source>
+   <translation>, {n} Threads</translation>
+  </message>
+  <message>
+   <source>It learns on the processor: Shoal found no graphics card it can use.</source>
+   <translation>Es lernt auf dem Prozessor: Shoal fand keine nutzbare Grafikkarte.</translation>
+  </message>
+  <message>
+   <source>It learns on the graphics card, the fastest here.</source>
+   <translation>Es lernt auf der Grafikkarte, hier am schnellsten.</translation>
+  </message>
+  <message>
+   <source>Not started</source>
+   <translation>Nicht gestartet</translation>
+  </message>
+  <message>
+   <source>Starting</source>
+   <translation>Startet</translation>
+  </message>
+  <message>
+   <source>Waiting</source>
+   <translation>Wartet</translation>
+  </message>
+  <message>
+   <source>Paused</source>
+   <translation>Pausiert</translation>
+  </message>
+  <message>
+   <source>Stopping</source>
+   <translation>Hält an</translation>
+  </message>
+  <message>
+   <source>Stopped by a problem</source>
+   <translation>Durch ein Problem angehalten</translation>
+  </message>
+  <message>
+   <source>Ready when you are.</source>
+   <translation>Bereit, wenn du es bist.</translation>
+  </message>
+  <message>
+   <source>Loading the model.</source>
+   <translation>Das Modell wird geladen.</translation>
+  </message>
+  <message>
+   <source>Learning on its own. Nothing leaves this computer.</source>
+   <translation>Lernt für sich. Nichts verlässt diesen Computer.</translation>
+  </message>
+  <message>
+   <source>Learning with others.</source>
+   <translation>Lernt mit anderen.</translation>
+  </message>
+  <message>
+   <source>{sentence} It restarts in {span}.</source>
+   <translation>{sentence} Neustart in {span}.</translation>
+  </message>
+  <message>
+   <source>Saving what it learned.</source>
+   <translation>Speichert das Gelernte.</translation>
+  </message>
+  <message>
+   <source>HH:mm</source>
+   <translation>HH:mm</translation>
+  </message>
+  <message>
+   <source>ddd HH:mm</source>
+   <translation>ddd HH:mm</translation>
+  </message>
+  <message>
+   <source>d MMM yyyy HH:mm</source>
+   <translation>d. MMM yyyy HH:mm</translation>
+  </message>
+  <message>
+   <source>After round {n}</source>
+   <translation>Nach Runde {n}</translation>
+  </message>
+  <message>
+   <source>Before round 1</source>
+   <translation>Vor Runde 1</translation>
+  </message>
+  <message>
+   <source>First look</source>
+   <translation>Erster Blick</translation>
+  </message>
+  <message>
+   <source>looking for puzzles that suit it</source>
+   <translation>sucht Rätsel, die zu ihm passen</translation>
+  </message>
+  <message>
+   <source>measuring, </source>
+   <translation>Messung, </translation>
+  </message>
+  <message>
+   <source>learning from the answers</source>
+   <translation>lernt aus den Antworten</translation>
+  </message>
+  <message>
+   <source>loading the model</source>
+   <translation>lädt das Modell</translation>
+  </message>
+  <message>
+   <source>measuring on new puzzles</source>
+   <translation>misst an neuen Rätseln</translation>
+  </message>
+  <message>
+   <source>waiting for the others</source>
+   <translation>wartet auf die anderen</translation>
+  </message>
+  <message>
+   <source>solving puzzles</source>
+   <translation>löst Rätsel</translation>
+  </message>
+  <message>
+   <source>checking the answers</source>
+   <translation>prüft die Antworten</translation>
+  </message>
+  <message>
+   <source>saving</source>
+   <translation>speichert</translation>
+  </message>
+  <message>
+   <source>resting</source>
+   <translation>ruht</translation>
+  </message>
+  <message>
+   <source>waiting to restart</source>
+   <translation>wartet auf den Neustart</translation>
+  </message>
+  <message>
+   <source>sending the last answers</source>
+   <translation>sendet die letzten Antworten</translation>
+  </message>
+  <message>
+   <source>stopping</source>
+   <translation>hält an</translation>
+  </message>
+  <message>
+   <source>learning</source>
+   <translation>lernt</translation>
+  </message>
+  <message>
+   <source>Step {n} of {all}</source>
+   <translation>Schritt {n} von {all}</translation>
+  </message>
+  <message>
+   <source>Raise a small model on this computer</source>
+   <translation>Zieh ein kleines Modell auf diesem Computer groß</translation>
+  </message>
+  <message>
+   <source>It tries puzzles, checks itself and gets better. On its own, or together with other people's models.</source>
+   <translation>Es probiert Rätsel, prüft sich selbst und wird besser. Allein oder mit den Modellen anderer Leute.</translation>
+  </message>
+  <message>
+   <source>Set it up</source>
+   <translation>Einrichten</translation>
+  </message>
+  <message>
+   <source>Two quick questions. No account.</source>
+   <translation>Zwei kurze Fragen. Kein Konto.</translation>
+  </message>
+  <message>
+   <source>Starts right away with the built-in model</source>
+   <translation>Beginnt sofort mit dem eingebauten Modell</translation>
+  </message>
+  <message>
+   <source>Progress of the speed test</source>
+   <translation>Fortschritt des Tests</translation>
+  </message>
+  <message>
+   <source>Test again</source>
+   <translation>Noch einmal testen</translation>
+  </message>
+  <message>
+   <source>Starter (recommended)</source>
+   <translation>Startmodell (empfohlen)</translation>
+  </message>
+  <message>
+   <source>Built in. Only solves puzzles. Gets visibly better within minutes, on any computer.</source>
+   <translation>Eingebaut. Löst nur Rätsel. Wird in Minuten sichtbar besser, auf jedem Computer.</translation>
+  </message>
+  <message>
+   <source>Talks and knows more. Learns slower. Download one, or use one you have.</source>
+   <translation>Kann sprechen und weiß mehr. Lernt langsamer. Lade eins herunter oder nimm eins, das du hast.</translation>
+  </message>
+  <message>
+   <source>Continue</source>
+   <translation>Weiter</translation>
+  </message>
+  <message>
+   <source>With whom</source>
+   <translation>Mit wem</translation>
+  </message>
+  <message>
+   <source>With an invite</source>
+   <translation>Mit einer Einladung</translation>
+  </message>
+  <message>
+   <source>Joins the swarm you were invited to. Only puzzle answers are shared, as plain text.</source>
+   <translation>Tritt dem Schwarm bei, in den du eingeladen bist. Geteilt werden nur Rätselantworten, als Text.</translation>
+  </message>
+  <message>
+   <source>What it does</source>
+   <translation>Was es tut</translation>
+  </message>
+  <message>
+   <source>Watch it learn for ten minutes. After that it only works while you're away. Pause any time.</source>
+   <translation>Sieh ihm zehn Minuten beim Lernen zu. Danach arbeitet es nur, wenn du weg bist. Pause geht jederzeit.</translation>
+  </message>
+  <message>
+   <source>On its own, Shoal doesn't open a single network connection. In a swarm, only puzzle answers are shared. Never your files, never the model, nothing you type without your yes.</source>
+   <translation>Allein öffnet Shoal keine einzige Verbindung ins Netz. Im Schwarm werden nur Rätselantworten geteilt. Nie deine Dateien, nie das Modell, nichts, was du tippst, ohne dein Ja.</translation>
+  </message>
+  <message>
+   <source>What it keeps</source>
+   <translation>Was es aufbewahrt</translation>
+  </message>
+  <message>
+   <source>Everything is in one folder. Move or delete it any time. No account; no one knows you use it.</source>
+   <translation>Alles liegt in einem Ordner. Du kannst ihn jederzeit verschieben oder löschen. Kein Konto; niemand erfährt davon.</translation>
+  </message>
+  <message>
+   <source>First the engine is installed: {size}, once.</source>
+   <translation>Zuerst wird die Engine installiert: {size}, einmal.</translation>
+  </message>
+  <message>
+   <source>First the engine is installed, once.</source>
+   <translation>Zuerst wird die Engine installiert, einmal.</translation>
+  </message>
+  <message>
+   <source>First, the engine</source>
+   <translation>Zuerst die Engine</translation>
+  </message>
+  <message>
+   <source>What this computer can do</source>
+   <translation>Was dieser Computer kann</translation>
+  </message>
+  <message>
+   <source>A quick speed test. No need to wait.</source>
+   <translation>Ein kurzer Geschwindigkeitstest. Du musst nicht warten.</translation>
+  </message>
+  <message>
+   <source>Pick a model first.</source>
+   <translation>Wähle zuerst ein Modell.</translation>
+  </message>
+  <message>
+   <source>Nothing leaves this computer. You can change that any time.</source>
+   <translation>Nichts verlässt diesen Computer. Du kannst das jederzeit ändern.</translation>
+  </message>
+  <message>
+   <source>With others on this network</source>
+   <translation>Mit anderen in diesem Netz</translation>
+  </message>
+  <message>
+   <source>Finds Shoals on this network, or starts a swarm you can invite people to. They swap puzzle answers, as plain text.</source>
+   <translation>Findet Shoals in diesem Netz oder startet einen Schwarm, in den du einlädst. Sie tauschen Rätselantworten, als Text.</translation>
+  </message>
+  <message>
+   <source>Learn alone or together?</source>
+   <translation>Allein oder zusammen lernen?</translation>
+  </message>
+  <message>
+   <source>You can change this any time.</source>
+   <translation>Du kannst das jederzeit ändern.</translation>
+  </message>
+  <message>
+   <source>No estimate</source>
+   <translation>Keine Schätzung</translation>
+  </message>
+  <message>
+   <source>Back</source>
+   <translation>Zurück</translation>
+  </message>
+  <message>
+   <source>Testing …</source>
+   <translation>Testet …</translation>
+  </message>
+  <message>
+   <source>{span} so far: a few answers, and one step of learning.</source>
+   <translation>Bisher {span}: ein paar Antworten und ein Lernschritt.</translation>
+  </message>
+  <message>
+   <source>about {n} round an hour</source>
+   <translation>etwa {n} Runde je Stunde</translation>
   </message>
   <message numerus="yes">
-   <source>{low} to {high} likely, {n} puzzles</source>
+   <source>about {n} rounds an hour</source>
    <translation>
-    <numerusform>vermutlich {low} bis {high}, {n} Rätsel</numerusform>
-    <numerusform>vermutlich {low} bis {high}, {n} Rätsel</numerusform>
+    <numerusform>etwa {n} Runde je Stunde</numerusform>
+    <numerusform>etwa {n} Runden je Stunde</numerusform>
    </translation>
   </message>
   <message>
-   <source>only After solved it</source>
-   <translation>nur Nachher hat es gelöst</translation>
+   <source>{engine} on {device}</source>
+   <translation>{engine} auf {device}</translation>
   </message>
   <message>
-   <source>only Before solved it</source>
-   <translation>nur Vorher hat es gelöst</translation>
+   <source>The speed test failed. Learning works without it.</source>
+   <translation>Der Test hat nicht geklappt. Das Lernen geht auch ohne.</translation>
   </message>
   <message>
-   <source>both solved it</source>
-   <translation>beide haben es gelöst</translation>
+   <source>The speed test took too long. Learning works without it.</source>
+   <translation>Der Test dauerte zu lange. Das Lernen geht auch ohne.</translation>
   </message>
   <message>
-   <source>neither solved it</source>
-   <translation>keins hat es gelöst</translation>
+   <source>The puzzle's grid</source>
+   <translation>Das Gitter der Aufgabe</translation>
   </message>
   <message>
-   <source>This is version {version}</source>
-   <translation>Dies ist Version {version}</translation>
+   <source>Copied</source>
+   <translation>Kopiert</translation>
   </message>
   <message>
-   <source>Checking for updates …</source>
-   <translation>Sucht nach Updates …</translation>
-  </message>
-  <message>
-   <source>Version {version} is available</source>
-   <translation>Version {version} ist verfügbar</translation>
-  </message>
-  <message>
-   <source>Asking {host}. The request says nothing about you or this computer.</source>
-   <translation>Fragt {host}. Die Anfrage sagt nichts über dich oder diesen Computer.</translation>
-  </message>
-  <message>
-   <source>You're up to date. Checked {ago}.</source>
-   <translation>Du bist auf dem neuesten Stand. Nachgesehen {ago}.</translation>
-  </message>
-  <message>
-   <source>you have {version}</source>
-   <translation>du hast {version}</translation>
-  </message>
-  <message>
-   <source>The system is installing it …</source>
-   <translation>Das System installiert es …</translation>
-  </message>
-  <message>
-   <source>Progress of the download</source>
-   <translation>Fortschritt des Downloads</translation>
-  </message>
-  <message>
-   <source>Check now</source>
-   <translation>Jetzt nachsehen</translation>
-  </message>
-  <message>
-   <source>Copy the command</source>
-   <translation>Befehl kopieren</translation>
-  </message>
-  <message>
-   <source>Show the file</source>
-   <translation>Datei zeigen</translation>
-  </message>
-  <message>
-   <source>Open its page</source>
-   <translation>Ihre Seite öffnen</translation>
-  </message>
-  <message>
-   <source>Asks {host} once.</source>
-   <translation>Fragt {host} einmal.</translation>
-  </message>
-  <message>
-   <source>See what is new</source>
-   <translation>Neues ansehen</translation>
-  </message>
-  <message>
-   <source>Skip this one</source>
-   <translation>Diese überspringen</translation>
-  </message>
-  <message>
-   <source>Yes, once a day</source>
-   <translation>Ja, einmal am Tag</translation>
-  </message>
-  <message>
-   <source>No</source>
-   <translation>Nein</translation>
-  </message>
-  <message>
-   <source>Shoal hasn't checked for updates yet.</source>
-   <translation>Shoal hat noch nicht nach Updates gesucht.</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. It replaces this version, which is kept beside it, and Shoal reopens.</source>
-   <translation>Geladen und geprüft. Sie ersetzt diese Version, die daneben aufgehoben wird, und Shoal öffnet sich neu.</translation>
-  </message>
-  <message>
-   <source>of {day}</source>
-   <translation>vom {day}</translation>
-  </message>
-  <message>
-   <source>Install and restart</source>
-   <translation>Installieren und neu starten</translation>
-  </message>
-  <message>
-   <source>It installs when you say so. What your model learned stays.</source>
-   <translation>Installiert wird, wenn du es sagst. Was dein Modell gelernt hat, bleibt.</translation>
-  </message>
-  <message>
-   <source>Check for updates once a day?</source>
-   <translation>Einmal am Tag nach Updates suchen?</translation>
-  </message>
-  <message>
-   <source>Shoal asks {host} while this window is open. The request says nothing about you or this computer. Change it any time in Settings.</source>
-   <translation>Shoal fragt {host}, solange dieses Fenster offen ist. Die Anfrage sagt nichts über dich oder diesen Computer. Ändern kannst du das in den Einstellungen.</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. Learning stops, the system asks for your password and installs it, and Shoal reopens.</source>
-   <translation>Geladen und geprüft. Das Lernen hält an, das System fragt nach deinem Passwort und installiert sie, und Shoal öffnet sich neu.</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. Its installer opens, and Shoal quits.</source>
-   <translation>Geladen und geprüft. Das Installationsprogramm öffnet sich, und Shoal beendet sich.</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. It opens and Shoal quits: drag it into Applications.</source>
-   <translation>Geladen und geprüft. Sie öffnet sich, Shoal beendet sich: Zieh sie in Programme.</translation>
-  </message>
-  <message>
-   <source>{hours} of 168 hours a week are marked, {days}.</source>
-   <translation>{hours} von 168 Stunden der Woche sind markiert, {days}.</translation>
-  </message>
-  <message>
-   <source>Nothing is marked, so it may learn any time.</source>
-   <translation>Nichts ist markiert, also darf es jederzeit lernen.</translation>
-  </message>
-  <message>
-   <source>the whole week</source>
-   <translation>die ganze Woche</translation>
-  </message>
-  <message>
-   <source>{day}, the whole day</source>
-   <translation>{day}, den ganzen Tag</translation>
-  </message>
-  <message>
-   <source>{span}, every day</source>
-   <translation>{span}, jeden Tag</translation>
-  </message>
-  <message>
-   <source>off</source>
-   <translation>aus</translation>
-  </message>
-  <message>
-   <source>on {n} day</source>
-   <translation>an {n} Tag</translation>
+   <source>{n} token</source>
+   <translation>{n} Token</translation>
   </message>
   <message numerus="yes">
-   <source>on {n} days</source>
+   <source>{n} tokens</source>
    <translation>
-    <numerusform>an {n} Tag</numerusform>
-    <numerusform>an {n} Tagen</numerusform>
+    <numerusform>{n} Token</numerusform>
+    <numerusform>{n} Token</numerusform>
    </translation>
   </message>
   <message>
-   <source>on</source>
-   <translation>an</translation>
+   <source>A right answer: {text}</source>
+   <translation>Eine richtige Antwort: {text}</translation>
   </message>
   <message>
-   <source>{share} on</source>
-   <translation>zu {share} an</translation>
+   <source>thinking …</source>
+   <translation>denkt nach …</translation>
   </message>
   <message>
-   <source>Privacy</source>
-   <translation>Datenschutz</translation>
+   <source>cut off: too long</source>
+   <translation>abgeschnitten: zu lang</translation>
   </message>
   <message>
-   <source>Close Shoal?</source>
-   <translation>Shoal schließen?</translation>
+   <source>no answer</source>
+   <translation>keine Antwort</translation>
   </message>
   <message>
-   <source>This desktop has no tray to stay in. Everything it learned is safe.</source>
-   <translation>Dieser Desktop hat keine Leiste, in der Shoal bleiben kann. Alles Gelernte ist sicher.</translation>
+   <source>After (nothing learned yet)</source>
+   <translation>Nachher (noch nichts gelernt)</translation>
   </message>
   <message>
-   <source>Stop learning and quit</source>
-   <translation>Lernen anhalten und beenden</translation>
+   <source>You</source>
+   <translation>Du</translation>
   </message>
   <message>
-   <source>Keep learning, minimised</source>
-   <translation>Weiterlernen, verkleinert</translation>
+   <source>This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
+   <translation>Das ist eine Klasse. Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
+  </message>
+  <message>
+   <source>Press {button} again to agree.</source>
+   <translation>Drück noch einmal auf „{button}“, um zuzustimmen.</translation>
+  </message>
+  <message>
+   <source>Invite link or address</source>
+   <translation>Einladung oder Adresse</translation>
+  </message>
+  <message>
+   <source>About {watts} W now, {kwh} kWh this month.</source>
+   <translation>Etwa {watts} W im Moment, {kwh} kWh in diesem Monat.</translation>
+  </message>
+  <message>
+   <source>About {watts} W now, {kwh} kWh this month ({money}).</source>
+   <translation>Etwa {watts} W im Moment, {kwh} kWh in diesem Monat ({money}).</translation>
+  </message>
+  <message>
+   <source>you {you}, model {model} of {n}</source>
+   <translation>du {you}, Modell {model} von {n}</translation>
+  </message>
+  <message>
+   <source>The text that would teach: {text}</source>
+   <translation>Der Text, der lehren würde: {text}</translation>
+  </message>
+  <message>
+   <source>Right! May your answer teach?</source>
+   <translation>Richtig! Darf deine Antwort lehren?</translation>
+  </message>
+  <message>
+   <source>Saving it …</source>
+   <translation>Wird gespeichert …</translation>
+  </message>
+  <message>
+   <source>It stays with you.</source>
+   <translation>Sie bleibt bei dir.</translation>
+  </message>
+  <message>
+   <source>Thank you. Your model looks at it in its next round; it learns if it failed that puzzle.</source>
+   <translation>Danke. Dein Modell sieht sie in der nächsten Runde an und lernt daraus, wenn es das Rätsel nicht konnte.</translation>
+  </message>
+  <message>
+   <source>{n} puzzle: you {you}, your model {model}</source>
+   <translation>{n} Rätsel: du {you}, dein Modell {model}</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} puzzles: you {you}, your model {model}</source>
+   <translation>
+    <numerusform>{n} Rätsel: du {you}, dein Modell {model}</numerusform>
+    <numerusform>{n} Rätsel: du {you}, dein Modell {model}</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Word for word, nothing else. In the swarm it's marked as a person's answer.</source>
+   <translation>Wort für Wort, sonst nichts. Im Schwarm ist sie als Antwort eines Menschen markiert.</translation>
+  </message>
+  <message>
+   <source>Word for word, nothing else. It stays on this computer.</source>
+   <translation>Wort für Wort, sonst nichts. Sie bleibt auf diesem Computer.</translation>
+  </message>
+  <message>
+   <source>Teach my model</source>
+   <translation>Mein Modell lehren</translation>
+  </message>
+  <message>
+   <source>You against your model</source>
+   <translation>Du gegen dein Modell</translation>
+  </message>
+  <message>
+   <source>you, the upper bar</source>
+   <translation>du, der obere Balken</translation>
+  </message>
+  <message>
+   <source>your model, the lower bar</source>
+   <translation>dein Modell, der untere Balken</translation>
+  </message>
+  <message>
+   <source>Teach and share</source>
+   <translation>Lehren und teilen</translation>
+  </message>
+  <message>
+   <source>Keep it to myself</source>
+   <translation>Für mich behalten</translation>
   </message>
   <message>
    <source>Paused by you.</source>
@@ -5267,38 +5263,6 @@
    <translation>Die Registry lässt sich nicht schreiben ({error}).</translation>
   </message>
   <message>
-   <source>{name} answered something else than a number.</source>
-   <translation>{name} hat nicht mit einer Zahl geantwortet.</translation>
-  </message>
-  <message>
-   <source>{name} answered something else than yes or no.</source>
-   <translation>{name} hat nicht mit Ja oder Nein geantwortet.</translation>
-  </message>
-  <message>
-   <source>{name} refused to answer ({why}).</source>
-   <translation>{name} verweigert die Antwort ({why}).</translation>
-  </message>
-  <message>
-   <source>{name} answered something else than a property.</source>
-   <translation>{name} hat nicht mit einer Eigenschaft geantwortet.</translation>
-  </message>
-  <message>
-   <source>There is no session bus to ask.</source>
-   <translation>Es gibt keinen Sitzungsbus, den man fragen könnte.</translation>
-  </message>
-  <message>
-   <source>{name} didn't answer ({error}).</source>
-   <translation>{name} hat nicht geantwortet ({error}).</translation>
-  </message>
-  <message>
-   <source>The library for D-Bus (jeepney) is missing; {remedy}.</source>
-   <translation>Die Bibliothek für D-Bus (jeepney) fehlt; {remedy}.</translation>
-  </message>
-  <message>
-   <source>There is no {kind} bus to ask ({error}).</source>
-   <translation>Es gibt keinen Bus der Art {kind}, den man fragen könnte ({error}).</translation>
-  </message>
-  <message>
    <source>Only Linux tells it.</source>
    <translation>Das sagt nur Linux.</translation>
   </message>
@@ -5347,6 +5311,18 @@
    <translation>Es gibt nichts, was man fragen könnte.</translation>
   </message>
   <message>
+   <source>{name} is a library of Windows, and this is another system.</source>
+   <translation>{name} ist eine Windows-Bibliothek, und das hier ist ein anderes System.</translation>
+  </message>
+  <message>
+   <source>The system's library {file} is missing; install the package that holds it.</source>
+   <translation>Die Systembibliothek {file} fehlt; installiere das Paket, das sie enthält.</translation>
+  </message>
+  <message>
+   <source>The system's library {name} can't be loaded.</source>
+   <translation>Die Systembibliothek {name} lässt sich nicht laden.</translation>
+  </message>
+  <message>
    <source>It hasn't been asked yet.</source>
    <translation>Es wurde noch nicht gefragt.</translation>
   </message>
@@ -5357,6 +5333,54 @@
   <message>
    <source>It hasn't answered for {time_out_s} s.</source>
    <translation>Seit {time_out_s} s keine Antwort.</translation>
+  </message>
+  <message>
+   <source>{name} answered something else than a number.</source>
+   <translation>{name} hat nicht mit einer Zahl geantwortet.</translation>
+  </message>
+  <message>
+   <source>{name} answered something else than yes or no.</source>
+   <translation>{name} hat nicht mit Ja oder Nein geantwortet.</translation>
+  </message>
+  <message>
+   <source>{name} refused to answer ({why}).</source>
+   <translation>{name} verweigert die Antwort ({why}).</translation>
+  </message>
+  <message>
+   <source>{name} answered something else than a property.</source>
+   <translation>{name} hat nicht mit einer Eigenschaft geantwortet.</translation>
+  </message>
+  <message>
+   <source>There is no session bus to ask.</source>
+   <translation>Es gibt keinen Sitzungsbus, den man fragen könnte.</translation>
+  </message>
+  <message>
+   <source>{name} didn't answer ({error}).</source>
+   <translation>{name} hat nicht geantwortet ({error}).</translation>
+  </message>
+  <message>
+   <source>The library for D-Bus (jeepney) is missing; {remedy}.</source>
+   <translation>Die Bibliothek für D-Bus (jeepney) fehlt; {remedy}.</translation>
+  </message>
+  <message>
+   <source>There is no {kind} bus to ask ({error}).</source>
+   <translation>Es gibt keinen Bus der Art {kind}, den man fragen könnte ({error}).</translation>
+  </message>
+  <message>
+   <source>The battery doesn't say whether the computer is plugged in.</source>
+   <translation>Der Akku sagt nicht, ob der Computer am Netz hängt.</translation>
+  </message>
+  <message>
+   <source>{name} answered something else than a profile.</source>
+   <translation>{name} hat nicht mit einem Profil geantwortet.</translation>
+  </message>
+  <message>
+   <source>The kernel's report of memory pressure has an unknown shape.</source>
+   <translation>Der Kernel meldet den Speicherdruck in unbekannter Form.</translation>
+  </message>
+  <message>
+   <source>macOS didn't tell when the last input was.</source>
+   <translation>macOS hat nicht gesagt, wann die letzte Eingabe war.</translation>
   </message>
   <message>
    <source>There is an NVIDIA card, and its driver doesn't answer ({error}).</source>
@@ -5375,40 +5399,8 @@
    <translation>Es gibt eine NVIDIA-Karte, aber die Bibliothek nvidia-ml-py fehlt.</translation>
   </message>
   <message>
-   <source>macOS didn't tell when the last input was.</source>
-   <translation>macOS hat nicht gesagt, wann die letzte Eingabe war.</translation>
-  </message>
-  <message>
    <source>Windows didn't tell when the last input was.</source>
    <translation>Windows hat nicht gesagt, wann die letzte Eingabe war.</translation>
-  </message>
-  <message>
-   <source>The X server {name} has no screen saver extension.</source>
-   <translation>Der X-Server {name} hat keine Erweiterung für Bildschirmschoner.</translation>
-  </message>
-  <message>
-   <source>{name} is a library of Windows, and this is another system.</source>
-   <translation>{name} ist eine Windows-Bibliothek, und das hier ist ein anderes System.</translation>
-  </message>
-  <message>
-   <source>The system's library {file} is missing; install the package that holds it.</source>
-   <translation>Die Systembibliothek {file} fehlt; installiere das Paket, das sie enthält.</translation>
-  </message>
-  <message>
-   <source>The system's library {name} can't be loaded.</source>
-   <translation>Die Systembibliothek {name} lässt sich nicht laden.</translation>
-  </message>
-  <message>
-   <source>The kernel's report of memory pressure has an unknown shape.</source>
-   <translation>Der Kernel meldet den Speicherdruck in unbekannter Form.</translation>
-  </message>
-  <message>
-   <source>The battery doesn't say whether the computer is plugged in.</source>
-   <translation>Der Akku sagt nicht, ob der Computer am Netz hängt.</translation>
-  </message>
-  <message>
-   <source>{name} answered something else than a profile.</source>
-   <translation>{name} hat nicht mit einem Profil geantwortet.</translation>
   </message>
   <message>
    <source>Windows didn't tell its power status.</source>
@@ -5417,6 +5409,10 @@
   <message>
    <source>Windows didn't tell what fills the screen (error {failed}).</source>
    <translation>Windows hat nicht gesagt, was den Bildschirm füllt (Fehler {failed}).</translation>
+  </message>
+  <message>
+   <source>The X server {name} has no screen saver extension.</source>
+   <translation>Der X-Server {name} hat keine Erweiterung für Bildschirmschoner.</translation>
   </message>
   <message>
    <source>The X server {name} doesn't let us in.</source>
@@ -5483,82 +5479,6 @@
    <translation>Nimm es weg und versuch es noch einmal.</translation>
   </message>
   <message>
-   <source>Your answer changed nothing:</source>
-   <translation>Deine Antwort hat nichts geändert:</translation>
-  </message>
-  <message>
-   <source>your model can already solve that puzzle, or it's too long to read.</source>
-   <translation>Dein Modell kann das Rätsel schon, oder sie ist ihm zu lang.</translation>
-  </message>
-  <message>
-   <source>Your answer taught your model:</source>
-   <translation>Deine Antwort hat dein Modell etwas gelehrt:</translation>
-  </message>
-  <message>
-   <source>it had failed that puzzle.</source>
-   <translation>Es hatte dieses Rätsel nicht gekonnt.</translation>
-  </message>
-  <message>
-   <source>That's too long: {COMPLETION} characters at most.</source>
-   <translation>Das ist zu lang: höchstens {COMPLETION} Zeichen.</translation>
-  </message>
-  <message>
-   <source>It holds hidden characters:</source>
-   <translation>Darin sind versteckte Zeichen:</translation>
-  </message>
-  <message>
-   <source>type it again instead of pasting it.</source>
-   <translation>Tippe es neu, statt es einzufügen.</translation>
-  </message>
-  <message>
-   <source>Your model still has answers of yours to look at.</source>
-   <translation>Dein Modell hat noch Antworten von dir anzusehen.</translation>
-  </message>
-  <message>
-   <source>Try again later.</source>
-   <translation>Versuch es später noch einmal.</translation>
-  </message>
-  <message>
-   <source>{STATE} can't be read: {error}</source>
-   <translation>{STATE} lässt sich nicht lesen: {error}</translation>
-  </message>
-  <message>
-   <source>A command is at most {MAX_LINE} bytes long.</source>
-   <translation>Ein Befehl ist höchstens {MAX_LINE} Byte lang.</translation>
-  </message>
-  <message>
-   <source>This is no command: {error}.</source>
-   <translation>Das ist kein Befehl: {error}.</translation>
-  </message>
-  <message>
-   <source>The disk that holds {folder} is full:</source>
-   <translation>Die Platte mit {folder} ist voll:</translation>
-  </message>
-  <message>
-   <source>free up some space or choose another --home, then start again.</source>
-   <translation>Schaff etwas Platz oder wähle ein anderes --home, dann starte neu.</translation>
-  </message>
-  <message>
-   <source>Everyday replies surprise it {rise} % more.</source>
-   <translation>Alltagsantworten überraschen es {rise} % mehr.</translation>
-  </message>
-  <message>
-   <source>Everyday replies surprise it {rise} % less.</source>
-   <translation>Alltagsantworten überraschen es {rise} % weniger.</translation>
-  </message>
-  <message>
-   <source>It speaks as well as before.</source>
-   <translation>Es spricht so gut wie vorher.</translation>
-  </message>
-  <message>
-   <source>It speaks a little worse than before.</source>
-   <translation>Es spricht etwas schlechter als vorher.</translation>
-  </message>
-  <message>
-   <source>It is losing everyday language.</source>
-   <translation>Es verlernt die Alltagssprache.</translation>
-  </message>
-  <message>
    <source>{what} is of format {found}, which this version of Shoal ({installed}) doesn't know:</source>
    <translation>{what} hat das Format {found}, das diese Version von Shoal ({installed}) nicht kennt:</translation>
   </message>
@@ -5581,6 +5501,106 @@
   <message>
    <source>Nothing in it was changed.</source>
    <translation>Darin wurde nichts verändert.</translation>
+  </message>
+  <message>
+   <source>The data folder {home} can't be made ({strerror}):</source>
+   <translation>Der Datenordner {home} lässt sich nicht anlegen ({strerror}):</translation>
+  </message>
+  <message>
+   <source>choose another one with --home.</source>
+   <translation>Wähle mit --home einen anderen.</translation>
+  </message>
+  <message>
+   <source>{path} is damaged:</source>
+   <translation>{path} ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>move it away, and a new identity is made at the next start.</source>
+   <translation>Räum die Datei weg; beim nächsten Start entsteht eine neue Identität.</translation>
+  </message>
+  <message>
+   <source>Another node (process {holder}) is using {home}:</source>
+   <translation>Ein anderes Shoal (Prozess {holder}) benutzt {home}:</translation>
+  </message>
+  <message>
+   <source>stop it, or give this one its own --home.</source>
+   <translation>Halte es an, oder gib diesem ein eigenes --home.</translation>
+  </message>
+  <message>
+   <source>The data folder {home} can't be written ({strerror}):</source>
+   <translation>Der Datenordner {home} lässt sich nicht beschreiben ({strerror}):</translation>
+  </message>
+  <message>
+   <source>This data folder was chosen with --home or SHOAL_HOME:</source>
+   <translation>Dieser Datenordner wurde mit --home oder SHOAL_HOME gewählt:</translation>
+  </message>
+  <message>
+   <source>close Shoal, move {current} yourself, and name the new place there.</source>
+   <translation>Schließ Shoal, verschieb {current} selbst und nenne dort den neuen Ort.</translation>
+  </message>
+  <message>
+   <source>The data folder already is {to}:</source>
+   <translation>Der Datenordner ist schon {to}:</translation>
+  </message>
+  <message>
+   <source>choose another one.</source>
+   <translation>Wähle einen anderen.</translation>
+  </message>
+  <message>
+   <source>{to} and the data folder {old} lie within each other:</source>
+   <translation>{to} und der Datenordner {old} liegen ineinander:</translation>
+  </message>
+  <message>
+   <source>{to} is a file:</source>
+   <translation>{to} ist eine Datei:</translation>
+  </message>
+  <message>
+   <source>choose a folder.</source>
+   <translation>Wähle einen Ordner.</translation>
+  </message>
+  <message>
+   <source>{to} isn't empty:</source>
+   <translation>{to} ist nicht leer:</translation>
+  </message>
+  <message>
+   <source>choose a new or an empty folder.</source>
+   <translation>Wähle einen neuen oder leeren Ordner.</translation>
+  </message>
+  <message>
+   <source>The disk of {to} has too little room ({SPARE_BYTES} are needed):</source>
+   <translation>Die Platte mit {to} hat zu wenig Platz ({SPARE_BYTES} werden gebraucht):</translation>
+  </message>
+  <message>
+   <source>The data folder couldn't be copied to {to} ({why}):</source>
+   <translation>Der Datenordner ließ sich nicht nach {to} kopieren ({why}):</translation>
+  </message>
+  <message>
+   <source>it stays where it was.</source>
+   <translation>Er bleibt, wo er war.</translation>
+  </message>
+  <message>
+   <source>Fix that or choose another place.</source>
+   <translation>Behebe das oder wähle einen anderen Ort.</translation>
+  </message>
+  <message>
+   <source>The new place can't be remembered in {place} ({strerror}):</source>
+   <translation>Der neue Ort lässt sich nicht in {place} merken ({strerror}):</translation>
+  </message>
+  <message>
+   <source>the data folder stays where it was.</source>
+   <translation>Der Datenordner bleibt, wo er war.</translation>
+  </message>
+  <message>
+   <source>{folder} can't be deleted:</source>
+   <translation>{folder} lässt sich nicht löschen:</translation>
+  </message>
+  <message>
+   <source>delete it yourself.</source>
+   <translation>Lösch es selbst.</translation>
+  </message>
+  <message>
+   <source>{place} can't be deleted ({strerror}):</source>
+   <translation>{place} lässt sich nicht löschen ({strerror}):</translation>
   </message>
   <message>
    <source>Started by hand, so the pause that was ordered before is over.</source>
@@ -5739,32 +5759,268 @@
    <translation>Du wolltest schwerere Rätsel.</translation>
   </message>
   <message>
-   <source>The data folder {home} can't be made ({strerror}):</source>
-   <translation>Der Datenordner {home} lässt sich nicht anlegen ({strerror}):</translation>
+   <source>{STATE} can't be read: {error}</source>
+   <translation>{STATE} lässt sich nicht lesen: {error}</translation>
   </message>
   <message>
-   <source>choose another one with --home.</source>
-   <translation>Wähle mit --home einen anderen.</translation>
+   <source>This version of Shoal has other puzzles, so the curve starts over.</source>
+   <translation>Diese Version von Shoal hat andere Rätsel, darum beginnt die Kurve von vorn.</translation>
   </message>
   <message>
-   <source>{path} is damaged:</source>
-   <translation>{path} ist beschädigt:</translation>
+   <source>The one before ended at {last} after round {round}; it stays in the history.</source>
+   <translation>Die vorige endete bei {last} nach Runde {round}; sie bleibt im Verlauf erhalten.</translation>
   </message>
   <message>
-   <source>move it away, and a new identity is made at the next start.</source>
-   <translation>Räum die Datei weg; beim nächsten Start entsteht eine neue Identität.</translation>
+   <source>This data folder also holds {name} after {rounds} rounds, which is another model:</source>
+   <translation>In diesem Datenordner liegt auch {name} nach {rounds} Runden, ein anderes Modell:</translation>
   </message>
   <message>
-   <source>Another node (process {holder}) is using {home}:</source>
-   <translation>Ein anderes Shoal (Prozess {holder}) benutzt {home}:</translation>
+   <source>its progress stays as it is, and this model learns in a folder of its own.</source>
+   <translation>Sein Fortschritt bleibt, wie er ist, und dieses Modell lernt in einem eigenen Ordner.</translation>
   </message>
   <message>
-   <source>stop it, or give this one its own --home.</source>
-   <translation>Halte es an, oder gib diesem ein eigenes --home.</translation>
+   <source>No other one is left, so learning starts again from the beginning.</source>
+   <translation>Einen anderen gibt es nicht, also beginnt das Lernen von vorn.</translation>
   </message>
   <message>
-   <source>The data folder {home} can't be written ({strerror}):</source>
-   <translation>Der Datenordner {home} lässt sich nicht beschreiben ({strerror}):</translation>
+   <source>The history can't be read ({error}).</source>
+   <translation>Der Verlauf lässt sich nicht lesen ({error}).</translation>
+  </message>
+  <message>
+   <source>It is kept as {name}, and a new one begins.</source>
+   <translation>Er bleibt als {name}, und ein neuer beginnt.</translation>
+  </message>
+  <message>
+   <source>It continues from round {round}, the one before.</source>
+   <translation>Es geht weiter ab Runde {round}, der davor.</translation>
+  </message>
+  <message>
+   <source>The checkpoint {name} can't be used ({why}).</source>
+   <translation>Der gespeicherte Stand {name} ist nicht brauchbar ({why}).</translation>
+  </message>
+  <message>
+   <source>It is kept as {name2}.</source>
+   <translation>Er bleibt als {name2}.</translation>
+  </message>
+  <message>
+   <source>New to the mix: {new}.</source>
+   <translation>Neu dabei: {new}.</translation>
+  </message>
+  <message>
+   <source>They were tried again, and it can learn from them now.</source>
+   <translation>Es hat sie noch einmal probiert und kann jetzt aus ihnen lernen.</translation>
+  </message>
+  <message>
+   <source>Shoal deleted {before} of old answers, logs and cached files.</source>
+   <translation>Shoal hat {before} alter Antworten, Protokolle und Zwischendateien gelöscht.</translation>
+  </message>
+  <message>
+   <source>The data folder takes {after}; its limit is {cap} GB.</source>
+   <translation>Der Datenordner hat {after}; seine Grenze ist {cap} GB.</translation>
+  </message>
+  <message>
+   <source>The rest is what your model learned, and models you downloaded.</source>
+   <translation>Der Rest ist, was dein Modell gelernt hat, und was du heruntergeladen hast.</translation>
+  </message>
+  <message>
+   <source>Delete models or kept versions you don't need, or raise the limit.</source>
+   <translation>Lösch Modelle oder aufgehobene Stände, die du nicht brauchst, oder erhöhe die Grenze.</translation>
+  </message>
+  <message>
+   <source>The data folder was over its limit of {cap} GB.</source>
+   <translation>Der Datenordner war über seiner Grenze von {cap} GB.</translation>
+  </message>
+  <message>
+   <source>What was learned can't be read ({reason}):</source>
+   <translation>Das Gelernte lässt sich nicht lesen ({reason}):</translation>
+  </message>
+  <message>
+   <source>start {remedy} once, which looks after damaged files, and try again.</source>
+   <translation>Starte einmal {remedy}, dabei wird nach beschädigten Dateien gesehen, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>Nothing was learned yet with {name} in {home}:</source>
+   <translation>Mit {name} wurde in {home} noch nichts gelernt:</translation>
+  </message>
+  <message>
+   <source>start {remedy}, or name another model or data folder with --model and --home.</source>
+   <translation>Starte {remedy}, oder nenne mit --model und --home ein anderes Modell oder einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>A name has at most {LONGEST_NAME} letters.</source>
+   <translation>Ein Name hat höchstens {LONGEST_NAME} Buchstaben.</translation>
+  </message>
+  <message>
+   <source>Pick a shorter one.</source>
+   <translation>Nimm einen kürzeren.</translation>
+  </message>
+  <message>
+   <source>Round {round} isn't kept.</source>
+   <translation>Runde {round} ist nicht aufgehoben.</translation>
+  </message>
+  <message>
+   <source>You can go back to: {there}.</source>
+   <translation>Du kannst zurück zu: {there}.</translation>
+  </message>
+  <message>
+   <source>{id} isn't one of the kept versions of this model.</source>
+   <translation>{id} gehört nicht zu den aufgehobenen Fassungen dieses Modells.</translation>
+  </message>
+  <message>
+   <source>There is: {there}.</source>
+   <translation>Es gibt: {there}.</translation>
+  </message>
+  <message>
+   <source>This computer is very busy, so starting takes longer than usual.</source>
+   <translation>Dieser Computer ist sehr ausgelastet, deshalb dauert der Start länger als sonst.</translation>
+  </message>
+  <message>
+   <source>Learning begins by itself.</source>
+   <translation>Das Lernen beginnt von selbst.</translation>
+  </message>
+  <message>
+   <source>Round {round} is safe.</source>
+   <translation>Runde {round} ist gespeichert.</translation>
+  </message>
+  <message>
+   <source>The earlier history is kept as {name}.</source>
+   <translation>Der frühere Verlauf bleibt als {name}.</translation>
+  </message>
+  <message>
+   <source>A command is at most {MAX_LINE} bytes long.</source>
+   <translation>Ein Befehl ist höchstens {MAX_LINE} Byte lang.</translation>
+  </message>
+  <message>
+   <source>This is no command: {error}.</source>
+   <translation>Das ist kein Befehl: {error}.</translation>
+  </message>
+  <message>
+   <source>The disk that holds {folder} is full:</source>
+   <translation>Die Platte mit {folder} ist voll:</translation>
+  </message>
+  <message>
+   <source>free up some space or choose another --home, then start again.</source>
+   <translation>Schaff etwas Platz oder wähle ein anderes --home, dann starte neu.</translation>
+  </message>
+  <message>
+   <source>Everyday replies surprise it {rise} % more.</source>
+   <translation>Alltagsantworten überraschen es {rise} % mehr.</translation>
+  </message>
+  <message>
+   <source>Everyday replies surprise it {rise} % less.</source>
+   <translation>Alltagsantworten überraschen es {rise} % weniger.</translation>
+  </message>
+  <message>
+   <source>It speaks as well as before.</source>
+   <translation>Es spricht so gut wie vorher.</translation>
+  </message>
+  <message>
+   <source>It speaks a little worse than before.</source>
+   <translation>Es spricht etwas schlechter als vorher.</translation>
+  </message>
+  <message>
+   <source>It is losing everyday language.</source>
+   <translation>Es verlernt die Alltagssprache.</translation>
+  </message>
+  <message>
+   <source>A snooze lasts between a second and 31 days.</source>
+   <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
+  </message>
+  <message>
+   <source>A window needs at least one weekday.</source>
+   <translation>Ein Zeitfenster braucht mindestens einen Wochentag.</translation>
+  </message>
+  <message>
+   <source>A window begins and ends between 00:00 and 24:00.</source>
+   <translation>Ein Zeitfenster beginnt und endet zwischen 00:00 und 24:00.</translation>
+  </message>
+  <message>
+   <source>{part} is no window of time; write it like mon-fri 22:00-07:00.</source>
+   <translation>{part} ist kein Zeitfenster; schreib es wie mon-fri 22:00-07:00.</translation>
+  </message>
+  <message>
+   <source>{part} has more than 59 minutes in an hour.</source>
+   <translation>{part} hat mehr als 59 Minuten in einer Stunde.</translation>
+  </message>
+  <message>
+   <source>It is as at the first start.</source>
+   <translation>Es gilt wieder der Wert vom ersten Start.</translation>
+  </message>
+  <message>
+   <source>{label} must be {wanted}.</source>
+   <translation>{label}: {wanted}.</translation>
+  </message>
+  <message>
+   <source>It restarts and plays round {round} again.</source>
+   <translation>Er startet neu und spielt Runde {round} noch einmal.</translation>
+  </message>
+  <message>
+   <source>The engine is {name} from now on.</source>
+   <translation>Die Engine ist ab jetzt {name}.</translation>
+  </message>
+  <message>
+   <source>It was {engine_before} before.</source>
+   <translation>Vorher war es {engine_before}.</translation>
+  </message>
+  <message>
+   <source>It uses {share} % of its memory for a step now.</source>
+   <translation>Er braucht jetzt {share} % seines Speichers für einen Schritt.</translation>
+  </message>
+  <message>
+   <source>That happened {deaths} times in a row: {remedy}</source>
+   <translation>Das war {deaths} Mal hintereinander so: {remedy}</translation>
+  </message>
+  <message>
+   <source>Your answer changed nothing:</source>
+   <translation>Deine Antwort hat nichts geändert:</translation>
+  </message>
+  <message>
+   <source>your model can already solve that puzzle, or it's too long to read.</source>
+   <translation>Dein Modell kann das Rätsel schon, oder sie ist ihm zu lang.</translation>
+  </message>
+  <message>
+   <source>Your answer taught your model:</source>
+   <translation>Deine Antwort hat dein Modell etwas gelehrt:</translation>
+  </message>
+  <message>
+   <source>it had failed that puzzle.</source>
+   <translation>Es hatte dieses Rätsel nicht gekonnt.</translation>
+  </message>
+  <message>
+   <source>That's too long: {COMPLETION} characters at most.</source>
+   <translation>Das ist zu lang: höchstens {COMPLETION} Zeichen.</translation>
+  </message>
+  <message>
+   <source>It holds hidden characters:</source>
+   <translation>Darin sind versteckte Zeichen:</translation>
+  </message>
+  <message>
+   <source>type it again instead of pasting it.</source>
+   <translation>Tippe es neu, statt es einzufügen.</translation>
+  </message>
+  <message>
+   <source>Your model still has answers of yours to look at.</source>
+   <translation>Dein Modell hat noch Antworten von dir anzusehen.</translation>
+  </message>
+  <message>
+   <source>Try again later.</source>
+   <translation>Versuch es später noch einmal.</translation>
+  </message>
+  <message>
+   <source>A swarm was found on this network, at {url}.</source>
+   <translation>In diesem Netz wurde ein Schwarm gefunden, bei {url}.</translation>
+  </message>
+  <message>
+   <source>Anyone on this network can offer one; only an invite tells whose it is.</source>
+   <translation>Jeder in diesem Netz kann einen anbieten; nur eine Einladung zeigt, wessen er ist.</translation>
+  </message>
+  <message>
+   <source>No swarm was found on this network:</source>
+   <translation>In diesem Netz wurde kein Schwarm gefunden:</translation>
+  </message>
+  <message>
+   <source>name one with --relay.</source>
+   <translation>Nenne einen mit --relay.</translation>
   </message>
   <message>
    <source>No swarm was found, so Shoal started one that computers on this network can find.</source>
@@ -5811,24 +6067,28 @@
    <translation>Nenne mit --relay ein anderes.</translation>
   </message>
   <message>
-   <source>New to the mix: {new}.</source>
-   <translation>Neu dabei: {new}.</translation>
+   <source>The node learns alone until it is started again.</source>
+   <translation>Es lernt allein, bis du es neu startest.</translation>
   </message>
   <message>
-   <source>They were tried again, and it can learn from them now.</source>
-   <translation>Es hat sie noch einmal probiert und kann jetzt aus ihnen lernen.</translation>
+   <source>The swarm's folder can't be used ({strerror}).</source>
+   <translation>Der Ordner des Schwarms ist nicht brauchbar ({strerror}).</translation>
   </message>
   <message>
-   <source>{folder} can't be deleted:</source>
-   <translation>{folder} lässt sich nicht löschen:</translation>
+   <source>The outbox can't be used ({error}).</source>
+   <translation>Der Postausgang ist nicht brauchbar ({error}).</translation>
   </message>
   <message>
-   <source>delete it yourself.</source>
-   <translation>Lösch es selbst.</translation>
+   <source>You're in a class:</source>
+   <translation>Du bist in einer Klasse:</translation>
   </message>
   <message>
-   <source>{place} can't be deleted ({strerror}):</source>
-   <translation>{place} lässt sich nicht löschen ({strerror}):</translation>
+   <source>its teacher sees your model's made-up name and skills, and can pause it.</source>
+   <translation>Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren.</translation>
+  </message>
+  <message>
+   <source>Next try in {next_try_s} s.</source>
+   <translation>Nächster Versuch in {next_try_s} s.</translation>
   </message>
   <message>
    <source>close other programs or choose a smaller --model.</source>
@@ -5895,250 +6155,6 @@
    <translation>Nur {free} % vom Speicher dieses Computers sind frei.</translation>
   </message>
   <message>
-   <source>This data folder was chosen with --home or SHOAL_HOME:</source>
-   <translation>Dieser Datenordner wurde mit --home oder SHOAL_HOME gewählt:</translation>
-  </message>
-  <message>
-   <source>close Shoal, move {current} yourself, and name the new place there.</source>
-   <translation>Schließ Shoal, verschieb {current} selbst und nenne dort den neuen Ort.</translation>
-  </message>
-  <message>
-   <source>The data folder already is {to}:</source>
-   <translation>Der Datenordner ist schon {to}:</translation>
-  </message>
-  <message>
-   <source>choose another one.</source>
-   <translation>Wähle einen anderen.</translation>
-  </message>
-  <message>
-   <source>{to} and the data folder {old} lie within each other:</source>
-   <translation>{to} und der Datenordner {old} liegen ineinander:</translation>
-  </message>
-  <message>
-   <source>{to} is a file:</source>
-   <translation>{to} ist eine Datei:</translation>
-  </message>
-  <message>
-   <source>choose a folder.</source>
-   <translation>Wähle einen Ordner.</translation>
-  </message>
-  <message>
-   <source>{to} isn't empty:</source>
-   <translation>{to} ist nicht leer:</translation>
-  </message>
-  <message>
-   <source>choose a new or an empty folder.</source>
-   <translation>Wähle einen neuen oder leeren Ordner.</translation>
-  </message>
-  <message>
-   <source>The disk of {to} has too little room ({SPARE_BYTES} are needed):</source>
-   <translation>Die Platte mit {to} hat zu wenig Platz ({SPARE_BYTES} werden gebraucht):</translation>
-  </message>
-  <message>
-   <source>The data folder couldn't be copied to {to} ({why}):</source>
-   <translation>Der Datenordner ließ sich nicht nach {to} kopieren ({why}):</translation>
-  </message>
-  <message>
-   <source>it stays where it was.</source>
-   <translation>Er bleibt, wo er war.</translation>
-  </message>
-  <message>
-   <source>Fix that or choose another place.</source>
-   <translation>Behebe das oder wähle einen anderen Ort.</translation>
-  </message>
-  <message>
-   <source>The new place can't be remembered in {place} ({strerror}):</source>
-   <translation>Der neue Ort lässt sich nicht in {place} merken ({strerror}):</translation>
-  </message>
-  <message>
-   <source>the data folder stays where it was.</source>
-   <translation>Der Datenordner bleibt, wo er war.</translation>
-  </message>
-  <message>
-   <source>This computer is very busy, so starting takes longer than usual.</source>
-   <translation>Dieser Computer ist sehr ausgelastet, deshalb dauert der Start länger als sonst.</translation>
-  </message>
-  <message>
-   <source>Learning begins by itself.</source>
-   <translation>Das Lernen beginnt von selbst.</translation>
-  </message>
-  <message>
-   <source>Round {round} is safe.</source>
-   <translation>Runde {round} ist gespeichert.</translation>
-  </message>
-  <message>
-   <source>The earlier history is kept as {name}.</source>
-   <translation>Der frühere Verlauf bleibt als {name}.</translation>
-  </message>
-  <message>
-   <source>A snooze lasts between a second and 31 days.</source>
-   <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
-  </message>
-  <message>
-   <source>This version of Shoal has other puzzles, so the curve starts over.</source>
-   <translation>Diese Version von Shoal hat andere Rätsel, darum beginnt die Kurve von vorn.</translation>
-  </message>
-  <message>
-   <source>The one before ended at {last} after round {round}; it stays in the history.</source>
-   <translation>Die vorige endete bei {last} nach Runde {round}; sie bleibt im Verlauf erhalten.</translation>
-  </message>
-  <message>
-   <source>This data folder also holds {name} after {rounds} rounds, which is another model:</source>
-   <translation>In diesem Datenordner liegt auch {name} nach {rounds} Runden, ein anderes Modell:</translation>
-  </message>
-  <message>
-   <source>its progress stays as it is, and this model learns in a folder of its own.</source>
-   <translation>Sein Fortschritt bleibt, wie er ist, und dieses Modell lernt in einem eigenen Ordner.</translation>
-  </message>
-  <message>
-   <source>No other one is left, so learning starts again from the beginning.</source>
-   <translation>Einen anderen gibt es nicht, also beginnt das Lernen von vorn.</translation>
-  </message>
-  <message>
-   <source>The history can't be read ({error}).</source>
-   <translation>Der Verlauf lässt sich nicht lesen ({error}).</translation>
-  </message>
-  <message>
-   <source>It is kept as {name}, and a new one begins.</source>
-   <translation>Er bleibt als {name}, und ein neuer beginnt.</translation>
-  </message>
-  <message>
-   <source>It continues from round {round}, the one before.</source>
-   <translation>Es geht weiter ab Runde {round}, der davor.</translation>
-  </message>
-  <message>
-   <source>The checkpoint {name} can't be used ({why}).</source>
-   <translation>Der gespeicherte Stand {name} ist nicht brauchbar ({why}).</translation>
-  </message>
-  <message>
-   <source>It is kept as {name2}.</source>
-   <translation>Er bleibt als {name2}.</translation>
-  </message>
-  <message>
-   <source>A window needs at least one weekday.</source>
-   <translation>Ein Zeitfenster braucht mindestens einen Wochentag.</translation>
-  </message>
-  <message>
-   <source>A window begins and ends between 00:00 and 24:00.</source>
-   <translation>Ein Zeitfenster beginnt und endet zwischen 00:00 und 24:00.</translation>
-  </message>
-  <message>
-   <source>{part} is no window of time; write it like mon-fri 22:00-07:00.</source>
-   <translation>{part} ist kein Zeitfenster; schreib es wie mon-fri 22:00-07:00.</translation>
-  </message>
-  <message>
-   <source>{part} has more than 59 minutes in an hour.</source>
-   <translation>{part} hat mehr als 59 Minuten in einer Stunde.</translation>
-  </message>
-  <message>
-   <source>It is as at the first start.</source>
-   <translation>Es gilt wieder der Wert vom ersten Start.</translation>
-  </message>
-  <message>
-   <source>{label} must be {wanted}.</source>
-   <translation>{label}: {wanted}.</translation>
-  </message>
-  <message>
-   <source>Solo mode opens no network socket, but something tried to ({event}).</source>
-   <translation>Beim Lernen allein öffnet Shoal keine Netzverbindung, aber etwas hat es versucht ({event}).</translation>
-  </message>
-  <message>
-   <source>It restarts and plays round {round} again.</source>
-   <translation>Er startet neu und spielt Runde {round} noch einmal.</translation>
-  </message>
-  <message>
-   <source>The engine is {name} from now on.</source>
-   <translation>Die Engine ist ab jetzt {name}.</translation>
-  </message>
-  <message>
-   <source>It was {engine_before} before.</source>
-   <translation>Vorher war es {engine_before}.</translation>
-  </message>
-  <message>
-   <source>It uses {share} % of its memory for a step now.</source>
-   <translation>Er braucht jetzt {share} % seines Speichers für einen Schritt.</translation>
-  </message>
-  <message>
-   <source>That happened {deaths} times in a row: {remedy}</source>
-   <translation>Das war {deaths} Mal hintereinander so: {remedy}</translation>
-  </message>
-  <message>
-   <source>A swarm was found on this network, at {url}.</source>
-   <translation>In diesem Netz wurde ein Schwarm gefunden, bei {url}.</translation>
-  </message>
-  <message>
-   <source>Anyone on this network can offer one; only an invite tells whose it is.</source>
-   <translation>Jeder in diesem Netz kann einen anbieten; nur eine Einladung zeigt, wessen er ist.</translation>
-  </message>
-  <message>
-   <source>No swarm was found on this network:</source>
-   <translation>In diesem Netz wurde kein Schwarm gefunden:</translation>
-  </message>
-  <message>
-   <source>name one with --relay.</source>
-   <translation>Nenne einen mit --relay.</translation>
-  </message>
-  <message>
-   <source>The node learns alone until it is started again.</source>
-   <translation>Es lernt allein, bis du es neu startest.</translation>
-  </message>
-  <message>
-   <source>The swarm's folder can't be used ({strerror}).</source>
-   <translation>Der Ordner des Schwarms ist nicht brauchbar ({strerror}).</translation>
-  </message>
-  <message>
-   <source>The outbox can't be used ({error}).</source>
-   <translation>Der Postausgang ist nicht brauchbar ({error}).</translation>
-  </message>
-  <message>
-   <source>You're in a class:</source>
-   <translation>Du bist in einer Klasse:</translation>
-  </message>
-  <message>
-   <source>its teacher sees your model's made-up name and skills, and can pause it.</source>
-   <translation>Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren.</translation>
-  </message>
-  <message>
-   <source>Next try in {next_try_s} s.</source>
-   <translation>Nächster Versuch in {next_try_s} s.</translation>
-  </message>
-  <message>
-   <source>Shoal deleted {before} of old answers, logs and cached files.</source>
-   <translation>Shoal hat {before} alter Antworten, Protokolle und Zwischendateien gelöscht.</translation>
-  </message>
-  <message>
-   <source>The data folder takes {after}; its limit is {cap} GB.</source>
-   <translation>Der Datenordner hat {after}; seine Grenze ist {cap} GB.</translation>
-  </message>
-  <message>
-   <source>The rest is what your model learned, and models you downloaded.</source>
-   <translation>Der Rest ist, was dein Modell gelernt hat, und was du heruntergeladen hast.</translation>
-  </message>
-  <message>
-   <source>Delete models or kept versions you don't need, or raise the limit.</source>
-   <translation>Lösch Modelle oder aufgehobene Stände, die du nicht brauchst, oder erhöhe die Grenze.</translation>
-  </message>
-  <message>
-   <source>The data folder was over its limit of {cap} GB.</source>
-   <translation>Der Datenordner war über seiner Grenze von {cap} GB.</translation>
-  </message>
-  <message>
-   <source>What was learned can't be read ({reason}):</source>
-   <translation>Das Gelernte lässt sich nicht lesen ({reason}):</translation>
-  </message>
-  <message>
-   <source>start {remedy} once, which looks after damaged files, and try again.</source>
-   <translation>Starte einmal {remedy}, dabei wird nach beschädigten Dateien gesehen, dann versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>Nothing was learned yet with {name} in {home}:</source>
-   <translation>Mit {name} wurde in {home} noch nichts gelernt:</translation>
-  </message>
-  <message>
-   <source>start {remedy}, or name another model or data folder with --model and --home.</source>
-   <translation>Starte {remedy}, oder nenne mit --model und --home ein anderes Modell oder einen anderen Ordner.</translation>
-  </message>
-  <message>
    <source>There is no room on the disk.</source>
    <translation>Auf der Platte ist kein Platz.</translation>
   </message>
@@ -6151,28 +6167,8 @@
    <translation>Der Trainer sollte arbeiten, bevor er ein Modell hatte.</translation>
   </message>
   <message>
-   <source>A name has at most {LONGEST_NAME} letters.</source>
-   <translation>Ein Name hat höchstens {LONGEST_NAME} Buchstaben.</translation>
-  </message>
-  <message>
-   <source>Pick a shorter one.</source>
-   <translation>Nimm einen kürzeren.</translation>
-  </message>
-  <message>
-   <source>Round {round} isn't kept.</source>
-   <translation>Runde {round} ist nicht aufgehoben.</translation>
-  </message>
-  <message>
-   <source>You can go back to: {there}.</source>
-   <translation>Du kannst zurück zu: {there}.</translation>
-  </message>
-  <message>
-   <source>{id} isn't one of the kept versions of this model.</source>
-   <translation>{id} gehört nicht zu den aufgehobenen Fassungen dieses Modells.</translation>
-  </message>
-  <message>
-   <source>There is: {there}.</source>
-   <translation>Es gibt: {there}.</translation>
+   <source>Solo mode opens no network socket, but something tried to ({event}).</source>
+   <translation>Beim Lernen allein öffnet Shoal keine Netzverbindung, aber etwas hat es versucht ({event}).</translation>
   </message>
   <message>
    <source>{title} of {made} is older than this Shoal, which belongs to one of {least}, so nothing was installed:</source>
@@ -6217,6 +6213,14 @@
   <message>
    <source>{said} is damaged or another file than the manifest names:</source>
    <translation>{said} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
+  </message>
+  <message>
+   <source>The engine is damaged:</source>
+   <translation>Die Engine ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>repair it, or install it again.</source>
+   <translation>Reparier sie oder installier sie neu.</translation>
   </message>
   <message>
    <source>The manifest has {content} bytes and {MANIFEST} are allowed:</source>
@@ -6335,14 +6339,6 @@
    <translation>Reparier die Installation von Shoal.</translation>
   </message>
   <message>
-   <source>The engine is damaged:</source>
-   <translation>Die Engine ist beschädigt:</translation>
-  </message>
-  <message>
-   <source>repair it, or install it again.</source>
-   <translation>Reparier sie oder installier sie neu.</translation>
-  </message>
-  <message>
    <source>{filename} can't be read ({strerror}):</source>
    <translation>{filename} lässt sich nicht lesen ({strerror}):</translation>
   </message>
@@ -6451,36 +6447,196 @@
    <translation>{path} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
   </message>
   <message>
-   <source>A token ends at a whole Unix second, for a key of 64 hex digits or for any.</source>
-   <translation>Eine Marke endet zu einer ganzen Unix-Sekunde, für einen Schlüssel aus 64 Hexziffern oder für jeden.</translation>
+   <source>Version {version} is too old to update itself: {page}, and install it over this one.</source>
+   <translation>Version {version} ist zu alt, um sich selbst zu aktualisieren: {page}, und installier sie über diese.</translation>
   </message>
   <message>
-   <source>This relay asks for an invite of its operator, and this is none.</source>
-   <translation>Dieses Relay will eine Einladung seines Betreibers, und das ist keine.</translation>
+   <source>Version {version} isn't made for this kind of installation: {page}.</source>
+   <translation>Version {version} gibt es nicht für diese Art von Installation: {page}.</translation>
   </message>
   <message>
-   <source>The invite wasn't signed by this relay's operator:</source>
-   <translation>Die Einladung ist nicht vom Betreiber dieses Relays unterschrieben:</translation>
+   <source>The list of new versions is number {serial}, and number {serial2} was here before:</source>
+   <translation>Die Liste neuer Versionen hat Nummer {serial}, und Nummer {serial2} war schon hier:</translation>
   </message>
   <message>
-   <source>ask for one.</source>
-   <translation>Frag nach einer.</translation>
+   <source>somebody gives out an old one, so nothing is taken from it.</source>
+   <translation>Jemand gibt eine alte aus, also wird nichts daraus genommen.</translation>
   </message>
   <message>
-   <source>The invite was made for another key:</source>
-   <translation>Die Einladung ist für einen anderen Schlüssel:</translation>
+   <source>Try again later, or on another network.</source>
+   <translation>Versuch es später oder in einem anderen Netz.</translation>
   </message>
   <message>
-   <source>ask for one of your own.</source>
-   <translation>Frag nach einer eigenen.</translation>
+   <source>name the list with --feed, with its signature beside it.</source>
+   <translation>Nenne die Liste mit --feed, mit ihrer Unterschrift daneben.</translation>
   </message>
   <message>
-   <source>The invite has ended:</source>
-   <translation>Die Einladung ist abgelaufen:</translation>
+   <source>{where} has no list of new versions (any more):</source>
+   <translation>{where} hat keine Liste neuer Versionen (mehr):</translation>
   </message>
   <message>
-   <source>ask the operator for a new one.</source>
-   <translation>Frag den Betreiber nach einer neuen.</translation>
+   <source>look where you got this Shoal.</source>
+   <translation>Sieh dort nach, wo du dieses Shoal her hast.</translation>
+  </message>
+  <message>
+   <source>The disk that holds {folder} has {free} free, and {missing} are needed:</source>
+   <translation>Auf der Platte mit {folder} sind {free} frei, gebraucht werden {missing}:</translation>
+  </message>
+  <message>
+   <source>{file} isn't there any more:</source>
+   <translation>{file} ist nicht mehr da:</translation>
+  </message>
+  <message>
+   <source>look for new versions again, then download it.</source>
+   <translation>Sieh wieder nach neuen Versionen, dann lade sie herunter.</translation>
+  </message>
+  <message>
+   <source>{filename} isn't there:</source>
+   <translation>{filename} fehlt:</translation>
+  </message>
+  <message>
+   <source>copy all files of the release beside the list.</source>
+   <translation>Kopier alle Dateien der Version neben die Liste.</translation>
+  </message>
+  <message>
+   <source>This is a developer copy of Shoal:</source>
+   <translation>Diese Kopie von Shoal ist für Entwickler:</translation>
+  </message>
+  <message>
+   <source>git pull brings what is new, then start {remedy} again.</source>
+   <translation>git pull bringt das Neue, dann starte {remedy} neu.</translation>
+  </message>
+  <message>
+   <source>The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from it:</source>
+   <translation>Die Liste neuer Versionen ist nicht von den Machern dieses Shoal unterschrieben, also wird nichts daraus genommen:</translation>
+  </message>
+  <message>
+   <source>The list of new versions was made on {made}, and by this computer's clock it is {now}:</source>
+   <translation>Die Liste neuer Versionen ist vom {made}, und nach der Uhr dieses Computers ist es {now}:</translation>
+  </message>
+  <message>
+   <source>The list of new versions held until {expires} and wasn't renewed, so nothing is taken from it:</source>
+   <translation>Die Liste neuer Versionen galt bis {expires} und wurde nicht erneuert, also wird nichts daraus genommen:</translation>
+  </message>
+  <message>
+   <source>check this computer's clock, or try again later.</source>
+   <translation>Prüf die Uhr dieses Computers, oder versuch es später.</translation>
+  </message>
+  <message>
+   <source>Shoal stays as it is.</source>
+   <translation>Shoal bleibt, wie es ist.</translation>
+  </message>
+  <message>
+   <source>{file} is no name of a {form}</source>
+   <translation>{file} ist kein Name für {form}</translation>
+  </message>
+  <message>
+   <source>The list of new versions can't be understood ({error}):</source>
+   <translation>Die Liste neuer Versionen ist nicht zu verstehen ({error}):</translation>
+  </message>
+  <message>
+   <source>download the newest Shoal where you got this one.</source>
+   <translation>Lade das neueste Shoal dort, wo du dieses her hast.</translation>
+  </message>
+  <message>
+   <source>The system asks for your password, then installs it.</source>
+   <translation>Das System fragt nach deinem Passwort und installiert sie dann.</translation>
+  </message>
+  <message>
+   <source>The system's package manager refused ({last}):</source>
+   <translation>Die Paketverwaltung des Systems weigert sich ({last}):</translation>
+  </message>
+  <message>
+   <source>try {command} in a terminal.</source>
+   <translation>Versuch {command} in einem Terminal.</translation>
+  </message>
+  <message>
+   <source>The new version takes the place of this one.</source>
+   <translation>Die neue Version tritt an die Stelle dieser.</translation>
+  </message>
+  <message>
+   <source>This system doesn't let Shoal ask for its owner's password:</source>
+   <translation>Dieses System lässt Shoal nicht nach dem Passwort fragen:</translation>
+  </message>
+  <message>
+   <source>install it with {command}</source>
+   <translation>Installier sie mit {command}</translation>
+  </message>
+  <message>
+   <source>Nothing was installed:</source>
+   <translation>Nichts wurde installiert:</translation>
+  </message>
+  <message>
+   <source>the system's question for the password wasn't answered.</source>
+   <translation>Die Frage nach dem Passwort wurde nicht beantwortet.</translation>
+  </message>
+  <message>
+   <source>Nothing was installed: {path} was changed after it was checked.</source>
+   <translation>Nichts wurde installiert: {path} wurde nach der Prüfung verändert.</translation>
+  </message>
+  <message>
+   <source>Download it again.</source>
+   <translation>Lade es noch einmal herunter.</translation>
+  </message>
+  <message>
+   <source>It is installed; the version before is kept as {previous}.</source>
+   <translation>Sie ist installiert; die Version davor bleibt als {previous}.</translation>
+  </message>
+  <message>
+   <source>{path} is for Windows:</source>
+   <translation>{path} ist für Windows:</translation>
+  </message>
+  <message>
+   <source>open it there.</source>
+   <translation>Öffne es dort.</translation>
+  </message>
+  <message>
+   <source>The installer opens; Shoal ends, and the installer starts it again.</source>
+   <translation>Das Installationsprogramm öffnet sich; Shoal endet, und es startet Shoal neu.</translation>
+  </message>
+  <message>
+   <source>{path} isn't what was downloaded any more:</source>
+   <translation>{path} ist nicht mehr, was heruntergeladen wurde:</translation>
+  </message>
+  <message>
+   <source>download it again.</source>
+   <translation>Lade es noch einmal herunter.</translation>
+  </message>
+  <message>
+   <source>Shoal installs nothing as root:</source>
+   <translation>Shoal installiert nichts als root:</translation>
+  </message>
+  <message>
+   <source>install it yourself with {command}</source>
+   <translation>Installier es selbst mit {command}</translation>
+  </message>
+  <message>
+   <source>It is installed.</source>
+   <translation>Sie ist installiert.</translation>
+  </message>
+  <message>
+   <source>It is installed already.</source>
+   <translation>Sie ist schon installiert.</translation>
+  </message>
+  <message>
+   <source>{command} can't be started ({strerror}):</source>
+   <translation>{command} lässt sich nicht starten ({strerror}):</translation>
+  </message>
+  <message>
+   <source>open the file yourself, {command2}.</source>
+   <translation>Öffne die Datei selbst, {command2}.</translation>
+  </message>
+  <message>
+   <source>{fresh} couldn't be written as it should:</source>
+   <translation>{fresh} ließ sich nicht richtig schreiben:</translation>
+  </message>
+  <message>
+   <source>Drag Shoal into the folder Applications, then open it from there.</source>
+   <translation>Zieh Shoal in den Ordner Programme und öffne es dort.</translation>
+  </message>
+  <message>
+   <source>Another Shoal is downloading or installing the new version:</source>
+   <translation>Ein anderes Shoal lädt oder installiert die neue Version gerade:</translation>
   </message>
   <message>
    <source>The outbox can't be written ({error}):</source>
@@ -6627,12 +6783,68 @@
    <translation>Nachrichten sind Textframes.</translation>
   </message>
   <message>
-   <source>Relays on this network can be neither found nor announced ({why}):</source>
-   <translation>Relays lassen sich in diesem Netz weder finden noch ankündigen ({why}):</translation>
+   <source>At {place} there is now the relay {relay}, not {relay2} as before:</source>
+   <translation>Bei {place} ist jetzt das Relay {relay}, nicht {relay2} wie vorher:</translation>
   </message>
   <message>
-   <source>use an invite link instead.</source>
-   <translation>Nimm stattdessen einen Einladungslink.</translation>
+   <source>if that is right, ask for a new invite or remove the address from relays.json.</source>
+   <translation>Stimmt das, frag nach einer neuen Einladung oder lösch die Adresse aus relays.json.</translation>
+  </message>
+  <message>
+   <source>{place} serves the swarm {swarm}, not {swarm2} as before:</source>
+   <translation>{place} bedient den Schwarm {swarm}, nicht {swarm2} wie vorher:</translation>
+  </message>
+  <message>
+   <source>{relay} asks newcomers for more work ({bits} bits) than a computer has time for.</source>
+   <translation>{relay} verlangt von Neuen mehr Rechenarbeit ({bits} Bit), als ein Computer schafft.</translation>
+  </message>
+  <message>
+   <source>{place} doesn't prove that it is the relay {relay}:</source>
+   <translation>{place} zeigt nicht, dass es das Relay {relay} ist:</translation>
+  </message>
+  <message>
+   <source>{place} says nothing:</source>
+   <translation>{place} sagt nichts:</translation>
+  </message>
+  <message>
+   <source>is it a relay?</source>
+   <translation>Ist es ein Relay?</translation>
+  </message>
+  <message>
+   <source>{place} doesn't speak as a relay does:</source>
+   <translation>{place} spricht nicht wie ein Relay:</translation>
+  </message>
+  <message>
+   <source>An outbox needs room for {LEAST_MESSAGES} messages and {LEAST_BYTES} bytes.</source>
+   <translation>Ein Postausgang braucht Platz für {LEAST_MESSAGES} Nachrichten und {LEAST_BYTES} Byte.</translation>
+  </message>
+  <message>
+   <source>{path} was written by another version of Shoal:</source>
+   <translation>{path} hat eine andere Version von Shoal geschrieben:</translation>
+  </message>
+  <message>
+   <source>update it, or move it away.</source>
+   <translation>Aktualisiere es, oder räum die Datei weg.</translation>
+  </message>
+  <message>
+   <source>{path} is in use by another node:</source>
+   <translation>{path} wird von einem anderen Shoal benutzt:</translation>
+  </message>
+  <message>
+   <source>end that one first.</source>
+   <translation>Beende zuerst jenes.</translation>
+  </message>
+  <message>
+   <source>move it away.</source>
+   <translation>Räum es weg.</translation>
+  </message>
+  <message>
+   <source>Groups that were not sent yet stay behind in it.</source>
+   <translation>Noch nicht gesendete Gruppen bleiben darin zurück.</translation>
+  </message>
+  <message>
+   <source>A client needs the address of a relay.</source>
+   <translation>Ein Client braucht die Adresse eines Relays.</translation>
   </message>
   <message>
    <source>An identity isn't copied into other processes.</source>
@@ -6693,6 +6905,270 @@
   <message>
    <source>one is wrong, or two are swapped.</source>
    <translation>Eins ist falsch, oder zwei sind vertauscht.</translation>
+  </message>
+  <message>
+   <source>The keyring's entry for {name} is damaged:</source>
+   <translation>Der Eintrag für {name} im Schlüsselbund ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>enter its recovery words ({restoring}).</source>
+   <translation>Gib die Wiederherstellungswörter ein ({restoring}).</translation>
+  </message>
+  <message>
+   <source>An access token for models may still be in the keyring, which refused ({name}):</source>
+   <translation>Im Schlüsselbund, der sich weigert ({name}), liegt vielleicht noch ein Zugangstoken für Modelle:</translation>
+  </message>
+  <message>
+   <source>delete the entry {SERVICE} there.</source>
+   <translation>Lösch dort den Eintrag {SERVICE}.</translation>
+  </message>
+  <message>
+   <source>The system's keyring didn't keep the key.</source>
+   <translation>Der Schlüsselbund des Systems hat den Schlüssel nicht behalten.</translation>
+  </message>
+  <message>
+   <source>The key of {name} isn't in this keyring:</source>
+   <translation>Der Schlüssel von {name} ist nicht in diesem Schlüsselbund:</translation>
+  </message>
+  <message>
+   <source>log in as before, or enter its recovery words ({restoring}).</source>
+   <translation>Melde dich an wie vorher, oder gib seine Wiederherstellungswörter ein ({restoring}).</translation>
+  </message>
+  <message>
+   <source>This computer has no keyring.</source>
+   <translation>Dieser Computer hat keinen Schlüsselbund.</translation>
+  </message>
+  <message>
+   <source>The system's keyring didn't answer:</source>
+   <translation>Der Schlüsselbund des Systems hat nicht geantwortet:</translation>
+  </message>
+  <message>
+   <source>unlock it.</source>
+   <translation>Entsperr ihn.</translation>
+  </message>
+  <message>
+   <source>The system's keyring refused ({name}):</source>
+   <translation>Der Schlüsselbund des Systems weigert sich ({name}):</translation>
+  </message>
+  <message>
+   <source>enter the recovery words of {name} ({restoring}).</source>
+   <translation>Gib die Wiederherstellungswörter von {name} ein ({restoring}).</translation>
+  </message>
+  <message>
+   <source>Others on this computer could read your key in {path}; now only you can.</source>
+   <translation>Andere auf diesem Computer konnten deinen Schlüssel in {path} lesen; jetzt kannst nur du es.</translation>
+  </message>
+  <message>
+   <source>If one of them may have copied it, make a new one: {remedy}.</source>
+   <translation>Hat ihn jemand kopiert, mach einen neuen: {remedy}.</translation>
+  </message>
+  <message>
+   <source>Others on this computer can read your key in {path}:</source>
+   <translation>Andere auf diesem Computer können deinen Schlüssel in {path} lesen:</translation>
+  </message>
+  <message>
+   <source>set {PASSPHRASE} to encrypt it.</source>
+   <translation>Setz {PASSPHRASE}, um ihn zu verschlüsseln.</translation>
+  </message>
+  <message>
+   <source>Until then, {name} stays away and this session has another name.</source>
+   <translation>Bis dahin bleibt {name} weg, und diese Sitzung hat einen anderen Namen.</translation>
+  </message>
+  <message>
+   <source>There is no identity here yet: Shoal makes one when it first learns with others, and {remedy} does so now.</source>
+   <translation>Hier gibt es noch keine Identität: Shoal macht eine, sobald es mit anderen lernt, und {remedy} macht sie jetzt.</translation>
+  </message>
+  <message>
+   <source>So the key of {name} is in {path}, which only you can read.</source>
+   <translation>Der Schlüssel von {name} liegt darum in {path}; nur du kannst ihn lesen.</translation>
+  </message>
+  <message>
+   <source>Set {PASSPHRASE} to encrypt it.</source>
+   <translation>Setz {PASSPHRASE}, um ihn zu verschlüsseln.</translation>
+  </message>
+  <message>
+   <source>The key of {name} is still in the keyring, which refused ({name2}):</source>
+   <translation>Der Schlüssel von {name} liegt noch im Schlüsselbund, der sich weigert ({name2}):</translation>
+  </message>
+  <message>
+   <source>The key of {name} is under a passphrase:</source>
+   <translation>Der Schlüssel von {name} hat eine Passphrase:</translation>
+  </message>
+  <message>
+   <source>set {PASSPHRASE} to it.</source>
+   <translation>Setz {PASSPHRASE} darauf.</translation>
+  </message>
+  <message>
+   <source>{path} holds the key of {name}, not of {name2}.</source>
+   <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}.</translation>
+  </message>
+  <message>
+   <source>{path} holds the key of {name}, not of {name2}: {enter}</source>
+   <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}: {enter}</translation>
+  </message>
+  <message>
+   <source>The key can't be kept in {folder} ({why}).</source>
+   <translation>Der Schlüssel lässt sich nicht in {folder} speichern ({why}).</translation>
+  </message>
+  <message>
+   <source>This name lasts until the node ends.</source>
+   <translation>Dieser Name gilt, bis Shoal endet.</translation>
+  </message>
+  <message>
+   <source>{path} can't be read ({strerror}):</source>
+   <translation>{path} lässt sich nicht lesen ({strerror}):</translation>
+  </message>
+  <message>
+   <source>{path} isn't there: {enter}</source>
+   <translation>{path} fehlt: {enter}</translation>
+  </message>
+  <message>
+   <source>{path} can't be read ({why}): {enter}</source>
+   <translation>{path} lässt sich nicht lesen ({why}): {enter}</translation>
+  </message>
+  <message>
+   <source>The key of {name} is damaged, and its file is kept as {path}: {enter}</source>
+   <translation>Der Schlüssel von {name} ist beschädigt, seine Datei bleibt als {path}: {enter}</translation>
+  </message>
+  <message>
+   <source>{path} can't be read, and stays as it is:</source>
+   <translation>{path} lässt sich nicht lesen und bleibt, wie es ist:</translation>
+  </message>
+  <message>
+   <source>enter your recovery words ({restoring}).</source>
+   <translation>Gib deine Wiederherstellungswörter ein ({restoring}).</translation>
+  </message>
+  <message>
+   <source>It isn't JSON in UTF-8.</source>
+   <translation>Es ist kein JSON in UTF-8.</translation>
+  </message>
+  <message>
+   <source>It is no group:</source>
+   <translation>Es ist keine Gruppe:</translation>
+  </message>
+  <message>
+   <source>a field is missing, foreign, or of another kind.</source>
+   <translation>Ein Feld fehlt, ist fremd oder von anderer Art.</translation>
+  </message>
+  <message>
+   <source>It is larger than a group may be.</source>
+   <translation>Es ist größer, als eine Gruppe sein darf.</translation>
+  </message>
+  <message>
+   <source>It came before.</source>
+   <translation>Es kam schon.</translation>
+  </message>
+  <message>
+   <source>A key of this node signed it.</source>
+   <translation>Ein Schlüssel von hier hat es unterschrieben.</translation>
+  </message>
+  <message>
+   <source>Its author has sent bad groups lately.</source>
+   <translation>Wer es schickt, hat zuletzt schlechte Gruppen geschickt.</translation>
+  </message>
+  <message>
+   <source>Its compressed text can't be unpacked.</source>
+   <translation>Der gepackte Text lässt sich nicht auspacken.</translation>
+  </message>
+  <message>
+   <source>Its id belongs to other text or to another swarm.</source>
+   <translation>Die Kennung gehört zu anderem Text oder einem anderen Schwarm.</translation>
+  </message>
+  <message>
+   <source>Its signature doesn't hold.</source>
+   <translation>Die Unterschrift stimmt nicht.</translation>
+  </message>
+  <message>
+   <source>It was written for another swarm.</source>
+   <translation>Es war für einen anderen Schwarm.</translation>
+  </message>
+  <message>
+   <source>It is too old.</source>
+   <translation>Es ist zu alt.</translation>
+  </message>
+  <message>
+   <source>It is stamped in the future.</source>
+   <translation>Es hat einen Stempel aus der Zukunft.</translation>
+  </message>
+  <message>
+   <source>Its author sends more than its share.</source>
+   <translation>Wer es schickt, schickt mehr als seinen Anteil.</translation>
+  </message>
+  <message>
+   <source>It answers questions of another version.</source>
+   <translation>Es beantwortet Rätsel einer anderen Version.</translation>
+  </message>
+  <message>
+   <source>There is no such question.</source>
+   <translation>So ein Rätsel gibt es nicht.</translation>
+  </message>
+  <message>
+   <source>This node doesn't train on its family of questions.</source>
+   <translation>Diese Rätselart wird hier nicht geübt.</translation>
+  </message>
+  <message>
+   <source>A completion is longer than this node takes.</source>
+   <translation>Eine Antwort ist länger, als hier erlaubt ist.</translation>
+  </message>
+  <message>
+   <source>It holds hidden or controlling characters, or a model's control words.</source>
+   <translation>Es enthält versteckte Zeichen, Steuerzeichen oder Steuerwörter eines Modells.</translation>
+  </message>
+  <message>
+   <source>Its question takes too long to make.</source>
+   <translation>Das Rätsel braucht zu lange.</translation>
+  </message>
+  <message>
+   <source>Its question is one of those that nodes are tested on.</source>
+   <translation>Das Rätsel ist eines der Prüfrätsel.</translation>
+  </message>
+  <message>
+   <source>It is almost the same as another one.</source>
+   <translation>Es ist fast gleich wie ein anderes.</translation>
+  </message>
+  <message>
+   <source>Its answers don't earn what it claims.</source>
+   <translation>Die Antworten verdienen nicht, was behauptet wird.</translation>
+  </message>
+  <message>
+   <source>A token ends at a whole Unix second, for a key of 64 hex digits or for any.</source>
+   <translation>Eine Marke endet zu einer ganzen Unix-Sekunde, für einen Schlüssel aus 64 Hexziffern oder für jeden.</translation>
+  </message>
+  <message>
+   <source>This relay asks for an invite of its operator, and this is none.</source>
+   <translation>Dieses Relay will eine Einladung seines Betreibers, und das ist keine.</translation>
+  </message>
+  <message>
+   <source>The invite wasn't signed by this relay's operator:</source>
+   <translation>Die Einladung ist nicht vom Betreiber dieses Relays unterschrieben:</translation>
+  </message>
+  <message>
+   <source>ask for one.</source>
+   <translation>Frag nach einer.</translation>
+  </message>
+  <message>
+   <source>The invite was made for another key:</source>
+   <translation>Die Einladung ist für einen anderen Schlüssel:</translation>
+  </message>
+  <message>
+   <source>ask for one of your own.</source>
+   <translation>Frag nach einer eigenen.</translation>
+  </message>
+  <message>
+   <source>The invite has ended:</source>
+   <translation>Die Einladung ist abgelaufen:</translation>
+  </message>
+  <message>
+   <source>ask the operator for a new one.</source>
+   <translation>Frag den Betreiber nach einer neuen.</translation>
+  </message>
+  <message>
+   <source>Relays on this network can be neither found nor announced ({why}):</source>
+   <translation>Relays lassen sich in diesem Netz weder finden noch ankündigen ({why}):</translation>
+  </message>
+  <message>
+   <source>use an invite link instead.</source>
+   <translation>Nimm stattdessen einen Einladungslink.</translation>
   </message>
   <message>
    <source>That isn't an invite:</source>
@@ -6903,202 +7379,6 @@
    <translation>Der Host sieht aus wie eine IPv4-Adresse und ist keine:</translation>
   </message>
   <message>
-   <source>At {place} there is now the relay {relay}, not {relay2} as before:</source>
-   <translation>Bei {place} ist jetzt das Relay {relay}, nicht {relay2} wie vorher:</translation>
-  </message>
-  <message>
-   <source>if that is right, ask for a new invite or remove the address from relays.json.</source>
-   <translation>Stimmt das, frag nach einer neuen Einladung oder lösch die Adresse aus relays.json.</translation>
-  </message>
-  <message>
-   <source>{place} serves the swarm {swarm}, not {swarm2} as before:</source>
-   <translation>{place} bedient den Schwarm {swarm}, nicht {swarm2} wie vorher:</translation>
-  </message>
-  <message>
-   <source>{relay} asks newcomers for more work ({bits} bits) than a computer has time for.</source>
-   <translation>{relay} verlangt von Neuen mehr Rechenarbeit ({bits} Bit), als ein Computer schafft.</translation>
-  </message>
-  <message>
-   <source>{place} doesn't prove that it is the relay {relay}:</source>
-   <translation>{place} zeigt nicht, dass es das Relay {relay} ist:</translation>
-  </message>
-  <message>
-   <source>{place} says nothing:</source>
-   <translation>{place} sagt nichts:</translation>
-  </message>
-  <message>
-   <source>is it a relay?</source>
-   <translation>Ist es ein Relay?</translation>
-  </message>
-  <message>
-   <source>{place} doesn't speak as a relay does:</source>
-   <translation>{place} spricht nicht wie ein Relay:</translation>
-  </message>
-  <message>
-   <source>enter the recovery words of {name} ({restoring}).</source>
-   <translation>Gib die Wiederherstellungswörter von {name} ein ({restoring}).</translation>
-  </message>
-  <message>
-   <source>Others on this computer could read your key in {path}; now only you can.</source>
-   <translation>Andere auf diesem Computer konnten deinen Schlüssel in {path} lesen; jetzt kannst nur du es.</translation>
-  </message>
-  <message>
-   <source>If one of them may have copied it, make a new one: {remedy}.</source>
-   <translation>Hat ihn jemand kopiert, mach einen neuen: {remedy}.</translation>
-  </message>
-  <message>
-   <source>Others on this computer can read your key in {path}:</source>
-   <translation>Andere auf diesem Computer können deinen Schlüssel in {path} lesen:</translation>
-  </message>
-  <message>
-   <source>set {PASSPHRASE} to encrypt it.</source>
-   <translation>Setz {PASSPHRASE}, um ihn zu verschlüsseln.</translation>
-  </message>
-  <message>
-   <source>Until then, {name} stays away and this session has another name.</source>
-   <translation>Bis dahin bleibt {name} weg, und diese Sitzung hat einen anderen Namen.</translation>
-  </message>
-  <message>
-   <source>There is no identity here yet: Shoal makes one when it first learns with others, and {remedy} does so now.</source>
-   <translation>Hier gibt es noch keine Identität: Shoal macht eine, sobald es mit anderen lernt, und {remedy} macht sie jetzt.</translation>
-  </message>
-  <message>
-   <source>So the key of {name} is in {path}, which only you can read.</source>
-   <translation>Der Schlüssel von {name} liegt darum in {path}; nur du kannst ihn lesen.</translation>
-  </message>
-  <message>
-   <source>Set {PASSPHRASE} to encrypt it.</source>
-   <translation>Setz {PASSPHRASE}, um ihn zu verschlüsseln.</translation>
-  </message>
-  <message>
-   <source>The key of {name} is still in the keyring, which refused ({name2}):</source>
-   <translation>Der Schlüssel von {name} liegt noch im Schlüsselbund, der sich weigert ({name2}):</translation>
-  </message>
-  <message>
-   <source>delete the entry {SERVICE} there.</source>
-   <translation>Lösch dort den Eintrag {SERVICE}.</translation>
-  </message>
-  <message>
-   <source>The key of {name} is under a passphrase:</source>
-   <translation>Der Schlüssel von {name} hat eine Passphrase:</translation>
-  </message>
-  <message>
-   <source>set {PASSPHRASE} to it.</source>
-   <translation>Setz {PASSPHRASE} darauf.</translation>
-  </message>
-  <message>
-   <source>{path} holds the key of {name}, not of {name2}.</source>
-   <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}.</translation>
-  </message>
-  <message>
-   <source>{path} holds the key of {name}, not of {name2}: {enter}</source>
-   <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}: {enter}</translation>
-  </message>
-  <message>
-   <source>The key can't be kept in {folder} ({why}).</source>
-   <translation>Der Schlüssel lässt sich nicht in {folder} speichern ({why}).</translation>
-  </message>
-  <message>
-   <source>This name lasts until the node ends.</source>
-   <translation>Dieser Name gilt, bis Shoal endet.</translation>
-  </message>
-  <message>
-   <source>{path} can't be read ({strerror}):</source>
-   <translation>{path} lässt sich nicht lesen ({strerror}):</translation>
-  </message>
-  <message>
-   <source>{path} isn't there: {enter}</source>
-   <translation>{path} fehlt: {enter}</translation>
-  </message>
-  <message>
-   <source>{path} can't be read ({why}): {enter}</source>
-   <translation>{path} lässt sich nicht lesen ({why}): {enter}</translation>
-  </message>
-  <message>
-   <source>The key of {name} is damaged, and its file is kept as {path}: {enter}</source>
-   <translation>Der Schlüssel von {name} ist beschädigt, seine Datei bleibt als {path}: {enter}</translation>
-  </message>
-  <message>
-   <source>{path} can't be read, and stays as it is:</source>
-   <translation>{path} lässt sich nicht lesen und bleibt, wie es ist:</translation>
-  </message>
-  <message>
-   <source>enter your recovery words ({restoring}).</source>
-   <translation>Gib deine Wiederherstellungswörter ein ({restoring}).</translation>
-  </message>
-  <message>
-   <source>The keyring's entry for {name} is damaged:</source>
-   <translation>Der Eintrag für {name} im Schlüsselbund ist beschädigt:</translation>
-  </message>
-  <message>
-   <source>enter its recovery words ({restoring}).</source>
-   <translation>Gib die Wiederherstellungswörter ein ({restoring}).</translation>
-  </message>
-  <message>
-   <source>An access token for models may still be in the keyring, which refused ({name}):</source>
-   <translation>Im Schlüsselbund, der sich weigert ({name}), liegt vielleicht noch ein Zugangstoken für Modelle:</translation>
-  </message>
-  <message>
-   <source>The system's keyring didn't keep the key.</source>
-   <translation>Der Schlüsselbund des Systems hat den Schlüssel nicht behalten.</translation>
-  </message>
-  <message>
-   <source>The key of {name} isn't in this keyring:</source>
-   <translation>Der Schlüssel von {name} ist nicht in diesem Schlüsselbund:</translation>
-  </message>
-  <message>
-   <source>log in as before, or enter its recovery words ({restoring}).</source>
-   <translation>Melde dich an wie vorher, oder gib seine Wiederherstellungswörter ein ({restoring}).</translation>
-  </message>
-  <message>
-   <source>This computer has no keyring.</source>
-   <translation>Dieser Computer hat keinen Schlüsselbund.</translation>
-  </message>
-  <message>
-   <source>The system's keyring didn't answer:</source>
-   <translation>Der Schlüsselbund des Systems hat nicht geantwortet:</translation>
-  </message>
-  <message>
-   <source>unlock it.</source>
-   <translation>Entsperr ihn.</translation>
-  </message>
-  <message>
-   <source>The system's keyring refused ({name}):</source>
-   <translation>Der Schlüsselbund des Systems weigert sich ({name}):</translation>
-  </message>
-  <message>
-   <source>An outbox needs room for {LEAST_MESSAGES} messages and {LEAST_BYTES} bytes.</source>
-   <translation>Ein Postausgang braucht Platz für {LEAST_MESSAGES} Nachrichten und {LEAST_BYTES} Byte.</translation>
-  </message>
-  <message>
-   <source>{path} was written by another version of Shoal:</source>
-   <translation>{path} hat eine andere Version von Shoal geschrieben:</translation>
-  </message>
-  <message>
-   <source>update it, or move it away.</source>
-   <translation>Aktualisiere es, oder räum die Datei weg.</translation>
-  </message>
-  <message>
-   <source>{path} is in use by another node:</source>
-   <translation>{path} wird von einem anderen Shoal benutzt:</translation>
-  </message>
-  <message>
-   <source>end that one first.</source>
-   <translation>Beende zuerst jenes.</translation>
-  </message>
-  <message>
-   <source>move it away.</source>
-   <translation>Räum es weg.</translation>
-  </message>
-  <message>
-   <source>Groups that were not sent yet stay behind in it.</source>
-   <translation>Noch nicht gesendete Gruppen bleiben darin zurück.</translation>
-  </message>
-  <message>
-   <source>A client needs the address of a relay.</source>
-   <translation>Ein Client braucht die Adresse eines Relays.</translation>
-  </message>
-  <message>
    <source>A private swarm has {WORDS} words; these are {words}:</source>
    <translation>Ein privater Schwarm hat {WORDS} Wörter; das hier sind {words}:</translation>
   </message>
@@ -7121,290 +7401,6 @@
   <message>
    <source>Word {place} isn't in the list that codes are made of:</source>
    <translation>Wort {place} steht nicht in der Liste der Wörter:</translation>
-  </message>
-  <message>
-   <source>It isn't JSON in UTF-8.</source>
-   <translation>Es ist kein JSON in UTF-8.</translation>
-  </message>
-  <message>
-   <source>It is no group:</source>
-   <translation>Es ist keine Gruppe:</translation>
-  </message>
-  <message>
-   <source>a field is missing, foreign, or of another kind.</source>
-   <translation>Ein Feld fehlt, ist fremd oder von anderer Art.</translation>
-  </message>
-  <message>
-   <source>It is larger than a group may be.</source>
-   <translation>Es ist größer, als eine Gruppe sein darf.</translation>
-  </message>
-  <message>
-   <source>It came before.</source>
-   <translation>Es kam schon.</translation>
-  </message>
-  <message>
-   <source>A key of this node signed it.</source>
-   <translation>Ein Schlüssel von hier hat es unterschrieben.</translation>
-  </message>
-  <message>
-   <source>Its author has sent bad groups lately.</source>
-   <translation>Wer es schickt, hat zuletzt schlechte Gruppen geschickt.</translation>
-  </message>
-  <message>
-   <source>Its compressed text can't be unpacked.</source>
-   <translation>Der gepackte Text lässt sich nicht auspacken.</translation>
-  </message>
-  <message>
-   <source>Its id belongs to other text or to another swarm.</source>
-   <translation>Die Kennung gehört zu anderem Text oder einem anderen Schwarm.</translation>
-  </message>
-  <message>
-   <source>Its signature doesn't hold.</source>
-   <translation>Die Unterschrift stimmt nicht.</translation>
-  </message>
-  <message>
-   <source>It was written for another swarm.</source>
-   <translation>Es war für einen anderen Schwarm.</translation>
-  </message>
-  <message>
-   <source>It is too old.</source>
-   <translation>Es ist zu alt.</translation>
-  </message>
-  <message>
-   <source>It is stamped in the future.</source>
-   <translation>Es hat einen Stempel aus der Zukunft.</translation>
-  </message>
-  <message>
-   <source>Its author sends more than its share.</source>
-   <translation>Wer es schickt, schickt mehr als seinen Anteil.</translation>
-  </message>
-  <message>
-   <source>It answers questions of another version.</source>
-   <translation>Es beantwortet Rätsel einer anderen Version.</translation>
-  </message>
-  <message>
-   <source>There is no such question.</source>
-   <translation>So ein Rätsel gibt es nicht.</translation>
-  </message>
-  <message>
-   <source>This node doesn't train on its family of questions.</source>
-   <translation>Diese Rätselart wird hier nicht geübt.</translation>
-  </message>
-  <message>
-   <source>A completion is longer than this node takes.</source>
-   <translation>Eine Antwort ist länger, als hier erlaubt ist.</translation>
-  </message>
-  <message>
-   <source>It holds hidden or controlling characters, or a model's control words.</source>
-   <translation>Es enthält versteckte Zeichen, Steuerzeichen oder Steuerwörter eines Modells.</translation>
-  </message>
-  <message>
-   <source>Its question takes too long to make.</source>
-   <translation>Das Rätsel braucht zu lange.</translation>
-  </message>
-  <message>
-   <source>Its question is one of those that nodes are tested on.</source>
-   <translation>Das Rätsel ist eines der Prüfrätsel.</translation>
-  </message>
-  <message>
-   <source>It is almost the same as another one.</source>
-   <translation>Es ist fast gleich wie ein anderes.</translation>
-  </message>
-  <message>
-   <source>Its answers don't earn what it claims.</source>
-   <translation>Die Antworten verdienen nicht, was behauptet wird.</translation>
-  </message>
-  <message>
-   <source>Version {version} is too old to update itself: {page}, and install it over this one.</source>
-   <translation>Version {version} ist zu alt, um sich selbst zu aktualisieren: {page}, und installier sie über diese.</translation>
-  </message>
-  <message>
-   <source>Version {version} isn't made for this kind of installation: {page}.</source>
-   <translation>Version {version} gibt es nicht für diese Art von Installation: {page}.</translation>
-  </message>
-  <message>
-   <source>The list of new versions is number {serial}, and number {serial2} was here before:</source>
-   <translation>Die Liste neuer Versionen hat Nummer {serial}, und Nummer {serial2} war schon hier:</translation>
-  </message>
-  <message>
-   <source>somebody gives out an old one, so nothing is taken from it.</source>
-   <translation>Jemand gibt eine alte aus, also wird nichts daraus genommen.</translation>
-  </message>
-  <message>
-   <source>Try again later, or on another network.</source>
-   <translation>Versuch es später oder in einem anderen Netz.</translation>
-  </message>
-  <message>
-   <source>name the list with --feed, with its signature beside it.</source>
-   <translation>Nenne die Liste mit --feed, mit ihrer Unterschrift daneben.</translation>
-  </message>
-  <message>
-   <source>{where} has no list of new versions (any more):</source>
-   <translation>{where} hat keine Liste neuer Versionen (mehr):</translation>
-  </message>
-  <message>
-   <source>look where you got this Shoal.</source>
-   <translation>Sieh dort nach, wo du dieses Shoal her hast.</translation>
-  </message>
-  <message>
-   <source>The disk that holds {folder} has {free} free, and {missing} are needed:</source>
-   <translation>Auf der Platte mit {folder} sind {free} frei, gebraucht werden {missing}:</translation>
-  </message>
-  <message>
-   <source>{file} isn't there any more:</source>
-   <translation>{file} ist nicht mehr da:</translation>
-  </message>
-  <message>
-   <source>look for new versions again, then download it.</source>
-   <translation>Sieh wieder nach neuen Versionen, dann lade sie herunter.</translation>
-  </message>
-  <message>
-   <source>{filename} isn't there:</source>
-   <translation>{filename} fehlt:</translation>
-  </message>
-  <message>
-   <source>copy all files of the release beside the list.</source>
-   <translation>Kopier alle Dateien der Version neben die Liste.</translation>
-  </message>
-  <message>
-   <source>This is a developer copy of Shoal:</source>
-   <translation>Diese Kopie von Shoal ist für Entwickler:</translation>
-  </message>
-  <message>
-   <source>git pull brings what is new, then start {remedy} again.</source>
-   <translation>git pull bringt das Neue, dann starte {remedy} neu.</translation>
-  </message>
-  <message>
-   <source>The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from it:</source>
-   <translation>Die Liste neuer Versionen ist nicht von den Machern dieses Shoal unterschrieben, also wird nichts daraus genommen:</translation>
-  </message>
-  <message>
-   <source>The list of new versions was made on {made}, and by this computer's clock it is {now}:</source>
-   <translation>Die Liste neuer Versionen ist vom {made}, und nach der Uhr dieses Computers ist es {now}:</translation>
-  </message>
-  <message>
-   <source>The list of new versions held until {expires} and wasn't renewed, so nothing is taken from it:</source>
-   <translation>Die Liste neuer Versionen galt bis {expires} und wurde nicht erneuert, also wird nichts daraus genommen:</translation>
-  </message>
-  <message>
-   <source>check this computer's clock, or try again later.</source>
-   <translation>Prüf die Uhr dieses Computers, oder versuch es später.</translation>
-  </message>
-  <message>
-   <source>Shoal stays as it is.</source>
-   <translation>Shoal bleibt, wie es ist.</translation>
-  </message>
-  <message>
-   <source>{file} is no name of a {form}</source>
-   <translation>{file} ist kein Name für {form}</translation>
-  </message>
-  <message>
-   <source>The list of new versions can't be understood ({error}):</source>
-   <translation>Die Liste neuer Versionen ist nicht zu verstehen ({error}):</translation>
-  </message>
-  <message>
-   <source>download the newest Shoal where you got this one.</source>
-   <translation>Lade das neueste Shoal dort, wo du dieses her hast.</translation>
-  </message>
-  <message>
-   <source>The system asks for your password, then installs it.</source>
-   <translation>Das System fragt nach deinem Passwort und installiert sie dann.</translation>
-  </message>
-  <message>
-   <source>The system's package manager refused ({last}):</source>
-   <translation>Die Paketverwaltung des Systems weigert sich ({last}):</translation>
-  </message>
-  <message>
-   <source>try {command} in a terminal.</source>
-   <translation>Versuch {command} in einem Terminal.</translation>
-  </message>
-  <message>
-   <source>The new version takes the place of this one.</source>
-   <translation>Die neue Version tritt an die Stelle dieser.</translation>
-  </message>
-  <message>
-   <source>This system doesn't let Shoal ask for its owner's password:</source>
-   <translation>Dieses System lässt Shoal nicht nach dem Passwort fragen:</translation>
-  </message>
-  <message>
-   <source>install it with {command}</source>
-   <translation>Installier sie mit {command}</translation>
-  </message>
-  <message>
-   <source>Nothing was installed:</source>
-   <translation>Nichts wurde installiert:</translation>
-  </message>
-  <message>
-   <source>the system's question for the password wasn't answered.</source>
-   <translation>Die Frage nach dem Passwort wurde nicht beantwortet.</translation>
-  </message>
-  <message>
-   <source>Nothing was installed: {path} was changed after it was checked.</source>
-   <translation>Nichts wurde installiert: {path} wurde nach der Prüfung verändert.</translation>
-  </message>
-  <message>
-   <source>Download it again.</source>
-   <translation>Lade es noch einmal herunter.</translation>
-  </message>
-  <message>
-   <source>It is installed; the version before is kept as {previous}.</source>
-   <translation>Sie ist installiert; die Version davor bleibt als {previous}.</translation>
-  </message>
-  <message>
-   <source>{path} is for Windows:</source>
-   <translation>{path} ist für Windows:</translation>
-  </message>
-  <message>
-   <source>open it there.</source>
-   <translation>Öffne es dort.</translation>
-  </message>
-  <message>
-   <source>The installer opens; Shoal ends, and the installer starts it again.</source>
-   <translation>Das Installationsprogramm öffnet sich; Shoal endet, und es startet Shoal neu.</translation>
-  </message>
-  <message>
-   <source>{path} isn't what was downloaded any more:</source>
-   <translation>{path} ist nicht mehr, was heruntergeladen wurde:</translation>
-  </message>
-  <message>
-   <source>download it again.</source>
-   <translation>Lade es noch einmal herunter.</translation>
-  </message>
-  <message>
-   <source>Shoal installs nothing as root:</source>
-   <translation>Shoal installiert nichts als root:</translation>
-  </message>
-  <message>
-   <source>install it yourself with {command}</source>
-   <translation>Installier es selbst mit {command}</translation>
-  </message>
-  <message>
-   <source>It is installed.</source>
-   <translation>Sie ist installiert.</translation>
-  </message>
-  <message>
-   <source>It is installed already.</source>
-   <translation>Sie ist schon installiert.</translation>
-  </message>
-  <message>
-   <source>{command} can't be started ({strerror}):</source>
-   <translation>{command} lässt sich nicht starten ({strerror}):</translation>
-  </message>
-  <message>
-   <source>open the file yourself, {command2}.</source>
-   <translation>Öffne die Datei selbst, {command2}.</translation>
-  </message>
-  <message>
-   <source>{fresh} couldn't be written as it should:</source>
-   <translation>{fresh} ließ sich nicht richtig schreiben:</translation>
-  </message>
-  <message>
-   <source>Drag Shoal into the folder Applications, then open it from there.</source>
-   <translation>Zieh Shoal in den Ordner Programme und öffne es dort.</translation>
-  </message>
-  <message>
-   <source>Another Shoal is downloading or installing the new version:</source>
-   <translation>Ein anderes Shoal lädt oder installiert die neue Version gerade:</translation>
   </message>
   <message>
    <source>Memory ran short:</source>
@@ -7839,6 +7835,26 @@
    <translation>Nimm eine andere Kopie.</translation>
   </message>
   <message>
+   <source>{name} needs {needed} MB and {there} MB are free in {parent}:</source>
+   <translation>{name} braucht {needed} MB, in {parent} sind {there} MB frei:</translation>
+  </message>
+  <message>
+   <source>free up some space or choose another folder.</source>
+   <translation>Schaff etwas Platz, oder wähle einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>{name} couldn't be written to {parent} ({why}):</source>
+   <translation>{name} ließ sich nicht nach {parent} schreiben ({why}):</translation>
+  </message>
+  <message>
+   <source>free some space or choose another folder.</source>
+   <translation>Schaff etwas Platz, oder wähle einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>The model's chat template changes what it is given.</source>
+   <translation>Die Chat-Vorlage des Modells verändert, was sie bekommt.</translation>
+  </message>
+  <message>
    <source>There is no model folder at {path}:</source>
    <translation>Bei {path} ist kein Modellordner:</translation>
   </message>
@@ -7881,54 +7897,6 @@
   <message>
    <source>{name} can't be read.</source>
    <translation>{name} lässt sich nicht lesen.</translation>
-  </message>
-  <message>
-   <source>{name} attends or turns positions in a way that isn't converted here (a sliding window, a rotary scaling):</source>
-   <translation>{name} rechnet so, dass es sich hier nicht umwandeln lässt (gleitendes Fenster, gestreckte Drehung):</translation>
-  </message>
-  <message>
-   <source>use the torch engine, or export it as peft or merged.</source>
-   <translation>Nimm die Engine torch, oder exportier es als peft oder merged.</translation>
-  </message>
-  <message>
-   <source>{name} is {kind}, and only Qwen2, Qwen3 and Llama models can become GGUF files here:</source>
-   <translation>{name} ist {kind}, und nur Modelle von Qwen2, Qwen3 und Llama werden hier zu GGUF:</translation>
-  </message>
-  <message>
-   <source>{name} needs {needed} MB and {free} MB are free in {parent}:</source>
-   <translation>{name} braucht {needed} MB, in {parent} sind {free} MB frei:</translation>
-  </message>
-  <message>
-   <source>free up some space or choose another folder.</source>
-   <translation>Schaff etwas Platz, oder wähle einen anderen Ordner.</translation>
-  </message>
-  <message>
-   <source>{name} couldn't be written to {parent} ({strerror}):</source>
-   <translation>{name} ließ sich nicht nach {parent} schreiben ({strerror}):</translation>
-  </message>
-  <message>
-   <source>free some space or choose another folder.</source>
-   <translation>Schaff etwas Platz, oder wähle einen anderen Ordner.</translation>
-  </message>
-  <message>
-   <source>{name} has weights that llama.cpp doesn't know ({stray}):</source>
-   <translation>{name} hat Gewichte, die llama.cpp nicht kennt ({stray}):</translation>
-  </message>
-  <message>
-   <source>use the torch engine.</source>
-   <translation>Nimm die Engine torch.</translation>
-  </message>
-  <message>
-   <source>{name} lacks the weights {name2}:</source>
-   <translation>{name} fehlen die Gewichte {name2}:</translation>
-  </message>
-  <message>
-   <source>{name} has {name2} in another shape than its config.json says:</source>
-   <translation>{name} hat {name2} in anderer Form, als config.json sagt:</translation>
-  </message>
-  <message>
-   <source>{name} is quantised ({name2}), and that can't be converted:</source>
-   <translation>{name} ist quantisiert ({name2}) und lässt sich nicht umwandeln:</translation>
   </message>
   <message>
    <source>The adapter couldn't be written to {to} ({strerror}):</source>
@@ -7987,6 +7955,46 @@
    <translation>{name} hat {target} in anderer Form, als der Kopf sagt:</translation>
   </message>
   <message>
+   <source>{name} attends or turns positions in a way that isn't converted here (a sliding window, a rotary scaling):</source>
+   <translation>{name} rechnet so, dass es sich hier nicht umwandeln lässt (gleitendes Fenster, gestreckte Drehung):</translation>
+  </message>
+  <message>
+   <source>use the torch engine, or export it as peft or merged.</source>
+   <translation>Nimm die Engine torch, oder exportier es als peft oder merged.</translation>
+  </message>
+  <message>
+   <source>{name} is {kind}, and only Qwen2, Qwen3 and Llama models can become GGUF files here:</source>
+   <translation>{name} ist {kind}, und nur Modelle von Qwen2, Qwen3 und Llama werden hier zu GGUF:</translation>
+  </message>
+  <message>
+   <source>{name} needs {needed} MB and {free} MB are free in {parent}:</source>
+   <translation>{name} braucht {needed} MB, in {parent} sind {free} MB frei:</translation>
+  </message>
+  <message>
+   <source>{name} couldn't be written to {parent} ({strerror}):</source>
+   <translation>{name} ließ sich nicht nach {parent} schreiben ({strerror}):</translation>
+  </message>
+  <message>
+   <source>{name} has weights that llama.cpp doesn't know ({stray}):</source>
+   <translation>{name} hat Gewichte, die llama.cpp nicht kennt ({stray}):</translation>
+  </message>
+  <message>
+   <source>use the torch engine.</source>
+   <translation>Nimm die Engine torch.</translation>
+  </message>
+  <message>
+   <source>{name} lacks the weights {name2}:</source>
+   <translation>{name} fehlen die Gewichte {name2}:</translation>
+  </message>
+  <message>
+   <source>{name} has {name2} in another shape than its config.json says:</source>
+   <translation>{name} hat {name2} in anderer Form, als config.json sagt:</translation>
+  </message>
+  <message>
+   <source>{name} is quantised ({name2}), and that can't be converted:</source>
+   <translation>{name} ist quantisiert ({name2}) und lässt sich nicht umwandeln:</translation>
+  </message>
+  <message>
    <source>{name} is no GGUF file or is damaged:</source>
    <translation>{name} ist keine GGUF-Datei oder beschädigt:</translation>
   </message>
@@ -7997,26 +8005,6 @@
   <message>
    <source>{name} is cut off ({size} of {bytes} bytes):</source>
    <translation>{name} ist abgeschnitten ({size} von {bytes} Byte):</translation>
-  </message>
-  <message>
-   <source>{name} takes {needed} to learn with, and {free} are free on the disk that holds {root}:</source>
-   <translation>{name} braucht {needed} zum Lernen, auf der Platte mit {root} sind {free} frei:</translation>
-  </message>
-  <message>
-   <source>{name} couldn't be added into {root} ({strerror}):</source>
-   <translation>{name} ließ sich nicht nach {root} übernehmen ({strerror}):</translation>
-  </message>
-  <message>
-   <source>free some space, or check that it can be read.</source>
-   <translation>Schaff Platz, oder prüf, ob es lesbar ist.</translation>
-  </message>
-  <message>
-   <source>{name} changed while it was read:</source>
-   <translation>{name} hat sich beim Lesen verändert:</translation>
-  </message>
-  <message>
-   <source>wait until it is whole.</source>
-   <translation>Warte, bis es ganz da ist.</translation>
   </message>
   <message>
    <source>{model} can't become a GGUF file ({why}):</source>
@@ -8081,6 +8069,26 @@
   <message>
    <source>choose another.</source>
    <translation>Wähle ein anderes.</translation>
+  </message>
+  <message>
+   <source>{name} takes {needed} to learn with, and {free} are free on the disk that holds {root}:</source>
+   <translation>{name} braucht {needed} zum Lernen, auf der Platte mit {root} sind {free} frei:</translation>
+  </message>
+  <message>
+   <source>{name} couldn't be added into {root} ({strerror}):</source>
+   <translation>{name} ließ sich nicht nach {root} übernehmen ({strerror}):</translation>
+  </message>
+  <message>
+   <source>free some space, or check that it can be read.</source>
+   <translation>Schaff Platz, oder prüf, ob es lesbar ist.</translation>
+  </message>
+  <message>
+   <source>{name} changed while it was read:</source>
+   <translation>{name} hat sich beim Lesen verändert:</translation>
+  </message>
+  <message>
+   <source>wait until it is whole.</source>
+   <translation>Warte, bis es ganz da ist.</translation>
   </message>
   <message>
    <source>{host} doesn't know the access token:</source>
@@ -8263,18 +8271,6 @@
    <translation>Starte mit seinem eigenen.</translation>
   </message>
   <message>
-   <source>{name} needs {needed} MB and {there} MB are free in {parent}:</source>
-   <translation>{name} braucht {needed} MB, in {parent} sind {there} MB frei:</translation>
-  </message>
-  <message>
-   <source>{name} couldn't be written to {parent} ({why}):</source>
-   <translation>{name} ließ sich nicht nach {parent} schreiben ({why}):</translation>
-  </message>
-  <message>
-   <source>The model's chat template changes what it is given.</source>
-   <translation>Die Chat-Vorlage des Modells verändert, was sie bekommt.</translation>
-  </message>
-  <message>
    <source>It needs {least} of memory, and this computer can give {most}.</source>
    <translation>Braucht {least} Arbeitsspeicher; dieser Computer kann {most} geben.</translation>
   </message>
@@ -8439,6 +8435,14 @@
    <translation>Wähle kürzere Antworten oder andere Rätsel.</translation>
   </message>
   <message>
+   <source>{name} needs {needed} MB and {budget_bytes} MB are free:</source>
+   <translation>{name} braucht {needed} MB, und {budget_bytes} MB sind frei:</translation>
+  </message>
+  <message>
+   <source>{name} ({kind}) needs the package {name2}, which isn't installed here:</source>
+   <translation>{name} ({kind}) braucht das Paket {name2}, das hier nicht installiert ist:</translation>
+  </message>
+  <message>
    <source>An engine can't run on {count} threads:</source>
    <translation>Eine Engine läuft nicht auf {count} Threads:</translation>
   </message>
@@ -8465,14 +8469,6 @@
   <message>
    <source>this computer has {cuda} CUDA devices, counted from 0.</source>
    <translation>Dieser Computer hat {cuda} CUDA-Geräte, gezählt ab 0.</translation>
-  </message>
-  <message>
-   <source>{name} needs {needed} MB and {budget_bytes} MB are free:</source>
-   <translation>{name} braucht {needed} MB, und {budget_bytes} MB sind frei:</translation>
-  </message>
-  <message>
-   <source>{name} ({kind}) needs the package {name2}, which isn't installed here:</source>
-   <translation>{name} ({kind}) braucht das Paket {name2}, das hier nicht installiert ist:</translation>
   </message>
   <message>
    <source>This model's architecture can't answer several times from one prompt:</source>

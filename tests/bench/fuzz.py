@@ -26,13 +26,13 @@ import psutil
 from app.bench import Tell
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
-from app.sapo.sandbox import Sandbox
-from app.swarm import protocol
-from app.swarm.body import check_age, unseal
-from app.swarm.intake import Intake
-from app.swarm.limits import Limits, Quotas
-from app.swarm.reasons import Reason
-from app.swarm.refusals import Refused
+from app.sapo.scoring.sandbox import Sandbox
+from app.swarm.intake.intake import Intake
+from app.swarm.intake.reasons import Reason
+from app.swarm.wire import protocol
+from app.swarm.wire.body import check_age, unseal
+from app.swarm.wire.limits import Limits, Quotas
+from app.swarm.wire.refusals import Refused
 from tests.bench.spoiling import NOW_MS, SWARM, Spoiler, from_client, from_relay
 
 SUMMARY = "spoiled messages against all readers and a node's intake: only refusals may come out"

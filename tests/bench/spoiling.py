@@ -19,10 +19,10 @@ from app.sapo.asking import extract_answer
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION, QuestionError, draw
 from app.sapo.seeds import training_seed
-from app.swarm import signing
-from app.swarm.body import Body, body_id, seal
-from app.swarm.limits import Limits, Quotas
-from app.swarm.protocol import (
+from app.swarm.wire import signing
+from app.swarm.wire.body import Body, body_id, seal
+from app.swarm.wire.limits import Limits, Quotas
+from app.swarm.wire.protocol import (
     AskStats,
     Auth,
     Batch,
@@ -38,7 +38,7 @@ from app.swarm.protocol import (
     Welcome,
     to_frame,
 )
-from app.swarm.refusals import Code
+from app.swarm.wire.refusals import Code
 
 SWARM = "fuzz"
 NOW_MS = 1_800_000_000_000

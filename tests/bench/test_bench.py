@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 
-from app.bench import BenchError, poison, scale
-from app.bench.groups import SWARM, published
-from app.bench.loading import Counts, Load, generator
-from app.swarm.body import unseal
-from app.swarm.protocol import Pub, from_client
+from app.bench import BenchError
+from app.bench.relay import scale
+from app.bench.relay.groups import SWARM, published
+from app.bench.relay.loading import Counts, Load, generator
+from app.bench.runs import poison
+from app.swarm.wire.body import unseal
+from app.swarm.wire.protocol import Pub, from_client
 from tests.bench import autobahn, fuzz, spoiling
 
 if sys.platform == "win32":
@@ -56,7 +58,7 @@ def test_a_relay_of_a_large_swarm_gives_no_more_of_a_key_that_publishes_more() -
 def test_the_load_generator_compiles_without_a_warning(tmp_path: Path) -> None:
     program = generator(tmp_path)
     assert os.access(program, os.X_OK) and generator(tmp_path) == program
-    source = ROOT / "app" / "bench" / "load.c"
+    source = ROOT / "app" / "bench" / "relay" / "load.c"
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))))
     done = subprocess.run(
         [compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(source)], capture_output=True

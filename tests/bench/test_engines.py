@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from app.bench import BenchError, apart, learner, round, sampler, shapes
-from app.bench.apart import Measured
+from app.bench import BenchError
+from app.bench.engine import apart, learner, round, sampler, shapes
+from app.bench.engine.apart import Measured
 from engines.opening import available
 
 ROOT = Path(__file__).parents[2]
@@ -80,7 +81,7 @@ def test_a_round_is_measured_beside_trl() -> None:
 
 
 def test_what_is_missing_says_how_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    from app.bench import with_trl
+    from app.bench.engine import with_trl
 
     monkeypatch.setitem(sys.modules, "trl", None)
     task = apart.Task(

@@ -8,8 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.bench import BenchError, families
-from app.bench.beginning import Base
+from app.bench import BenchError
+from app.bench.runs import families
+from app.bench.runs.beginning import Base
 from app.sapo.families import FAMILIES
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.bench import BenchError, gguf
+from app.bench import BenchError
+from app.bench.engine import gguf
 
 pytest.importorskip("llama_cpp", reason="llama-cpp-python is not installed")
 ROOT = Path(__file__).parents[2]

@@ -9,9 +9,9 @@ import pytest
 
 from app.chat import learned
 from app.chat.learned import Learned
-from app.node import checkpoint
-from app.node.home import model_folder, model_mark
-from app.node.state import State
+from app.node.data.home import model_folder, model_mark
+from app.node.history import checkpoint
+from app.node.record.state import State
 from app.sapo import curriculum
 from engines.contract import AdapterError
 

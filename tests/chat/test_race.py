@@ -16,7 +16,7 @@ from app.chat.messages import Failed, Lap
 from app.chat.puzzles import several
 from app.chat.race import Result
 from app.chat.talking import Chat, OpenEngine
-from app.node.state import State
+from app.node.record.state import State
 from app.sapo import curriculum, questions
 from engines.contract import Completion, EngineInfo, Messages
 

@@ -13,7 +13,7 @@ import pytest
 from app.chat import daily, messages, scorebook
 from app.chat.messages import Drawn, Failed, Given, Judged, Reply
 from app.chat.talking import Chat, OpenEngine
-from app.node.answers import FOLDER, Answer
+from app.node.swarm.answers import FOLDER, Answer
 from app.sapo import asking
 from app.sapo.questions import VERSION
 from engines.files import read_json

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import __main__ as cli
-from app.cli import test as test_command
+from app.cli.source import test as test_command
 from app.sapo.questions import QuestionError
 from engines.contract import EngineError
 
@@ -238,7 +238,9 @@ def test_pytest_gets_its_arguments_and_gives_its_exit_code() -> None:
     assert done.returncode == 0, done.stdout
     assert "test_pytest_gets_its_arguments_and_gives_its_exit_code" in done.stdout
     assert (
-        shoal("test", "--collect-only", "-q", "-k", "nothing_is_called_this", "tests/test_home.py").returncode
+        shoal(
+            "test", "--collect-only", "-q", "-k", "nothing_is_called_this", "tests/common/test_home.py"
+        ).returncode
         == 5
     )
     assert "usage: shoal test" in shoal("test", "--help").stdout

@@ -6,9 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from app.cli.doctor import _identity, _told_identity
-from app.swarm.identity import Identity
-from app.swarm.keeping import keep_plain
+from app.cli.install.doctor import _identity, _told_identity
+from app.swarm.identity.identity import Identity
+from app.swarm.identity.storage import keep_plain
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,19 +14,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.cli.export import FORMATS as OFFERED
-from app.node import card, checkpoint, exporting, trained
-from app.node.errors import NodeError
-from app.node.exporting import Wish, export
-from app.node.home import model_folder, model_mark
-from app.node.records import Probe, Round
-from app.node.resume import HISTORY
-from app.node.state import State
-from app.node.store import Store
+from app.cli.models.export import FORMATS as OFFERED
+from app.node.data.home import model_folder, model_mark
+from app.node.history import checkpoint
+from app.node.history.resume import HISTORY
+from app.node.history.store import Store
+from app.node.models import card, exporting, trained
+from app.node.models.exporting import Wish, export
+from app.node.record.errors import NodeError
+from app.node.record.records import Probe, Round
+from app.node.record.state import State
 from app.sapo import curriculum
 from engines.contract import Batch, Row, TokenSequence
 from engines.models import locate
-from engines.models.export import FORMATS
+from engines.models.export.export import FORMATS
 from engines.torch_lora import open_engine
 
 ROOT = Path(__file__).parents[2]

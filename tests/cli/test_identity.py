@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from app.node.belongings import kind
-from app.node.home import held
-from app.swarm.identity import Identity
+from app.node.data.contents import kind
+from app.node.data.home import held
+from app.swarm.identity.identity import Identity
 
 ROOT = Path(__file__).parents[2]
 MINE = Identity(bytes(range(32)))

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from app.cli import _hub_token
-from app.node.home import held, model_folder, model_mark
+from app.cli.models import _hub_token
+from app.node.data.home import held, model_folder, model_mark
 from engines.files import write_json
 from engines.models.locate import starter_folder
 from engines.models.shelf import Shelf, Unfinished

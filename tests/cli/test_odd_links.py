@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.cli import __main__ as cli
-from app.common.secrets import PIPED
-from app.swarm.invite import InviteError, where
+from app.common.process.secrets import PIPED
+from app.swarm.invite.invite import InviteError, where
 
 ROOT = Path(__file__).parents[2]
 RIGHT = "shoal://join/ws/192.168.1.20:8777?swarm=shoal&relay=192.168.1.20:8777"
@@ -68,7 +68,7 @@ ODD = [
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """What the window would be opened with: home, theme, background, join, link."""
     seen: list[tuple[Any, ...]] = []
-    from app.ui import display, start
+    from app.ui.shell import display, start
 
     monkeypatch.setattr(display, "obstacle", lambda *_, **__: "")
     monkeypatch.setattr(start, "run", lambda *words: seen.append(words) or 0)
@@ -113,7 +113,7 @@ def test_the_window_asks_about_right_ones_and_refuses_the_others(qapp: Any) -> N
     from PySide6.QtCore import Qt
     from PySide6.QtWidgets import QMessageBox, QWidget
 
-    from app.ui.following import follow
+    from app.ui.swarm.following import follow
 
     parent, joined = QWidget(), []
     for link in [*ODD, RIGHT]:
@@ -132,7 +132,7 @@ def test_the_window_asks_about_right_ones_and_refuses_the_others(qapp: Any) -> N
 
 
 def test_the_running_window_hears_links_as_one_line_and_never_as_an_order(qapp: Any, tmp_path: Path) -> None:
-    from app.ui.single import Single
+    from app.ui.shell.single import Single
 
     first = Single(tmp_path)
     heard: list[str] = []

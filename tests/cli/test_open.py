@@ -19,9 +19,9 @@ import pytest
 from rich.console import Console
 
 from app.cli import __main__ as cli
-from app.node.snapshot import Snapshot
-from app.node.terminal import Terminal, picture
-from app.ui import display
+from app.node.record.snapshot import Snapshot
+from app.node.terminal.terminal import Terminal, picture
+from app.ui.shell import display
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 120

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from app.node.trial import answer_tokens
+from app.node.models.trial import answer_tokens
 from engines.contract import Completion
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import _wheel
+from app.cli.models import _wheel
 from engines.contract import EngineError
 from engines.models import wheel
 from engines.models.catalogue import Package

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.desktop.autostart import AutostartError
-from app.desktop.autostart_linux import LinuxAutostart, entry, exec_line, folder, read_entry, read_exec
-from app.desktop.autostart_macos import LABEL, MacAutostart, agent, read_agent
-from app.desktop.autostart_windows import APPROVED, RUN, WindowsAutostart, split
+from app.desktop.autostart.autostart import AutostartError
+from app.desktop.autostart.linux import LinuxAutostart, entry, exec_line, folder, read_entry, read_exec
+from app.desktop.autostart.macos import LABEL, MacAutostart, agent, read_agent
+from app.desktop.autostart.windows import APPROVED, RUN, WindowsAutostart, split
 from app.desktop.choose import NoAutostart, autostart
 
 COMMAND = ["/opt/My Shoal/shoal", "--background", "--home", "/home/zoë/50% $x `y` \"z\" \\ 'q'"]

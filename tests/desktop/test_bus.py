@@ -15,13 +15,13 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("D-Bus is asked on Linux only", allow_module_level=True)
 
-from app.desktop import bus as bus_module
-from app.desktop.bus import Bus
-from app.desktop.facts import FirstThatAnswers, SourceError
-from app.desktop.idle_logind import LOGIND, LogindIdle
-from app.desktop.idle_mutter import MUTTER, MutterIdle
-from app.desktop.saver_linux import PROFILES, ProfileSaver
-from app.desktop.screen_awake import GNOME, KDE, GnomeAwake, KdeAwake
+from app.desktop.facts.facts import FirstThatAnswers, SourceError
+from app.desktop.linux import bus as bus_module
+from app.desktop.linux.bus import Bus
+from app.desktop.linux.idle_logind import LOGIND, LogindIdle
+from app.desktop.linux.idle_mutter import MUTTER, MutterIdle
+from app.desktop.linux.saver import PROFILES, ProfileSaver
+from app.desktop.linux.screen_awake import GNOME, KDE, GnomeAwake, KdeAwake
 from tests.desktop.bus_stand_in import MessageFlag, StandInBus
 
 PATIENCE_S = 30.0

@@ -14,11 +14,11 @@ import psutil
 import pytest
 
 from app.desktop.apps import ExclusiveApps
-from app.desktop.facts import ABSENT, SourceError
+from app.desktop.facts.facts import ABSENT, SourceError
+from app.desktop.facts.own import own_processes
+from app.desktop.linux.power import LinuxPower
+from app.desktop.linux.saver import PlatformSaver
 from app.desktop.load import CpuOfOthers, MemoryStalled, stalled
-from app.desktop.own import own_processes
-from app.desktop.power_linux import LinuxPower
-from app.desktop.saver_linux import PlatformSaver
 from app.desktop.temperature import processor_c
 
 MAINS = {"type": "Mains", "online": "1"}

@@ -13,14 +13,14 @@ from typing import Any
 import psutil
 import pytest
 
-from app.desktop.facts import ABSENT, SourceError
-from app.desktop.gpu import GpuOfOthers, Nvml, Power, card_power
-from app.desktop.idle_macos import MacIdle
-from app.desktop.idle_windows import WindowsIdle, elapsed_ms
+from app.desktop.facts.facts import ABSENT, SourceError
+from app.desktop.macos.idle import MacIdle
+from app.desktop.nvidia.gpu import GpuOfOthers, Nvml, Power, card_power
 from app.desktop.power_psutil import PsutilPower
-from app.desktop.saver_windows import WindowsSaver
-from app.desktop.screen_windows import WindowsScreen
 from app.desktop.temperature import Temperature
+from app.desktop.windows.idle import WindowsIdle, elapsed_ms
+from app.desktop.windows.saver import WindowsSaver
+from app.desktop.windows.screen import WindowsScreen
 
 
 class Windows:

@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 
 from app.desktop import Gatherer
-from app.desktop.facts import SourceError
-from app.desktop.idle_x11 import X11Idle
-from app.desktop.screen_x11 import X11Screen
-from app.desktop.x11 import Display
-from app.node.causes import RuleSettings
-from app.node.orders import Moment
-from app.node.reasons import Reason
-from app.node.rules import Decision, decide
+from app.desktop.facts.facts import SourceError
+from app.desktop.x11.idle import X11Idle
+from app.desktop.x11.screen import X11Screen
+from app.desktop.x11.x11 import Display
+from app.node.record.reasons import Reason
+from app.node.rules.causes import RuleSettings
+from app.node.rules.orders import Moment
+from app.node.rules.rules import Decision, decide
 
 missing = [name for name in ("Xvfb", "xdotool", "openbox") if shutil.which(name) is None]
 missing += [f"lib{name}" for name in ("X11", "Xss") if ctypes.util.find_library(name) is None]

@@ -8,9 +8,9 @@ import os
 import subprocess
 from pathlib import Path
 
-from app.swarm.connection import connect
-from app.swarm.outbox import Counts, Outbox
-from app.swarm.protocol import AskStats, Stats
+from app.swarm.client.connection import connect
+from app.swarm.client.outbox import Counts, Outbox
+from app.swarm.wire.protocol import AskStats, Stats
 from tests.e2e.shoal import PATIENCE_S, ROOT, command
 
 

@@ -87,7 +87,7 @@ class Running:
 
     def trainer(self) -> int:
         """Process id of the trainer."""
-        return child(self.process.pid, "app.node.trainer")
+        return child(self.process.pid, "app.node.trainer.process")
 
     def kill(self) -> None:
         self.process.kill()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.node.belongings import others
-from app.swarm.private import new_words
+from app.node.data.contents import others
+from app.swarm.invite.private import new_words
 from tests.e2e.shoal import PATIENCE_S, ROOT, Running, command, shoal
 from tests.e2e.test_swarm import LIGHT
 

@@ -144,7 +144,7 @@ def test_it_goes_with_its_window_and_leaves_nothing_running(chatting: Chatting) 
     chatting.read()
     (drawn, _) = chatting.ask("draw", family="chain_sum")
     chatting.ask("solve", puzzle=drawn["puzzle"])
-    judge = psutil.Process(child(chatting.process.pid, "app.sapo.scoring_child"))
+    judge = psutil.Process(child(chatting.process.pid, "app.sapo.scoring.child"))
     asked = 300
     for number in range(asked):  # the window goes in the middle of it
         chatting.send(b'{"type":"ask","number":%d,"text":"and 1 + 1?"}' % (100 + number))
@@ -160,7 +160,7 @@ def test_killed_it_leaves_no_judge_behind(chatting: Chatting) -> None:
     chatting.read()
     (drawn, _) = chatting.ask("draw", family="chain_sum")
     chatting.ask("solve", puzzle=drawn["puzzle"])
-    judge = psutil.Process(child(chatting.process.pid, "app.sapo.scoring_child"))
+    judge = psutil.Process(child(chatting.process.pid, "app.sapo.scoring.child"))
     chatting.process.send_signal(signal.SIGKILL)
     chatting.process.wait(PATIENCE_S)
     psutil.wait_procs([judge], timeout=PATIENCE_S)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from app.lab.foes import MARKER, Foe
-from app.swarm.client import Client
-from app.swarm.identity import Identity
-from app.swarm.outbox import Outbox
+from app.lab.attackers.kinds import MARKER, Foe
+from app.swarm.client.client import Client
+from app.swarm.client.outbox import Outbox
+from app.swarm.identity.identity import Identity
 from engines.contract import TokenSequence
 from tests.e2e.relay import Relay
 from tests.e2e.shoal import Event, Running, rows

@@ -23,9 +23,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.bench.window import prepare
-from app.packs import manifest
-from app.packs.source import load
+from app.bench.runs.window import prepare
+from app.install.packs import manifest
+from app.install.packs.source import load
 from tests.e2e.debian_root import OWNER, Root, debian, obstacle
 from tests.packs.wheels import Host, serving
 from tests.ui.real import PRESS, ended, screen
@@ -272,10 +272,10 @@ def wait(found: Callable[[], object], what: str, patience_s: float = PATIENCE_S)
 
 
 def test_an_owners_whole_way(root: Root, desktop: Desktop, packages: list[Path], host: Host) -> None:
-    from app.ui import past
+    from app.node.history import history
 
     data = root.home / DATA
-    rounds = lambda: past.read(past.newest(data)).rounds  # noqa: E731
+    rounds = lambda: history.read(history.newest(data)).rounds  # noqa: E731
     before, own = root.files(), listing(root.home)
     for package in packages:
         shutil.copy(package, root.path / "root")
@@ -306,7 +306,7 @@ def test_an_owners_whole_way(root: Root, desktop: Desktop, packages: list[Path],
     wait(rounds, "the first round is done")
     desktop.lap("the first round is done")
     desktop.picture("4-first-round")
-    wait(lambda: len(past.read(past.newest(data)).curve) >= 2, "the curve moves")
+    wait(lambda: len(history.read(history.newest(data)).curve) >= 2, "the curve moves")
     desktop.lap("the curve has two points")
     desktop.picture("5-curve")
     print(*desktop.said, sep="\n")
@@ -315,9 +315,9 @@ def test_an_owners_whole_way(root: Root, desktop: Desktop, packages: list[Path],
     wait(lambda: not desktop.window(), "closed, it stays in the tray")
     desktop.picture("6-tray")
     desktop.tray("Down", "Down", "Return")  # Open Shoal, Contribute when idle
-    wait(lambda: not processes(root, "app.node.trainer"), "paused from the tray, the trainer is gone")
+    wait(lambda: not processes(root, "app.node.trainer.process"), "paused from the tray, the trainer is gone")
     desktop.tray("Down", "Down", "Return")
-    wait(lambda: processes(root, "app.node.trainer"), "it contributes again")
+    wait(lambda: processes(root, "app.node.trainer.process"), "it contributes again")
 
     kept = len(rounds())
     said = root.apt("install", second)
@@ -329,7 +329,7 @@ def test_an_owners_whole_way(root: Root, desktop: Desktop, packages: list[Path],
     assert [row.round for row in rounds()] == sorted({row.round for row in rounds()})
     desktop.picture("7-updated")
 
-    everything = [*apps(root), *processes(root, "app.node.trainer")]
+    everything = [*apps(root), *processes(root, "app.node.trainer.process")]
     said = root.apt("purge", "shoal")
     assert "stay in ~/.local/share/shoal" in said and ended(everything)
     left = [name for name in root.files() if "shoal" in name.lower() and not name.startswith("root/")]
@@ -352,7 +352,7 @@ def test_how_long_an_offline_pack_takes(
     root: Root, desktop: Desktop, built: Path, pack: Path, tmp_path: Path
 ) -> None:
     """From the double click to the first finished round, three times from the beginning. Only told: -s."""
-    from app.ui import past
+    from app.node.history import history
 
     carried = tmp_path / "pack"
     shutil.copytree(pack, carried, ignore=shutil.ignore_patterns("key.pub", "secret"))
@@ -371,8 +371,8 @@ def test_how_long_an_offline_pack_takes(
             ("", desktop.window),
             ("Learn alone", lambda: True),
             ("Install the engine", lambda: (data / "packs" / "current.json").exists()),
-            ("", lambda: processes(root, "app.node.trainer")),
-            ("", lambda: past.read(past.newest(data)).rounds),
+            ("", lambda: processes(root, "app.node.trainer.process")),
+            ("", lambda: history.read(history.newest(data)).rounds),
         ):
             if act:
                 desktop.push(act)
@@ -381,7 +381,7 @@ def test_how_long_an_offline_pack_takes(
         took.append(laps)
         for one in apps(root):
             one.terminate()
-        wait(lambda: not apps(root) and not processes(root, "app.node.trainer"), "it ends")
+        wait(lambda: not apps(root) and not processes(root, "app.node.trainer.process"), "it ends")
         shutil.rmtree(data)
     parts = ("window", "the first press", "engine in use", "trainer started", "first round")
     for name, times in zip(parts, zip(*took, strict=True), strict=True):

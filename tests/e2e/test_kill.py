@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from app.node import checkpoint
-from app.node.home import model_mark
+from app.node.data.home import model_mark
+from app.node.history import checkpoint
 from tests.e2e.shoal import Running, checkpoints, rows
 
 GROUPS = 4

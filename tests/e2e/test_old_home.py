@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from app.node import history
-from app.node.home import model_mark
-from app.node.preferences import Preferences
-from app.node.trained import newest
-from app.swarm.outbox import Outbox
-from app.ui.choices import Choices
+from app.node.data.home import model_mark
+from app.node.history import history
+from app.node.models.trained import newest
+from app.node.rules.preferences import Preferences
+from app.swarm.client.outbox import Outbox
+from app.ui.view.settings import Choices
 from tests.e2e.conftest import STARTER
 from tests.e2e.shoal import ROOT, checkpoints, shoal
 

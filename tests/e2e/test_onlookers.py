@@ -15,10 +15,10 @@ import msgspec
 import psutil
 import pytest
 
-from app.bench.window import prepare
-from app.swarm.admission import joining
-from app.swarm.invite import Invite, parse
-from app.swarm.private import Private
+from app.bench.runs.window import prepare
+from app.swarm.invite.admission import joining
+from app.swarm.invite.invite import Invite, parse
+from app.swarm.invite.private import Private
 from tests.e2e.shoal import PATIENCE_S, ROOT, command
 
 if sys.platform != "linux":

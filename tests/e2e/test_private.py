@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.swarm.discovery import lan_address
-from app.swarm.private import new_words, unlock
+from app.swarm.invite.discovery import lan_address
+from app.swarm.invite.private import new_words, unlock
 from tests.e2e.relay import counts
 from tests.e2e.shoal import Event, Running
 from tests.e2e.test_swarm import LIGHT, connected, learns_from_peers

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from app.node import checkpoint
-from app.node.home import model_mark
+from app.node.data.home import model_mark
+from app.node.history import checkpoint
 from tests.e2e.shoal import PATIENCE_S, ROOT, Running, checkpoints, child, command, rows, shoal
 from tests.interrupting import interruptible
 
@@ -110,7 +110,7 @@ def test_the_node_never_holds_the_puzzle_library(model: Path, tmp_path: Path) ->
     node = Running("--model", model, "--home", tmp_path, "--rounds", "1", *SMALL, PYTHONPROFILEIMPORTTIME="1")
     assert node.wait() == 0
     imported = {line.rpartition("|")[2].strip() for line in node.said.splitlines() if "import time:" in line}
-    assert {"app.node.node", "app.sapo.sandbox"} <= imported
+    assert {"app.node.node", "app.sapo.scoring.sandbox"} <= imported
     assert not {name.partition(".")[0] for name in imported} & {"reasoning_gym", "sympy", "numpy", "torch"}
 
 
@@ -128,7 +128,7 @@ def test_no_system_call_asks_for_a_network_socket(model: Path, tmp_path: Path) -
 
 def test_a_signal_while_the_model_still_loads(model: Path, tmp_path: Path) -> None:
     node = Running("--model", model, "--home", tmp_path, *SMALL)
-    child(node.process.pid, "app.node.trainer")
+    child(node.process.pid, "app.node.trainer.process")
     asked = time.monotonic()
     node.process.send_signal(signal.SIGTERM)
     assert node.process.wait(PATIENCE_S) == 0
@@ -141,7 +141,7 @@ def test_a_second_signal_ends_it_at_once(model: Path, tmp_path: Path) -> None:
     codes = []
     while 1 not in codes and len(codes) < 6:
         node = Running("--model", model, "--home", tmp_path / str(len(codes)), *SMALL)
-        trainer = child(node.process.pid, "app.node.trainer")
+        trainer = child(node.process.pid, "app.node.trainer.process")
         os.kill(trainer, signal.SIGSTOP)
         try:
             node.process.send_signal(signal.SIGINT)
@@ -187,7 +187,7 @@ def test_a_home_that_is_no_folder_or_is_taken(model: Path, tmp_path: Path) -> No
     assert "--home" in refused(1, "--model", model, "--home", tmp_path / "file")
     assert (tmp_path / "file").read_text() == "mine"
     node = Running("--model", model, "--home", tmp_path / "home")
-    child(node.process.pid, "app.node.trainer")
+    child(node.process.pid, "app.node.trainer.process")
     assert "Another node" in refused(1, "--model", model, "--home", tmp_path / "home")
     assert node.stop() == 0
 

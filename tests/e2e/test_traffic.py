@@ -18,15 +18,15 @@ from random import Random
 import pytest
 from mnemonic import Mnemonic
 
-from app.bench.way import Way
+from app.bench.runs.way import Way
 from app.sapo.groups import Group
 from app.sapo.questions import draw
 from app.sapo.seeds import held_out
-from app.swarm.body import Body, seal
-from app.swarm.identity import Identity
-from app.swarm.ledger import Ledger
-from app.swarm.protocol import Pub, to_frame
-from app.swarm.publishing import _packed
+from app.swarm.client.ledger import Ledger
+from app.swarm.client.publishing import _packed
+from app.swarm.identity.identity import Identity
+from app.swarm.wire.body import Body, seal
+from app.swarm.wire.protocol import Pub, to_frame
 from tests.e2e.relay import Relay
 from tests.e2e.shoal import PATIENCE_S
 from tests.e2e.test_swarm import Start, connected, relay, start

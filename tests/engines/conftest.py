@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.engines.models import MakeModel, config_of, tokenizer
+from tests.engines.small_models import MakeModel, config_of, tokenizer
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from tests.engines.models import MakeModel
+from tests.engines.small_models import MakeModel
 
 HOSTILE = [
     "Calculate -3 + 4.\nAnswer: x=12345 and 0.5",

@@ -14,7 +14,7 @@ import torch
 
 from engines import mlx_lora, torch_lora
 from engines.contract import Batch, Completion, Engine, Row, TokenSequence
-from tests.engines.models import MakeModel, reference
+from tests.engines.small_models import MakeModel, reference
 
 FAMILIES = ["qwen2", "qwen3", "llama"]
 NAMES = ["torch", "mlx", "llamacpp"]

@@ -22,7 +22,7 @@ from engines.llamacpp import LlamaEngine, open_engine
 from engines.llamacpp.follower import Beside, Merged
 from engines.llamacpp.model import Context
 from engines.torch_lora import open_engine as open_torch
-from tests.engines.models import MakeModel, reference
+from tests.engines.small_models import MakeModel, reference
 
 if reason := llamacpp.available():
     pytest.skip(reason, allow_module_level=True)
@@ -288,7 +288,7 @@ def test_short_of_memory(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_model_that_does_not_fit(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engines.torch_lora.device.free_memory", lambda _: 10_000)
+    monkeypatch.setattr("engines.torch_lora.network.device.free_memory", lambda _: 10_000)
     with pytest.raises(EngineError, match="close other programs or choose a smaller model"):
         open_engine(tiny)
 

@@ -15,8 +15,9 @@ from engines import memory
 from engines.contract import EngineError
 from engines.models import folder
 from engines.models.architecture import read_architecture
-from engines.torch_lora import device, open_engine
-from tests.engines.models import MakeModel
+from engines.torch_lora import open_engine
+from engines.torch_lora.network import device
+from tests.engines.small_models import MakeModel
 
 
 @pytest.fixture

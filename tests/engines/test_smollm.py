@@ -18,19 +18,21 @@ from numpy.typing import NDArray
 from app.chat import messages
 from app.chat.messages import Side
 from app.chat.talking import Chat
-from app.cli import _wheel
-from app.node import everyday
+from app.cli.models import _wheel
+from app.node.round import everyday
 from engines.contract import Batch, EngineError, Row, TokenSequence
-from engines.models import catalogue, export, gguf, wheel
-from engines.models.export import Order
+from engines.models import catalogue, wheel
+from engines.models.export import export
+from engines.models.export.export import Order
 from engines.models.folder import open_folder
-from engines.models.gguf_unpack import Plan
+from engines.models.gguf import gguf
+from engines.models.gguf.unpack import Plan
 from engines.models.tokens import ChatTokenizer
 from engines.torch_lora import TorchEngine, open_engine
 from tests.engines.llama import logits, opened, tokenized
-from tests.engines.models import reference
+from tests.engines.models.test_gguf_unpack import requantised, weights
+from tests.engines.small_models import reference
 from tests.engines.speaking import HOSTILE
-from tests.engines.test_gguf_unpack import requantised, weights
 
 TEXT = (Path(__file__).parents[2] / "resources/help/experiment.md").read_text("utf-8")
 POSITIONS, CHUNK = 1024, 256

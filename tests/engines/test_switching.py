@@ -10,7 +10,7 @@ import pytest
 
 from engines import opening
 from engines.contract import AdapterError, Batch, Engine, Row, TokenSequence
-from tests.engines.models import MakeModel
+from tests.engines.small_models import MakeModel
 
 PAIRS = [(saver, loader) for saver in opening.PACKAGES for loader in opening.PACKAGES if saver != loader]
 ROWS = [

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from app.cli.__main__ import main
-from app.cli.lab import _levels
+from app.cli.research.lab import _levels
 from app.lab.plan import Round
 from app.lab.starter.pretrain import Plan, new_model, save
 

@@ -17,12 +17,12 @@ from hashlib import sha256
 import msgspec
 import pytest
 
-from app.lab.arms import parse_arm
-from app.lab.experiment import Experiment
-from app.sapo.sandbox import Sandbox
-from app.sapo.scoring import score_group
+from app.lab.arms.arms import parse_arm
+from app.lab.rounds.experiment import Experiment
+from app.sapo.scoring.sandbox import Sandbox
+from app.sapo.scoring.scoring import score_group
 from tests.lab.fake_swarm import FakeSwarm
-from tests.lab.test_experiment import varied
+from tests.lab.rounds.test_experiment import varied
 
 PLAN = varied(rounds=6)
 FROZEN = {

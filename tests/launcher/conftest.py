@@ -61,9 +61,13 @@ def make_project(folder: Path) -> Path:
     """A copy of the launcher with requirements and a command of its own."""
     (folder / "app" / "cli").mkdir(parents=True)
     shutil.copy2(ROOT / "shoal", folder / "shoal")
-    shutil.copy2(ROOT / "app" / "__init__.py", folder / "app" / "__init__.py")
+    (folder / "app" / "install").mkdir()
+    for package in ("app", "app/install"):
+        shutil.copy2(ROOT / package / "__init__.py", folder / package / "__init__.py")
     shutil.copytree(
-        ROOT / "app" / "launcher", folder / "app" / "launcher", ignore=shutil.ignore_patterns("__pycache__")
+        ROOT / "app" / "install" / "launcher",
+        folder / "app" / "install" / "launcher",
+        ignore=shutil.ignore_patterns("__pycache__"),
     )
     (folder / "app" / "cli" / "__init__.py").write_text("")
     (folder / "app" / "cli" / "__main__.py").write_text(TELLS)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from app.launcher import environment, install, pythons, system
-from app.launcher.progress import Progress, clock
-from app.launcher.pythons import SetupError
+from app.install.launcher import environment, install, pythons, system
+from app.install.launcher.progress import Progress, clock
+from app.install.launcher.pythons import SetupError
 
 LOG = Path("/somewhere/shoal-setup.log")
 

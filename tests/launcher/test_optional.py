@@ -15,8 +15,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.desktop import own
-from app.launcher import install, optional, stamp
+from app.desktop.facts import own
+from app.install.launcher import install, optional, stamp
 from engines.llamacpp import library
 from tests.launcher.conftest import LIMIT, Launch, make_wheel, packages_of
 from tests.launcher.test_setup import finish

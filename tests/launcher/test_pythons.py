@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from app.launcher import pythons
-from app.launcher.pythons import SetupError
+from app.install.launcher import pythons
+from app.install.launcher.pythons import SetupError
 
 ROOT = Path(__file__).parents[2]
 
@@ -102,7 +102,12 @@ def test_no_python_at_all_is_one_sentence(
 
 
 @pytest.mark.parametrize(
-    "file", ["shoal", "app/__init__.py", "app/launcher/__init__.py", "app/launcher/pythons.py"]
+    "file",
+    [
+        "shoal",
+        *(f"app/{file}.py" for file in ("__init__", "install/__init__", "install/launcher/__init__")),
+        "app/install/launcher/pythons.py",
+    ],
 )
 def test_what_runs_first_is_readable_for_python_3_7(file: str) -> None:
     ast.parse((ROOT / file).read_text(encoding="utf-8"), feature_version=(3, 7))

@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from app.launcher.stamp import PURPOSES, lock_of
+from app.install.launcher.stamp import PURPOSES, lock_of
 
 FOLDER = Path(__file__).parents[2] / "packaging" / "requirements"
 
@@ -152,7 +152,7 @@ def test_the_tools_that_build_and_release_are_locked_at_the_pinned_versions(
 
 FREE = {
     "packaging/packs/resolving.py": "asks what pip would take, and installs nothing (--dry-run)",
-    "app/launcher/install.py": "hands on what it is told: stamp.listed and the orders of app.launcher.optional",
+    "app/install/launcher/install.py": "hands on what it is told: stamp.listed, and the orders of optional.py",
 }
 
 

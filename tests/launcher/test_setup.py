@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from app.launcher.environment import FILLING, MAKING, Environment
-from app.launcher.stamp import UNFINISHED
+from app.install.launcher.environment import FILLING, MAKING, Environment
+from app.install.launcher.stamp import UNFINISHED
 from tests.interrupting import interruptible
 from tests.launcher.conftest import LIMIT, FirstStart, Launch, make_project, packages_of
 

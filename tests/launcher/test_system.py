@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from app.launcher import system
-from app.launcher.pythons import SetupError
-from app.launcher.system import Library
+from app.install.launcher import system
+from app.install.launcher.pythons import SetupError
+from app.install.launcher.system import Library
 
 LIBRARY = Library("libfish.so.1", "the aquarium", {"apt-get": "libfish1", "dnf": "fish-libs"})
 

@@ -6,7 +6,7 @@ import pytest
 
 from app.learning import flat
 from app.learning.flat import Cause
-from app.node.records import Round
+from app.node.record.records import Round
 
 
 def round_(**changes: float) -> Round:

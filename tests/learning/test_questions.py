@@ -11,7 +11,7 @@ from app.sapo import curriculum, seeds
 from app.sapo.families import FAMILIES, family
 from app.sapo.probe import probe_questions
 from app.sapo.questions import VERSION, Asked, Question, QuestionError, draw, make
-from app.sapo.sandbox import Sandbox
+from app.sapo.scoring.sandbox import Sandbox
 
 OLDEST = tuple(FAMILIES)[:18]
 """What is frozen is theirs; later families are added behind them."""

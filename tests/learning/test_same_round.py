@@ -12,21 +12,21 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from app.lab.arms import parse_arm
-from app.lab.experiment import Experiment
+from app.lab.arms.arms import parse_arm
 from app.lab.plan import Plan, identity
+from app.lab.rounds.experiment import Experiment
 from app.learning.choosing import Offer, Records
 from app.learning.questions import own_questions
-from app.node.messages import Foreign, Reading, Sampled
-from app.node.peers import OwnGroup, PeerGroup
-from app.node.round import Tools, play, score
-from app.node.state import State
+from app.node.record.state import State
+from app.node.round.peers import OwnGroup, PeerGroup
+from app.node.round.round import Tools, play, score
+from app.node.trainer.messages import Foreign, Reading, Sampled
 from app.sapo import curriculum, seeds
 from app.sapo.asking import messages
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
-from app.sapo.sandbox import Sandbox
-from app.sapo.scoring import score_group
+from app.sapo.scoring.sandbox import Sandbox
+from app.sapo.scoring.scoring import score_group
 from engines.contract import Batch, Completion, EngineInfo, Messages, StepStats
 from tests.lab.fake_swarm import FakeSwarm
 from tests.node.bench import SETTINGS

@@ -18,10 +18,11 @@ import pytest
 from app.common.retry import Patience
 from app.models.download import Done, Event, Planned, Progress, Waiting, download
 from engines.contract import EngineError
+from engines.files import held
 from engines.models import locate
-from engines.models.shelf import Shelf, busy, held
+from engines.models.shelf import Shelf, busy
 from tests.engines.hub import COMMIT, StandIn, model_files, serving, wait_until
-from tests.engines.models import MakeModel
+from tests.engines.small_models import MakeModel
 
 ROOT = Path(__file__).parents[2]
 QUICK = Patience(attempts=4, first_s=0.01, longest_s=0.05, silent_s=10.0)

@@ -14,8 +14,9 @@ from app.common.retry import Patience
 from app.models import download
 from app.models.download import Done, Elsewhere, Event, Planned
 from engines.contract import EngineError
-from engines.models import catalogue, gguf, locate, wheel
+from engines.models import catalogue, locate, wheel
 from engines.models.catalogue import Entry, Package
+from engines.models.gguf import gguf
 from engines.models.locate import starter_folder
 from engines.models.shelf import Shelf
 from tests.engines.hub import StandIn, model_files, serving

@@ -13,12 +13,12 @@ from typing import TypeVar
 
 import msgspec
 
-from app.node import events
-from app.node.checkpoint import STATE, Manifest
-from app.node.home import held, identity
+from app.node.data.home import held, identity
+from app.node.history.checkpoint import STATE, Manifest
 from app.node.node import Node
-from app.node.peers import Swarm
-from app.node.settings import Settings
+from app.node.record import events
+from app.node.record.settings import Settings
+from app.node.round.peers import Swarm
 
 Event = TypeVar("Event", bound=events.Event)
 FAKE = Path(__file__).with_name("fake_trainer.py")

@@ -146,8 +146,8 @@ def break_it(model: Path, seed: int) -> str:
 
 def trainer(model: Path, engine: str, out: int) -> None:
     """From the node's first request to the first answers, in the trainer's own code; never returns."""
-    from app.node import messages
-    from app.node.trainer import _open, _work
+    from app.node.trainer import messages
+    from app.node.trainer.process import _open, _work
 
     os.environ["SHOAL_ENGINE"] = engine
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
@@ -164,7 +164,7 @@ def trainer(model: Path, engine: str, out: int) -> None:
 
 def tried(model: Path, engine: str) -> dict[str, Any]:
     """How a trainer ends with this model: `sampled`, `sentence`, or `died` with the reason."""
-    from app.node import messages
+    from app.node.trainer import messages
 
     reader, writer = os.pipe()
     pid = os.fork()
@@ -192,9 +192,9 @@ def tried(model: Path, engine: str) -> dict[str, Any]:
 
 def main() -> None:
     source, first, count, engine = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
-    import app.node.trainer  # noqa: F401
+    import app.node.trainer.process  # noqa: F401
     from engines import opening
-    from engines.torch_lora import native  # noqa: F401
+    from engines.torch_lora.network import native  # noqa: F401
 
     opening.prepare("torch")
     with tempfile.TemporaryDirectory() as folder:

@@ -8,7 +8,7 @@ import pytest
 
 from app.node import node
 from app.sapo.questions import Asked, Coordinates, QuestionError
-from app.sapo.sandbox import Sandbox
+from app.sapo.scoring.sandbox import Sandbox
 from tests.node.bench import Bench
 
 

@@ -14,9 +14,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.node import language
-from app.node.everyday import talks
-from app.node.trainer import serve
+from app.node.round import language
+from app.node.round.everyday import talks
+from app.node.trainer.process import serve
 from engines.contract import (
     AdapterError,
     Batch,

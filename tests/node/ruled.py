@@ -12,14 +12,14 @@ from contextlib import asynccontextmanager
 import msgspec
 import psutil
 
-from app.desktop.facts import Facts
-from app.node import events
+from app.desktop.facts.facts import Facts
+from app.node.data.home import held, identity
 from app.node.governing import Governor
-from app.node.home import held, identity
 from app.node.node import Node
-from app.node.peers import Swarm
-from app.node.records import Probe, Round
-from app.node.snapshot import Phase
+from app.node.record import events
+from app.node.record.records import Probe, Round
+from app.node.record.snapshot import Phase
+from app.node.round.peers import Swarm
 from tests.node.bench import FAKE, SETTINGS, Bench, Event, of
 
 PATIENCE_S = 60.0

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from app.node import checkpoint, events
-from app.node.errors import DiskFullError
-from app.node.records import Round
+from app.node.history import checkpoint
+from app.node.record import events
+from app.node.record.errors import DiskFullError
+from app.node.record.records import Round
 from tests.node.bench import Bench, of, rows
 
 

@@ -13,20 +13,21 @@ from pathlib import Path
 import pytest
 
 from app.common import files
-from app.node import commands, events, governing
+from app.node import governing
 from app.node import node as node_module
-from app.node.effort import EFFORTS, Dial, Effort
-from app.node.errors import NodeError
 from app.node.governing import FactsFile
-from app.node.orders import Orders, Snooze
-from app.node.preferences import DEFAULTS
-from app.node.snapshot import Phase, doing
-from app.node.trainer import EFFORT, Rest
+from app.node.record import commands, events
+from app.node.record.effort import EFFORTS, Dial, Effort
+from app.node.record.errors import NodeError
+from app.node.record.snapshot import Phase, doing
+from app.node.rules.orders import Orders, Snooze
+from app.node.rules.preferences import DEFAULTS
+from app.node.trainer.process import EFFORT, Rest
 from app.sapo.questions import Coordinates
-from app.sapo.sandbox import Sandbox
+from app.sapo.scoring.sandbox import Sandbox
 from tests.node.bench import Bench, rows
+from tests.node.round.test_peers import Shelf, peer_group
 from tests.node.ruled import CALM, IN_USE, ruled, trainers
-from tests.node.test_peers import Shelf, peer_group
 
 
 @pytest.fixture(autouse=True)

@@ -13,15 +13,18 @@ from pathlib import Path
 import psutil
 import pytest
 
+from app.install.packs import place
 from app.learning.language import PER_STEP
-from app.node import checkpoint, events, link, supervisor
 from app.node import node as node_module
-from app.node.errors import NodeError
-from app.node.records import Probe, Round
-from app.node.survey import trainings
-from app.packs import place
+from app.node import supervisor
+from app.node.history import checkpoint
+from app.node.models.survey import trainings
+from app.node.record import events
+from app.node.record.errors import NodeError
+from app.node.record.records import Probe, Round
+from app.node.trainer import link
 from app.sapo.questions import VERSION
-from app.sapo.sandbox import Sandbox
+from app.sapo.scoring.sandbox import Sandbox
 from tests.node.bench import Bench, of, rows
 
 
@@ -313,7 +316,7 @@ def test_no_process_is_left_behind(bench: Bench, monkeypatch: pytest.MonkeyPatch
 def test_the_history_forgets_old_texts_and_later_old_groups(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.node.store.TEXTS_KEPT_ROUNDS", 2)
+    monkeypatch.setattr("app.node.history.store.TEXTS_KEPT_ROUNDS", 2)
     bench.run(rounds=4)
     kept = rows(
         bench, "SELECT round, count(completions), count(rewards) FROM groups GROUP BY round ORDER BY round"

@@ -17,18 +17,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.node import settings
-from app.node.errors import NodeError, UsageError
-from app.node.figures import questions_mark, shuffled
-from app.node.home import held, identity, model_folder, model_mark
-from app.node.round import prompts_at_once
-from app.node.stepping import take
+from app.node.data.home import held, identity, model_folder, model_mark
+from app.node.record import settings
+from app.node.record.errors import NodeError, UsageError
+from app.node.record.figures import questions_mark, shuffled
+from app.node.round.round import prompts_at_once
+from app.node.round.stepping import take
 from app.sapo import seeds
 from app.sapo.families import FAMILIES
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.probe import probe_questions
 from app.sapo.questions import VERSION, Asked, Coordinates, make
-from app.sapo.sandbox import Sandbox
+from app.sapo.scoring.sandbox import Sandbox
 from engines.contract import Batch, Completion, EngineError, EngineInfo, StepStats
 
 ROOT = Path(__file__).parents[2]
@@ -176,7 +176,7 @@ def test_families_on_the_command_line() -> None:
 
 def test_one_node_a_home_and_the_sentence_names_the_other(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from app.node.home import held\n"
+        "import sys; from pathlib import Path; from app.node.data.home import held\n"
         f"with held(Path({str(tmp_path)!r})): print('in', flush=True); sys.stdin.read()"
     )
     other = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -221,14 +221,17 @@ def test_a_models_name_never_leads_out_of_the_home(tmp_path: Path, name: str) ->
     assert folder.parent == tmp_path / "models" and folder.resolve().parent == (tmp_path / "models").resolve()
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "app" / "node").glob("*.py")))
+@pytest.mark.parametrize(
+    "name", sorted(str(path.relative_to(ROOT)) for path in (ROOT / "app" / "node").rglob("*.py"))
+)
 def test_the_examples_in_the_docs_hold(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(f"app.node.{name}")).failed == 0
+    module = ".".join(Path(name).with_suffix("").parts)
+    assert doctest.testmod(importlib.import_module(module)).failed == 0
 
 
 def test_the_node_imports_no_engine_and_no_puzzle_library() -> None:
     script = (
-        "import sys; import app.node.node, app.node.terminal, app.cli.run\n"
+        "import sys; import app.node.node, app.node.terminal.terminal, app.cli.learn.run\n"
         "heavy = ('torch', 'transformers', 'peft', 'reasoning_gym', 'sympy', 'numpy')\n"
         "print([name for name in heavy if name in sys.modules])"
     )

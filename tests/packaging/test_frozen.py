@@ -26,8 +26,8 @@ def entry() -> ModuleType:
 @pytest.mark.parametrize(
     ("arguments", "heavy"),
     [
-        (["-m", "app.node.trainer", "--solo"], True),
-        (["-m", "app.sapo.scoring_child"], True),
+        (["-m", "app.node.trainer.process", "--solo"], True),
+        (["-m", "app.sapo.scoring.child"], True),
         (["-m", "app.cli", "chat", "--json"], True),
         (["-m", "app.cli", "run", "--snapshots"], False),
         (["-m", "app.cli", "relay"], False),
@@ -70,7 +70,7 @@ def test_without_a_pack_it_says_what_to_do(
 ) -> None:
     monkeypatch.setenv("SHOAL_PACKS", str(tmp_path))
     with pytest.raises(SystemExit, match="shoal pack install"):
-        entry.hand_over(["-m", "app.node.trainer"], tmp_path)
+        entry.hand_over(["-m", "app.node.trainer.process"], tmp_path)
 
 
 LIGHT = """
@@ -83,10 +83,10 @@ class Blocked:
 
 LATER = set(sys.argv[1].split(","))
 sys.meta_path.insert(0, Blocked())
-import app.node, app.swarm, app.relay, app.packs, app.ui.pages
-for name in ("app.cli.run", "app.cli.relay", "app.cli.invite", "app.cli.pack", "app.cli.window"):
-    importlib.import_module(name)
-for name in ("app.node.node", "app.node.swarming", "app.node.hosting", "app.ui.start"):
+import app.node, app.swarm, app.relay, app.install.packs, app.ui.pages
+for name in ("learn.run", "swarm.relay", "swarm.invite", "install.pack", "learn.window"):
+    importlib.import_module("app.cli." + name)
+for name in ("app.node.node", "app.node.swarm.swarming", "app.node.swarm.hosting", "app.ui.shell.start"):
     importlib.import_module(name)
 for page in pkgutil.iter_modules(app.ui.pages.__path__):
     importlib.import_module(f"app.ui.pages.{page.name}")

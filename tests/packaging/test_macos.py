@@ -129,7 +129,7 @@ def test_a_bundle_that_is_not_whole_is_refused(rooms: SimpleNamespace, bundle: P
 
 
 def test_what_the_system_is_told(rooms: SimpleNamespace, tmp_path: Path) -> None:
-    from app.swarm import discovery, invite
+    from app.swarm.invite import discovery, invite
 
     (tmp_path / "Resources").mkdir()
     rooms.information.write(tmp_path, "0.2.0rc1", datetime.date(2026, 11, 21))
@@ -289,15 +289,15 @@ def test_the_command_lays_an_app_out_of_a_stand_in(bundle: Path, tmp_path: Path)
     assert (contents / "Frameworks" / "source" / "VERSION").read_text().strip() == told[
         "CFBundleShortVersionString"
     ]
-    assert (contents / "Frameworks" / "source" / "app" / "ui" / "start.py").is_file()
+    assert (contents / "Frameworks" / "source" / "app" / "ui" / "shell" / "start.py").is_file()
 
 
 def test_an_app_that_was_not_moved_is_told_so_before_an_engine_depends_on_its_place(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """macOS runs it from a folder that is another one next time."""
-    from app.packs import programs
-    from app.packs.errors import PackError
+    from app.install.packs import programs
+    from app.install.packs.errors import PackError
 
     monkeypatch.setattr(
         sys, "executable", "/private/var/folders/x/T/AppTranslocation/1F/d/Shoal.app/Contents/MacOS/shoal"

@@ -17,8 +17,8 @@ from types import ModuleType
 
 import pytest
 
-from app.packs import manifest
-from app.updates import feed
+from app.install.packs import manifest
+from app.install.updates import feed
 from tests.packs.wheels import encoded, plain, wheel
 
 ROOT = Path(__file__).parents[2]

@@ -31,7 +31,7 @@ pytestmark = [
 STAND_IN = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from app.desktop import handing_windows
+from app.desktop.windows import handing as handing_windows
 if sys.argv[3] == "apart":
     handing_windows.end_together = lambda *_: False
 sys.exit(handing_windows.stand_in([sys.executable, "-c", sys.argv[2]], dict(os.environ)))
@@ -40,8 +40,8 @@ DRIVER = """
 import ctypes, os, subprocess, sys, time
 ROOT, stand_in = sys.argv[1], sys.argv[2]
 sys.path.insert(0, ROOT)
-from app.desktop.handing_windows import BasicLimits, Limits
-from app.desktop.autostart_windows import WindowsAutostart
+from app.desktop.windows.handing import BasicLimits, Limits
+from app.desktop.autostart.windows import WindowsAutostart
 def begin(code, how="together", **more):
     words = [sys.executable, stand_in, ROOT, code, how]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from app.packs import age, place
-from app.packs.errors import PackError
-from app.packs.manifest import Manifest, Signed
-from app.packs.stages import Installer
+from app.install.packs import age, place
+from app.install.packs.errors import PackError
+from app.install.packs.manifest import Manifest, Signed
+from app.install.packs.stages import Installer
 from tests.packs.wheels import KEYS, signed, wheel, write_out
 
 DAY = 86_400

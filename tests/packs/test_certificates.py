@@ -16,8 +16,8 @@ import pytest
 
 from app.common import authorities
 from app.common.retry import Patience
-from app.packs import source
-from app.packs.errors import PackError
+from app.install.packs import source
+from app.install.packs.errors import PackError
 from tests.packs.wheels import KEYS, encoded, plain, wheel, write_out
 
 trustme = pytest.importorskip("trustme", reason="trustme, which makes certificates, is not installed")

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from app.common.retry import Patience
-from app.packs import place, source
-from app.packs.errors import PackError
-from app.packs.events import Event, Progress
-from app.packs.stages import Installer
+from app.install.packs import place, source
+from app.install.packs.errors import PackError
+from app.install.packs.events import Event, Progress
+from app.install.packs.stages import Installer
 from tests.packs.wheels import KEYS, Host, plain, signed, wheel, write_out
 
 ROOT = Path(__file__).parents[2]

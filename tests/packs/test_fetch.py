@@ -12,10 +12,10 @@ import pytest
 from app.common import fetch
 from app.common.fetch import part_of
 from app.common.retry import Patience
-from app.packs import source
-from app.packs import wheels as wheel_files
-from app.packs.errors import PackError
-from app.packs.manifest import Signed
+from app.install.packs import source
+from app.install.packs import wheels as wheel_files
+from app.install.packs.errors import PackError
+from app.install.packs.manifest import Signed
 from tests.packs.wheels import KEYS, Host, plain, signed, write_out
 
 QUICK = Patience(attempts=3, first_s=0.01, longest_s=0.05, silent_s=10.0)

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from app.common.retry import Patience
-from app.packs import place, programs, stages
-from app.packs.errors import PackError
-from app.packs.events import Done, Event, Progress, Waiting
-from app.packs.soundness import damaged
-from app.packs.stages import Installer
+from app.install.packs import place, programs, stages
+from app.install.packs.errors import PackError
+from app.install.packs.events import Done, Event, Progress, Waiting
+from app.install.packs.health import damaged
+from app.install.packs.stages import Installer
 from tests.packs.wheels import KEYS, Host, signed, wheel, write_out
 
 QUICK = Patience(attempts=3, first_s=0.01, longest_s=0.05, silent_s=10.0)

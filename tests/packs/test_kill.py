@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.packs import place
+from app.install.packs import place
 from tests.packs.wheels import KEYS, Host, plain, wheel
 
 ROOT = Path(__file__).parents[2]

@@ -9,9 +9,9 @@ import msgspec
 import nacl.signing
 import pytest
 
-from app.packs import manifest, place
-from app.packs.errors import PackError
-from app.packs.manifest import Manifest
+from app.install.packs import manifest, place
+from app.install.packs.errors import PackError
+from app.install.packs.manifest import Manifest
 from tests.packs.wheels import KEY, KEYS, encoded, plain, signed
 
 

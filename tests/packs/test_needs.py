@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[2]
 LISTS = ROOT / "packaging" / "requirements"
 HEAVY = (
     *(
-        "app.node.trainer",
-        "app.sapo.scoring_child",
+        "app.node.trainer.process",
+        "app.sapo.scoring.child",
         "app.sapo.library",
         "engines.torch_lora",
         "engines.llamacpp",

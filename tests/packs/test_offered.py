@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app.packs import manifest, offered, place, soundness
-from app.packs.errors import PackError
-from app.packs.manifest import Trust
-from app.packs.stages import Installer
+from app.install.packs import health, manifest, offered, place
+from app.install.packs.errors import PackError
+from app.install.packs.manifest import Trust
+from app.install.packs.stages import Installer
 from tests.packs.wheels import KEYS, encoded, plain, signed, wheel, write_out
 
 
@@ -56,14 +56,14 @@ def test_the_folder_that_was_chosen_may_be_the_one_above(files: dict[str, bytes]
 def test_an_engine_that_vanished_or_broke_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packs = tmp_path / "packs"
     monkeypatch.setenv("SHOAL_PACKS", str(packs))
-    assert place.missing() == "" and "isn't installed" in soundness.fault(packs)
+    assert place.missing() == "" and "isn't installed" in health.fault(packs)
     monkeypatch.setattr(place, "installed", lambda: True)
     assert "isn't installed" in place.missing() and not packs.exists()
     files = dict([wheel("shoal_small")])
     Installer(packs, lambda _: None, KEYS).install(signed(files), write_out(files, tmp_path / "stick"))
-    assert place.missing() == soundness.fault(packs) == ""
+    assert place.missing() == health.fault(packs) == ""
     (module,) = packs.rglob("shoal_small/__init__.py")
     module.write_text("raise OSError('half of it is gone')")
-    assert "half of it is gone" in soundness.fault(packs) and place.missing() == ""
+    assert "half of it is gone" in health.fault(packs) and place.missing() == ""
     shutil.rmtree(packs / "cpu-1.0")
-    assert "isn't installed" in soundness.fault(packs)
+    assert "isn't installed" in health.fault(packs)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from app.packs import place, source
-from app.packs.stages import Installer
+from app.install.packs import place, source
+from app.install.packs.stages import Installer
 from engines.models.locate import starter_folder
 from tests.engines.hub import StandIn, model_files, serving
 

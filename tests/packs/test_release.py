@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.packs import manifest, place, source
-from app.packs.errors import PackError
-from app.packs.stages import Installer
+from app.install.packs import manifest, place, source
+from app.install.packs.errors import PackError
+from app.install.packs.stages import Installer
 from tests.packs.wheels import Host, wheel
 
 ROOT = Path(__file__).parents[2]

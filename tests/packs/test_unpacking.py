@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from app.packs import contents, filling, programs
-from app.packs.contents import Task
-from app.packs.errors import PackError
-from app.packs.manifest import Wheel
-from app.packs.soundness import damaged
+from app.install.packs import contents, filling, programs
+from app.install.packs.contents import Task
+from app.install.packs.errors import PackError
+from app.install.packs.health import damaged
+from app.install.packs.manifest import Wheel
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 SKIP = ("*/include/*", "*.pyi")

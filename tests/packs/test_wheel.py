@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from app.packs import contents, place
-from app.packs.manifest import Wheel
+from app.install.packs import contents, place
+from app.install.packs.manifest import Wheel
 from engines import remedy
 from engines.llamacpp import library
 

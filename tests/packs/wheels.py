@@ -21,7 +21,7 @@ import msgspec
 import nacl.signing
 from aiohttp import web
 
-from app.packs.manifest import Manifest, Signed, Wheel
+from app.install.packs.manifest import Manifest, Signed, Wheel
 
 KEY = nacl.signing.SigningKey(bytes(range(32)))
 KEYS = (bytes(KEY.verify_key).hex(),)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.relay import embedded
+from app.relay.broker import embedded
 
 PATIENCE = 30.0
 

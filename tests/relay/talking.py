@@ -19,8 +19,8 @@ import aiohttp
 from app.sapo.groups import Group
 from app.sapo.questions import draw
 from app.sapo.seeds import TRAINING_SEEDS
-from app.swarm.body import Body, Envelope, seal
-from app.swarm.protocol import (
+from app.swarm.wire.body import Body, Envelope, seal
+from app.swarm.wire.protocol import (
     OPENING,
     SOCKET_PATH,
     SUBPROTOCOL,
@@ -34,9 +34,9 @@ from app.swarm.protocol import (
     from_relay,
     to_frame,
 )
-from app.swarm.refusals import Code
-from app.swarm.signin import sign_in
-from app.swarm.signing import public_key
+from app.swarm.wire.refusals import Code
+from app.swarm.wire.signin import sign_in
+from app.swarm.wire.signing import public_key
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0

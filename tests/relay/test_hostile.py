@@ -28,8 +28,8 @@ import msgspec
 import psutil
 import pytest
 
-from app.swarm.body import Envelope, body_id
-from app.swarm.protocol import (
+from app.swarm.wire.body import Envelope, body_id
+from app.swarm.wire.protocol import (
     NONCE_BYTES,
     OLD_SUBPROTOCOL,
     OPENING,
@@ -43,7 +43,7 @@ from app.swarm.protocol import (
     Sample,
     to_frame,
 )
-from app.swarm.signing import public_key, sign
+from app.swarm.wire.signing import public_key, sign
 from tests.relay.talking import PATIENCE, Peer, Relay, Town, group, key, running, sealed, seed, town, until
 
 if sys.platform == "win32":

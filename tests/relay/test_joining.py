@@ -20,14 +20,14 @@ import aiohttp
 import pytest
 
 from app.cli.__main__ import main
-from app.swarm.admission import credential, joining
-from app.swarm.connection import Ended, connect
-from app.swarm.invite import Invite, parse, where
-from app.swarm.private import from_token, is_access_key, unlock
-from app.swarm.protocol import Hello, info
-from app.swarm.refusals import Code
-from app.swarm.signin import check_hello, find_work, sign_in
-from app.swarm.signing import public_key
+from app.swarm.client.connection import Ended, connect
+from app.swarm.invite.admission import credential, joining
+from app.swarm.invite.invite import Invite, parse, where
+from app.swarm.invite.private import from_token, is_access_key, unlock
+from app.swarm.wire.protocol import Hello, info
+from app.swarm.wire.refusals import Code
+from app.swarm.wire.signin import check_hello, find_work, sign_in
+from app.swarm.wire.signing import public_key
 
 ROOT = Path(__file__).parents[2]
 ANN, BOB = bytes(range(32)), bytes(range(1, 33))

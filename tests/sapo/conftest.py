@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.sapo.sandbox import Sandbox
+from app.sapo.scoring.sandbox import Sandbox
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """A scoring child that does what the answer or the family says: to show what the parent does when one breaks.
 
-Speaks the protocol of app.sapo.pipe. What it breaks on the first time only, it remembers as files in a folder.
+Speaks the protocol of app.sapo.scoring.pipe. What it breaks on the first time only, it remembers as files in a
+folder.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from app.sapo.pipe import (
+from app.sapo.scoring.pipe import (
     Failed,
     Judged,
     Load,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from app.sapo.asking import MAX_ANSWER, extract_answer
 from app.sapo.families import FAMILIES, scores
 from app.sapo.questions import Question, draw
-from app.sapo.sandbox import Sandbox
+from app.sapo.scoring.sandbox import Sandbox
 
 LEVELS = [(family.name, level) for family in FAMILIES.values() for level in range(len(family.levels))]
 

@@ -15,11 +15,9 @@ from typing import Any
 import psutil
 import pytest
 
-from app.sapo import sandbox as module
 from app.sapo.asking import MAX_ANSWER
 from app.sapo.families import FAMILIES
 from app.sapo.groups import Group
-from app.sapo.pipe import MAX_FRAME, Judge, PipeError, frame
 from app.sapo.questions import (
     Asked,
     Coordinates,
@@ -29,8 +27,10 @@ from app.sapo.questions import (
     draw,
     make,
 )
-from app.sapo.sandbox import Sandbox, SandboxError, SandboxResting
-from app.sapo.scoring import score_group
+from app.sapo.scoring import sandbox as module
+from app.sapo.scoring.pipe import MAX_FRAME, Judge, PipeError, frame
+from app.sapo.scoring.sandbox import Sandbox, SandboxError, SandboxResting
+from app.sapo.scoring.scoring import score_group
 
 ROOT = Path(__file__).resolve().parents[2]
 STAND_IN = Path(__file__).with_name("stand_in_child.py")
@@ -377,7 +377,7 @@ def test_the_child_ends_when_its_parent_is_killed() -> None:
         [
             sys.executable,
             "-c",
-            "from app.sapo.sandbox import Sandbox; from app.sapo.questions import Coordinates\n"
+            "from app.sapo.scoring.sandbox import Sandbox; from app.sapo.questions import Coordinates\n"
             "s = Sandbox(); s.score(Coordinates(family='gcd', level=0, seed=1, index=0), ['1'])\n"
             "print(s.pid, flush=True); input()",
         ],
@@ -396,7 +396,7 @@ def test_the_child_ends_when_its_parent_is_killed() -> None:
 
 def limited(code: str) -> subprocess.CompletedProcess[str]:
     """Runs code in a process that has limited itself like the child."""
-    before = "import os, socket\nfrom app.sapo import scoring_child as child\n"
+    before = "import os, socket\nfrom app.sapo.scoring import child\n"
     return subprocess.run(
         [sys.executable, "-c", before + code],
         env={**os.environ, "PYTHONPATH": str(ROOT)},

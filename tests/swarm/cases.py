@@ -10,8 +10,8 @@ import msgspec
 from hypothesis import strategies as st
 
 from app.sapo.questions import Question, QuestionError, draw
-from app.swarm.body import Envelope, body_id
-from app.swarm.identity import Identity
+from app.swarm.identity.identity import Identity
+from app.swarm.wire.body import Envelope, body_id
 
 SWARM = "example-swarm"
 NOW_MS = 1_800_000_000_000

@@ -9,7 +9,7 @@ import pytest
 
 from app.sapo.groups import Group
 from app.sapo.questions import Coordinates
-from app.swarm.body import Body
+from app.swarm.wire.body import Body
 
 SEED = bytes(range(32))
 SWARM = "example-swarm"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from app.sapo.groups import Group
 from app.sapo.questions import Coordinates
-from app.swarm.body import Body, Envelope, seal
-from app.swarm.identity import Identity
-from app.swarm.outbox import Outbox
-from app.swarm.refusals import Code
+from app.swarm.client.outbox import Outbox
+from app.swarm.identity.identity import Identity
+from app.swarm.wire.body import Body, Envelope, seal
+from app.swarm.wire.refusals import Code
 
 ME = Identity(bytes(range(32)))
 GROUP = Group(

@@ -20,16 +20,16 @@ from aiohttp import web
 
 from app.sapo.groups import Group
 from app.sapo.questions import Question, draw
-from app.swarm.body import Body, Envelope, seal
-from app.swarm.client import Client
-from app.swarm.identity import Identity
-from app.swarm.invite import Invite
-from app.swarm.limits import Limits, Quotas
-from app.swarm.outbox import Outbox
-from app.swarm.protocol import OPENING, SOCKET_PATH, SUBPROTOCOL, Hello, Welcome, from_client, to_frame
-from app.swarm.signin import relay_id, signed_hello
-from app.swarm.signing import public_key
-from app.swarm.status import Link
+from app.swarm.client.client import Client
+from app.swarm.client.outbox import Outbox
+from app.swarm.client.status import Link
+from app.swarm.identity.identity import Identity
+from app.swarm.invite.invite import Invite
+from app.swarm.wire.body import Body, Envelope, seal
+from app.swarm.wire.limits import Limits, Quotas
+from app.swarm.wire.protocol import OPENING, SOCKET_PATH, SUBPROTOCOL, Hello, Welcome, from_client, to_frame
+from app.swarm.wire.signin import relay_id, signed_hello
+from app.swarm.wire.signing import public_key
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 45.0

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 
-from app.relay import session as session_module
-from app.relay.desk import Desk
+from app.relay.session import session as session_module
+from app.relay.session.shared import Desk
 from app.sapo.groups import HUMAN, lone
-from app.sapo.sandbox import Sandbox
-from app.swarm.intake import Intake
-from app.swarm.pool import Checked
-from app.swarm.protocol import PEOPLE, Hello, from_relay
+from app.sapo.scoring.sandbox import Sandbox
+from app.swarm.intake.intake import Intake
+from app.swarm.intake.pool import Checked
+from app.swarm.wire.protocol import PEOPLE, Hello, from_relay
 from tests.swarm.relays import ANN, BOB, Relay, group, running, until
 
 

@@ -12,11 +12,11 @@ pytest.importorskip("PySide6.QtWidgets", reason="Qt's system libraries are missi
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.node.preferences import check
-from app.ui.choices import Choices
-from app.ui.pages.frame import Actions
+from app.node.rules.preferences import check
+from app.ui.frame.frame import Actions
+from app.ui.shell.window import Window
 from app.ui.theme import Theme
-from app.ui.window import Window
+from app.ui.view.settings import Choices
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,13 @@
 """Views of an installed app: without an engine, with one on its way, with a broken one, with two. Made up, but
-for the sentences, which are those of app.packs."""
+for the sentences, which are those of app.install.packs."""
 
 from __future__ import annotations
 
 import msgspec
 
-from app.packs.events import Offered, Pack, Standing
-from app.ui.engine_pack import Doing, EnginePack
-from app.ui.model import View
+from app.install.packs.events import Offered, Pack, Standing
+from app.ui.view.engine_pack import Doing, EnginePack
+from app.ui.view.view import View
 from tests.ui import views
 
 FOLDER = "/home/Jörg Müller/.local/share/shoal/packs"

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from app.packs import manifest
-from app.packs.source import load
+from app.install.packs import manifest
+from app.install.packs.source import load
 
 ROOT = Path(__file__).parents[2]
 _PROGRAM = """#!/bin/sh

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from app.bench.window import prepare
+from app.bench.runs.window import prepare
 from tests.ui.real import ROOT, end, picture, screen, wait
 
 pytest.importorskip("jeepney")
@@ -39,20 +39,24 @@ class Person:
         self.found: list[str] = []
         """What was wrong at the places where one stood still."""
 
-    def opens(self) -> None:
-        seen = len(self._watcher.items)
+    @property
+    def surroundings(self) -> dict[str, str]:
+        """Environment variables of a program on this screen."""
         environment = {name: value for name, value in os.environ.items() if name != "QT_QPA_PLATFORM"}
-        environment |= {
+        return environment | {
             "DISPLAY": self.display,
             "DBUS_SESSION_BUS_ADDRESS": self._bus,
             "QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1",
             "QT_SCALE_FACTOR": str(self._scale),
             "SHOAL_PASSPHRASE": "for the test",
         }
+
+    def opens(self) -> None:
+        seen = len(self._watcher.items)
         self.window = subprocess.Popen(
             [sys.executable, "-m", "tests.ui.walked", str(self.home)],
             cwd=ROOT,
-            env=environment,
+            env=self.surroundings,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

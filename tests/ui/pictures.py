@@ -10,16 +10,16 @@ from pathlib import Path
 import msgspec
 from PySide6.QtWidgets import QApplication
 
-from app.ui.choices import Choices
-from app.ui.holdings import Holdings
-from app.ui.model import View
-from app.ui.pages.frame import Actions
-from app.ui.pages.overview import Overview
-from app.ui.pages.settings import SettingsPage
-from app.ui.pages.tryit import TryIt
+from app.ui.chat.page import TryIt
+from app.ui.frame.frame import Actions
+from app.ui.overview.page import Overview
+from app.ui.settings.page import SettingsPage
+from app.ui.shell.window import Window
 from app.ui.theme import Theme
-from app.ui.trial import Stage
-from app.ui.window import Window
+from app.ui.view.models import Holdings
+from app.ui.view.settings import Choices
+from app.ui.view.view import View
+from app.ui.welcome.trial import Stage
 from tests.ui import engine_views, views
 
 

@@ -99,7 +99,7 @@ def family(pid: int) -> list[psutil.Process]:
 
 
 def rounds(home: Path) -> int:
-    from app.node import history
+    from app.node.history import history
 
     return len(history.read(history.newest(home)).rounds)
 
@@ -118,11 +118,11 @@ def node(pid: int) -> psutil.Process | None:
 
 
 def trainer(pid: int) -> psutil.Process | None:
-    return named(pid, "app.node.trainer")
+    return named(pid, "app.node.trainer.process")
 
 
 def scorer(pid: int) -> psutil.Process | None:
-    return named(pid, "app.sapo.scoring_child")
+    return named(pid, "app.sapo.scoring.child")
 
 
 def ended(processes: list[psutil.Process]) -> bool:

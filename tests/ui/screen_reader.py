@@ -61,6 +61,11 @@ class ScreenReader:
         (programs,) = self._call((_REGISTRY, "/org/a11y/atspi/accessible/root"), _ACCESSIBLE, "GetChildren")
         return [one for program in programs if self._pid(program[0]) == pid for one in self._below(program, ())]
 
+    def said(self, pid: int) -> list[str]:
+        """The name of everything in sight of that process's windows, from top to bottom."""
+        (programs,) = self._call((_REGISTRY, "/org/a11y/atspi/accessible/root"), _ACCESSIBLE, "GetChildren")
+        return [name for program in programs if self._pid(program[0]) == pid for name in self._names(program)]
+
     def focused(self, patience_s: float = 5) -> Heard | None:
         """The control that the focus comes to next, waited for; none where it stays."""
         until = time.monotonic() + patience_s
@@ -96,6 +101,15 @@ class ScreenReader:
             return
         for child in self._call(ref, _ACCESSIBLE, "GetChildren")[0]:
             yield from self._below(child, (ref, *above)[:2])
+
+    def _names(self, ref: Ref, top: bool = True) -> Iterator[str]:
+        (low, _) = self._call(ref, _ACCESSIBLE, "GetState")[0]
+        if not top and not low & _SHOWING:
+            return
+        if name := self._property(ref, "Name"):
+            yield name
+        for child in self._call(ref, _ACCESSIBLE, "GetChildren")[0]:
+            yield from self._names(child, top=False)
 
     def _heard(self, ref: Ref) -> Heard:
         (low, _) = self._call(ref, _ACCESSIBLE, "GetState")[0]

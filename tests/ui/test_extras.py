@@ -18,30 +18,30 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.desktop import motion as desktop_motion
-from app.desktop.bus import Bus
-from app.desktop.facts import SourceError
+from app.desktop.facts.facts import SourceError
+from app.desktop.linux.bus import Bus
 from app.learning.flat import STEADY
-from app.node.milestones import Kind, Milestone
-from app.node.records import Happening, Probe, Run
-from app.node.snapshot import Energy, SwarmView
-from app.ui import growth, motion, notes
-from app.ui.choices import Choices
-from app.ui.fetching import exported
-from app.ui.growth import grown
-from app.ui.model import State, View
-from app.ui.pages.frame import Actions
+from app.node.history.milestones import Kind, Milestone
+from app.node.record.records import Happening, Probe, Run
+from app.node.record.snapshot import Energy, SwarmView
+from app.ui.fish import motion, share_card
+from app.ui.fish.pond import Pond
+from app.ui.frame.frame import Actions
+from app.ui.models.process import exported
+from app.ui.overview.next import NextCard
+from app.ui.overview.page import Overview
+from app.ui.overview.sharing import ShareDialog
 from app.ui.pages.history import DIARY, History
-from app.ui.pages.next import NextCard
-from app.ui.pages.overview import Overview
-from app.ui.pages.power import PowerLine
-from app.ui.pages.settings import SettingsPage
-from app.ui.pages.sharing import ShareDialog
-from app.ui.seen import Seen
+from app.ui.settings.page import SettingsPage
 from app.ui.theme import Theme
-from app.ui.widgets import share_card
-from app.ui.widgets.pond import Pond
+from app.ui.view import growth, notes
+from app.ui.view.growth import grown
+from app.ui.view.seen import Seen
+from app.ui.view.settings import Choices
+from app.ui.view.view import State, View
+from app.ui.widgets.power import PowerLine
 from tests.ui import views
-from tests.ui.test_tryit import press, texts
+from tests.ui.chat.test_tryit import press, texts
 
 NOW = time.time()
 change = msgspec.structs.replace

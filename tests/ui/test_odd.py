@@ -11,13 +11,13 @@ import pytest
 from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
-from app.node.errors import no_room
-from app.node.reasons import Reason
-from app.node.records import Probe
-from app.node.snapshot import SwarmView
-from app.ui.link import problem
-from app.ui.model import State, View
-from app.ui.window import Window
+from app.node.record.errors import no_room
+from app.node.record.reasons import Reason
+from app.node.record.records import Probe
+from app.node.record.snapshot import SwarmView
+from app.ui.process.link import problem
+from app.ui.shell.window import Window
+from app.ui.view.view import State, View
 from tests.ui import views
 
 ROOT = Path(__file__).parents[2]
@@ -128,7 +128,7 @@ import sys
 from pathlib import Path
 from PySide6.QtWidgets import QApplication
 from app.ui.theme import Theme
-from app.ui.window import Window
+from app.ui.shell.window import Window
 from tests.ui import pictures, test_odd, views
 application = QApplication([])
 folder, width, height = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])

@@ -13,17 +13,17 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QLabel, QMessageBox
 from pytestqt.qtbot import QtBot
 
-from app import home as place
-from app.desktop.autostart_linux import LinuxAutostart
-from app.node.preferences import Preferences
-from app.ui import login
-from app.ui.choices import Choices
-from app.ui.control import TICK_MS
-from app.ui.pages.now import Now
-from app.ui.pages.privacy import Privacy
-from app.ui.pages.settings import LOGIN_MS, SettingRow
-from app.ui.start import Desktop
+from app.common import home as place
+from app.desktop.autostart.linux import LinuxAutostart
+from app.node.rules.preferences import Preferences
+from app.ui.overview.now import Now
+from app.ui.privacy.page import Privacy
+from app.ui.process.control import TICK_MS
+from app.ui.settings.page import LOGIN_MS, SettingRow
+from app.ui.shell import login
+from app.ui.shell.start import Desktop
 from app.ui.theme.palette import DARK, LIGHT
+from app.ui.view.settings import Choices
 from app.ui.widgets.pieces import Segments, Switch
 
 PATIENCE_MS = 30_000

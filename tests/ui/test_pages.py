@@ -27,32 +27,32 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.node.preferences import SETTINGS as RULES
-from app.node.records import Probe
+from app.node.record.records import Probe
+from app.node.rules.preferences import SETTINGS as RULES
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import Kind
 from app.sapo.questions import draw
-from app.swarm.ledger import Message
-from app.ui.about import about
-from app.ui.choices import SETTINGS
-from app.ui.model import Family, Milestone, State, View
-from app.ui.pages.frame import Actions
+from app.swarm.client.ledger import Message
+from app.ui.charts.curve import Curve
+from app.ui.charts.tile import Tile
+from app.ui.frame.frame import Actions
+from app.ui.overview.page import Overview
+from app.ui.pages.about import about
 from app.ui.pages.history import History
-from app.ui.pages.hours import HoursEditor
-from app.ui.pages.live import Live
-from app.ui.pages.overview import Overview
-from app.ui.pages.privacy import Privacy
-from app.ui.pages.settings import SettingRow, SettingsPage
 from app.ui.pages.skills import Skills, since
-from app.ui.pages.swarm import SwarmPage
-from app.ui.pages.welcome import Company
+from app.ui.privacy.live import Live
+from app.ui.privacy.page import Privacy
+from app.ui.settings.hours import HoursEditor
+from app.ui.settings.page import SettingRow, SettingsPage
+from app.ui.shell.window import Window, pages
+from app.ui.swarm.page import SwarmPage
 from app.ui.theme import Theme
+from app.ui.view.settings import SETTINGS
+from app.ui.view.view import Family, Milestone, State, Step, View
+from app.ui.welcome.page import Company
 from app.ui.widgets.board import Board
-from app.ui.widgets.curve import Curve
 from app.ui.widgets.option import Option
 from app.ui.widgets.pieces import Segments, Switch
-from app.ui.widgets.tile import Tile
-from app.ui.window import Window, pages
 from tests.ui import views
 
 PAGES = ("overview", "live", "skills", "swarm", "history", "models", "tryit", "privacy", "settings", "help")
@@ -180,13 +180,22 @@ def test_a_first_look_at_a_model_can_be_cancelled(
     page.show_view(views.odd()["placing"])
     settle(qtbot, page)
     said = texts(page)
-    assert "First look" in said and "finding where to begin, answer 40 of 160, about 52 s" in said
+    assert "First look" in said and "looking for puzzles that suit it, about 52 s" in said
     assert "once per model" in said and "Pause" not in shown(page)
     assert page._now._bar.value() == 40 and page._now._bar.maximum() == 160
     qtbot.mouseClick(shown(page)["Cancel"], Qt.MouseButton.LeftButton)
     assert asked == ["pause"]
     page.show_view(views.learning())
     assert "Pause" in shown(page) and "Cancel" not in shown(page)
+    page.show_view(views.msgspec.structs.replace(views.odd()["placing"], safe_round=20))
+    assert "After round 20" in texts(page) and "once per model" not in texts(page) and "Pause" in shown(page)
+
+
+def test_a_long_lesson_tells_how_long_it_takes(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    page = Overview(light, actions)
+    qtbot.addWidget(page)
+    page.show_view(views.learning(0, step=Step.LEARNING, round=1, done=2, total=12, left_s=75.0))
+    assert "learning from the answers, about 75 s" in texts(page) and page._now._bar.maximum() == 12
 
 
 def test_skills_say_how_it_speaks(qtbot: QtBot, light: Theme, actions: Actions) -> None:

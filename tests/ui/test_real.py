@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.bench.window import prepare
+from app.bench.runs.window import prepare
 from tests.ui.real import (
     PATIENCE_S,
     ROOT,
@@ -59,7 +59,7 @@ def window(display: str, home: Path) -> Iterator[subprocess.Popen[bytes]]:
 def test_it_learns_pauses_and_goes_with_its_window(
     window: subprocess.Popen[bytes], display: str, home: Path
 ) -> None:
-    from app.node import history
+    from app.node.history import history
 
     wait(lambda: history.read(history.newest(home)).curve, "the curve has its first point")
     wait(lambda: rounds(home) >= 1, "a round is done")
@@ -204,7 +204,7 @@ def test_assistive_technology_finds_and_presses_the_switch(display: str, home: P
 
 
 def test_two_windows_learn_from_each_other_over_a_relay(display: str, tmp_path: Path) -> None:
-    from app.node import history
+    from app.node.history import history
 
     relay = subprocess.Popen(
         [sys.executable, "-m", "app.cli", "relay", "--port", "0", "--state", str(tmp_path / "relay")],

@@ -18,11 +18,11 @@ import pytest
 from PySide6.QtCore import QCoreApplication
 from pytestqt.qtbot import QtBot
 
-from app.bench.window import prepare
-from app.packs import place
-from app.packs.stages import MARK
-from app.ui.child import Child
-from app.ui.packing import MAX_LINE, Packing
+from app.bench.runs.window import prepare
+from app.install.packs import place
+from app.install.packs.stages import MARK
+from app.ui.engine.process import MAX_LINE, Packing
+from app.ui.process.child import Child
 from tests.packs.wheels import KEYS, Host, plain, serving, wheel, write_out
 from tests.ui import real as driving
 from tests.ui import test_real_first
@@ -233,7 +233,7 @@ def test_from_no_engine_to_learning(
             wait(lambda: app.home.exists() and rounds(app.home) >= 1, "and it learns")
             picture(display, "engine-4-learning")
 
-            worker = named(running.pid, "app.node.trainer")
+            worker = named(running.pid, "app.node.trainer.process")
             assert worker is not None and str(app.packs) in worker.cmdline()[0], "with the pack's Python"
             for pack in app.packs.glob("cpu-*"):
                 if pack.is_dir():
@@ -241,7 +241,7 @@ def test_from_no_engine_to_learning(
             worker.kill()
             push(display, bus, "Reinstall the engine")
             picture(display, "engine-5-gone")
-            assert named(running.pid, "app.node.trainer") is None, "no trainer is tried again and again"
+            assert named(running.pid, "app.node.trainer.process") is None, "no trainer is tried again and again"
             before = rounds(app.home)
             wait(lambda: list(app.packs.glob(f".work/*/wheels/{torch}")), "it is fetched")
             wait(lambda: list(app.packs.glob(f"cpu-*/{MARK}")), "and made")

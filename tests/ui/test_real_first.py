@@ -13,9 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.bench.window import prepare
-from app.node import history
-from app.node.home import held
+from app.bench.runs.window import prepare
+from app.node.data.home import held
+from app.node.history import history
 from tests.ui.real import (
     PRESS,
     ROOT,
@@ -138,8 +138,9 @@ def test_moved_from_the_window_it_opens_again_there(xvfb: str, tmp_path: Path) -
     old.mkdir(parents=True)
     prepare(old)
     code = (
-        "import sys\nfrom pathlib import Path\nfrom PySide6.QtCore import QTimer\nfrom app.home import home\n"
-        "from app.ui import start\nreal = start.Desktop.open\n"
+        "import sys\nfrom pathlib import Path\nfrom PySide6.QtCore import QTimer\n"
+        "from app.common.home import home\n"
+        "from app.ui.shell import start\nreal = start.Desktop.open\n"
         "def opened(self, *args):\n    real(self, *args)\n"
         "    def look():\n"
         "        if len(self.control.view.rounds) >= 2:\n"

@@ -10,9 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.bench.window import prepare
-from app.node import history
-from app.node.home import held
+from app.bench.runs.window import prepare
+from app.node.data.home import held
+from app.node.history import history
 from tests.ui.real import end, ended, family, node, press, rounds, scorer, screen, start, trainer, wait
 
 pytestmark = pytest.mark.long
@@ -73,7 +73,7 @@ def test_killed_while_it_learns_it_goes_on_with_its_history(
         wait(lambda: rounds(tmp_path) >= len(before) + 2, "it goes on after what it knew")
         after = rows(tmp_path)
         assert [row[0] for row in after] == list(range(1, len(after) + 1)), "neither gaps nor doubles"
-        # The round that was just being made safe may be played again (app.node.store).
+        # The round that was just being made safe may be played again (app.node.history.store).
         assert after[: len(before) - 1] == before[:-1]
         assert len([one for one in family(running.pid) if "--snapshots" in one.cmdline()]) == 1
         last = family(running.pid)

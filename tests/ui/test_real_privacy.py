@@ -13,9 +13,9 @@ import pytest
 from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
-from app.bench.window import prepare
-from app.ui.pages.privacy import MessageRow, Privacy
-from app.ui.start import Desktop
+from app.bench.runs.window import prepare
+from app.ui.privacy.page import MessageRow, Privacy
+from app.ui.shell.start import Desktop
 from tests.ui.real import ROOT
 
 pytestmark = pytest.mark.long

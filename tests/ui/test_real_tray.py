@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.bench.window import prepare
+from app.bench.runs.window import prepare
 from tests.ui.real import end, picture, scorer, screen, start, trainer, wait
 
 pytestmark = pytest.mark.long

@@ -11,12 +11,12 @@ from PySide6.QtCore import QLocale, QSize, Qt, QTranslator
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.ui.language import speak
-from app.ui.model import View
-from app.ui.pages.overview import Overview
+from app.ui.language.choice import speak
+from app.ui.overview.page import Overview
+from app.ui.shell.window import LEAST, Window, first_size
 from app.ui.theme import Theme
+from app.ui.view.view import View
 from app.ui.widgets.pieces import Switch, field
-from app.ui.window import LEAST, Window, first_size
 from tests.ui import pictures, views
 from tests.ui.geometry import faults
 

@@ -12,24 +12,24 @@ from pathlib import Path
 import msgspec
 
 from app.chat import messages
-from app.node import history
-from app.node.effort import EFFORTS, Dial
-from app.node.library import Library, Model, Point, Training, Version
-from app.node.preferences import DEFAULTS
-from app.node.reasons import Reason
-from app.node.records import GroupRow, Happening, Probe, Round, Run
-from app.node.snapshot import Peer, Ruling, SwarmView
-from app.node.survey import STARTER_ABOUT
+from app.node.data.library import Library, Model, Point, Training, Version
+from app.node.history import history
+from app.node.models.survey import STARTER_ABOUT
+from app.node.record.effort import EFFORTS, Dial
+from app.node.record.reasons import Reason
+from app.node.record.records import GroupRow, Happening, Probe, Round, Run
+from app.node.record.snapshot import Peer, Ruling, SwarmView
+from app.node.rules.preferences import DEFAULTS
 from app.sapo.questions import Coordinates
-from app.swarm.ledger import Message
-from app.swarm.names import name
-from app.ui.fold import Fold
-from app.ui.holdings import Fetch, Holdings
-from app.ui.model import Problem, State, Step, View
-from app.ui.pages.tryit import TryIt
-from app.ui.persona import Persona
-from app.ui.trial import Engine as Measured
-from app.ui.trial import Findings
+from app.swarm.client.ledger import Message
+from app.swarm.identity.names import name
+from app.ui.chat.page import TryIt
+from app.ui.view.identity import Persona
+from app.ui.view.models import Fetch, Holdings
+from app.ui.view.reducer import Fold
+from app.ui.view.view import Problem, State, Step, View
+from app.ui.welcome.trial import Engine as Measured
+from app.ui.welcome.trial import Findings
 from engines.contract import EngineInfo
 from engines.models.catalogue import entries
 from engines.models.needs import Fit, Memory, Verdict, fits, needs

@@ -14,8 +14,8 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QWidget
 
-from app.ui import start
-from app.ui.texts import tr
+from app.ui.language.texts import tr
+from app.ui.shell import start
 from tests.ui.geometry import faults
 
 

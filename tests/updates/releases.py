@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import nacl.signing
 
-from app.updates import installed
-from app.updates.trust import Trust
+from app.install.updates import installed
+from app.install.updates.trust import Trust
 
 KEY = nacl.signing.SigningKey(bytes(range(1, 33)))
 PUBLIC = bytes(KEY.verify_key).hex()

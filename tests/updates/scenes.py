@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from app.ui.renewal import Renewal, Stage
-from app.updates.known import Offer
+from app.install.updates.known import Offer
+from app.ui.view.updates import Renewal, Stage
 
 OFFER = Offer(
     version="0.2.0",
@@ -87,8 +87,8 @@ def scenes() -> dict[str, Renewal]:
 def main(folder: Path) -> None:
     from PySide6.QtWidgets import QApplication
 
+    from app.ui.shell.window import Window
     from app.ui.theme import Theme
-    from app.ui.window import Window
     from tests.ui import views
     from tests.ui.pictures import actions
 

@@ -13,10 +13,10 @@ import pytest
 
 from app.common.connection import Fault, _followed
 from app.common.retry import Patience
-from app.updates import asking, feed, installed, known
-from app.updates.asking import ask, offer
-from app.updates.errors import UpdateError
-from app.updates.known import Known
+from app.install.updates import asking, feed, installed, known
+from app.install.updates.asking import ask, offer
+from app.install.updates.errors import UpdateError
+from app.install.updates.known import Known
 from tests.packs.test_fetch import Proxy
 from tests.packs.wheels import Host
 from tests.updates.releases import LIST, NOW, PUBLIC, plain, release, signed, trust

@@ -15,10 +15,10 @@ import pytest
 from app.common import fetch
 from app.common.fetch import part_of
 from app.common.retry import Patience
-from app.updates import bringing, feed, handing, known
-from app.updates.errors import UpdateError
-from app.updates.feed import Feed, File
-from app.updates.handing import Installer, Then
+from app.install.updates import bringing, feed, handing, known
+from app.install.updates.errors import UpdateError
+from app.install.updates.feed import Feed, File
+from app.install.updates.handing import Installer, Then
 from tests.packs.wheels import Host, wait_until
 from tests.updates.releases import BODY, FILES, LIST, plain, signed
 
@@ -232,7 +232,7 @@ def test_a_window_that_the_package_ends_opens_again(deb: tuple[Path, File], tmp_
     code = (
         "import os, sys; from pathlib import Path; import msgspec\n"
         "os.geteuid = lambda: 1000; Path('asker').write_text(str(os.getpid()))\n"
-        "from app.updates import handing; from app.updates.feed import File\n"
+        "from app.install.updates import handing; from app.install.updates.feed import File\n"
         "deb, file, system = (sys.argv[1], *map(msgspec.json.decode, sys.argv[2:]))\n"
         "handing.hand(Path(deb), msgspec.convert(file, File), Path('x'), print,"
         " msgspec.convert(system, handing.Installer))\n"

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.updates import feed, installed
-from app.updates.errors import Checkout, UpdateError
-from app.updates.feed import Feed
-from app.updates.installed import ordered
+from app.install.updates import feed, installed
+from app.install.updates.errors import Checkout, UpdateError
+from app.install.updates.feed import Feed
+from app.install.updates.installed import ordered
 from tests.updates.releases import KEY, NOW, PUBLIC, plain, signed
 
 OTHER = nacl.signing.SigningKey(bytes(32))

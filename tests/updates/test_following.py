@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from app.desktop.autostart import AutostartError
-from app.desktop.autostart_linux import LinuxAutostart, read_entry
+from app.desktop.autostart.autostart import AutostartError
+from app.desktop.autostart.linux import LinuxAutostart, read_entry
 from app.desktop.links import FILE, ICON, KEY, DesktopEntry, NoLinks, WindowsClass, entry, links
-from app.updates import installed
+from app.install.updates import installed
 from tests.desktop.test_autostart import Registry
 from tests.packs.wheels import wait_until
 
@@ -75,7 +75,7 @@ def test_programs_of_the_system_get_the_systems_environment() -> None:
 def test_starting_at_login_follows_a_program_that_moved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from app.ui.login import Login
+    from app.ui.shell.login import Login
 
     system = LinuxAutostart(tmp_path / "autostart")
     login = Login(tmp_path / "home", system)

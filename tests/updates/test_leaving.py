@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from app.desktop.autostart_linux import LinuxAutostart
+from app.desktop.autostart.linux import LinuxAutostart
 from app.desktop.links import DesktopEntry
-from app.node import leaving
-from app.swarm import keyrings
-from app.updates import installed
+from app.install.updates import installed
+from app.node.data import removal
+from app.swarm.identity import keyrings
 from tests.packs.wheels import Host
 from tests.updates.releases import LIST, PUBLIC
 from tests.updates.test_window import today
@@ -104,7 +104,7 @@ def test_what_goes_is_told_with_sizes_and_then_goes(person: Path, host: Host) ->
         f"to delete it: delete the folder {ROOT}",
     ):
         assert words in told.stdout, words
-    plan = leaving.plan(person / ".local" / "share" / "shoal")
+    plan = removal.plan(person / ".local" / "share" / "shoal")
     assert plan.unpacked_bytes == 5000 and len(plan.links) == 2 and plan.form == "checkout"
     there = files(person)
     asked = shoal("remove", "--everything")
@@ -172,12 +172,12 @@ def test_the_access_token_goes_and_other_programs_entries_stay() -> None:
 def test_every_installation_says_how_the_program_goes(
     form: str, words: str, person: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from app.ui.pages.storage import told
+    from app.ui.settings.storage import told
 
     monkeypatch.setattr(installed, "form", lambda *_: form)
     monkeypatch.setattr(installed, "program", lambda *_: ["/Applications/Shoal.app/Contents/MacOS/shoal"])
     monkeypatch.setattr(installed, "SOURCE", Path("/Applications/Shoal.app"))
-    plan = leaving.plan(person / ".local" / "share" / "shoal")
+    plan = removal.plan(person / ".local" / "share" / "shoal")
     assert words in plan.removal
     said = told(plan)
     assert (

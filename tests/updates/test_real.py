@@ -14,10 +14,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.updates import handing
-from app.updates.errors import UpdateError
-from app.updates.feed import File, entry
-from app.updates.handing import Installer, Then
+from app.install.updates import handing
+from app.install.updates.errors import UpdateError
+from app.install.updates.feed import File, entry
+from app.install.updates.handing import Installer, Then
 from tests.packs.wheels import Host, wait_until
 from tests.updates.releases import LIST
 from tests.updates.test_window import today
@@ -102,7 +102,7 @@ def test_the_update_outlives_the_shoal_that_the_package_ends(debian: None, tmp_p
     code = (
         "import os, sys; from pathlib import Path; import msgspec\n"
         "os.geteuid = lambda: 1000; Path(sys.argv[4]).write_text(str(os.getpid()))\n"
-        "from app.updates import handing; from app.updates.feed import File\n"
+        "from app.install.updates import handing; from app.install.updates.feed import File\n"
         "file, system = map(msgspec.json.decode, sys.argv[2:4])\n"
         "handing.hand(Path(sys.argv[1]), msgspec.convert(file, File), Path('x'), print,"
         " msgspec.convert(system, handing.Installer))\n"
@@ -128,12 +128,12 @@ def released(host: Host, tmp_path: Path) -> Path:
         unwanted = shutil.ignore_patterns("__pycache__", "studies", "screenshots", "pictures")
         shutil.copytree(ROOT / name, tree / name, ignore=unwanted)
     shutil.copy(ROOT / "pyproject.toml", tree)
-    from app.updates.trust import trust_file
+    from app.install.updates.trust import trust_file
     from tests.updates.releases import PUBLIC
 
     host.files.update(today())
     (tree / "resources" / "release.json").write_bytes(trust_file((PUBLIC,), (f"{host.url}/{LIST}",)))
-    source = tree / "app" / "ui" / "updating.py"
+    source = tree / "app" / "ui" / "updates" / "process.py"
     text = source.read_text(encoding="utf-8")
     assert "FIRST_MS, HOUR_MS = 120_000, 3_600_000" in text
     source.write_text(text.replace("120_000, 3_600_000", "500, 500"), encoding="utf-8")

@@ -16,11 +16,11 @@ pytest.importorskip("PySide6.QtWidgets", reason="Qt's system libraries are missi
 
 from pytestqt.qtbot import QtBot
 
-from app.ui import updating as module
-from app.ui.choices import Choices
-from app.ui.renewal import Renewal, Stage
-from app.ui.updating import Updating
-from app.updates import installed, known
+from app.install.updates import installed, known
+from app.ui.updates import process as module
+from app.ui.updates.process import Updating
+from app.ui.view.settings import Choices
+from app.ui.view.updates import Renewal, Stage
 from tests.packs.wheels import Host
 from tests.updates.releases import FILES, LIST, PUBLIC, release, trust
 from tests.updates.scenes import OFFER

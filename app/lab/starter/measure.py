@@ -11,8 +11,8 @@ from app.lab.statistics import average
 from app.sapo.asking import messages, shows_work
 from app.sapo.groups import ScoredGroup
 from app.sapo.probe import probe_questions
-from app.sapo.sandbox import Sandbox
-from app.sapo.scoring import score_group
+from app.sapo.scoring.sandbox import Sandbox
+from app.sapo.scoring.scoring import score_group
 from engines.contract import Engine
 
 

@@ -1,8 +1,8 @@
 """The families of puzzles and their ladders: from easy to hard, each level a setting of reasoning-gym.
 
-One family is one file here, with one record `FAMILY` (`app.sapo.families.family` says what its fields mean).
-To add one: write the file, named as the library names the data set (`prime_factorization` is a short one to
-begin from); name it twice below, in the imports and at the end of the table; give it a test in
+One family is one file in a folder below, with one record `FAMILY` (`app.sapo.families.family` says what its
+fields mean). To add one: write the file, named as the library names the data set (`prime_factorization` is a
+short one to begin from); name it twice below, in the imports and at the end of the table; give it a test in
 `tests/sapo/families`; run `./shoal translations` for its title. `tests/sapo/test_families.py` and
 `test_hostile.py` then hold it to the rules of all: -k NAME runs them for it alone, and `./shoal bench families
 NAME` measures it. What several families share is in `scores` and in `app.sapo.reading`.
@@ -15,66 +15,73 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.sapo.families import (
-    aiw,
-    arc_1d,
-    base_conversion,
+from app.sapo.families.arithmetic import (
     basic_arithmetic,
-    bf,
-    binary_alternation,
-    binary_matrix,
     bitwise_arithmetic,
-    caesar_cipher,
-    calendar_arithmetic,
     chain_sum,
-    coin_flip,
     complex_arithmetic,
-    count_bits,
-    count_primes,
     countdown,
     decimal_arithmetic,
     decimal_chain_sum,
-    dice,
-    family_relationships,
     fraction_simplification,
-    gcd,
-    graph_color,
     gsm_symbolic,
-    knights_knaves,
-    largest_island,
-    lcm,
     leg_counting,
-    letter_counting,
-    letter_jumble,
+    power_function,
+    products,
+    simple_equations,
+    simple_geometry,
+)
+from app.sapo.families.family import Family
+from app.sapo.families.grids import (
+    arc_1d,
+    binary_matrix,
+    largest_island,
     manipulate_matrix,
     maze,
     mini_sudoku,
     n_queens,
-    needle_haystack,
-    number_filtering,
-    number_format,
-    number_sequence,
-    number_sorting,
-    palindrome_generation,
     path_star,
-    power_function,
-    prime_factorization,
-    products,
-    propositional_logic,
     rectangle_count,
     rotate_matrix,
     rotten_oranges,
     shortest_path,
-    simple_equations,
-    simple_geometry,
-    spell_backward,
     spiral_matrix,
-    time_intervals,
+)
+from app.sapo.families.logic import (
+    aiw,
+    bf,
+    binary_alternation,
+    family_relationships,
+    graph_color,
+    knights_knaves,
+    propositional_logic,
+)
+from app.sapo.families.numbers import (
+    base_conversion,
+    coin_flip,
+    count_bits,
+    count_primes,
+    dice,
+    gcd,
+    lcm,
+    number_filtering,
+    number_format,
+    number_sequence,
+    number_sorting,
+    prime_factorization,
+)
+from app.sapo.families.times import calendar_arithmetic, time_intervals
+from app.sapo.families.words import (
+    caesar_cipher,
+    letter_counting,
+    letter_jumble,
+    needle_haystack,
+    palindrome_generation,
+    spell_backward,
     word_ladder,
     word_sequence_reversal,
     word_sorting,
 )
-from app.sapo.families.family import Family
 
 LADDER = 2
 

@@ -17,15 +17,15 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QTextBrowser, QTextEdit
 
-from app.ui import manual
-from app.ui.about import about
-from app.ui.manual import Topic
-from app.ui.model import View
-from app.ui.pages.frame import Actions, Page
-from app.ui.texts import number, tr
+from app.ui.frame.frame import Actions, Page
+from app.ui.language import manual
+from app.ui.language.manual import Topic
+from app.ui.language.texts import number, tr
+from app.ui.pages.about import about
 from app.ui.theme import Theme
 from app.ui.theme.palette import BODY, HEADING, LEAD, TITLE
 from app.ui.theme.theme import font, mono
+from app.ui.view.view import View
 from app.ui.widgets.pieces import Empty, boxed, column, row, search, stack
 
 _LIST = 236

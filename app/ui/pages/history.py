@@ -9,18 +9,18 @@ import msgspec
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton
 
-from app.node.milestones import Milestone
-from app.node.records import Happening, Round, Run
-from app.ui.exporting import as_csv, as_json
-from app.ui.model import View
-from app.ui.pages import words
-from app.ui.pages.frame import Actions, Page
-from app.ui.pages.milestone_words import open_, told
-from app.ui.spoken import spoken
-from app.ui.texts import counted, number, percent, span, tr
+from app.node.history.milestones import Milestone
+from app.node.record.records import Happening, Round, Run
+from app.ui.charts.table import Column, Rows, Table
+from app.ui.frame.frame import Actions, Page
+from app.ui.frame.milestone_words import open_, told
+from app.ui.language.spoken import spoken
+from app.ui.language.texts import counted, number, percent, span, tr
+from app.ui.pages.exporting import as_csv, as_json
 from app.ui.theme import Theme
+from app.ui.view import words
+from app.ui.view.view import View
 from app.ui.widgets.pieces import Empty, IconButton, Label, Segments, boxed, card, column, search, stack
-from app.ui.widgets.table import Column, Rows, Table
 
 ROUNDS, RUNS, EVENTS, DIARY = "rounds", "runs", "events", "diary"
 _KINDS: dict[str, type[msgspec.Struct]] = {

@@ -7,16 +7,16 @@ from functools import partial
 
 from PySide6.QtWidgets import QWidget
 
-from app.node import figures
+from app.node.record import figures
 from app.sapo.families.family import Kind
-from app.ui.model import Family, View
-from app.ui.pages import words
-from app.ui.pages.frame import Actions, Page
-from app.ui.spoken import spoken
-from app.ui.texts import tr
+from app.ui.charts.tile import Tiles
+from app.ui.frame.frame import Actions, Page
+from app.ui.language.spoken import spoken
+from app.ui.language.texts import tr
 from app.ui.theme import Theme
+from app.ui.view import words
+from app.ui.view.view import Family, View
 from app.ui.widgets.pieces import Empty, Label, boxed, column, search, stack
-from app.ui.widgets.tile import Tiles
 
 SEARCHED = 9
 """From so many families on there is a search."""

@@ -1,5 +1,5 @@
 """The colours and sizes everything is drawn with. Text on its ground has a contrast of at least 4.5 : 1
-(tests/ui/test_theme.py computes it), and no meaning is carried by colour alone."""
+(tests/ui/theme/test_theme.py computes it), and no meaning is carried by colour alone."""
 
 from __future__ import annotations
 

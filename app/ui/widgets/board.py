@@ -7,7 +7,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from app.chat.board import Grid
-from app.ui.texts import tr
+from app.ui.language.texts import tr
 from app.ui.theme import Theme
 
 _LARGEST, _SMALLEST = 28, 7

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
-from app.ui.texts import tr
+from app.ui.language.texts import tr
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import IconButton
 

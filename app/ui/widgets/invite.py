@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QLineEdit
 
-from app.ui.spoken import spoken
-from app.ui.texts import tr
+from app.ui.language.spoken import spoken
+from app.ui.language.texts import tr
 from app.ui.widgets.pieces import Label
 
 
@@ -27,7 +27,7 @@ class InviteField(QLineEdit):
     def checked(self) -> str | None:
         """What was written, None where it leads nowhere, and at first where it leads into a class: the line
         below says why."""
-        from app.swarm.invite import InviteError, where
+        from app.swarm.invite.invite import InviteError, where
 
         text, wrong, room = self.text().strip(), "", None
         try:

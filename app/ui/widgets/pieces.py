@@ -27,8 +27,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.ui.model import Problem
 from app.ui.theme import Theme
+from app.ui.view.view import Problem
 from app.ui.widgets.icons import drawn, line_icon
 
 Box = TypeVar("Box", QVBoxLayout, QHBoxLayout)

@@ -6,7 +6,7 @@ from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from app.ui.qr_code import SIDE, encode
+from app.ui.widgets.qr_code import SIDE, encode
 
 _MODULE, _QUIET = 4, 4
 

@@ -1,4 +1,4 @@
-/* The sizes that app/desktop/handing_windows.py has to agree with, as Windows' own headers have them. */
+/* The sizes that app/desktop/windows/handing.py has to agree with, as Windows' own headers have them. */
 
 #include <stddef.h>
 #include <stdio.h>

@@ -1,0 +1,1 @@
+"""Benchmarks of the engines beside their peers and limits."""

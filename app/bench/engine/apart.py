@@ -1,0 +1,267 @@
+"""Candidates side by side: each in a process of its own, one at a time, in turn, medians of what they say.
+
+A process of its own has clean memory, so its peak is its own, and a candidate that fails takes none with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import msgspec
+import psutil
+
+from app.bench import BenchError, Tell, busy
+from app.bench.engine.shapes import SHAPES
+from app.common.arguments import whole
+from engines import waiting
+
+ROOT = Path(__file__).parents[3]
+PATIENCE_S = 3600
+INSTALL = "./shoal setup --bench installs it"
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """What a candidate shall do: `rows` completions of `new` tokens after the prompt, with that adapter."""
+
+    part: str
+    candidate: str
+    folder: str
+    adapter: str
+    messages: list[dict[str, str]]
+    prompt_T: list[int]
+    new: int
+    rows: int
+    threads: int
+    vocabulary: int
+
+
+class Clock:
+    """Seconds and processor seconds of this process since it was made."""
+
+    def __init__(self) -> None:
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+
+    def wall(self) -> float:
+        return time.perf_counter() - self._wall
+
+    def cpu(self) -> float:
+        return time.process_time() - self._cpu
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """What it took. `seconds` may have parts, named in `parts`; `missing` says why there is nothing.
+
+    `cpu_s`, processor time of all threads, says more than `seconds` where others were busy meanwhile."""
+
+    seconds: float = 0.0
+    cpu_s: float = 0.0
+    tokens: int = 0
+    peak_mb: float = 0.0
+    load_s: float = 0.0
+    parts: dict[str, float] = {}
+    note: str = ""
+    missing: str = ""
+
+
+def add_arguments(parser: argparse.ArgumentParser, candidates: Sequence[str]) -> None:
+    add = parser.add_argument
+    add(
+        "--model",
+        default="0.5b",
+        metavar="MODEL",
+        help=f"{', '.join(SHAPES)} (random weights), starter, or a folder (default: %(default)s)",
+    )
+    add(
+        "--rows", type=whole(1), default=8, metavar="N", help="completions of the prompt (default: %(default)s)"
+    )
+    add("--prompt", type=whole(1), default=128, metavar="N", help="tokens of the prompt (default: %(default)s)")
+    add("--new", type=whole(1), default=128, metavar="N", help="tokens of a completion (default: %(default)s)")
+    add("--threads", type=whole(1), metavar="N", help="for everyone (default: all physical cores)")
+    add("--repeats", type=whole(1), default=3, metavar="N", help="of everyone; medians (default: %(default)s)")
+    add(
+        "--only",
+        type=lambda text: text.split(","),
+        metavar="NAME,NAME",
+        help=f"of {', '.join(candidates)}",
+    )
+
+
+def measure(
+    part: str, candidates: Sequence[str], args: argparse.Namespace, tell: Tell
+) -> tuple[dict[str, Measured], dict[str, Any]]:
+    """Every candidate's medians, and what all of them did. Raises BenchError where nothing can be measured."""
+    wanted = list(candidates)
+    if args.only:
+        if unknown := set(args.only) - set(candidates):
+            raise BenchError(f"There is no candidate {min(unknown)}: take of {', '.join(candidates)}.")
+        wanted = [name for name in candidates if name in args.only]
+    threads = args.threads or psutil.cpu_count(logical=False) or 1
+    load = busy(tell)
+    with tempfile.TemporaryDirectory(prefix="shoal-bench-") as name:
+        place = Path(name)
+        environment = surroundings(threads, place)
+        tell(f"Making ready {args.model} ...")
+        ready = _child(
+            ["app.bench.engine.shapes", args.model, str(place), str(args.prompt), str(args.new)], environment
+        )
+        common = {key: ready[key] for key in ("folder", "adapter", "messages", "prompt_T", "new", "vocabulary")}
+        found: dict[str, list[Measured]] = {name: [] for name in wanted}
+        for number in range(args.repeats):
+            for candidate in wanted:
+                if found[candidate] and found[candidate][0].missing:
+                    continue
+                task = Task(part=part, candidate=candidate, rows=args.rows, threads=threads, **common)
+                one = _measured(task, environment)
+                found[candidate].append(one)
+                tell(f"{number + 1} of {args.repeats}: {candidate}: {_said(one)}")
+    about = {
+        "model": args.model,
+        "parameters": ready["parameters"],
+        "rows": args.rows,
+        "prompt_tokens": len(ready["prompt_T"]),
+        "new_tokens": ready["new"],
+        "threads": threads,
+        "repeats": args.repeats,
+        "machine": f"{processor()}, {os.cpu_count()} cores, load {load:.1f} before",
+    }
+    return {name: medians(every) for name, every in found.items()}, about
+
+
+def _measured(task: Task, environment: Mapping[str, str]) -> Measured:
+    try:
+        return msgspec.convert(
+            _child(["app.bench.engine.candidate", msgspec.json.encode(task).decode()], environment), Measured
+        )
+    except BenchError as error:
+        return Measured(missing=str(error))
+
+
+def _said(one: Measured) -> str:
+    return one.missing or f"{one.seconds:.2f} s, {one.peak_mb:.0f} MB"
+
+
+def medians(every: Sequence[Measured]) -> Measured:
+    """Of each figure, over the repeats that worked."""
+    worked = [one for one in every if not one.missing]
+    if not worked:
+        return every[0]
+    return Measured(
+        seconds=median(one.seconds for one in worked),
+        cpu_s=median(one.cpu_s for one in worked),
+        tokens=round(median(one.tokens for one in worked)),
+        peak_mb=median(one.peak_mb for one in worked),
+        load_s=median(one.load_s for one in worked),
+        parts={key: median(one.parts[key] for one in worked) for key in worked[0].parts},
+        note=worked[0].note,
+    )
+
+
+def figures(found: Mapping[str, Measured]) -> dict[str, dict[str, Any]]:
+    """For JSON: of every candidate what it took, or why there is nothing."""
+    rows: dict[str, dict[str, Any]] = {}
+    for name, one in found.items():
+        if one.missing:
+            rows[name] = {"missing": one.missing}
+            continue
+        rows[name] = {
+            "seconds": round(one.seconds, 3),
+            "tokens_per_s": round(one.tokens / one.seconds, 1),
+            "cpu_s": round(one.cpu_s, 3),
+            "peak_mb": round(one.peak_mb),
+            **{key: round(value, 4) for key, value in one.parts.items()},
+            **({"note": one.note} if one.note else {}),
+        }
+    return rows
+
+
+def table(found: Mapping[str, Mapping[str, Any]], about: Mapping[str, Any]) -> list[str]:
+    """For people; parts of the seconds behind them."""
+    lines = [f"{'':<30}{'seconds':>9}{'cpu s':>9}{'tokens/s':>10}{'peak MB':>9}"]
+    for name, row in found.items():
+        if "missing" in row:
+            lines.append(f"{name:<30}  {row['missing']}")
+            continue
+        parts = ", ".join(
+            f"{key.removesuffix('_s')} {row[key]:.2f}"
+            for key in row
+            if key.endswith("_s") and key not in ("tokens_per_s", "cpu_s")
+        )
+        figures = f"{row['seconds']:>9.2f}{row['cpu_s']:>9.2f}{row['tokens_per_s']:>10.1f}{row['peak_mb']:>9}"
+        lines.append(f"{name:<30}{figures}  {parts}")
+    lines.append(
+        f"{about['model']}, {about['rows']} x ({about['prompt_tokens']} + {about['new_tokens']}) tokens, "
+        f"{about['threads']} threads, medians of {about['repeats']}; {about['machine']}."
+    )
+    return lines
+
+
+def ratio(above: Measured | None, below: Measured | None) -> float | None:
+    """How many times faster `below` is, by its tokens a second; None where either is missing."""
+    if above is None or below is None or above.missing or below.missing:
+        return None
+    return (below.tokens / below.seconds) / (above.tokens / above.seconds)
+
+
+def surroundings(threads: int, home: Path) -> dict[str, str]:
+    """Variables of every child: the same threads, which sleep while they wait, and no network."""
+    return {
+        **os.environ,
+        **waiting.VARIABLES,
+        "OMP_NUM_THREADS": str(threads),
+        "SHOAL_HOME": str(home),
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+
+
+def _child(arguments: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
+    """The JSON object on a child's last line. Raises BenchError with its last word when it fails."""
+    with _process(arguments, environment) as process:
+        out, err = process.communicate(timeout=PATIENCE_S)
+    if process.returncode:
+        said = err.strip().splitlines() or [f"it ended with code {process.returncode} and said nothing"]
+        raise BenchError(said[-1])
+    found: dict[str, Any] = json.loads(out.splitlines()[-1])
+    return found
+
+
+@contextmanager
+def _process(arguments: Sequence[str], environment: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", *arguments],
+        cwd=ROOT,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def processor() -> str:
+    """Its name, as the system tells it."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

@@ -1,0 +1,70 @@
+"""One candidate of a benchmark, in the process that is its own: `python -m app.bench.engine.candidate TASK`.
+
+Prints what it took as one JSON object. Whatever it needs is loaded and warmed up before the clock starts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from app.bench import BenchError
+from app.bench.engine.apart import Measured, Task
+
+
+def main(arguments: list[str]) -> int:
+    task = msgspec.json.decode(arguments[0], type=Task)
+    from engines.contract import EngineError
+
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            measured = work(task)(task)
+    except (BenchError, EngineError, ImportError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(msgspec.json.encode(msgspec.structs.replace(measured, peak_mb=peak_mb())).decode())
+    return 0
+
+
+def work(task: Task) -> Callable[[Task], Measured]:
+    """The function that a candidate's name stands for."""
+    from app.bench.engine import ours, peers, plain_llamacpp, with_trl
+
+    kind = task.candidate.split()[0]
+    functions: dict[tuple[str, str], Callable[[Task], Measured]] = {
+        ("sampler", "torch"): ours.sampling,
+        ("sampler", "llamacpp"): ours.sampling,
+        ("sampler", "transformers"): peers.sampling,
+        ("sampler", "llama.cpp"): plain_llamacpp.sampling,
+        ("learner", "torch"): ours.learning,
+        ("learner", "naive"): peers.learning,
+        ("learner", "trl"): with_trl.learning,
+        ("round", "torch"): ours.round_,
+        ("round", "llamacpp"): ours.round_,
+        ("round", "trl"): with_trl.round_,
+    }
+    return functions[task.part, kind]
+
+
+def peak_mb() -> float:
+    """The most memory this process has held so far. Linux counts it anew for each program it starts, where
+    getrusage would still know the parent's."""
+    with contextlib.suppress(OSError, AttributeError):
+        if found := re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text()):
+            return int(found[1]) / 1024
+    if os.name == "nt":
+        return float(psutil.Process().memory_info().peak_wset) / 2**20
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 1024)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

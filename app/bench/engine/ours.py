@@ -1,0 +1,119 @@
+"""Our engines as candidates: sampling, one step, and a whole round, through the contract that nodes use."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from app.bench.engine.apart import Clock, Measured, Task
+from app.bench.engine.shapes import RANK
+from engines.contract import Batch, Completion, Engine, EngineError, Row
+from engines.opening import available, open_engine
+
+RATE = 1e-5
+
+
+def opened(task: Task) -> tuple[Engine, float]:
+    """An engine under the task's adapter, and the seconds that took. A second word names the file type of
+    llama.cpp's sampler, which else is what the app would take."""
+    kind, *more = task.candidate.split()
+    start = time.perf_counter()
+    if kind == "llamacpp":
+        if reason := available(kind):
+            raise EngineError(reason)
+        package: Any = importlib.import_module("engines.llamacpp")
+        number_format = more[0] if more else None
+        engine: Engine = package.open_engine(task.folder, rank=RANK, threads=task.threads, kind=number_format)
+    else:
+        engine = open_engine(kind, task.folder, rank=RANK, threads=task.threads, device="cpu")
+    engine.load(Path(task.adapter))
+    return engine, time.perf_counter() - start
+
+
+def sampling(task: Task) -> Measured:
+    engine, loading = opened(task)
+    engine.sample([task.messages], task.rows, 2, 1)
+    clock = Clock()
+    groups = engine.sample([task.messages], task.rows, task.new, 2)
+    return Measured(
+        seconds=clock.wall(),
+        cpu_s=clock.cpu(),
+        tokens=_tokens(groups[0]),
+        load_s=loading,
+        note=engine.info.dtype,
+    )
+
+
+def learning(task: Task) -> Measured:
+    """One step on random completions. "checkpointing" and "kept" force what the engine otherwise chooses."""
+    engine, loading = opened(task)
+    limits = engine._base.limits  # type: ignore[attr-defined]  # no owner ever sets this
+    if "checkpointing" in task.candidate:
+        limits.checkpointing = True
+    if "kept" in task.candidate:
+        limits.tokens, limits.checkpointing = 10**6, False
+    drawn = random.Random(3)
+    rows = [[drawn.randrange(task.vocabulary) for _ in range(task.new)] for _ in range(task.rows)]
+    engine.step(_batch(task, [row[:4] for row in rows[:2]]))
+    clock = Clock()
+    stats = engine.step(_batch(task, rows))
+    return Measured(
+        seconds=clock.wall(),
+        cpu_s=clock.cpu(),
+        tokens=stats.tokens,
+        load_s=loading,
+        note=f"{stats.micro_batches} micro-batches{', layers computed twice' if limits.checkpointing else ''}",
+    )
+
+
+def round_(task: Task) -> Measured:
+    """Samples a group, weighs it, makes one step. Then what a changed adapter costs the sampler: the seconds
+    that one token takes right after the step, less those it takes again."""
+    engine, loading = opened(task)
+    warm = engine.sample([task.messages], task.rows, 2, 1)[0]
+    engine.step(_batch(task, [completion.tokens_T for completion in warm[:2]]))
+    clock = Clock()
+    group = engine.sample([task.messages], task.rows, task.new, 2)[0]
+    sampled = clock.wall()
+    mu = [completion.logprobs_T for completion in group] if engine.info.sampler else None
+    engine.step(_batch(task, [completion.tokens_T for completion in group], mu))
+    end, cpu = clock.wall(), clock.cpu()
+    once = _seconds(engine, task)
+    swap = max(0.0, once - min(_seconds(engine, task) for _ in range(2)))
+    return Measured(
+        seconds=end,
+        cpu_s=cpu,
+        tokens=_tokens(group),
+        load_s=loading,
+        parts={"sample_s": sampled, "step_s": end - sampled, "swap_s": swap},
+        note=engine.info.sampler or engine.info.dtype,
+    )
+
+
+def _seconds(engine: Engine, task: Task) -> float:
+    start = time.perf_counter()
+    engine.sample([task.messages], task.rows, 1, 3)
+    return time.perf_counter() - start
+
+
+def _tokens(group: Sequence[Completion]) -> int:
+    return sum(len(completion.tokens_T) for completion in group)
+
+
+def _batch(task: Task, completions: Sequence[list[int]], mu: Sequence[list[float]] | None = None) -> Batch:
+    """Every other row is rewarded, so half the advantages are 1 and half -1."""
+    tokens = sum(map(len, completions))
+    rows = [
+        Row(
+            prompt_T=task.prompt_T,
+            completion_T=completion,
+            weights_T=[(1.0 if index % 2 else -1.0) / tokens] * len(completion),
+            sampler_logprobs_T=mu[index] if mu else None,
+        )
+        for index, completion in enumerate(completions)
+    ]
+    return Batch(rows_S=rows, learning_rate=RATE)

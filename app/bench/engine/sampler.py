@@ -1,0 +1,78 @@
+"""Sampling: our engines beside transformers' `generate` and llama.cpp's own batched limit.
+
+Speed is compared within a precision class: fp32 with fp32, 16 bits with 16 bits. llama.cpp's q8_0 has no peer
+in transformers on a processor; it is held against the limit of the same file.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from app.bench import Tell
+from app.bench.engine import apart
+from app.bench.engine.apart import Measured, ratio
+
+SUMMARY = "sampling, beside transformers' generate and llama.cpp's own batched limit"
+BUDGET = {"speedup_vs_transformers": 1.5, "share_of_llamacpp_limit": 0.85}
+"""DESIGN section 8."""
+
+CANDIDATES = (
+    "transformers fp32",
+    "torch",
+    "transformers bf16",
+    "llamacpp f16",
+    "llama.cpp f16",
+    "llamacpp q8_0",
+    "llama.cpp q8_0",
+)
+CLASSES = {"fp32": ("torch", "transformers fp32"), "16 bits": ("llamacpp f16", "transformers bf16")}
+LIMITS = {"q8_0": ("llamacpp q8_0", "llama.cpp q8_0"), "f16": ("llamacpp f16", "llama.cpp f16")}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    apart.add_arguments(parser, CANDIDATES)
+
+
+def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
+    found, about = apart.measure("sampler", CANDIDATES, args, tell)
+    return {**ratios(found), **about, "candidates": apart.figures(found), "budget": BUDGET}
+
+
+def ratios(found: Mapping[str, Measured]) -> dict[str, Any]:
+    """The headline takes our fastest engine's speed, the lower of the two classes' speed-ups, and the file type
+    that the engine takes by itself."""
+    ours = {name: one for name, one in found.items() if name.split()[0] in ("torch", "llamacpp")}
+    there = {name: one.tokens / one.seconds for name, one in ours.items() if not one.missing}
+    fastest = max(there, key=lambda name: there[name], default=None)
+    faster = {
+        kind: round(value, 2)
+        for kind, (mine, peer) in CLASSES.items()
+        if (value := ratio(found.get(peer), found.get(mine))) is not None
+    }
+    least = min(faster, key=lambda kind: faster[kind], default=None)
+    shares = {
+        kind: round(value, 2)
+        for kind, (mine, limit) in LIMITS.items()
+        if (value := ratio(found.get(limit), found.get(mine))) is not None
+    }
+    return {
+        "tokens_per_s": round(there[fastest], 1) if fastest else None,
+        "engine": fastest,
+        "speedup_vs_transformers": faster[least] if least else None,
+        "precision_class": least,
+        "share_of_llamacpp_limit": next(iter(shares.values()), None),
+        "speedups": faster,
+        "shares": shares,
+    }
+
+
+def table(figures: Mapping[str, Any]) -> list[str]:
+    """For people."""
+    lines = apart.table(figures["candidates"], figures)
+    for kind, value in figures["speedups"].items():
+        lines.append(f"{CLASSES[kind][0]} is {value} times as fast as transformers ({kind}); wanted: 1.5.")
+    for kind, value in figures["shares"].items():
+        lines.append(f"{LIMITS[kind][0]} reaches {value} of llama.cpp's own limit; wanted: 0.85.")
+    return lines

@@ -1,0 +1,155 @@
+"""The model that a benchmark of the engines runs on, with a prompt of a given length and an adapter that does
+something. `python -m app.bench.engine.shapes` makes them in a process of its own: none who measures remembers
+it.
+
+Shapes are random Qwen2 models, stored in bf16 as published ones are, with the starter's tokenizer: how fast a
+model computes does not depend on what it knows. Their tokens are drawn almost evenly, so an answer that ends
+early is rare.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from app.bench import BenchError
+
+SHAPES: dict[str, dict[str, int]] = {
+    "tiny": dict(hidden=64, layers=2, heads=4, kv=2, inner=128, vocabulary=512),
+    "15m": dict(hidden=384, layers=8, heads=6, kv=2, inner=1152, vocabulary=2048),
+    "0.5b": dict(hidden=896, layers=24, heads=14, kv=2, inner=4864, vocabulary=151936),
+}
+"""Sizes; "0.5b" is Qwen2.5-0.5B's."""
+
+RANK = 16
+DEVIATION = 0.02
+RATE = 1e-3
+"""Learning rate of the one step that the adapter has behind it, so that leaving it out would show."""
+
+_TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
+_WORDS = "What is 17 + 25 * 3 - 4? "
+
+
+def config(shape: dict[str, int]) -> dict[str, Any]:
+    """config.json as transformers 5 writes it."""
+    return {
+        "architectures": ["Qwen2ForCausalLM"],
+        "model_type": "qwen2",
+        "dtype": "bfloat16",
+        "hidden_act": "silu",
+        "hidden_size": shape["hidden"],
+        "num_hidden_layers": shape["layers"],
+        "num_attention_heads": shape["heads"],
+        "num_key_value_heads": shape["kv"],
+        "intermediate_size": shape["inner"],
+        "vocab_size": shape["vocabulary"],
+        "max_position_embeddings": 2048,
+        "rms_norm_eps": 1e-6,
+        "rope_parameters": {"rope_theta": 1e6, "rope_type": "default"},
+        "rope_theta": 1e6,
+        "tie_word_embeddings": True,
+        "use_sliding_window": False,
+        "attention_dropout": 0.0,
+        "bos_token_id": None,
+        "eos_token_id": 1,
+        "pad_token_id": 0,
+    }
+
+
+def tensor_shapes(shape: dict[str, int]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    hidden, inner = shape["hidden"], shape["inner"]
+    keys = hidden // shape["heads"] * shape["kv"]
+    yield "model.embed_tokens.weight", (shape["vocabulary"], hidden)
+    yield "model.norm.weight", (hidden,)
+    for layer in range(shape["layers"]):
+        base = f"model.layers.{layer}"
+        yield f"{base}.input_layernorm.weight", (hidden,)
+        yield f"{base}.post_attention_layernorm.weight", (hidden,)
+        for name, width in (("q", hidden), ("k", keys), ("v", keys)):
+            yield f"{base}.self_attn.{name}_proj.weight", (width, hidden)
+            yield f"{base}.self_attn.{name}_proj.bias", (width,)
+        yield f"{base}.self_attn.o_proj.weight", (hidden, hidden)
+        yield f"{base}.mlp.gate_proj.weight", (inner, hidden)
+        yield f"{base}.mlp.up_proj.weight", (inner, hidden)
+        yield f"{base}.mlp.down_proj.weight", (hidden, inner)
+
+
+def write(name: str, folder: Path) -> None:
+    """A model folder of that shape, always with the same numbers."""
+    import torch
+    from safetensors.torch import save_file
+
+    from engines.models import locate
+
+    generator = torch.Generator().manual_seed(0)
+    tensors = {}
+    for tensor, size in tensor_shapes(SHAPES[name]):
+        if "norm" in tensor:
+            tensors[tensor] = torch.ones(size, dtype=torch.bfloat16)
+        else:
+            tensors[tensor] = torch.empty(size, dtype=torch.bfloat16).normal_(0, DEVIATION, generator=generator)
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(tensors, str(folder / "model.safetensors"), {"format": "pt"})
+    (folder / "config.json").write_text(json.dumps(config(SHAPES[name])))
+    for file in _TOKENIZER:
+        shutil.copyfile(locate("starter") / file, folder / file)
+
+
+def prepare(model: str, folder: Path, prompt: int, new: int) -> dict[str, Any]:
+    """Model folder, prompt as messages and as token ids, and a PEFT folder that has learned one step.
+
+    Lengths are halved to what the model can read. Raises BenchError where there is no such model."""
+    from engines.contract import Batch, Row
+    from engines.models import locate
+    from engines.opening import open_engine
+
+    if model in SHAPES:
+        write(model, folder / "model")
+        path = folder / "model"
+    else:
+        path = locate(model)
+    settings = json.loads((path / "config.json").read_text())
+    context = int(settings.get("max_position_embeddings", 2048))
+    if prompt + new > context:
+        prompt, new = min(prompt, context // 2), min(new, context // 2)
+    engine = open_engine("torch", path, rank=RANK, threads=1, device="cpu")
+    text = ""
+    while len(engine.prompt_tokens(messages(text))) < prompt:
+        text += _WORDS[len(text) % len(_WORDS)]
+    tokens = engine.prompt_tokens(messages(text))
+    row = Row(prompt_T=tokens[:4], completion_T=tokens[:4], weights_T=[1.0] * 4)
+    engine.step(Batch(rows_S=[row], learning_rate=RATE))
+    engine.save(folder / "adapter")
+    return {
+        "folder": str(path),
+        "adapter": str(folder / "adapter"),
+        "messages": messages(text),
+        "prompt_T": tokens,
+        "new": new,
+        "parameters": engine.info.parameters,
+        "vocabulary": int(settings["vocab_size"]),
+    }
+
+
+def messages(text: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": text}]
+
+
+def main(arguments: list[str]) -> int:
+    from engines.contract import EngineError
+
+    model, folder, prompt, new = arguments
+    try:
+        print(json.dumps(prepare(model, Path(folder), int(prompt), int(new))))
+    except (BenchError, EngineError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,152 @@
+"""Opens websocket connections and signs in, and leaves plain sockets behind that another program can go on
+with.
+
+By hand, because a websocket library would keep the sockets to itself. Nothing of a stream is read beyond what
+is waited for, or the next reader would miss it: a socket is handed on only when no byte of it is left here.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Sequence
+from urllib.parse import urlsplit
+
+from app.bench import BenchError
+from app.bench.relay.groups import seed_of
+from app.swarm.wire.limits import BATCH_FRAME
+from app.swarm.wire.protocol import (
+    NONCE_BYTES,
+    OPENING,
+    SUBPROTOCOL,
+    FromRelay,
+    Hello,
+    Welcome,
+    from_relay,
+    to_frame,
+)
+from app.swarm.wire.signin import sign_in
+
+PATIENCE_S = 60.0
+AT_ONCE = 64
+"""Connections that are opened together, so that the relay is not waiting for us."""
+
+_TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
+
+
+def masked(payload: bytes, opcode: int = _TEXT) -> bytes:
+    """A client's frame. The mask is zero, which is allowed, costs nothing, and shows a frame as it is.
+
+    >>> masked(b"hi").hex(), masked(b"x" * 126)[:4].hex()
+    ('8182000000006869', '81fe007e')
+    """
+    size = len(payload)
+    if size < 126:
+        length = bytes([0x80 | size])
+    elif size < 1 << 16:
+        length = b"\xfe" + size.to_bytes(2, "big")
+    else:
+        length = b"\xff" + size.to_bytes(8, "big")
+    return bytes([0x80 | opcode]) + length + bytes(4) + payload
+
+
+class Wire:
+    """One connection to `url` with blocking calls. Raises BenchError for every refusal."""
+
+    def __init__(self, url: str) -> None:
+        self._where = urlsplit(url)
+        self._read = b""
+        try:
+            self.socket = socket.create_connection(
+                (self._where.hostname, self._where.port or 80), timeout=PATIENCE_S
+            )
+        except OSError as error:
+            raise BenchError(
+                f"A connection could not be opened ({error.strerror or error}): take fewer --connections."
+            ) from error
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def upgrade(self) -> None:
+        """Asks for a websocket; `upgraded` waits for it."""
+        self.socket.sendall(
+            f"GET {self._where.path} HTTP/1.1\r\nHost: {self._where.netloc}\r\nUpgrade: websocket\r\n"
+            "Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+            f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: {SUBPROTOCOL}\r\n"
+            f"{OPENING}: {'0' * 2 * NONCE_BYTES}\r\n\r\n".encode()
+        )
+
+    def upgraded(self) -> None:
+        while b"\r\n\r\n" not in self._read:
+            self._more()
+        head, _, self._read = self._read.partition(b"\r\n\r\n")
+        if not head.startswith(b"HTTP/1.1 101 "):
+            raise BenchError(f"The relay took no websocket: {head.splitlines()[0][:80].decode('latin-1')}.")
+
+    def say(self, payload: bytes) -> None:
+        self.socket.sendall(masked(payload))
+
+    def hear(self) -> bytes:
+        """The next message; pings are answered on the way."""
+        while True:
+            opcode, payload = self._frame()
+            if opcode == _TEXT:
+                return payload
+            if opcode == _PING:
+                self.socket.sendall(masked(payload, _PONG))
+            elif opcode == _CLOSE:
+                raise BenchError("The relay closed a connection.")
+
+    def message(self) -> FromRelay:
+        return from_relay(self.hear())
+
+    def bare(self) -> socket.socket:
+        """The socket, for another program."""
+        if self._read:
+            raise BenchError("The relay said more than was asked; this bench does not know what.")
+        return self.socket
+
+    def close(self) -> None:
+        self.socket.close()
+
+    def _frame(self) -> tuple[int, bytes]:
+        first, second = self._exactly(2)
+        size = second & 0x7F
+        if size >= 126:
+            size = int.from_bytes(self._exactly(2 if size == 126 else 8), "big")
+        if size > BATCH_FRAME:
+            raise BenchError("The relay sent a frame that is larger than any allowed.")
+        return first & 0x0F, self._exactly(size)
+
+    def _exactly(self, n: int) -> bytes:
+        while len(self._read) < n:
+            self._more()
+        taken, self._read = self._read[:n], self._read[n:]
+        return taken
+
+    def _more(self) -> None:
+        try:
+            came = self.socket.recv(65_536)
+        except OSError as error:
+            raise BenchError(f"The relay did not answer ({error.strerror or error}).") from error
+        if not came:
+            raise BenchError("The relay closed a connection before it was signed in.")
+        self._read += came
+
+
+def join(url: str, numbers: Sequence[int], *, signed: bool = True) -> Iterator[Wire]:
+    """Connections for the keys of these numbers, signed in; without `signed` as they are after the upgrade."""
+    for start in range(0, len(numbers), AT_ONCE):
+        some = numbers[start : start + AT_ONCE]
+        wires = [Wire(url) for _ in some]
+        for wire in wires:
+            wire.upgrade()
+        for wire, number in zip(wires, some, strict=True):
+            wire.upgraded()
+            if signed:
+                hello = wire.message()
+                if not isinstance(hello, Hello):
+                    raise BenchError("The relay does not greet with hello.")
+                wire.say(to_frame(sign_in(seed_of(number), hello, "bench/1")))
+        for wire in wires:
+            if signed and not isinstance(welcome := wire.message(), Welcome):
+                raise BenchError(f"The relay let a key of the bench not in: {str(welcome)[:200]}.")
+            yield wire

@@ -1,0 +1,364 @@
+"""What a relay costs: processor time a round, memory a connection, waiting times, bytes a node.
+
+A round is one publish of a signed 4 KB group, which the relay checks, and one sample of eight. Beside it, in
+the same run and under the same load, stands aiohttp's bare websocket answering with bytes that are ready: the
+least that a relay built on it could cost.
+
+Three parts. Saturated: a few hundred connections do one round after another; the processor time of the relay's
+process over the rounds done. Open: many connections, rounds that come when they come whatever the relay does;
+waiting times count from the moment a frame was due. Sizes: the same node in swarms of 10 to thousands.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import platform
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from app.bench import BenchError, Tell, busy
+from app.bench.engine.apart import processor
+from app.bench.relay.groups import FAMILIES, SWARM, published
+from app.bench.relay.joining import Wire, join
+from app.bench.relay.loading import Load, generator, percentile_ms, put_on
+from app.bench.relay.served import Served
+from app.common.arguments import whole
+from app.common.home import home
+from app.swarm.wire.body import unseal
+from app.swarm.wire.limits import OLDEST_S
+from app.swarm.wire.protocol import AskStats, Batch, Sample, item, to_frame
+
+SUMMARY = "the relay: processor time a round, memory a connection, waiting times, bytes a node"
+BUDGET = {"cpu_us_per_round": 150.0, "kb_per_connection": 20.0, "sample_p99_ms": 50.0, "mb_per_hour": 2.5}
+"""DESIGN section 8."""
+
+K = 8
+SPARE_DESCRIPTORS = 300
+PUSHES_PER_HOUR = 360
+FILL_KEYS = 200
+"""Keys that fill the window before anything is measured, so that it neither grows meanwhile nor gives short
+batches."""
+GONE_KEYS = 40
+"""Nodes that publish and leave before a small swarm's bytes are counted: there is always enough to draw."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--connections", type=whole(2, 60_000), default=5_000, help="of the open load (default: %(default)s)")
+    add("--rate", type=whole(1, 100_000), default=500, help="rounds/s of the open load (default: %(default)s)")
+    add("--seconds", type=whole(1, 600), default=10, help="of one open load (default: %(default)s)")
+    add("--rounds", type=whole(1, 10**6), default=6_000, help="of one saturated load (default: %(default)s)")
+    add("--busy", type=whole(2, 10_000), default=200, help="connections of it (default: %(default)s)")
+    add(
+        "--fill",
+        type=whole(0, 10**5),
+        default=10_000,
+        help="groups in the window before (default: %(default)s)",
+    )
+    add("--repeats", type=whole(1, 99), default=5, help="of every load; medians count (default: %(default)s)")
+    add(
+        "--sizes",
+        type=_sizes,
+        default=(10, 100, 1_000, 5_000),
+        metavar="N,N,..",
+        help="swarms whose nodes' bytes are counted (default: 10,100,1000,5000)",
+    )
+    add("--home", type=Path, metavar="DIR", help="where the compiled load generator is kept")
+
+
+def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
+    files = _descriptors()
+    connections = min(args.connections, files - SPARE_DESCRIPTORS)
+    if connections < args.connections:
+        tell(f"A process may have {files} descriptors here: {connections} connections, not {args.connections}.")
+    if connections < 2:
+        raise BenchError(f"A process may have {files} descriptors here, too few: raise it with ulimit -n.")
+    program = generator(home(args.home) / "cache")
+    load = busy(tell)
+    with tempfile.TemporaryDirectory(prefix="shoal-bench-") as name:
+        put = Putting(Path(name), program)
+        tell("Groups are being written and signed ...")
+        fill = list(published(min(FILL_KEYS, args.busy), args.fill, 1))
+        figures = saturated(put, args, fill, tell)
+        figures |= open_load(put, args, connections, fill, tell)
+        figures |= sizes(
+            put, [size for size in args.sizes if size <= connections], figures["stats_bytes"], tell
+        )
+    return {
+        **{
+            name: _round(figures.pop(name))
+            for name in ("cpu_us_per_round", "kb_per_connection", "sample_p99_ms")
+        },
+        "connections": connections,
+        "connections_asked": args.connections,
+        "descriptor_limit": files,
+        "rate": args.rate,
+        "repeats": args.repeats,
+        **{name: _round(figure) for name, figure in figures.items()},
+        "machine": _machine(load),
+        "budget": BUDGET,
+    }
+
+
+class Putting:
+    """One load after another, checked to be what was meant."""
+
+    def __init__(self, folder: Path, program: Path) -> None:
+        self._folder = folder
+        self._program = program
+
+    def __call__(
+        self, wires: Sequence[Wire], rounds: Sequence[bytes], *, rate: float = 0.0, items: float = K - 0.5
+    ) -> Load:
+        load = put_on(
+            self._folder, self._program, [wire.bare() for wire in wires], rounds, to_frame(SAMPLE), rate=rate
+        )
+        load.check(len(rounds), items)
+        return load
+
+
+SAMPLE = Sample(rid=1, k=K, families=FAMILIES, max_age_s=OLDEST_S)
+
+
+class Cost(NamedTuple):
+    """Of one load: processor time of the server, of its child processes, and the load's own figures."""
+
+    cpu_us: float
+    helpers_us: float
+    load: Load
+
+
+def costing(server: Served, put: Callable[[], Load], rounds: int) -> Cost:
+    before, helpers = server.cpu_s(), server.helpers_cpu_s()
+    load = put()
+    return Cost(
+        (server.cpu_s() - before) / rounds * 1e6, (server.helpers_cpu_s() - helpers) / rounds * 1e6, load
+    )
+
+
+def saturated(put: Putting, args: argparse.Namespace, fill: Sequence[bytes], tell: Tell) -> dict[str, Any]:
+    """Relay, bare websocket, and bare websocket with hash and signature, in turn, as busy as they can be."""
+    costs: dict[str, list[Cost]] = {kind: [] for kind in ("relay", "raw", "least")}
+    with contextlib.ExitStack() as stack:
+        servers = {kind: stack.enter_context(Served(kind)) for kind in costs}
+        servers["relay"].know(args.busy)
+        wires = {
+            kind: stack.enter_context(_joined(server, args.busy, signed=kind == "relay"))
+            for kind, server in servers.items()
+        }
+        put(wires["relay"], fill, items=0)
+        for repeat in range(args.repeats):
+            rounds = list(published(args.busy, args.rounds, 10**6 * (repeat + 1)))
+            for kind, server in servers.items():
+                costs[kind].append(costing(server, partial(put, wires[kind], rounds), len(rounds)))
+            now = {kind: cost[-1].cpu_us for kind, cost in costs.items()}
+            tell(
+                f"Saturated {repeat + 1}/{args.repeats}: {now['relay']:.0f} us a round, bare websocket "
+                f"{now['raw']:.0f} us, with hash and signature {now['least']:.0f} us."
+            )
+    figures: dict[str, Any] = {"cpu_us_per_round": median(cost.cpu_us for cost in costs["relay"])}
+    for kind in ("raw", "least"):
+        pairs = zip(costs["relay"], costs[kind], strict=True)
+        figures[f"{kind}_cpu_us_per_round"] = median(cost.cpu_us for cost in costs[kind])
+        figures[f"cpu_ratio_to_{kind}"] = median(ours.cpu_us / theirs.cpu_us for ours, theirs in pairs)
+    return {
+        **figures,
+        "helpers_cpu_us_per_round": median(cost.helpers_us for cost in costs["relay"]),
+        "saturated_rounds_per_s": median(args.rounds / cost.load.counts.seconds for cost in costs["relay"]),
+        "raw_saturated_rounds_per_s": median(args.rounds / cost.load.counts.seconds for cost in costs["raw"]),
+        "saturated_connections": args.busy,
+    }
+
+
+def open_load(
+    put: Putting, args: argparse.Namespace, connections: int, fill: Sequence[bytes], tell: Tell
+) -> dict[str, Any]:
+    """Many connections: their memory, and how long an answer takes at a given rate."""
+    figures: dict[str, Any] = {}
+    many = args.rate * args.seconds
+    for kind in ("relay", "raw"):
+        name = "" if kind == "relay" else "raw_"
+        with Served(kind) as server:
+            with _joined(server, min(FILL_KEYS, args.busy), signed=kind == "relay") as wires:
+                put(wires, fill, items=0)
+            empty = server.rss()
+            server.know(connections)
+            cpu, started = server.cpu_s(), _now()
+            with _joined(server, connections, signed=kind == "relay") as wires:
+                joining_s = _now() - started
+                figures[name + "join_cpu_us"] = (server.cpu_s() - cpu) / connections * 1e6
+                figures[name + "joins_per_s"] = connections / joining_s
+                figures[name + "kb_per_idle_connection"] = (server.rss() - empty) / connections / 1024
+                costs = []
+                for repeat in range(args.repeats):
+                    rounds = list(published(connections, many, 10**6 * (repeat + 100)))
+                    costs.append(costing(server, partial(put, wires, rounds, rate=args.rate), many))
+                    load = costs[-1].load
+                    tell(
+                        f"{connections} connections, {args.rate} rounds/s, {repeat + 1}/{args.repeats}, "
+                        f"{kind}: sample p99 {percentile_ms(load.sample_us, 99):.1f} ms, "
+                        f"{costs[-1].cpu_us:.0f} us a round."
+                    )
+                figures[name + "kb_per_connection"] = (server.rss() - empty) / connections / 1024
+                if kind == "relay":
+                    figures["stats_bytes"] = _looked_at(server.url, connections + 1)
+        for what in ("publish", "sample"):
+            for percent in (50, 99):
+                figures[f"{name}{what}_p{percent}_ms"] = median(
+                    percentile_ms(getattr(cost.load, f"{what}_us"), percent) for cost in costs
+                )
+        figures[name + "sample_max_ms"] = max(percentile_ms(cost.load.sample_us, 100) for cost in costs)
+        figures[name + "sent_late_p99_ms"] = median(percentile_ms(cost.load.late_us, 99) for cost in costs)
+        figures[name + "cpu_us_per_round_at_rate"] = median(cost.cpu_us for cost in costs)
+        figures[name + "items_per_batch"] = median(cost.load.counts.items_per_batch for cost in costs)
+    return figures
+
+
+def sizes(put: Putting, swarms: Sequence[int], stats_bytes: int, tell: Tell) -> dict[str, Any]:
+    """Bytes of one node, both ways, in swarms of different sizes."""
+    each: dict[str, dict[str, float]] = {}
+    for size in swarms:
+        rounds = max(2, 300 // size)
+        with Served("relay") as server:
+            server.know(size + GONE_KEYS)
+            with _joined(server, GONE_KEYS, first=size) as wires:
+                put(wires, list(published(GONE_KEYS, 10 * GONE_KEYS, 1, first_key=size)), items=0)
+            with _joined(server, size) as wires:
+                counts = put(wires, list(published(size, rounds * size, 1))).counts
+        a_round = (counts.bytes_in + counts.bytes_out) / (rounds * size)
+        an_hour = (60 * a_round + PUSHES_PER_HOUR * stats_bytes) / 1e6
+        each[str(size)] = {
+            "kb_per_round": round(a_round / 1000, 2),
+            "items_per_batch": round(counts.items_per_batch, 3),
+            "mb_per_hour": round(an_hour, 3),
+        }
+        tell(f"A swarm of {size}: {a_round / 1000:.1f} KB a round and node, {an_hour:.2f} MB an hour.")
+    per_round = [one["kb_per_round"] for one in each.values()]
+    return {
+        "traffic": each,
+        "traffic_largest_to_smallest": max(per_round) / min(per_round) if per_round else None,
+        "mb_per_hour": max((one["mb_per_hour"] for one in each.values()), default=None),
+    }
+
+
+def table(figures: dict[str, Any]) -> list[str]:
+    """For people."""
+
+    def row(name: str, ours: str, raw: str, unit: str, budget: str = "") -> str:
+        show = [f"{figures[key]:>10.1f}" if key in figures else " " * 10 for key in (ours, raw)]
+        least = f"   budget {figures['budget'][budget]:g}" if budget else ""
+        return f"{name:<34}{show[0]} {show[1]}  {unit}{least}"
+
+    lines = [
+        f"{'':<34}{'relay':>10} {'bare ws':>10}",
+        row(
+            "processor time, saturated",
+            "cpu_us_per_round",
+            "raw_cpu_us_per_round",
+            "us/round",
+            "cpu_us_per_round",
+        ),
+        row("  websocket, hash and signature", "", "least_cpu_us_per_round", "us/round"),
+        row("  of its child processes", "helpers_cpu_us_per_round", "", "us/round"),
+        row("  rounds", "saturated_rounds_per_s", "raw_saturated_rounds_per_s", "1/s"),
+        row(
+            "processor time at this rate",
+            "cpu_us_per_round_at_rate",
+            "raw_cpu_us_per_round_at_rate",
+            "us/round",
+        ),
+        row(
+            "memory, after traffic",
+            "kb_per_connection",
+            "raw_kb_per_connection",
+            "KB/connection",
+            "kb_per_connection",
+        ),
+        row("memory, idle", "kb_per_idle_connection", "raw_kb_per_idle_connection", "KB/connection"),
+        row("sample, median", "sample_p50_ms", "raw_sample_p50_ms", "ms"),
+        row("sample, p99", "sample_p99_ms", "raw_sample_p99_ms", "ms", "sample_p99_ms"),
+        row("sample, longest", "sample_max_ms", "raw_sample_max_ms", "ms"),
+        row("publish, median", "publish_p50_ms", "raw_publish_p50_ms", "ms"),
+        row("publish, p99", "publish_p99_ms", "raw_publish_p99_ms", "ms"),
+        row("sent late by the load, p99", "sent_late_p99_ms", "raw_sent_late_p99_ms", "ms"),
+        row("connecting and signing in", "joins_per_s", "raw_joins_per_s", "1/s"),
+        row("  processor time", "join_cpu_us", "raw_join_cpu_us", "us"),
+        f"The relay takes {figures['cpu_ratio_to_raw']:.2f} times the processor time of the bare websocket, "
+        f"{figures['cpu_ratio_to_least']:.2f} times that of one which also checks hash and signature.",
+        f"{figures['connections']} connections ({figures['descriptor_limit']} descriptors a process), "
+        f"{figures['rate']} rounds/s; {figures['saturated_connections']} when saturated; "
+        f"medians of {figures['repeats']}.",
+    ]
+    for size, one in figures["traffic"].items():
+        lines.append(
+            f"A node in a swarm of {size:>5}: {one['kb_per_round']:.1f} KB a round of "
+            f"{one['items_per_batch']:.2f} peer groups, {one['mb_per_hour']:.2f} MB an hour at one round a "
+            f"minute (budget {BUDGET['mb_per_hour']:g})."
+        )
+    return [*lines, figures["machine"]]
+
+
+@contextlib.contextmanager
+def _joined(server: Served, many: int, *, first: int = 0, signed: bool = True) -> Iterator[list[Wire]]:
+    wires: list[Wire] = []
+    try:
+        for wire in join(server.url, range(first, first + many), signed=signed):
+            wires.append(wire)
+        yield wires
+    finally:
+        for wire in wires:
+            wire.close()
+
+
+def _looked_at(url: str, number: int) -> int:
+    """Takes one batch as a node would, every signature checked, and returns the bytes of a stats frame."""
+    wire = next(join(url, [number]))
+    try:
+        wire.say(to_frame(SAMPLE))
+        batch = wire.message()
+        if not isinstance(batch, Batch) or len(batch.items) < K or batch.window < 1:
+            raise BenchError(f"After the load a batch has not {K} groups: {str(batch)[:200]}.")
+        for raw in batch.items:
+            unseal(item(raw), SWARM)
+        wire.say(to_frame(AskStats()))
+        return len(wire.hear()) + 4
+    finally:
+        wire.close()
+
+
+def _descriptors() -> int:
+    """The most open files that a process may have, which this and those it starts then do have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY:
+        hard = max(soft, 65_536)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def _machine(load: float) -> str:
+    return (
+        f"{processor()}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, "
+        f"aiohttp {version('aiohttp')}, load before {load:.2f}"
+    )
+
+
+def _round(figure: Any) -> Any:
+    return round(figure, 3) if isinstance(figure, float) else figure
+
+
+def _now() -> float:
+    return time.perf_counter()
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(whole(2, 60_000)(part) for part in text.split(",") if part)

@@ -1,0 +1,206 @@
+"""The servers that a load is put on, each as a process of its own.
+
+    python -m app.bench.relay.served relay|raw|least
+
+`relay` is the relay's own server and desk with every quota lifted, as the load comes from one address and in
+an hour's amount a minute. `raw` is aiohttp's websocket alone: it reads a frame and answers with bytes that are
+ready, which is as little as a server could do; `least` checks hash and signature of what is published besides,
+which is as little as a relay could do.
+
+The first line of output is JSON with the URL. A line `know N` on standard input makes the keys 0 to N - 1 known
+ones, which have passed their probation, and is answered `known`; the end of the input ends the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Coroutine
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+import psutil
+from aiohttp import WSMsgType, web
+
+from app.bench import BenchError
+from app.bench.relay.groups import SWARM, key_of, published
+from app.common.rate import Rate
+from app.relay.access.quota import Quotas
+from app.relay.server.server import open_socket
+from app.relay.server.serving import serve
+from app.relay.session.shared import Desk
+from app.relay.standing.standing import PROBATION, SEEN_S, Standing
+from app.swarm.wire.body import body_id
+from app.swarm.wire.protocol import SOCKET_PATH, Pub
+from app.swarm.wire.signing import verifies
+
+_WIDE = Rate(10_000_000, 10_000_000)
+_BYTES = Rate(10e12, 10e12)
+_KINDS = ("publish", "sample", "connect", "new-key", "report", "stats")
+
+
+class Served:
+    """One of the servers, started, as a context."""
+
+    def __init__(self, kind: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "app.bench.relay.served", kind],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout is not None and self._process.stdin is not None
+        self._in, self._out = self._process.stdin, self._process.stdout
+        line = self._out.readline()
+        if not line:
+            self._process.kill()
+            self._process.wait()
+            raise BenchError(f"The server of the bench ({kind}) did not start; its words are above.")
+        self.url: str = json.loads(line)["url"]
+        self.pid = self._process.pid
+        self._ps = psutil.Process(self.pid)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._in.close()
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._out.close()
+
+    def know(self, keys: int) -> None:
+        self._in.write(f"know {keys}\n")
+        self._in.flush()
+        if self._out.readline() != "known\n":
+            raise BenchError("The server of the bench has ended; its words are above.")
+
+    def cpu_s(self) -> float:
+        """Processor time so far, user and system, of the process itself: in nanoseconds where the system counts
+        them, otherwise in its ticks of 10 ms."""
+        try:
+            tasks = Path("/proc", str(self.pid), "task").glob("*/schedstat")
+            return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9 or self._ticks_s()
+        except (OSError, ValueError, IndexError):
+            return self._ticks_s()
+
+    def _ticks_s(self) -> float:
+        used = self._ps.cpu_times()
+        return float(used.user + used.system)
+
+    def helpers_cpu_s(self) -> float:
+        """The same of its child processes, such as one that scores groups anew."""
+        used = [child.cpu_times() for child in self._ps.children(recursive=True)]
+        return float(sum(one.user + one.system for one in used))
+
+    def rss(self) -> int:
+        """Bytes of memory in use."""
+        return int(self._ps.memory_info().rss)
+
+
+async def _relay() -> None:
+    desks: list[Desk] = []
+
+    def open_desk() -> Desk:
+        kinds = dict.fromkeys(_KINDS, _WIDE) | {"bytes": _BYTES}
+        quotas = Quotas(asyncio.get_running_loop().time, kinds, kinds)
+        desks.append(Desk(bytes(32), SWARM, "bench", quotas=quotas))
+        return desks[0]
+
+    def know(keys: int) -> None:
+        for number in range(keys):
+            key = key_of(number)
+            desks[0].standings.put(key, Standing(error=0.0, honest=PROBATION, latest=SEEN_S))
+
+    def opened(url: str, desk: Desk) -> None:
+        _obey(url, know)
+
+    await serve("127.0.0.1", 0, open_desk, opened)
+
+
+async def _raw(check: bool = False) -> None:
+    """Answers a long frame with `ok` and a short one with a batch of eight, both made beforehand."""
+    pub_decoder = msgspec.json.Decoder(Pub)
+    pubs = [json.loads(frame) for frame in published(8, 8, 1)]
+    items = [json.dumps({k: v for k, v in pub.items() if k != "t"}, separators=(",", ":")) for pub in pubs]
+    figures = '{"t":"batch","rid":1,"window":2000,"eligible":1990,"sources":199,"age_p50_s":1.5,"items":['
+    batch = (figures + ",".join(items) + "]}").encode()
+    ok = b'{"t":"ok","id":"%s","code":"accepted","msg":"","retry_after_ms":null,"time_ms":1800000000000}' % (
+        b"0" * 64
+    )
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        ws = open_socket()
+        await ws.prepare(request)
+        while True:
+            message = await ws.receive()
+            if message.type is not WSMsgType.TEXT:
+                return ws
+            published = len(message.data) > 1024
+            if check and published:
+                _check(pub_decoder.decode(message.data))
+            await ws.send_frame(ok if published else batch, WSMsgType.TEXT)
+            del message
+
+    application = web.Application()
+    application.add_routes([web.get(SOCKET_PATH, answer)])
+    listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
+    runner = web.AppRunner(application, access_log=None, handle_signals=False)
+    await runner.setup()
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    try:
+        await web.SockSite(runner, listener, backlog=4096).start()
+        gc.collect()
+        _obey(f"ws://127.0.0.1:{listener.getsockname()[1]}{SOCKET_PATH}", lambda keys: None)
+        await stop.wait()
+    finally:
+        await runner.cleanup()
+
+
+def _check(pub: Pub) -> None:
+    key = bytes.fromhex(pub.pk)
+    digest = body_id(SWARM, key, pub.body.encode())
+    if digest.hex() != pub.id or not verifies(key, digest, bytes.fromhex(pub.sig)):
+        raise BenchError("The bench has signed wrongly.")
+
+
+def _obey(url: str, know: Callable[[int], None]) -> None:
+    """Say that it is open, and from now on do what standard input says."""
+    loop = asyncio.get_running_loop()
+
+    def told(keys: int) -> None:
+        know(keys)
+        print("known", flush=True)
+
+    def listen() -> None:
+        for line in sys.stdin:
+            loop.call_soon_threadsafe(told, int(line.split()[1]))
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    print(json.dumps({"url": url}), flush=True)
+    threading.Thread(target=listen, daemon=True).start()
+
+
+if __name__ == "__main__":
+    kinds: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
+        "relay": _relay,
+        "raw": _raw,
+        "least": partial(_raw, check=True),
+    }
+    asyncio.run(kinds[sys.argv[1]]())

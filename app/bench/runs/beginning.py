@@ -1,0 +1,90 @@
+"""Base rates: what a model solves of a family's first level before it learns, asked as in placement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count, islice
+from pathlib import Path
+
+import msgspec
+
+from app.lab.answers import group_of
+from app.lab.starter.measure import headroom
+from app.node.round.placing import fitting
+from app.sapo.asking import BRIEF, TAGGED, Example, messages
+from app.sapo.families import FAMILIES
+from app.sapo.probe import probe_questions
+from app.sapo.questions import Question, draw
+from app.sapo.scoring.sandbox import Sandbox
+from app.sapo.scoring.scoring import score_group
+from engines.contract import Engine, TooLongError
+from engines.models import locate, read_settings
+from engines.opening import open_engine
+
+QUESTIONS = ANSWERS = 8
+_EXAMPLES = range(2**45, 2**53, 2**22)
+_SEED = 1
+
+
+class Base(msgspec.Struct, frozen=True, kw_only=True):
+    """One family and one model. Shares are 0 where `note` says why nothing was asked."""
+
+    model: str
+    family: str
+    questions: int = 0
+    pass_at_1: float = 0.0
+    any_of_8: float = 0.0
+    note: str = ""
+
+
+def base_rates(model: str, home: Path | None, names: Sequence[str], threads: int | None) -> Iterator[Base]:
+    """Held-out questions, ANSWERS answers each at temperature 1. A model that talks sees worked examples first,
+    and the families that have none are left to wait, as in placement. Raises EngineError."""
+    folder = locate(model, home)
+    engine, usual = open_engine("auto", folder, threads=threads), read_settings(folder).max_tokens
+    way = BRIEF if engine.info.talks else TAGGED
+    with Sandbox() as sandbox:
+        for name in names:
+            if way.examples and FAMILIES[name].work is None:
+                yield Base(model=model, family=name, note="no worked example")
+                continue
+            try:
+                yield _measured(engine, model, name, way.limit(usual), sandbox)
+            except TooLongError:
+                yield Base(model=model, family=name, note="longer than it reads")
+
+
+def _measured(engine: Engine, model: str, name: str, max_tokens: int, sandbox: Sandbox) -> Base:
+    way = BRIEF if engine.info.talks else TAGGED
+    asked = probe_questions({name: 0}, QUESTIONS)
+    shown = fitting(
+        [
+            Example(question=one.text, answer=FAMILIES[name].worked(one.entry))
+            for one in islice(_examples(name), way.examples)
+        ]
+    )
+    prompts = [messages(one.text, way, shown) for one in asked]
+    groups = engine.sample(prompts, ANSWERS, max_tokens, _SEED)
+    found = headroom(
+        [
+            score_group(sandbox, group_of(one.coordinates, completions_G, model))
+            for one, completions_G in zip(asked, groups, strict=True)
+        ]
+    )
+    return Base(
+        model=model,
+        family=name,
+        questions=found.questions,
+        pass_at_1=found.pass_at_1,
+        any_of_8=found.pass_at_8,
+    )
+
+
+def _examples(name: str) -> Iterator[Question]:
+    """Different questions that no probe asks, and that are worked."""
+    texts: set[str] = set()
+    for number in count():
+        one = draw(name, 0, _EXAMPLES[number])
+        if not one.held_out and one.text not in texts and FAMILIES[name].worked(one.entry):
+            texts.add(one.text)
+            yield one

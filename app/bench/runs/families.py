@@ -1,0 +1,258 @@
+"""The families level by level: how fast items are made, how many are questions, and what is right without
+thinking: the best constant answer and the best shortcut. With `--base` what models solve before they learn.
+
+`--out` keeps every figure as soon as it is known, goes on from there, and writes the table of all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from app.bench import BenchError, Tell
+from app.bench.runs.beginning import Base, base_rates
+from app.common import files
+from app.learning.placement import LEAST_ANY
+from app.sapo.families import FAMILIES
+from app.sapo.families.family import Family
+from app.sapo.groups import SOLVED
+from app.sapo.questions import Coordinates, Question, UnsoundQuestion, generate
+from engines.contract import EngineError
+
+SUMMARY = "time to make, share of questions, best constant answer and best shortcut of every family and level"
+
+ITEMS = 500
+SLOW_MS = 20.0
+_MOST_TRIED = 40
+"""Times as many items as are wanted."""
+_CANDIDATES = 32
+"""Solutions, the commonest first, that are tried as constant answers; a common answer is a common solution."""
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_WORD = re.compile(r"[^\W\d_]+")
+Shortcut = Callable[[list[str], list[str]], str]
+SHORTCUTS: dict[str, Shortcut] = {
+    "first number": lambda numbers, words: numbers[0],
+    "second number": lambda numbers, words: numbers[1],
+    "last number": lambda numbers, words: numbers[-1],
+    "largest number": lambda numbers, words: max(numbers, key=float),
+    "smallest number": lambda numbers, words: min(numbers, key=float),
+    "sum of all numbers": lambda numbers, words: str(sum(map(int, numbers))),
+    "product of all numbers": lambda numbers, words: str(_product(numbers)),
+    "first less the rest": lambda numbers, words: str(2 * int(numbers[0]) - sum(map(int, numbers))),
+    "difference of the first two": lambda numbers, words: str(abs(int(numbers[0]) - int(numbers[1]))),
+    "how many numbers": lambda numbers, words: str(len(numbers)),
+    "how many words": lambda numbers, words: str(len(words)),
+    "first word": lambda numbers, words: words[0],
+    "last word": lambda numbers, words: words[-1],
+}
+"""What somebody writes who does not think: from the numbers and the words of a question, in their order."""
+
+
+class Level(msgspec.Struct, frozen=True, kw_only=True):
+    """One level. Shares are of its questions, but for `sound`, which is that of the library's items."""
+
+    family: str
+    level: int
+    questions: int
+    sound: float
+    p99_ms: float
+    texts: int
+    """How many questions differ."""
+    longest: int
+    """Characters of the longest solution."""
+    constant: float
+    constant_answer: str
+    shortcut: float
+    shortcut_name: str
+    guess_rate: float
+
+
+def items(family: str, level: int, count: int) -> tuple[list[Question], int, list[float]]:
+    """`count` questions, how many items were tried for them, and the processor's seconds for each."""
+    found: list[Question] = []
+    taken: list[float] = []
+    while len(found) < count and len(taken) < _MOST_TRIED * count:
+        place = Coordinates(family=family, level=level, seed=2**45 + len(taken) * 2**21, index=0)
+        began = time.thread_time()
+        with contextlib.suppress(UnsoundQuestion):
+            found.append(generate(place))
+        taken.append(time.thread_time() - began)
+    return found, len(taken), taken
+
+
+def solved(family: Family, answers: Sequence[str], questions: Sequence[Question]) -> float:
+    """Share of the questions that the answers, one for each, solve."""
+    pairs = zip(answers, questions, strict=True)
+    return sum(family.judge(answer, question.entry) >= SOLVED for answer, question in pairs) / len(questions)
+
+
+def best_constant(family: Family, questions: Sequence[Question]) -> tuple[float, str]:
+    """The one answer that solves most of the questions, and which share."""
+    solutions = Counter(family.solution(question.entry) for question in questions)
+    return max(
+        (solved(family, [answer] * len(questions), questions), answer)
+        for answer, _ in solutions.most_common(_CANDIDATES)
+    )
+
+
+def best_shortcut(family: Family, questions: Sequence[Question]) -> tuple[float, str]:
+    """The shortcut that solves most of the questions, and which share."""
+    read = [(_NUMBER.findall(one.text), _WORD.findall(one.text)) for one in questions]
+    return max(
+        (solved(family, [_taken(shortcut, *parts) for parts in read], questions), name)
+        for name, shortcut in SHORTCUTS.items()
+    )
+
+
+def _taken(shortcut: Shortcut, numbers: list[str], words: list[str]) -> str:
+    try:
+        return shortcut(numbers, words)
+    except (ValueError, IndexError):
+        return ""
+
+
+def _product(numbers: list[str]) -> int:
+    product = 1
+    for number in map(int, numbers):
+        product *= number
+    return product
+
+
+def measure(family: Family, level: int, count: int) -> Level:
+    found, tried, taken = items(family.name, level, count)
+    if not found:
+        raise BenchError(f"{family.name} has no question at level {level}.")
+    constant, answer = best_constant(family, found)
+    shortcut, name = best_shortcut(family, found)
+    return Level(
+        family=family.name,
+        level=level,
+        questions=len(found),
+        sound=len(found) / tried,
+        p99_ms=1000 * sorted(taken)[int(0.99 * len(taken))],
+        texts=len({one.text for one in found}),
+        longest=max(len(family.solution(one.entry)) for one in found),
+        constant=constant,
+        constant_answer=answer,
+        shortcut=shortcut,
+        shortcut_name=name,
+        guess_rate=family.guess_rate,
+    )
+
+
+class Figures(msgspec.Struct, kw_only=True):
+    """All that is known, in the order in which it became known."""
+
+    levels: list[Level] = []
+    bases: list[Base] = []
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="FAMILY", help="only these (default: all)")
+    parser.add_argument(
+        "--items", type=int, default=ITEMS, help="questions of each level (%(default)s); 0: none"
+    )
+    parser.add_argument(
+        "--base", action="append", default=[], metavar="MODEL", help="also what it solves of first levels"
+    )
+    parser.add_argument("--home", type=Path, metavar="DIR", help="where models lie (also: SHOAL_HOME)")
+    parser.add_argument("--threads", type=int, metavar="N", help="of the models (default: their own choice)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="keeps figures.json and table.md, and goes on")
+
+
+def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
+    """Raises BenchError."""
+    unknown = [name for name in args.names if name not in FAMILIES]
+    if unknown:
+        raise BenchError(f"There is no family {unknown[0]}: choose from {', '.join(sorted(FAMILIES))}.")
+    names = args.names or list(FAMILIES)
+    kept = args.out / "figures.json" if args.out else None
+    figures = (kept and files.read_json(kept, Figures)) or Figures()
+
+    def keep() -> None:
+        if kept is not None:
+            files.write_json(kept, figures)
+            (args.out / "table.md").write_text("\n".join(overview(figures)) + "\n", encoding="utf-8")
+
+    for name in names if args.items else ():
+        known = {one.level for one in figures.levels if one.family == name}
+        for level in sorted(set(range(len(FAMILIES[name].levels))) - known):
+            tell(f"{name}, level {level + 1}")
+            figures.levels.append(measure(FAMILIES[name], level, args.items))
+            keep()
+    for model in args.base:
+        asked = {one.family for one in figures.bases if one.model == model}
+        try:
+            left = [name for name in names if name not in asked]
+            for base in base_rates(model, args.home, left, args.threads) if left else ():
+                tell(f"{model}, {base.family}: {base.note or f'{base.pass_at_1:.0%}'}")
+                figures.bases.append(base)
+                keep()
+        except EngineError as error:
+            raise BenchError(str(error)) from error
+    passed = all(one.constant <= one.guess_rate and one.p99_ms <= SLOW_MS for one in figures.levels)
+    return msgspec.to_builtins(figures) | {"passed": passed}
+
+
+def overview(figures: Figures) -> Iterator[str]:
+    """The one table over all families, in Markdown: a row each, with the worst of its levels."""
+    models = list(dict.fromkeys(one.model for one in figures.bases))
+    rates = {(one.model, one.family): one for one in figures.bases}
+    head = ["family", "kind", "levels", "p99 ms", "sound", "best constant answer", "best shortcut", *models]
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+    for family in FAMILIES.values():
+        if not (levels := [one for one in figures.levels if one.family == family.name]):
+            continue
+        constant = max(levels, key=lambda one: one.constant)
+        shortcut = max(levels, key=lambda one: one.shortcut)
+        shares = sorted(one.sound for one in levels)
+        bases = [rates.get((model, family.name)) for model in models]
+        waits = models and all(one is not None and one.any_of_8 < LEAST_ANY for one in bases)
+        cells = [
+            family.name + (" (waiting)" if waits else ""),
+            family.kind.lower(),
+            str(len(levels)),
+            f"{max(one.p99_ms for one in levels):.1f}",
+            "–".join(dict.fromkeys(f"{share:.0%}" for share in (shares[0], shares[-1]))),
+            f"{constant.constant:.1%} `{' '.join(constant.constant_answer.split())[:18]}`",
+            f"{shortcut.shortcut:.1%} {shortcut.shortcut_name}" if shortcut.shortcut else "0",
+            *(_said(one) for one in bases),
+        ]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _said(one: Base | None) -> str:
+    """Of all answers, and of questions with a right one among eight."""
+    if one is None:
+        return "not measured"
+    return one.note or f"{one.pass_at_1:.0%}, {one.any_of_8:.0%}"
+
+
+def table(figures: dict[str, Any]) -> Iterator[str]:
+    yield f"{'family':<24} level  p99 ms  questions  texts  longest  best constant answer       best shortcut"
+    for one in (msgspec.convert(level, Level) for level in figures["levels"]):
+        marks = "".join(
+            mark
+            for mark, wrong in (
+                ("  slow", one.p99_ms > SLOW_MS),
+                ("  guessed", one.constant > one.guess_rate),
+            )
+            if wrong
+        )
+        yield (
+            f"{one.family:<24} {one.level + 1:>5}  {one.p99_ms:>6.1f}  {one.sound:>8.0%}  {one.texts:>6}"
+            f"  {one.longest:>7}  {one.constant:>5.1%}  {one.constant_answer[:18]!r:<20} "
+            f"{one.shortcut:>5.1%}  {one.shortcut_name}{marks}"
+        )
+    for base in (msgspec.convert(one, Base) for one in figures["bases"]):
+        yield f"{base.family:<24} {base.model}: {_said(base)}"

@@ -1,0 +1,155 @@
+"""What the window costs: time to its first frame, memory of window and node, processor time while paused, and
+the frames of a long curve under the pointer.
+
+Qt runs in processes of its own (app.ui.shell.measure), on this computer's display, else on a display that Xvfb
+draws into memory, else on Qt's offscreen platform; the figures say on which. The node is the real one and
+learns a few rounds with the starter model before it is paused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from app.bench import BenchError, Tell, busy
+
+SUMMARY = "the window: time to its first frame, memory, processor time while paused, frames of a long curve"
+BUDGET = {
+    "first_frame_s": 1.0,
+    "window_mb": 150.0,
+    "node_mb": 120.0,
+    "paused_cpu_percent": 1.0,
+    "pan_worst_ms": 50.0,
+}
+"""DESIGN section 8."""
+ROOT = Path(__file__).parents[3]
+BORN = "SHOAL_BENCH_BORN"
+"""As app.ui.shell.measure reads it."""
+PATIENCE_S = 600
+_DIGITS = {
+    "first_frame_s": 2,
+    "first_frame_cpu_s": 2,
+    "window_mb": 0,
+    "node_mb": 0,
+    "node_paused_mb": 0,
+    "scorer_paused_mb": 0,
+}
+_NAMES = {
+    "first_frame_s": "first frame, warm (s)",
+    "window_mb": "window while learning (MB)",
+    "node_mb": "node while learning (MB)",
+    "paused_cpu_percent": "window and node while paused (% of a core)",
+    "pan_worst_ms": "100,000 points, slowest frame (ms)",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--starts", type=int, default=5, metavar="N", help="starts to the first frame (5)")
+
+
+def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
+    """The figures. Raises BenchError where no window can be shown."""
+    load = busy(tell)
+    with tempfile.TemporaryDirectory(prefix="shoal-bench-") as name, display(os.environ) as (where, shown_on):
+        home = Path(name)
+        prepare(home)
+        tell(f"The window opens {args.starts} times on {shown_on} ...")
+        first = [measured(home, where)["first_frame_s"] for _ in range(max(2, args.starts))]
+        tell("A real node learns a few rounds and is paused; about a minute ...")
+        found = measured(home, where, "--live")
+    figures = {**found, "first_frame_s": median(first[1:])}
+    rounded = {
+        key: round(value, _DIGITS.get(key, 1)) if isinstance(value, float) else value
+        for key, value in figures.items()
+    }
+    return {
+        **{key: rounded.pop(key) for key in BUDGET},
+        **rounded,
+        "first_frame_cold_s": round(first[0], 2),
+        "shown_on": shown_on,
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {load:.1f} before",
+        "budget": BUDGET,
+    }
+
+
+def table(figures: Mapping[str, Any]) -> list[str]:
+    """For people."""
+    lines = [f"{'':<46}{'measured':>10}{'budget':>10}"]
+    for key, name in _NAMES.items():
+        lines.append(f"{name:<46}{figures[key]:>10}{BUDGET[key]:>10}")
+    lines.append(f"Shown on {figures['shown_on']}; {figures['machine']}.")
+    return lines
+
+
+def prepare(home: Path) -> None:
+    """A home whose owner has said before that it shall learn, at any time and as fast as it can."""
+    (home / "window-state.json").write_text(json.dumps(dict(asked=True)))
+    anytime = dict(
+        contribute_when_idle=False,
+        on_battery=True,
+        with_saver=True,
+        during_full_screen=True,
+        cpu_limit=100,
+        gpu_limit=100,
+        memory_limit=0,
+        temperature_limit_c=110,
+        dial="full",
+    )
+    (home / "settings.json").write_text(json.dumps(anytime))
+
+
+def measured(home: Path, where: Mapping[str, str], *options: str) -> dict[str, Any]:
+    """What one process found out. Raises BenchError."""
+    done = subprocess.run(
+        [sys.executable, "-m", "app.ui.shell.measure", str(home), *options],
+        cwd=ROOT,
+        env={**os.environ, **where, BORN: repr(time.time())},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or ["It said nothing"]
+        raise BenchError(f"The window could not be measured ({said[0]}): ./shoal window may say more.")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+@contextlib.contextmanager
+def display(environment: Mapping[str, str]) -> Iterator[tuple[dict[str, str], str]]:
+    """Variables that show a window somewhere, and what that is called."""
+    if chosen := environment.get("QT_QPA_PLATFORM"):
+        yield {}, f"Qt's platform {chosen}"
+    elif (
+        sys.platform in ("win32", "darwin") or environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")
+    ):
+        yield {}, "this computer's display"
+    elif server := shutil.which("Xvfb"):
+        read, write = os.pipe()
+        running = subprocess.Popen(
+            [server, "-displayfd", str(write), "-screen", "0", "1280x900x24"],
+            pass_fds=[write],
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(write)
+        with os.fdopen(read) as pipe:
+            number = pipe.readline().strip()
+        try:
+            yield {"DISPLAY": f":{number}"}, "an X server in memory (Xvfb)"
+        finally:
+            running.terminate()
+            running.wait()
+    else:
+        yield {"QT_QPA_PLATFORM": "offscreen"}, "Qt's offscreen platform, which paints and shows nothing"

@@ -1,0 +1,82 @@
+"""`./shoal remove --everything`: a clean end. What learned, what was kept, and what points to it all go."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import msgspec
+
+from app.common import remedy
+from app.common.home import home
+from app.common.text import in_bytes
+
+SUMMARY = "delete everything that Shoal keeps on this computer"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--everything", action="store_true", help="say that it is meant")
+    parser.add_argument("--list", action="store_true", help="tell what would go and what would stay")
+    parser.add_argument("--json", action="store_true", help="with --list: one JSON object on standard output")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--home", type=Path, metavar="DIR", help="the data folder (also: SHOAL_HOME)")
+
+
+def main(args: argparse.Namespace) -> int:
+    from app.node.data import removal
+
+    if args.list:
+        plan = removal.plan(home(args.home))
+        print(msgspec.json.encode(plan).decode() if args.json else "\n".join(told(plan)))
+        return 0
+    if not args.everything:
+        print(
+            f"shoal remove: Nothing was removed: say what you mean with "
+            f"{remedy.command('remove --everything')}; --list tells what that is.",
+            file=sys.stderr,
+        )
+        return 2
+    folder = home(args.home)
+    plan = removal.plan(folder)
+    for line in told(plan):
+        print(line, file=sys.stderr)
+    if not args.yes and not _agreed():
+        print("shoal remove: Nothing was removed.", file=sys.stderr)
+        return 1
+    done = removal.remove(folder)
+    for sentence in done.failed:
+        print(f"shoal remove: {sentence}", file=sys.stderr)
+    print("Everything is removed." if not done.failed else "The rest is removed.", file=sys.stderr)
+    return 1 if done.failed else 0
+
+
+def told(plan: object) -> list[str]:
+    """What goes and what stays, for people."""
+    from app.node.data.removal import Plan
+
+    assert isinstance(plan, Plan)
+    lines = [f"This will be deleted for good ({in_bytes(plan.bytes)}):", f"  {plan.folder}"]
+    lines += [f"    {size.label}: {in_bytes(size.bytes)}" for size in plan.sizes]
+    if plan.key:
+        lines.append(f"  the key of {plan.key} in the system's keyring (entry Shoal)")
+    lines.append("  an access token for models in the system's keyring (entry Shoal), if you gave one")
+    if plan.login:
+        lines.append(f"  the entry that starts Shoal at login ({plan.login})")
+    if plan.engine:
+        lines.append(f"  the engine in {plan.engine} ({in_bytes(plan.engine_bytes)})")
+    if plan.unpacked:
+        lines.append(f"  what the single file unpacked, {plan.unpacked} ({in_bytes(plan.unpacked_bytes)})")
+    lines += [f"  {path}, by which links and menus find Shoal" for path in plan.links]
+    if plan.pointer:
+        lines.append(f"  {plan.pointer}, which remembers where the data folder is")
+    lines.append("This stays:")
+    lines += [f"  {Path(plan.folder) / name}, which is not Shoal's" for name in plan.stays]
+    lines.append(f"  the program itself, {plan.program}; to delete it: {plan.removal}")
+    lines.append("  models and exports that you keep in other folders, and system packages")
+    return lines
+
+
+def _agreed() -> bool:
+    print("Type yes to remove it: ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().casefold() == "yes"

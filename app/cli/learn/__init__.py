@@ -1,0 +1,1 @@
+"""Commands that learn, play and show: run, window, chat, puzzle, race."""

@@ -1,0 +1,179 @@
+"""Runs a node in this process: under the view that shows it, with its keys and orders, until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from rich.console import Console
+
+from app.cli.learn._keys import Keys
+from app.common.process.stopping import when_asked_to_stop
+from app.node.governing import Governor, by_owner
+from app.node.node import Node
+from app.node.record import commands, events
+from app.node.record.reasons import Reason
+from app.node.terminal.attached import listen
+from app.node.terminal.terminal import Terminal, closing
+from app.node.trainer import solo
+
+_REFRESH_S = 0.25
+_LAST_RESORT_S = 2.5
+"""A stop that takes longer than this ends the process anyway: everything worth keeping is on the disk."""
+_ORPHAN_S = 6.0
+"""The same, counted by a thread, for an event loop that hears nothing any more."""
+
+
+class View(Protocol):
+    """What shows a node while it runs."""
+
+    def open(self) -> None: ...
+
+    def refresh(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Live:
+    """The view in the terminal with its keys: p pauses and resumes, q stops safely, ? tells about the view."""
+
+    def __init__(self, node: Node, governor: Governor | None, said: str, keys: bool) -> None:
+        self._node, self._governor = node, governor
+        self._terminal = Terminal(Console(stderr=True), lambda: node.snapshot, said)
+        self._keys = Keys() if keys else None
+        self.stop: Callable[[], None] | None = None
+
+    def open(self) -> None:
+        if self._keys is not None:
+            self._keys.open()
+            self._terminal.keys = self._keys.there
+        self._terminal.open()
+
+    def refresh(self) -> None:
+        for key in self._keys.pressed() if self._keys is not None else ():
+            self._press(key)
+        self._terminal.refresh()
+
+    def close(self) -> None:
+        self._terminal.close()
+        if self._keys is not None:
+            self._keys.close()
+
+    def _press(self, key: str) -> None:
+        match key.lower():
+            case "p":
+                self._pause()
+            case "q" if self.stop is not None:
+                stop, self.stop = self.stop, None  # a second one would end it at once
+                stop()
+            case "?" | "h":
+                self._terminal.explains = not self._terminal.explains
+            case "\x1b":
+                self._terminal.explains = False
+
+    def _pause(self) -> None:
+        ruling = self._node.snapshot.ruling
+        paused = ruling is not None and ruling.reason == Reason.PAUSED.value
+        if self._governor is not None:
+            self._governor.do(commands.Resume() if paused else commands.Pause())
+        else:
+            self._node.obey(by_owner(paused=not paused))
+
+
+async def play(node: Node, governor: Governor | None, alone: bool, view: View | None, ordered: bool) -> None:
+    """Runs the node under its view until it is done or stopped; `ordered` means that commands come in."""
+    if alone:
+        solo.refuse_network()
+    task = asyncio.create_task(node.run())
+    stop = _stop_on_signals(task, node, view)
+    if isinstance(view, Live):
+        view.stop = stop
+    await asyncio.sleep(0)  # the node opens its history before anything is told about it
+    ruling = asyncio.create_task(governor.run()) if governor is not None else None
+    if ordered:
+        _take_commands(node, governor, stop)
+    if view is not None:
+        view.open()
+    try:
+        while not task.done():
+            await asyncio.wait({task}, timeout=_REFRESH_S)
+            if view is not None:
+                view.refresh()
+            if ruling is not None and ruling.done() and not task.cancelling():
+                task.cancel()  # without rules nobody would see that the owner is back
+    finally:
+        if view is not None:
+            view.close()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    if ruling is not None:
+        ruling.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await ruling
+
+
+def _take_commands(node: Node, governor: Governor | None, stop: Callable[[], None]) -> None:
+    """Follows what comes in on standard input."""
+    loop = asyncio.get_running_loop()
+
+    def do(command: commands.Command) -> None:
+        try:
+            match command:
+                case commands.Stop():
+                    stop()
+                case commands.Begin():
+                    node.begin()
+                case commands.Harder():
+                    node.harder()
+                case _ if governor is not None:
+                    governor.do(command)
+                case commands.Finish():
+                    node.finish()
+                case _:
+                    raise ValueError("This node runs without rules: start it with --rules.")
+        except ValueError as error:
+            refuse(commands.CommandError(str(error), commands.name(command)))
+
+    def refuse(error: commands.CommandError) -> None:
+        node.hear(events.Refused(round=0, command=error.name, sentence=str(error)))
+
+    def order(command: commands.Command) -> None:
+        if isinstance(command, commands.Stop):
+            timer = threading.Timer(_ORPHAN_S, os._exit, [0])
+            timer.daemon = True
+            timer.start()
+        _on(loop, lambda: do(command))
+
+    listen(0, order, lambda error: _on(loop, lambda: refuse(error)))
+
+
+def _on(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+        loop.call_soon_threadsafe(call)
+
+
+def _stop_on_signals(task: asyncio.Task[None], node: Node, view: View | None) -> Callable[[], None]:
+    """The function that stops: the first call, or signal, stops the node safely, the second one ends it at
+    once."""
+
+    def stop() -> None:
+        if task.cancelling():
+            end_now(1)
+        task.cancel()
+        timer = threading.Timer(_LAST_RESORT_S, end_now, [0])
+        timer.daemon = True
+        timer.start()
+
+    def end_now(code: int) -> None:
+        if view is not None:
+            view.close()
+        print(closing(node.snapshot), file=sys.stderr, flush=True)
+        os._exit(code)
+
+    when_asked_to_stop(stop)
+    return stop

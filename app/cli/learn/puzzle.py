@@ -1,0 +1,50 @@
+"""`./shoal puzzle`: puzzles for a person, judged as a model's answers are."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from app.common.arguments import whole
+
+SUMMARY = "solve the puzzles yourself"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Asks the puzzles that models practise on, and judges answers with the same scorers, in the same "
+        "closed-off process. The score stays in the data folder. Answers are not shared with a swarm: what "
+        "peers exchange is several answers of one model to one question, and a single answer of a person says "
+        "nothing about how likely a model is to find it. No network socket is opened."
+    )
+    parser.add_argument("--family", metavar="F", help="one family of puzzles, for example gcd (any)")
+    parser.add_argument("--level", type=whole(1), metavar="L", help="its level, from 1 (1)")
+    parser.add_argument("--count", type=whole(1), metavar="N", help="stop after N answers")
+    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
+
+
+def main(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from app.chat.solving import solve
+    from app.common.home import home
+    from app.node.trainer import solo
+    from app.sapo.families import FAMILIES
+
+    if args.family is not None and args.family not in FAMILIES:
+        return _wrong(f"There is no family {args.family}: choose one of {', '.join(sorted(FAMILIES))}.")
+    if args.level is not None and args.family is None:
+        return _wrong("--level is a family's: add --family.")
+    if args.level is not None and args.level > len(FAMILIES[args.family].levels):
+        return _wrong(
+            f"{args.family} has levels 1 to {len(FAMILIES[args.family].levels)}: choose one of those."
+        )
+    solo.refuse_network()
+    level = None if args.level is None else args.level - 1
+    return solve(args.family, level, args.count, home(args.home), sys.stdin, Console())
+
+
+def _wrong(sentence: str) -> int:
+    print(f"shoal puzzle: {sentence}", file=sys.stderr)
+    return 2

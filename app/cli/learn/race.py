@@ -1,0 +1,59 @@
+"""`./shoal race`: the model as it came against what it has become, on new puzzles."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from app.common.arguments import whole
+from engines import opening
+
+SUMMARY = "race your model against how it began"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from app.chat.race import PUZZLES
+
+    parser.description = (
+        "Asks the model as it came and what it has become the same new puzzles, one answer each, and says who "
+        "solves more, with the standard error. No model ever trains on these puzzles. It only reads the data "
+        "folder and opens no network socket."
+    )
+    parser.add_argument(
+        "--model", default="starter", help="starter, the name of a downloaded model, or a folder"
+    )
+    parser.add_argument("--engine", choices=opening.CHOICES, default=opening.AUTO)
+    parser.add_argument("--puzzles", type=whole(1, 100), default=PUZZLES, metavar="N", help="how many (20)")
+    parser.add_argument("--seed", type=whole(0, 2**48 - 1), metavar="S", help="the same race again")
+    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help='JSON lines: {"type":"lap",..} for every puzzle, then {"type":"race","before":..,"after":..,'
+        '"won":..,"lost":..,"error":..,"chance":..}',
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from app.chat.racing import run
+    from app.chat.talking import Chat
+    from app.common.home import home
+    from app.node.trainer import solo
+    from engines.contract import Engine
+
+    data = home(args.home)
+    os.environ["SHOAL_HOME"] = str(data)
+    solo.refuse_network()
+
+    def open_engine(model: Path, rank: int | None) -> Engine:
+        return opening.open_engine(args.engine, model, rank=rank)
+
+    chat = Chat(args.model, data, open_engine)
+    try:
+        return run(chat, args.puzzles, args.seed, None if args.json else Console(), sys.stdout.buffer)
+    finally:
+        chat.close()

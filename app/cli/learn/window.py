@@ -1,0 +1,86 @@
+"""`./shoal window`: the desktop window, with the node as its child process."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from app.common import remedy
+from app.common.process.secrets import PIPED, piped
+from app.install.updates.installed import again
+
+SUMMARY = "open the window"
+
+_SECRET = "token="
+"""In an invite that lets in whoever reads it."""
+_LONGEST = 4096
+"""Characters of a link. A longer one is no invite, and a pipe would not hold it."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "link",
+        nargs="?",
+        default="",
+        metavar="LINK",
+        help="an invite that somebody opened; the window asks first",
+    )
+    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
+    parser.add_argument(
+        "--background", action="store_true", help="stay in the tray, as when it starts at login"
+    )
+    parser.add_argument(
+        "--join", metavar="LINK", help="learn with others from now on, by this invite or address"
+    )
+    parser.add_argument(
+        "--quit", action="store_true", help="ask the window that is open to save and end, as an installer does"
+    )
+    parser.add_argument("--theme", choices=("system", "light", "dark"), help="colours, for this time only")
+
+
+def main(args: argparse.Namespace) -> int:
+    from app.common.home import home
+    from app.ui.shell.display import obstacle
+
+    if args.quit:
+        from app.ui.shell.single import end_other
+
+        end_other(home(args.home))
+        return 0
+    if why := obstacle(os.environ, sys.platform, unseen=True):
+        print(
+            f"shoal window: No window can be shown, because {why}; {remedy.command('run')} shows the same "
+            "in this terminal.",
+            file=sys.stderr,
+        )
+        return 1
+    from app.ui.shell.start import run
+
+    if args.join == PIPED or args.link == PIPED:
+        secret = piped()
+        args.join, args.link = args.join and secret, args.link and secret
+    elif sys.platform == "linux" and _hides(args.join or args.link):
+        _out_of_sight(args)
+    return run(home(args.home), args.theme, args.background, args.join, args.link)
+
+
+def _hides(link: str) -> bool:
+    return len(link) <= _LONGEST and _SECRET in link
+
+
+def _out_of_sight(args: argparse.Namespace) -> None:
+    """Becomes the same command without its secret link, which goes by a pipe: everybody on this computer can
+    read a command line as long as its process lives."""
+    words = ["--background"] if args.background else []
+    for name, value in (("--home", args.home), ("--theme", args.theme)):
+        words += [name, str(value)] if value else []
+    words += ["--join", PIPED] if args.join else [PIPED]
+    reader, writer = os.pipe()
+    os.write(writer, (args.join or args.link).encode() + b"\n")
+    os.close(writer)
+    os.dup2(reader, 0)
+    os.close(reader)
+    program = again()
+    os.execv(program[0], [*program, "window", *words])

@@ -1,0 +1,1 @@
+"""Commands about models: models, trial, export."""

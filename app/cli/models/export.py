@@ -1,0 +1,112 @@
+"""`./shoal export --format F OUT`: what the model became, in the files of other programs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+SUMMARY = "take your model to other programs"
+FORMATS = {
+    "peft": "the LoRA adapter as PEFT loads it",
+    "gguf": "the LoRA adapter for llama.cpp and Ollama",
+    "mlx": "the LoRA adapter for mlx-lm",
+    "merged": "the whole model as safetensors, for transformers",
+    "merged-gguf": "the whole model for llama.cpp and Ollama",
+}
+PUZZLES = "verifiers"
+"""Not the model but what it practises on."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Writes the newest safe point of a model into the new folder OUT, with a model card, and for GGUF "
+        "with a Modelfile. It only reads the data folder, also while a node is learning there. Formats: "
+        + "; ".join(f"{name}, {text}" for name, text in FORMATS.items())
+        + f". {PUZZLES} writes no model, but all puzzles with their scorers as an environment for the program "
+        "of that name and for prime-rl."
+    )
+    parser.add_argument("out", type=Path, metavar="OUT", help="a folder that does not exist or is empty")
+    parser.add_argument("--format", choices=(*FORMATS, PUZZLES), required=True)
+    parser.add_argument(
+        "--model", default="starter", help="starter, the name of a downloaded model, or a folder (starter)"
+    )
+    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
+    parser.add_argument(
+        "--kind", choices=("f16", "q8_0", "f32"), default="f16", help="number format of GGUF weights (f16)"
+    )
+    parser.add_argument(
+        "--with-base", action="store_true", help="put the base model beside a GGUF adapter, ready for Ollama"
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help='{"event":"progress","share":..} while it runs, then {"event":"exported",..} or '
+        '{"event":"refused","sentence":..}',
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    if args.format == PUZZLES:
+        return _puzzles(args)
+    from app.common.home import home
+    from app.node.models import exporting
+    from app.node.record.errors import NodeError
+    from app.node.trainer import solo
+
+    data = home(args.home)
+    os.environ["SHOAL_HOME"] = str(data)
+    solo.refuse_network()
+    wish = exporting.Wish(
+        model=args.model,
+        format=args.format,
+        to=args.out.expanduser().absolute(),
+        kind=args.kind,
+        with_base=args.with_base,
+    )
+
+    def tell(event: exporting.Event) -> None:
+        if args.json:
+            print(exporting.line(event), flush=True)
+        elif isinstance(event, exporting.Progress) and sys.stderr.isatty():
+            print(f"\r{100 * event.share:3.0f} %", end="", file=sys.stderr, flush=True)
+
+    try:
+        done = exporting.export(data, wish, tell)
+    except (exporting.EngineError, NodeError) as error:
+        if args.json:
+            tell(exporting.Refused(sentence=str(error)))
+        raise
+    tell(done)
+    if not args.json:
+        print(_summary(done))
+    return 0
+
+
+def _puzzles(args: argparse.Namespace) -> int:
+    from app.lab import environment
+
+    to = args.out.expanduser().absolute()
+    try:
+        files = environment.write(to)
+    except (environment.EnvironmentFolderError, OSError) as error:
+        print(f"shoal export: {error}", file=sys.stderr)
+        return 1
+    if args.json:
+        print(json.dumps({"event": "exported", "format": PUZZLES, "folder": str(to), "files": files}))
+    else:
+        print(f"All puzzles with their scorers, as an environment for verifiers, in {to}: {files} files.")
+    return 0
+
+
+def _summary(done: object) -> str:
+    from app.node.models.exporting import Exported
+
+    assert isinstance(done, Exported)
+    score = f", {done.score} of new puzzles solved" if done.score else ""
+    lines = [f"{done.model} after round {done.round}{score}, as {done.format} in {done.folder}:"]
+    lines += [f"  {name:<28}{size / 1e6:>10.2f} MB" for name, size in done.files.items()]
+    lines += [f"For Ollama: {done.command}"] if done.command else []
+    return "\n".join(lines)

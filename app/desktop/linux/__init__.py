@@ -1,0 +1,1 @@
+"""What Linux says: idle time, power, battery saver, and who keeps the screen awake."""

@@ -1,0 +1,1 @@
+"""What macOS says: idle time, low-power mode and heat."""

@@ -1,0 +1,1 @@
+"""What NVIDIA's driver says of its cards."""

@@ -1,0 +1,1 @@
+"""What Windows says, and what a program without a console needs there."""

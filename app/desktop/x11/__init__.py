@@ -1,0 +1,1 @@
+"""What an X server says: idle time, and whether a program fills the screen."""

@@ -1,0 +1,324 @@
+"""What Shoal can do without: the sampler of the llama.cpp engine, built here, and on Linux MLX for the tests.
+
+Nothing waits for them and nothing fails without them. llama.cpp exists as source only, so a first start begins
+to build it in the background, politely, in a process of its own (`python -m app.install.launcher.optional
+ROOT`). That may be killed at any moment; the next start goes on or begins again. A failure is remembered with
+its sentence, which `./shoal doctor` shows, and is not repeated at every start.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from app.install.launcher import install, pythons, stamp, system
+from app.install.launcher.lock import lock
+from app.install.launcher.progress import Progress, say
+from app.install.launcher.pythons import SetupError
+
+SAYS = "shoal-llamacpp.says"
+"""A file in the environment with one sentence on how the building stands. engines.opening reads it."""
+
+LOG = "shoal-llamacpp.log"
+
+PID = "shoal-llamacpp.pid"
+"""In the environment too: the number of the process in the background, by which app.desktop.facts.own knows
+that its load is not somebody else's."""
+
+PROCESSOR = "shoal-llamacpp.processor"
+"""In the environment too: what the processor it was built for can do, in Linux's words. Another one may not run
+it; engines.llamacpp.library reads this."""
+
+COMPILE = "compile.txt"
+"""Beside the list of the sampler: what builds it."""
+_SOURCE = re.compile(r"(?m)^llama.*(\n[ \t].*)*")
+"""In a list or lock, the package that comes as source."""
+
+SLIM = {
+    # Packs suit many computers. What is built here is for this one alone: see _wheel.
+    "GGML_NATIVE": "OFF",
+    "LLAVA_BUILD": "OFF",
+    "LLAMA_BUILD_TESTS": "OFF",
+    "LLAMA_BUILD_EXAMPLES": "OFF",
+    "LLAMA_BUILD_TOOLS": "OFF",
+    "LLAMA_BUILD_SERVER": "OFF",
+    "LLAMA_OPENSSL": "OFF",
+}
+"""CMake's definitions: the library alone. packaging/requirements/llamacpp.cmake leaves out one part more."""
+
+_AGAIN_S = 7 * 24 * 3600.0
+"""After a build that failed, or without a compiler; a missing network is forgiven after an hour."""
+_STEP = re.compile(r"^\s*\[(\d+)/(\d+)\] ")
+_COMPLAINT = re.compile(r"(error: |CMake Error|Killed|cannot allocate|No space left)", re.IGNORECASE)
+
+
+class _Busy(Exception):
+    """Another process is at it."""
+
+
+def wanted() -> bool:
+    """Whether building llama.cpp in the background is worth it here: not where a better engine runs."""
+    return not stamp.APPLE_SILICON and not os.path.exists("/dev/nvidiactl")
+
+
+def begin(root: str, variables: dict[str, str]) -> None:
+    """Starts the building and returns at once."""
+    quiet: dict[str, object] = {"start_new_session": True}
+    if os.name == "nt":
+        flags = ("IDLE_PRIORITY_CLASS", "CREATE_NO_WINDOW", "CREATE_NEW_PROCESS_GROUP")
+        quiet = {"creationflags": sum(getattr(subprocess, flag) for flag in flags)}
+    try:
+        with open(os.path.join(root, ".venv", LOG), "ab") as log:
+            subprocess.Popen(
+                [stamp.python_of(root), "-m", "app.install.launcher.optional", root],
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                **quiet,  # type: ignore[call-overload]
+            )
+    except OSError:
+        pass  # a disk that is full or a folder that is not ours: whatever was asked for will say so
+
+
+def provide(root: Path, name: str, waiting: Callable[[], None], number: Path | None = None) -> None:
+    """Installs "llamacpp" or "mlx" in the foreground, with progress. Raises SetupError, after remembering it,
+    and whatever `waiting` raises, which is called when another process is already at it. The file `number`
+    holds this process's number for as long."""
+    with lock(root / f".venv-{name}.lock", waiting) as held:
+        if stamp.ready(str(root), name):
+            return
+        try:
+            if number is not None:
+                number.write_text(str(os.getpid()), encoding="ascii")
+            _provide(root, name, held)
+        except SetupError as error:
+            unreachable = "could not be reached" in str(error)
+            stamp.put_off(str(root), name, 3600.0 if unreachable else _AGAIN_S)
+            if name == "llamacpp":
+                _says(root, str(error))
+            raise
+        finally:
+            if number is not None:
+                number.unlink(missing_ok=True)
+        stamp.write(str(root), name)
+        if name == "llamacpp":
+            (root / ".venv" / SAYS).unlink(missing_ok=True)
+
+
+def _provide(root: Path, name: str, held: int) -> None:
+    folder, python = root / ".venv", Path(stamp.python_of(str(root)))
+    pip = install.pip_of(python, pythons.own())
+    ((name_of_list, options),) = stamp.PURPOSES[name]
+    requirements = stamp.requirement_file(str(root), name_of_list)
+    file, options = stamp.listed(requirements, options)
+    log = folder / (LOG if name == "llamacpp" else "shoal-setup.log")
+    with Progress(total=install.pins(Path(file))) as progress:
+        orders = [["-r", file, *options]]
+        if name == "llamacpp":
+            wheel = _wheel(root, pip, Path(requirements), progress, log, held)
+            beside = folder / "shoal-beside.txt"
+            beside.write_text(_SOURCE.sub("", Path(file).read_text(encoding="utf-8")), encoding="utf-8")
+            # By force: files of one that was killed while it put them in place may be cut off.
+            again = ["--force-reinstall", "--no-deps"]
+            orders = [["-r", str(beside), *options, *again], ["--no-index", str(wheel), *again]]
+        with lock(root / ".venv.lock", lambda: None) as also_held:
+            for order in orders:
+                install.install(pip, order, progress, log=log, keep_open=also_held)
+
+
+def _wheel(root: Path, pip: list[str], requirements: Path, progress: Progress, log: Path, held: int) -> Path:
+    """llama-cpp-python built for this computer, or the wheel that an earlier start, or a pip that outlived one,
+    has built. Raises SetupError."""
+    folder = root / ".venv"
+    pin = next(
+        line for line in requirements.read_text(encoding="utf-8").splitlines() if line.startswith("llama")
+    )
+    name, _, version = pin.partition("==")
+    definitions = {
+        **SLIM,
+        "GGML_NATIVE": "ON",  # half as fast again in 16 bits where there is AVX-512
+        "CMAKE_PROJECT_llama_cpp_INCLUDE": str(requirements.with_suffix(".cmake")),
+    }
+    done, work = folder / "shoal-wheels" / _made_for(definitions), folder / "shoal-build"
+    done.mkdir(parents=True, exist_ok=True)
+    for place in (done, work):
+        for wheel in place.glob(f"{name.replace('-', '_')}-{version}-*.whl"):
+            kept = wheel.replace(done / wheel.name)
+            shutil.rmtree(work, ignore_errors=True)
+            return kept
+    if missing := no_compiler():
+        raise SetupError(missing)
+    _says(
+        root,
+        f"Building llama.cpp in the background ({log} has the progress). Until then, PyTorch does the "
+        "sampling. If it is interrupted, the next start tries again.",
+    )
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    try:
+        tools = build_tools(pip, requirements.with_name(COMPILE), work)
+        said, code = install.run(
+            pip,
+            [
+                "wheel",
+                *(["--no-build-isolation"] if tools else []),
+                "--verbose",
+                "--no-cache-dir",  # pip keeps a built wheel by its source alone, whatever it was built for
+                "--no-deps",
+                "--wheel-dir",
+                str(work),
+                *(word for pair in definitions.items() for word in ("-C", "cmake.define.{}={}".format(*pair))),
+                *source(requirements, work),
+            ],
+            Steps(progress),
+            log,
+            keep_open=held,
+            variables={"TMPDIR": str(work), "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs()), **tools},
+        )
+        built = next(work.glob("*.whl"), None)
+        if code or built is None:
+            raise SetupError(explain(said, log))
+        (folder / PROCESSOR).write_text(processor(), encoding="ascii")
+        return built.replace(done / built.name)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _made_for(definitions: Mapping[str, str]) -> str:
+    """A name for what decides a build beside its source: a wheel that was built otherwise, or for another
+    processor, is none for this computer."""
+    return hashlib.sha256(repr((sorted(definitions.items()), processor())).encode()).hexdigest()[:12]
+
+
+class Steps:
+    """Takes pip's lines and tells of every tenth of the files compiled."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._told = progress, -1
+
+    def __call__(self, line: str) -> None:
+        if found := _STEP.match(line):
+            tenth = 10 * int(found[1]) // max(1, int(found[2]))
+            if tenth > self._told:
+                self._told = tenth
+                self._progress.step(f"building llama.cpp: file {found[1]} of {found[2]}")
+        else:
+            install.show(line, self._progress)
+
+
+def explain(said: list[str], log: Path) -> str:
+    """Why it could not be built, as a sentence."""
+    text = "\n".join(said)
+    if install.UNREACHABLE.search(text) or "No space left" in text or "CERTIFICATE_VERIFY" in text:
+        return f"llama.cpp could not be built: {install.explain(said, log)}"
+    complaints = [line.strip() for line in said if _COMPLAINT.search(line)] or said[-1:] or ["nothing said"]
+    return (
+        f"llama.cpp could not be built for this computer ({complaints[0][:200]}); look into {log}, and "
+        "./shoal setup --engine llamacpp tries again."
+    )
+
+
+def no_compiler() -> str:
+    """Empty where a C++ compiler is there, else the sentence that says what to install."""
+    if sys.platform == "win32":
+        where = Path(os.environ.get("PROGRAMFILES(X86)", "C:/Program Files (x86)"))
+        there = (where / "Microsoft Visual Studio" / "Installer" / "vswhere.exe").exists()
+        how = "`winget install Microsoft.VisualStudio.2022.BuildTools`"
+    elif sys.platform == "darwin":  # its c++ is a shim that opens a dialogue where there is none
+        there = subprocess.run(["/usr/bin/xcode-select", "-p"], capture_output=True).returncode == 0
+        how = "`xcode-select --install`"
+    else:
+        there = any(shutil.which(name) for name in (os.environ.get("CXX") or "c++", "g++", "clang++"))
+        how = {
+            "apt-get": "`sudo apt-get install build-essential`",
+            "dnf": "`sudo dnf install gcc-c++`",
+            "yum": "`sudo yum install gcc-c++`",
+            "zypper": "`sudo zypper install gcc-c++`",
+            "pacman": "`sudo pacman -S base-devel`",
+        }.get(system.manager(), "your system's package manager")
+    if there:
+        return ""
+    return (
+        "llama.cpp is not built, because this computer has no C++ compiler: install one with "
+        f"{how} and run ./shoal setup --engine llamacpp."
+    )
+
+
+def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """What this processor can do, in Linux's words; empty on other systems."""
+    try:
+        found = re.search(r"^(?:flags|Features)\s*:(.*)$", cpuinfo.read_text(errors="replace"), re.MULTILINE)
+    except OSError:
+        return ""
+    return found[1].strip() if found else ""
+
+
+def jobs() -> int:
+    """Files compiled at once: one for each core and 2 GB of memory; in the background a core stays free."""
+    polite = hasattr(os, "nice") and os.nice(0) > 0
+    cores = (os.cpu_count() or 2) - polite
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        cores = min(cores, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**31)
+    return max(1, cores)
+
+
+def _says(root: Path, sentence: str) -> None:
+    (root / ".venv" / SAYS).write_text(sentence + "\n", encoding="utf-8")
+
+
+def _leave() -> None:
+    raise _Busy
+
+
+def build_tools(pip: list[str], requirements: Path, work: Path) -> dict[str, str]:
+    """What builds it, of the hashes in the lock, below `work`; gives the variables by which Python finds it.
+    Without a lock nothing: pip then fetches what the source asks for. Raises SetupError."""
+    lock = stamp.lock_of(str(requirements))
+    if not lock:
+        return {}
+    options = ("--quiet", "--only-binary", ":all:", *stamp.HASHED)
+    said, code = install.run(
+        pip, ["install", "--target", str(work / "tools"), *options, "-r", lock], print, work / "tools.log"
+    )
+    if code:
+        raise SetupError(install.explain(said, work / "tools.log"))
+    return {"PYTHONPATH": str(work / "tools")}
+
+
+def source(requirements: Path, work: Path) -> list[str]:
+    """What is built: the one package that comes as source, of the hash in the lock, where there is one."""
+    lock = stamp.lock_of(str(requirements))
+    text = Path(lock or requirements).read_text(encoding="utf-8")
+    pin = _SOURCE.search(text)
+    assert pin is not None
+    if not lock:
+        return [pin[0]]
+    only = work / "source.txt"
+    only.write_text(pin[0] + "\n", encoding="utf-8")
+    return ["--require-hashes", "-r", str(only)]
+
+
+def main(root: str) -> int:
+    """The process in the background. Returns 1 after a failure, which it has remembered."""
+    if hasattr(os, "nice"):
+        os.nice(19)
+    number = Path(root) / ".venv" / PID
+    try:
+        provide(Path(root), "llamacpp", _leave, number)
+    except _Busy:
+        return 0
+    except SetupError as error:
+        say(str(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

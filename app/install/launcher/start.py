@@ -1,0 +1,137 @@
+"""From `./shoal ARGUMENTS` to `.venv/bin/python -m app.cli ARGUMENTS`, with set-up before it where needed."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from app.install.launcher import pythons, stamp
+
+SETUP_HELP = """usage: shoal setup [--engine NAME | --bench | --nats | --ray]
+
+Makes the folder .venv beside this program and installs what Shoal needs into it. Every other command does this
+by itself when it has to. Run it again to check and repair the installation.
+
+  --engine llamacpp   also build llama.cpp, which some minutes of the first start do in the background; needs a
+                      C++ compiler
+  --engine mlx        also install MLX, which Macs with Apple Silicon get anyway; elsewhere it is for tests
+  --bench             also install TRL, which ./shoal bench learner and round measure against
+  --nats              also install a nats-server, which ./shoal relay --backplane nats runs
+  --ray               also install Ray, which ./shoal lab --on ray deals its runs with"""
+
+NEEDS = {"bench": "the benchmarks need", "nats": "a relay on NATS needs", "ray": "a lab on Ray needs"}
+
+BUILDS = ("run", "window")
+"""Commands whose first start begins to build llama.cpp in the background; `./shoal` alone is one of them."""
+
+
+def start(root: str, arguments: list[str]) -> int:
+    """Runs one command and returns its exit code; on POSIX this process becomes the command and nothing
+    returns. Raises SetupError when the environment cannot be made."""
+    if arguments[:1] == ["setup"]:
+        return _setup(root, arguments[1:])
+    command = ["-m", "app.cli", *arguments]
+    if arguments[:1] in (["-h"], ["--help"], ["help"]) and not stamp.ready(root, "run"):
+        return pythons.hand_over(command, pythons.own(), variables(root))  # help needs nothing installed
+    fresh = False
+    for purpose in ("run", "test") if arguments[:1] == ["test"] else ("run",):
+        if not stamp.ready(root, purpose):
+            _ensure(root, purpose)
+            fresh = True
+    if arguments[:1] == ["test"]:
+        _try_optional(root)
+    elif (not arguments or arguments[0] in BUILDS) and (fresh or "--solo" not in arguments):
+        _begin_building(root)  # alone, nothing is fetched that the set-up did not ask for anyway
+    return pythons.hand_over(command, stamp.python_of(root), variables(root))
+
+
+def _ensure(root: str, purpose: str, check: bool = False) -> None:
+    from pathlib import (
+        Path,
+    )  # this and what comes with it takes ten times as long as a start that needs none of it
+
+    from app.install.launcher.environment import Environment
+
+    Environment(Path(root)).ensure(purpose, check)
+
+
+def _begin_building(root: str) -> None:
+    if not _missing(root, "llamacpp"):
+        return
+    from app.install.launcher import optional
+
+    if optional.wanted():
+        optional.begin(root, variables(root))
+
+
+def _missing(root: str, name: str) -> bool:
+    """Whether something optional is known to this copy, not installed, and not given up for now."""
+    file = stamp.PURPOSES[name][0][0]
+    return (
+        os.path.isfile(os.path.join(root, "packaging", "requirements", file))
+        and not stamp.ready(root, name)
+        and not stamp.is_put_off(root, name)
+    )
+
+
+def _try_optional(root: str) -> None:
+    """The tests of an engine that is not there skip, and say why."""
+    if "SHOAL_NO_OPTIONAL" in os.environ:
+        return
+    for name in (name for name in ("llamacpp", "mlx") if _missing(root, name)):
+        _provide(root, name, firmly=False)
+
+
+def _provide(root: str, name: str, firmly: bool) -> None:
+    """Installs something optional, waiting for another process that is at it. Raises SetupError only if
+    `firmly`."""
+    from pathlib import Path
+
+    from app.install.launcher import optional
+    from app.install.launcher.progress import say
+
+    what = NEEDS.get(name, f"the engine {name} needs")
+    say(f"Installing what {what}{' (some minutes)' * (name == 'llamacpp')}.")
+    try:
+        optional.provide(Path(root), name, lambda: say("Another Shoal is at it; waiting until that is done."))
+    except pythons.SetupError as error:
+        if firmly:
+            raise
+        say(f"{error} The tests that need it are skipped.")
+
+
+def _setup(root: str, arguments: list[str]) -> int:
+    if arguments in (["-h"], ["--help"]):
+        print(SETUP_HELP)
+        return 0
+    engine = arguments[1] if len(arguments) == 2 and arguments[0] == "--engine" else ""
+    alone = {f"--{name}": name for name in NEEDS}
+    extra = alone.get(arguments[0], engine) if len(arguments) == 1 else engine
+    if arguments and extra not in NEEDS and engine not in ("auto", "torch", "llamacpp", "mlx"):
+        given = " ".join(arguments)
+        print(
+            "shoal setup: It takes nothing, --bench, --nats, --ray, or --engine with torch, llamacpp or mlx, "
+            f"not {given}; run ./shoal setup alone.",
+            file=sys.stderr,
+        )
+        return 2
+    _ensure(root, "run", check=True)
+    if extra in ("llamacpp", "mlx", *NEEDS):
+        stamp.remove(root, extra)
+        _provide(root, extra, firmly=True)
+    elif not engine:
+        _begin_building(root)
+    print("Shoal is set up. ./shoal starts it, ./shoal --help shows the rest.", file=sys.stderr)
+    return 0
+
+
+def variables(root: str) -> dict[str, str]:
+    """The environment of the command: the project is importable from any folder, and the folder the owner
+    stands in is not (a stray torch.py there would be taken for the library)."""
+    wanted = dict(os.environ)
+    wanted.pop("PYTHONHOME", None)
+    wanted["PYTHONPATH"] = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+    wanted["PYTHONSAFEPATH"] = "1"
+    wanted["PYTHONUTF8"] = "1"
+    wanted.setdefault("TOKENIZERS_PARALLELISM", "false")
+    return wanted

@@ -1,0 +1,156 @@
+"""Libraries that come with the system and not with pip: found by loading them, installed by the system's own
+package manager when that is allowed without asking, otherwise named in the exact command."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from app.install.launcher.progress import say
+from app.install.launcher.pythons import SetupError
+
+
+class Library(NamedTuple):
+    """A shared library of a Linux system: the name the loader knows, who needs it, and the package it is in."""
+
+    file: str
+    needed_by: str
+    packages: Mapping[str, str]
+
+
+LIBRARIES: tuple[Library, ...] = (
+    Library(
+        "libstdc++.so.6",
+        "PyTorch",
+        {
+            "apt-get": "libstdc++6",
+            "dnf": "libstdc++",
+            "yum": "libstdc++",
+            "zypper": "libstdc++6",
+            "pacman": "gcc-libs",
+        },
+    ),
+)
+"""What the wheels expect of every Linux and do not bring themselves (OpenMP, BLAS and image codecs they
+bring)."""
+
+SCREEN_SAVER = Library(
+    "libXss.so.1",
+    "telling when you're away from the computer",
+    {
+        "apt-get": "libxss1",
+        "dnf": "libXScrnSaver",
+        "yum": "libXScrnSaver",
+        "zypper": "libXss1",
+        "pacman": "libxss",
+    },
+)
+"""Without it an X11 session cannot say how long nobody has touched anything, and unknown counts as in use."""
+
+MANAGERS: dict[str, list[str]] = {
+    "apt-get": ["apt-get", "install", "--yes", "--no-install-recommends"],
+    "dnf": ["dnf", "install", "--assumeyes"],
+    "yum": ["yum", "install", "--assumeyes"],
+    "zypper": ["zypper", "--non-interactive", "install"],
+    "pacman": ["pacman", "--sync", "--needed", "--noconfirm"],
+}
+
+
+def loads(file: str) -> bool:
+    """Whether the system's loader finds this library."""
+    try:
+        ctypes.CDLL(file)
+    except OSError:
+        return False
+    return True
+
+
+def provide_libraries(
+    libraries: Sequence[Library] = LIBRARIES,
+    present: Callable[[str], bool] = loads,
+    platform: str = sys.platform,
+) -> None:
+    """Makes the missing ones of `libraries` available on Linux. Raises SetupError with the command to run when
+    they still are not."""
+    missing = [library for library in libraries if not present(library.file)] if platform == "linux" else []
+    if not missing:
+        return
+    files, users = (
+        ", ".join(sorted({(one.file, one.needed_by)[place] for one in missing})) for place in (0, 1)
+    )
+    what = f"{files} (needed by {users})"
+    tool = manager()
+    packages = sorted({one.packages[tool] for one in missing if tool in one.packages})
+    if not tool or not packages:
+        raise SetupError(
+            f"This system lacks {what}, and Shoal does not know its package manager; install the package that "
+            "holds it and start Shoal again."
+        )
+    install(packages, what)
+    still = [library.file for library in missing if not present(library.file)]
+    if still:
+        raise SetupError(
+            f"This system lacks {', '.join(still)} even after installing {', '.join(packages)}; install the "
+            "package that holds it and start Shoal again."
+        )
+
+
+def provide_useful(
+    environment: Mapping[str, str] = os.environ,
+    present: Callable[[str], bool] = loads,
+    platform: str = sys.platform,
+) -> None:
+    """Installs what is missed in a session with a screen but nothing fails without, where that is allowed
+    without asking; else it goes without a word."""
+    if environment.get("DISPLAY") and not present(SCREEN_SAVER.file) and platform == "linux":
+        with contextlib.suppress(SetupError):
+            if privilege() is not None:
+                provide_libraries([SCREEN_SAVER], present, platform)
+
+
+def manager() -> str:
+    """The name of this system's package manager, empty when it is none we know."""
+    return next((name for name in MANAGERS if shutil.which(name)), "")
+
+
+def privilege() -> list[str] | None:
+    """What to put before a command that needs root: nothing for root itself, sudo where it asks no password,
+    None where it cannot be had silently."""
+    if os.geteuid() == 0:
+        return []
+    if shutil.which("sudo") and _run(["sudo", "-n", "true"]) == 0:
+        return ["sudo", "-n"]
+    return None
+
+
+def install(packages: Sequence[str], what: str) -> None:
+    """Installs system packages, saying so. Raises SetupError with the exact command when it is not allowed or
+    fails."""
+    tool = manager()
+    command = [*MANAGERS[tool], *packages]
+    rights = privilege()
+    by_hand = " ".join(["sudo", *command])
+    if rights is None:
+        raise SetupError(
+            f"This system lacks {what}, and installing it needs its administrator; run `{by_hand}` and start "
+            "Shoal again."
+        )
+    say(f"Installing {' '.join(packages)} with {tool}: this system lacks {what}.")
+    silent = [*rights, "env", "DEBIAN_FRONTEND=noninteractive"]
+    if _run([*silent, *command]) != 0:
+        # A fresh Debian or Ubuntu has no package lists yet.
+        if tool == "apt-get" and _run([*silent, "apt-get", "update"]) == 0 and _run([*silent, *command]) == 0:
+            return
+        raise SetupError(f"Installing {what} failed; run `{by_hand}`, see what it says, and start Shoal again.")
+
+
+def _run(command: Sequence[str]) -> int:
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ).returncode

@@ -1,0 +1,172 @@
+"""What is inside a pack's wheels, and where each file of them goes: decided and checked before anything is
+written. The form of wheels: https://packaging.python.org/specifications/binary-distribution-format."""
+
+from __future__ import annotations
+
+import csv
+import heapq
+import io
+import os
+import stat
+import zipfile
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import msgspec
+
+from app.install.packs.errors import PackError
+from app.install.packs.manifest import Wheel, plain
+
+FILE_COST = 60_000
+"""Creating a file takes about as long as unpacking so many bytes."""
+_LARGE = 2**24
+"""Bytes of a RECORD, at most."""
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """What app.install.packs.unpacker does with one wheel. `sizes` are those of `members`, in bytes."""
+
+    path: str
+    sha256: str
+    members: list[tuple[str, str]]
+    sizes: list[int]
+    records: dict[str, str]
+
+    @property
+    def cost(self) -> int:
+        return sum(self.sizes) + FILE_COST * len(self.sizes)
+
+
+def plan(
+    wheels: Sequence[Wheel], files: Path, environment: Path, python: str, skip: Sequence[str] = ()
+) -> list[Task]:
+    """Where the files of `wheels` go in an environment of that Python ("3.11"), but for those that a pattern of
+    `skip` names. Raises PackError for a wheel that is none, or that would write where another one does."""
+    inside = environment / "Lib" if os.name == "nt" else environment / "lib" / f"python{python}"
+    tasks, taken = [], dict[str, tuple[int, int]]()
+    for wheel in wheels:
+        path = files / wheel.file
+        try:
+            with zipfile.ZipFile(path) as archive:
+                tasks.append(_task(wheel, path, archive, inside / "site-packages", environment, skip, taken))
+        except (zipfile.BadZipFile, NotImplementedError, KeyError, UnicodeDecodeError, csv.Error) as error:
+            raise PackError(f"{path} is damaged: copy or download it again.") from error
+    return tasks
+
+
+def shares(tasks: Sequence[Task], count: int) -> list[list[Task]]:
+    """The same work in `count` parts that take about as long. Only a wheel that outweighs the others is taken
+    apart, since each part of one checks the whole file."""
+    most = sum(task.cost for task in tasks) / (2 * count)
+    units: list[tuple[int, Task, list[int]]] = []
+    for task in tasks:
+        if task.cost > most and count > 1:
+            units += [(size + FILE_COST, task, [at]) for at, size in enumerate(task.sizes)]
+        else:
+            units.append((task.cost, task, list(range(len(task.sizes)))))
+    parts: list[dict[str, tuple[Task, list[int]]]] = [{} for _ in range(count)]
+    heap = [(0, number) for number in range(count)]
+    for cost, task, chosen in sorted(units, key=lambda unit: -unit[0]):
+        weight, number = heapq.heappop(heap)
+        parts[number].setdefault(task.path, (task, []))[1].extend(chosen)
+        heapq.heappush(heap, (weight + cost, number))
+    return [[_some(task, chosen) for task, chosen in part.values()] for part in parts if part]
+
+
+def _some(task: Task, chosen: list[int]) -> Task:
+    members = [task.members[at] for at in chosen]
+    records = {name: text for name, text in task.records.items() if any(name == one for one, _ in members)}
+    sizes = [task.sizes[at] for at in chosen]
+    return msgspec.structs.replace(task, members=members, sizes=sizes, records=records)
+
+
+def _task(
+    wheel: Wheel,
+    path: Path,
+    archive: zipfile.ZipFile,
+    packages: Path,
+    environment: Path,
+    skip: Sequence[str],
+    taken: dict[str, tuple[int, int]],
+) -> Task:
+    """`taken` are the files of the wheels before: their lengths and sums."""
+    infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
+    info_folder = _info_folder(wheel, archive, infos)
+    data_folder = info_folder.replace(".dist-info", ".data")
+    members, sizes, gone = [], [], set()
+    moved: dict[str, str] = {}
+    for name, info in infos.items():
+        if _is_strange(name, info):
+            raise PackError(f"{wheel.file} holds a file that no wheel may hold ({name[:100]!r}): don't use it.")
+        to = _place(name, data_folder, packages, environment)
+        needed = name.startswith(f"{info_folder}/") or not any(fnmatchcase(name, one) for one in skip)
+        if to is None or not needed:
+            gone.add(name)
+            continue
+        moved[name] = os.path.relpath(to, packages).replace(os.sep, "/")
+        key, sum_of_it = os.path.normcase(to).casefold(), (info.file_size, info.CRC)
+        if taken.setdefault(key, sum_of_it) != sum_of_it:
+            raise PackError(f"{wheel.file} would write over {name[:100]} of another package: report this pack.")
+        members.append((name, _extended(to)))
+        sizes.append(info.file_size)
+    record = f"{info_folder}/RECORD"
+    return Task(
+        path=str(path),
+        sha256=wheel.sha256,
+        members=members,
+        sizes=sizes,
+        records={record: _record(archive, record, gone, moved)},
+    )
+
+
+def _info_folder(wheel: Wheel, archive: zipfile.ZipFile, names: dict[str, zipfile.ZipInfo]) -> str:
+    """The folder with what the wheel says about itself, which must be what the manifest says."""
+    found = {name.partition("/")[0] for name in names if name.partition("/")[0].endswith(".dist-info")}
+    for folder in found:
+        name, _, version = folder.removesuffix(".dist-info").partition("-")
+        if len(found) == 1 and plain(name) == plain(wheel.name) and version == wheel.version:
+            with archive.open(f"{folder}/WHEEL") as file:
+                said = file.read(2**16).decode("utf-8")
+            if any(line.startswith("Wheel-Version: 1.") for line in said.splitlines()):
+                return folder
+    raise PackError(f"{wheel.file} isn't what its name says: copy or download it again.")
+
+
+def _is_strange(name: str, info: zipfile.ZipInfo) -> bool:
+    parts = name.split("/")
+    return (
+        any(part in ("", ".", "..") for part in parts)
+        or any(letter in name for letter in ':\\\0*?"<>|')
+        or stat.S_ISLNK(info.external_attr >> 16)
+        or bool(info.flag_bits & 1)  # encrypted
+    )
+
+
+def _place(name: str, data_folder: str, packages: Path, environment: Path) -> str | None:
+    """Where a file goes; None for programs and headers, which nothing in a pack uses."""
+    folder, _, rest = name.partition("/")
+    if folder != data_folder:
+        return os.path.join(packages, *name.split("/"))
+    kind, _, rest = rest.partition("/")
+    below = {"purelib": packages, "platlib": packages, "data": environment}.get(kind)
+    return os.path.join(below, *rest.split("/")) if below is not None and rest else None
+
+
+def _extended(path: str) -> str:
+    """Windows takes paths of more than 260 letters in this form alone."""
+    return f"\\\\?\\{path}" if os.name == "nt" else path
+
+
+def _record(archive: zipfile.ZipFile, record: str, gone: set[str], moved: dict[str, str]) -> str:
+    """The wheel's list of its files, less those that are left out."""
+    with archive.open(record) as file:
+        text = file.read(_LARGE + 1).decode("utf-8")
+    if len(text) > _LARGE:
+        raise zipfile.BadZipFile
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    for row in csv.reader(io.StringIO(text)):
+        if row and row[0] not in gone:
+            writer.writerow([moved.get(row[0], row[0]), *row[1:]])
+    return out.getvalue()

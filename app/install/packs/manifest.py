@@ -1,0 +1,249 @@
+"""What a pack consists of, and who says so.
+
+A manifest is a JSON file made at release time (packaging/packs/make) with a signature beside it: Ed25519 over
+its exact bytes, 128 hexadecimal digits in FILE.sig. Nothing in it is believed before the signature holds, and
+nothing in it can name a place outside the folder of packs."""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+import nacl.bindings
+import nacl.exceptions
+
+from app.common import remedy
+from app.install.packs.errors import PackError
+from app.install.packs.place import NAME, VERSION
+
+MANIFEST = 2**20
+"""Bytes of a manifest. The largest pack, CUDA for four Pythons, takes a tenth."""
+SIGNATURE = 256
+WHEELS = 500
+WHEEL = 2**33
+DISK = 2**36
+"""Bytes of a manifest's largest wheel and of what a pack may ask for on the disk."""
+TRUST = Path(__file__).resolve().parents[3] / "resources" / "packs.json"
+
+_WHEEL_FILE = re.compile(
+    r"(?P<name>[A-Za-z0-9_.]+)-(?P<version>[A-Za-z0-9_.+!]+)(-[0-9][A-Za-z0-9_]*)?(-[A-Za-z0-9_.]+){3}\.whl"
+)
+_PYTHON = r"^3\.[0-9]{1,2}\Z"
+_MODULE = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,7}\Z"
+Python = Annotated[str, msgspec.Meta(pattern=_PYTHON)]
+Url = Annotated[str, msgspec.Meta(max_length=2000)]
+
+
+class Wheel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`url` is a whole address, or a name beside the manifest. `pythons` is empty where the file serves all."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")]
+    version: Annotated[str, msgspec.Meta(pattern=r"^[0-9][A-Za-z0-9.+!]{0,63}\Z")]
+    file: Annotated[str, msgspec.Meta(max_length=255)]
+    url: Url
+    size: Annotated[int, msgspec.Meta(gt=0, le=WHEEL)]
+    sha256: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+    pythons: Annotated[tuple[Python, ...], msgspec.Meta(max_length=8)] = ()
+
+    def __post_init__(self) -> None:
+        found = _WHEEL_FILE.fullmatch(self.file)
+        if found is None or ".." in self.file:
+            raise ValueError(f"{self.file!r} is no name of a wheel")
+        if plain(found["name"]) != plain(self.name) or found["version"] != self.version:
+            raise ValueError(f"{self.file} is not {self.name} {self.version}")
+        _check_url(self.url)
+
+    @property
+    def digest(self) -> str:
+        """For app.common.fetch."""
+        return f"sha256:{self.sha256}"
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`pythons` are those that can run the pack, the preferred first; `least` is the oldest system, glibc's
+    version on Linux and macOS's own. `disk` is what is needed while the pack is made, wheels and all, in
+    bytes."""
+
+    kind: Literal["shoal-pack-1"] = "shoal-pack-1"
+    name: Annotated[str, msgspec.Meta(pattern=rf"^{NAME}\Z")]
+    version: Annotated[str, msgspec.Meta(pattern=rf"^{VERSION}\Z")]
+    title: Annotated[str, msgspec.Meta(max_length=100)]
+    made: Annotated[int, msgspec.Meta(ge=0, le=2**40)] = 0
+    """When it was released, in seconds since 1970; see app.install.packs.age."""
+    system: Literal["linux", "windows", "macos"]
+    machine: Literal["x86_64", "aarch64"]
+    least: Annotated[str, msgspec.Meta(pattern=r"^([0-9]{1,3}\.[0-9]{1,3})?\Z")] = ""
+    pythons: Annotated[tuple[Python, ...], msgspec.Meta(min_length=1, max_length=8)]
+    disk: Annotated[int, msgspec.Meta(gt=0, le=DISK)]
+    wheels: Annotated[tuple[Wheel, ...], msgspec.Meta(min_length=1, max_length=WHEELS)]
+    imports: Annotated[
+        tuple[Annotated[str, msgspec.Meta(pattern=_MODULE)], ...], msgspec.Meta(min_length=1, max_length=50)
+    ]
+    skip: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=200)], ...], msgspec.Meta(max_length=100)] = ()
+    """Patterns of files inside the wheels that the engine does not need: headers, tests."""
+    mirrors: Annotated[tuple[Url, ...], msgspec.Meta(max_length=8)] = ()
+    """Folders on other hosts that hold the same files under the names in `file`."""
+
+    def __post_init__(self) -> None:
+        if ".." in self.version or self.version.endswith("."):
+            raise ValueError(f"{self.version!r} is no version")
+        for mirror in self.mirrors:
+            _check_url(mirror, whole=True)
+        for python in self.pythons:
+            wheels = self.wheels_for(python)
+            names = [plain(wheel.name) for wheel in wheels]
+            if len(set(names)) != len(names) or len({wheel.file for wheel in wheels}) != len(wheels):
+                raise ValueError(f"a package is named twice for Python {python}")
+            if not wheels or sum(wheel.size for wheel in wheels) > self.disk:
+                raise ValueError(f"the files for Python {python} do not fit the disk that it asks for")
+
+    @property
+    def folder(self) -> str:
+        return f"{self.name}-{self.version}"
+
+    def wheels_for(self, python: str) -> tuple[Wheel, ...]:
+        return tuple(wheel for wheel in self.wheels if not wheel.pythons or python in wheel.pythons)
+
+
+class Signed(msgspec.Struct, frozen=True, kw_only=True):
+    """A manifest with the bytes that were signed; `base` is the address or the folder it came from."""
+
+    manifest: Manifest
+    content: bytes
+    signature: bytes
+    base: str = ""
+
+
+class Offer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What people are told of a pack before anything is asked of a network: `bytes` are fetched, and `disk` is
+    the room that it needs meanwhile."""
+
+    version: Annotated[str, msgspec.Meta(pattern=rf"^{VERSION}\Z")]
+    title: Annotated[str, msgspec.Meta(max_length=100)]
+    bytes: Annotated[int, msgspec.Meta(gt=0)]
+    disk: Annotated[int, msgspec.Meta(gt=0, le=DISK)]
+    made: int = 0
+
+
+class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whose manifests are believed (public keys, hexadecimal), where they are (pack name to address), and what
+    is told of them."""
+
+    keys: tuple[Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")], ...]
+    manifests: dict[Annotated[str, msgspec.Meta(pattern=rf"^{NAME}\Z")], str] = {}
+    offers: dict[str, Offer] = {}
+
+
+def trust(path: Path = TRUST) -> Trust:
+    """What the build wrote into resources; a checkout has none. Raises PackError."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Trust)
+    except FileNotFoundError:
+        start = f"start it with {remedy.command()}, which installs what it needs"
+        how = "install one that has been released" if remedy.installed() else start
+        raise PackError(
+            f"This copy of Shoal comes without engine packs: {how}, or name a key with --key."
+        ) from None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise PackError(f"{path} can't be read ({error}): install Shoal again.") from error
+
+
+def read(content: bytes, signature: bytes, keys: tuple[str, ...], base: str = "") -> Signed:
+    """A manifest that one of `keys` signed. Raises PackError."""
+    if len(content) > MANIFEST:
+        raise PackError(
+            f"The manifest has {len(content)} bytes and {MANIFEST} are allowed: nothing was installed."
+        )
+    if not any(_holds(content, signature, bytes.fromhex(key)) for key in keys):
+        raise PackError(
+            "The manifest isn't signed by the makers of this Shoal, so nothing was installed: take the one "
+            "that "
+            "belongs to this version."
+        )
+    try:
+        manifest = msgspec.json.decode(content, type=Manifest)
+    except msgspec.MsgspecError as error:
+        raise PackError(
+            f"The manifest can't be understood ({error}), so nothing was installed: update Shoal, then try "
+            "again."
+        ) from error
+    return Signed(manifest=manifest, content=content, signature=signature, base=base)
+
+
+def offer(manifest: Manifest) -> Offer:
+    """Of the Python that needs the most."""
+    most = max(sum(wheel.size for wheel in manifest.wheels_for(python)) for python in manifest.pythons)
+    return Offer(
+        version=manifest.version, title=manifest.title, bytes=most, disk=manifest.disk, made=manifest.made
+    )
+
+
+def check_here(manifest: Manifest) -> None:
+    """Whether the pack is for this computer. Raises PackError."""
+    system = {"win32": "windows", "darwin": "macos"}.get(sys.platform, "linux")
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(
+        platform.machine().lower(), platform.machine().lower()
+    )
+    if (manifest.system, manifest.machine) != (system, machine):
+        raise PackError(
+            f"{manifest.title} is for {manifest.system} on {manifest.machine}, and this is {system} on "
+            f"{machine}: "
+            "take the pack for this computer."
+        )
+    here = system_version()
+    if manifest.least and here and _numbers(here) < _numbers(manifest.least):
+        what = "glibc" if system == "linux" else "macOS"
+        raise PackError(
+            f"{manifest.title} needs {what} {manifest.least} or newer, and this system has {here}: update the "
+            "system, or use Shoal on a newer one."
+        )
+
+
+def system_version() -> str:
+    """glibc's version, or that of macOS; empty where it is not known."""
+    if sys.platform == "darwin":
+        return platform.mac_ver()[0]
+    return platform.libc_ver()[1] if sys.platform == "linux" and platform.libc_ver()[0] == "glibc" else ""
+
+
+def plain(name: str) -> str:
+    """A package's name as the index compares it.
+
+    >>> plain("Typing_Extensions"), plain("a.b--c")
+    ('typing-extensions', 'a-b-c')
+    """
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def is_address(text: str) -> bool:
+    """
+    >>> is_address("https://example.org/a"), is_address("a.json"), is_address("C:/a.json")
+    (True, False, False)
+    """
+    return text.startswith(("https://", "http://"))
+
+
+def _check_url(url: str, whole: bool = False) -> None:
+    if is_address(url):
+        found = urlsplit(url)
+        if not found.hostname or "@" in found.netloc or not url.isprintable() or " " in url:
+            raise ValueError(f"{url[:100]!r} is no address")
+    elif whole or not _WHEEL_FILE.fullmatch(url) or ".." in url:
+        raise ValueError(f"{url[:100]!r} is no address")
+
+
+def _holds(message: bytes, signature: bytes, key: bytes) -> bool:
+    try:
+        nacl.bindings.crypto_sign_open(bytes.fromhex(signature.decode("ascii").strip()) + message, key)
+    except (nacl.exceptions.CryptoError, ValueError):  # also for what is no signature at all
+        return False
+    return True
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())

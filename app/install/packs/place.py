@@ -1,0 +1,172 @@
+"""Where packs lie, and which one is in use. A pack belongs to the installation, not to one data folder.
+
+PACKS/current.json         the pack in use and the one before: replaced as a whole, so it is one or the other
+PACKS/cpu-1.0/             its Python environment
+PACKS/cpu-1.0.json         the manifest it was made from, with .sig, its signature, and .from, its address
+PACKS/.work/cpu-1.0/       what was fetched so far
+PACKS/seen.json            how new the newest of each name was that was ever here
+PACKS/.lock                held while a pack is installed, repaired or removed
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from app.common import files, remedy
+from app.common.home import platform_place, settings_place
+from app.install.packs.errors import PackError, disk
+
+NAME = r"[a-z][a-z0-9_]{0,31}"
+VERSION = r"[0-9][0-9a-z.]{0,31}"
+_FOLDER = re.compile(rf"(?P<name>{NAME})-(?P<version>{VERSION})(-r(?P<repair>[1-9][0-9]{{0,3}}))?")
+MARK = "shoal-pack.json"
+"""Stands in an environment that is whole: what it is made of."""
+VARIABLE = "SHOAL_PACKS"
+POINTER = "engine-folder.json"
+
+
+class Current(msgspec.Struct, frozen=True, kw_only=True):
+    """Names of folders; empty for none. `previous` is what a rollback takes into use again."""
+
+    current: str = ""
+    previous: str = ""
+
+    def __post_init__(self) -> None:
+        for name in (self.current, self.previous):
+            if name and not is_pack(name):
+                raise ValueError(f"{name!r} is no pack")
+
+
+def folder() -> Path:
+    """Where packs lie: SHOAL_PACKS, else where their owner put them, else the platform's folder for data.
+    Nothing is created."""
+    if named := os.environ.get(VARIABLE, ""):
+        return Path(named).expanduser().absolute()
+    return _chosen() or platform_place() / "packs"
+
+
+def choose(where: Path | None) -> None:
+    """Packs lie there from now on, those that are elsewhere stay behind; None forgets. Raises OSError."""
+    if where is None:
+        pointer().unlink(missing_ok=True)
+    else:
+        files.write_json(pointer(), {"packs": str(where.absolute())})
+
+
+def pointer() -> Path:
+    """The file that remembers what was chosen: not in the folder itself, whose disk may come and go."""
+    return settings_place(sys.platform, os.environ, Path.home()) / POINTER
+
+
+def _chosen() -> Path | None:
+    """A file that says nothing sensible says nothing."""
+    try:
+        found = Path(msgspec.json.decode(pointer().read_bytes(), type=dict[str, str])["packs"])
+    except (OSError, msgspec.MsgspecError, KeyError, ValueError):
+        return None
+    return found if found.is_absolute() else None
+
+
+def installed() -> bool:
+    """Whether this is an installed app, whose engine is a pack. A checkout computes with its own .venv."""
+    return bool(getattr(sys, "frozen", False))
+
+
+def carried() -> Path | None:
+    """The folder with the offline pack that came with the app, where one did."""
+    bundle = getattr(sys, "_MEIPASS", "")
+    found = Path(bundle) / "packs"
+    return found if bundle and found.is_dir() else None
+
+
+def python() -> Path | None:
+    """The interpreter of the pack in use; None where there is none, or where it no longer stands."""
+    place = folder()
+    used = current(place).current
+    found = interpreter(place / used) if used else None
+    return found if found is not None and found.exists() else None
+
+
+def missing() -> str:
+    """A sentence where an installed app has no engine; else empty."""
+    return lacking() if installed() and python() is None else ""
+
+
+def lacking() -> str:
+    """The sentence that there is no engine."""
+    return f"The engine isn't installed: open Shoal's window, or run {remedy.command('pack install')}."
+
+
+def interpreter(environment: Path) -> Path:
+    """Of a virtual environment."""
+    return environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def is_pack(name: str) -> bool:
+    """
+    >>> is_pack("cpu-1.0"), is_pack("cpu-1.0-r2"), is_pack("../cpu-1.0"), is_pack(".work"), is_pack("cpu-..")
+    (True, True, False, False, False)
+    """
+    return _FOLDER.fullmatch(name) is not None and ".." not in name and not name.endswith(".")
+
+
+def parts(name: str) -> tuple[str, str, int]:
+    """Name, version and how many repairs before this one.
+
+    >>> parts("cpu-1.0"), parts("cuda-2.1-r3")
+    (('cpu', '1.0', 0), ('cuda', '2.1', 3))
+    """
+    found = _FOLDER.fullmatch(name)
+    assert found is not None, name
+    return found["name"], found["version"], int(found["repair"] or 0)
+
+
+def current(place: Path) -> Current:
+    """What is in use. A file that says nothing sensible says nothing."""
+    return files.read_json(place / "current.json", Current) or Current()
+
+
+def packs(place: Path) -> list[str]:
+    """The folders of packs, finished or not."""
+    with contextlib.suppress(OSError):
+        return sorted(entry.name for entry in place.iterdir() if is_pack(entry.name) and entry.is_dir())
+    return []
+
+
+def sweep(place: Path) -> None:
+    """What an interrupted removal or writing left. Only under the lock."""
+    for left in [
+        *place.glob(f"{files.REMOVING}*"),
+        *place.glob(".*.json-*"),
+        *place.glob(".*.sig-*"),
+        *place.glob(".*.from-*"),
+    ]:
+        shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
+
+
+BUSY = "An engine is being installed or removed by another process: wait for it, then try again."
+
+
+@contextlib.contextmanager
+def alone(place: Path, waiting: Callable[[], None], wait_s: float, busy: str = BUSY) -> Iterator[int]:
+    """Holds PACKS for this process, yielding the lock's descriptor. Handed to a child process (POSIX) the
+    lock is kept until that has ended too, so a pip that outlives a killed installation is waited for. Raises
+    PackError where another still has it after `wait_s`, or where the folder cannot be made."""
+    held = contextlib.ExitStack()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        lock = held.enter_context(files.alone(place / ".lock", wait_s, waiting))
+    except files.BusyError:
+        raise PackError(busy) from None
+    except OSError as error:
+        raise disk(error, place) from error
+    with held:
+        yield lock

@@ -1,0 +1,202 @@
+"""The programs that make a pack's environment: an interpreter for it, and what that runs. All of them run
+without anybody's own settings, and without what a frozen app sets for itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from app.common import remedy
+from app.install.launcher.pythons import advice
+from app.install.packs.errors import PackError, disk
+from app.install.packs.manifest import Manifest
+from app.install.packs.place import interpreter
+
+_PROBE = """
+import importlib.util, struct, sys
+print("%d.%d" % sys.version_info[:2], struct.calcsize("P") * 8)
+print(getattr(sys, "_base_executable", None) or sys.executable)
+print("venv" if importlib.util.find_spec("venv") else "")
+"""
+_CHECK = "import importlib, sys\nfor name in sys.argv[1:]: importlib.import_module(name)"
+_TOO_OLD = ("GLIBC_", "GLIBCXX_", "CXXABI_")
+_KEPT_LINES = 200
+_HIDDEN = getattr(subprocess, "CREATE_NO_WINDOW", 0)
+"""On Windows a program for consoles would open one, when a window started it."""
+
+
+class Interpreter(msgspec.Struct, frozen=True):
+    """A Python outside any virtual environment; `version` as "3.11". Some distributions have one that cannot
+    make environments."""
+
+    path: Path
+    version: str
+    makes: bool = True
+
+
+def find(manifest: Manifest) -> Interpreter:
+    """The interpreter for a pack: the app's own where it brings one, else the system's python3, else the one
+    that the manifest prefers. Raises PackError with what to install."""
+    if "/AppTranslocation/" in sys.executable:
+        raise PackError(
+            "macOS runs Shoal from a passing place, because it was opened where it was downloaded: move Shoal "
+            "into Applications, open it there, then try again."
+        )
+    seen: list[Interpreter] = []
+    for path in _candidates(manifest.pythons):
+        found = probe(path)
+        if found is None:
+            continue
+        if found.version in manifest.pythons and found.makes:
+            return found
+        seen.append(found)
+    fitting = [one for one in seen if one.version in manifest.pythons]
+    if fitting:
+        raise PackError(
+            f"{fitting[0].path} can't make virtual environments: install what it needs for that, on Debian "
+            f"and Ubuntu with `sudo apt-get install python{fitting[0].version}-venv`, then try again."
+        )
+    wanted = " or ".join(manifest.pythons)
+    there = ", ".join(sorted({one.version for one in seen})) or "none that starts"
+    raise PackError(
+        f"{manifest.title} needs a 64-bit Python {wanted}, and this computer has {there}: {advice()}, then "
+        "try again."
+    )
+
+
+def probe(path: Path | str) -> Interpreter | None:
+    """None where it is no 64-bit Python that starts."""
+    try:
+        said = subprocess.check_output(
+            [path, "-I", "-c", _PROBE],
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=60,
+            env=surroundings(),
+            creationflags=_HIDDEN,
+        )
+        facts, base, makes = said.decode("utf-8", "surrogateescape").splitlines()[:3]
+        version, bits = facts.split()
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+    return Interpreter(Path(base), version, bool(makes)) if bits == "64" else None
+
+
+def make(python: Interpreter, environment: Path, work: Path, keep_open: int) -> None:
+    """An empty virtual environment. Raises PackError."""
+    command: list[str | Path] = [python.path, "-I", "-m", "venv", "--without-pip", environment]
+    said, code = run(command, work, keep_open)
+    if code:
+        raise failed("The engine's environment could not be made", said, environment)
+
+
+def check(environment: Path, modules: Sequence[str], work: Path, keep_open: int) -> None:
+    """Whether the environment's Python imports what the pack promises: the first module, which is the largest,
+    and meanwhile the others. What Python makes of their source is kept, so the engine's first start is quick.
+    Raises PackError."""
+    python = interpreter(environment)
+
+    def one(names: Sequence[str]) -> tuple[list[str], int]:
+        return run([python, "-I", "-c", _CHECK, *names], work, keep_open)
+
+    with ThreadPoolExecutor() as pool:
+        found = list(pool.map(one, [part for part in (modules[:1], modules[1:]) if part]))
+    for said, code in found:
+        if not code:
+            continue
+        if any(sign in line for line in said for sign in _TOO_OLD):
+            raise PackError(
+                f"This system is older than the engine needs ({said[-1][:200]}): update it, or use Shoal on "
+                "a newer one."
+            )
+        raise PackError(
+            f"The engine is in place but doesn't load ({said[-1][:300] if said else 'it ended'}): repair it "
+            f"with {remedy.command('pack repair')}, or install it again."
+        )
+
+
+def run(command: Sequence[str | Path], work: Path, keep_open: int) -> tuple[list[str], int]:
+    """What a program said last, and its exit code. Raises PackError where it does not start."""
+    said: list[str] = []
+    with start(command, work, keep_open) as child:
+        try:
+            for line in child.stdout or ():
+                if line.strip():
+                    said = [*said[-_KEPT_LINES:], line.rstrip()]
+        except BaseException:
+            child.kill()
+            raise
+    return said, child.returncode
+
+
+def start(
+    command: Sequence[str | Path], work: Path, keep_open: int, order: IO[bytes] | None = None
+) -> subprocess.Popen[str]:
+    """A program with what it says, read from one pipe. It keeps `keep_open` (POSIX), so that whoever comes
+    after a killed installation waits for it. `order` is its input. Raises PackError where it does not start."""
+    temporary = work / "tmp"
+    temporary.mkdir(parents=True, exist_ok=True)
+    try:
+        return subprocess.Popen(
+            [str(word) for word in command],
+            env=surroundings(TMPDIR=str(temporary), TEMP=str(temporary)),
+            cwd=work,
+            stdin=subprocess.DEVNULL if order is None else order,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            pass_fds=() if os.name == "nt" else (keep_open,),
+            creationflags=_HIDDEN,
+        )
+    except OSError as error:
+        raise PackError(
+            f"{command[0]} doesn't start ({error.strerror or error}): repair the installation of Shoal."
+        ) from error
+
+
+def surroundings(**more: str) -> dict[str, str]:
+    """The variables that such a program gets."""
+    before = os.environ.get("LD_LIBRARY_PATH_ORIG")
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTHON", "VIRTUAL_ENV", "QT_PLUGIN", "_PYI_"))
+        and name not in ("LD_LIBRARY_PATH_ORIG", *(("LD_LIBRARY_PATH",) if _bundle() is not None else ()))
+    }
+    return {**kept, **({"LD_LIBRARY_PATH": before} if before else {}), "PYTHONUTF8": "1", **more}
+
+
+def _candidates(versions: Sequence[str]) -> list[str]:
+    """Interpreters that may be there, each once."""
+    found: list[str | None] = []
+    if (bundle := _bundle()) is not None:
+        found += [str(bundle / "python" / "python.exe"), str(bundle / "python" / "bin" / "python3")]
+    names = ["python3", *(f"python{version}" for version in versions)]
+    if sys.platform != "win32":
+        found += [f"/usr/bin/{name}" for name in names]
+    found += [shutil.which(name) for name in [*names, "python"]]
+    return [path for path in dict.fromkeys(found) if path and os.path.isfile(path)]
+
+
+def _bundle() -> Path | None:
+    """PyInstaller's folder, in an installed app."""
+    folder = getattr(sys, "_MEIPASS", None)
+    return Path(folder) if folder else None
+
+
+def failed(what: str, said: list[str], place: Path) -> PackError:
+    text = "\n".join(said)
+    if "No space left on device" in text or "not enough space on the disk" in text:
+        return disk(OSError(28, "No space left on device"), place.parent)
+    errors = [line for line in said if line.lower().startswith("error")]
+    return PackError(f"{what} ({(errors or said or ['nothing said'])[-1][:300]}). Nothing is lost: try again.")

@@ -1,0 +1,70 @@
+"""A pack's wheels: fetched, copied from beside their manifest, or found in a folder that somebody brought."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote, urljoin
+
+from app.common import fetch
+from app.common.connection import Fault
+from app.common.retry import Patience
+from app.install.packs.errors import PackError, disk
+from app.install.packs.manifest import Manifest, Wheel, is_address
+
+Tell = Callable[[int, str], None]
+"""Bytes that are here, of all wheels, and the file they belong to."""
+
+
+def bring(
+    manifest: Manifest,
+    wheels: tuple[Wheel, ...],
+    base: str,
+    to: Path,
+    tell: Tell,
+    waiting: fetch.Waiting,
+    patience: Patience | None = None,
+) -> None:
+    """All `wheels` into `to`, whole and right. Raises PackError; what has come is kept."""
+    have = 0
+
+    def heard(piece: fetch.Piece, count: int) -> None:
+        tell(have + count, piece.file)
+
+    def came(piece: fetch.Piece) -> None:
+        nonlocal have
+        have += piece.size
+
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+        for wheel in wheels:
+            if not is_address(base) and not is_address(wheel.url) and not fetch.right(to / wheel.file, wheel):
+                fetch.copy(_beside(Path(base), wheel.url), wheel, to)
+        orders = [fetch.Order(wheel, _sources(manifest, wheel, base)) for wheel in wheels]
+        fetch.bring(orders, to, heard, waiting, patience, came=came)
+    except Fault as caught:
+        raise PackError(str(caught)) from caught
+    except OSError as error:
+        raise disk(error, to) from error
+
+
+def take(wheels: tuple[Wheel, ...], folder: Path, tell: Tell) -> None:
+    """Whether a folder holds all of them: what an offline installer brings. Raises PackError."""
+    have = 0
+    for wheel in wheels:
+        path = _beside(folder, wheel.file)
+        if not fetch.right(path, wheel):
+            raise PackError(f"{path} is damaged or another file than the manifest names: copy it there again.")
+        have += wheel.size
+        tell(have, wheel.file)
+
+
+def _beside(folder: Path, name: str) -> Path:
+    if not (folder / name).is_file():
+        raise PackError(f"{name} isn't in {folder}: copy all files of the pack there, then try again.")
+    return folder / name
+
+
+def _sources(manifest: Manifest, wheel: Wheel, base: str) -> list[str]:
+    first = wheel.url if is_address(wheel.url) else urljoin(base, quote(wheel.url))
+    return [first, *(f"{mirror.rstrip('/')}/{quote(wheel.file)}" for mirror in manifest.mirrors)]

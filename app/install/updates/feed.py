@@ -1,0 +1,166 @@
+"""The list of what was released, and who says so.
+
+A JSON file made at release time with a signature beside it: Ed25519 over its exact bytes, 128 hexadecimal
+digits in FILE.sig. Nothing in it is believed before the signature holds. `serial` guards against an older list
+that was really signed once, `expires` against one that is given out for ever."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from app.install.packs.manifest import is_address
+from app.install.updates.errors import UpdateError
+from app.install.updates.trust import Trust, Url, trust, trust_file
+from app.swarm.wire.signing import sign, verifies
+
+__all__ = ["Feed", "File", "Trust", "encode", "entry", "read", "today", "trust", "trust_file", "verify"]
+
+FEED = 2**16
+"""Bytes of a list. A usual one has two thousand."""
+SIGNATURE = 256
+FILE = 2**33
+AHEAD = timedelta(days=1)
+"""So much later than this computer's clock a list may have been made: zones and clocks differ."""
+
+Form = Literal["deb", "elf", "nsis", "dmg"]
+"""What the owner has installed: a Debian package, one file, a Windows installer, a disk image."""
+_ENDS = {"deb": ".deb", "nsis": ".exe", "dmg": ".dmg"}
+_FILE = r"^[A-Za-z0-9][A-Za-z0-9._+~-]{0,120}\Z"
+_VERSION = r"^[0-9]{1,6}(\.[0-9]{1,6}){0,3}((a|b|rc)[0-9]{1,4})?\Z"
+
+Version = Annotated[str, msgspec.Meta(pattern=_VERSION)]
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+Lines = Annotated[
+    tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=300)], ...], msgspec.Meta(max_length=20)
+]
+
+
+class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`url` is a whole address, or the file's name, beside the list."""
+
+    system: Literal["linux", "windows", "macos"]
+    machine: Literal["x86_64", "aarch64"]
+    form: Form
+    file: Annotated[str, msgspec.Meta(pattern=_FILE)]
+    url: Url
+    size: Annotated[int, msgspec.Meta(gt=0, le=FILE)]
+    sha256: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+
+    def __post_init__(self) -> None:
+        if not self.file.endswith(_ENDS.get(self.form, "")) or ".." in self.file:
+            raise ValueError(f"{self.file!r} is no name of a {self.form}")
+        if self.url != self.file:
+            _check_address(self.url)
+
+    @property
+    def digest(self) -> str:
+        """For app.common.fetch."""
+        return f"sha256:{self.sha256}"
+
+
+class Feed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`least` is the oldest version that can be updated to this one; `notes` are lines by language; `page` is
+    for people who have to fetch it themselves; `mirrors` are folders that hold the same files."""
+
+    kind: Literal["shoal-release-1"] = "shoal-release-1"
+    serial: Annotated[int, msgspec.Meta(gt=0, lt=2**53)]
+    made: Moment
+    expires: Moment
+    version: Version
+    date: date
+    least: Version = "0"
+    notes: dict[Annotated[str, msgspec.Meta(pattern=r"^[a-z]{2}\Z")], Lines] = {}
+    page: Url = ""
+    mirrors: Annotated[tuple[Url, ...], msgspec.Meta(max_length=8)] = ()
+    files: Annotated[tuple[File, ...], msgspec.Meta(max_length=50)]
+
+    def __post_init__(self) -> None:
+        if self.expires <= self.made:
+            raise ValueError("it expires before it was made")
+        for address in (*self.mirrors, *filter(None, [self.page])):
+            _check_address(address)
+        for line in (line for lines in self.notes.values() for line in lines):
+            if not line.isprintable():
+                raise ValueError("its notes are more than lines of text")
+        kinds = [(one.system, one.machine, one.form) for one in self.files]
+        if len(set(kinds)) != len(kinds):
+            raise ValueError("it names two files for the same computer")
+
+    def file_for(self, system: str, machine: str, form: str) -> File | None:
+        return next(
+            (one for one in self.files if (one.system, one.machine, one.form) == (system, machine, form)), None
+        )
+
+
+def encode(feed: Feed, secret: bytes) -> tuple[bytes, bytes]:
+    """A list's bytes and its signature, for FILE and FILE.sig; `secret` is the key's seed of 32 bytes. Raises
+    UpdateError for a list that the app would not take."""
+    content = msgspec.json.format(msgspec.json.encode(feed), indent=1) + b"\n"
+    read(content)
+    return content, sign(secret, content).hex().encode() + b"\n"
+
+
+def entry(path: Path, form: Form, system: str, machine: str, url: str = "") -> File:
+    """The row of a file that was built. Raises OSError, and msgspec.ValidationError for what cannot be."""
+    with path.open("rb") as content:
+        digest = hashlib.file_digest(content, "sha256").hexdigest()
+    row = {"system": system, "machine": machine, "form": form, "file": path.name, "url": url or path.name}
+    return msgspec.convert({**row, "size": path.stat().st_size, "sha256": digest}, File)
+
+
+def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetime) -> Feed:
+    """A list that one of `keys` signed and that holds today. Raises UpdateError."""
+    try:
+        signed = bytes.fromhex(signature[:SIGNATURE].decode("ascii").strip())
+    except ValueError:
+        signed = b""
+    if len(content) > FEED or not any(verifies(bytes.fromhex(key), content, signed) for key in keys):
+        raise UpdateError(
+            "The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from "
+            "it: try again later, or on another network."
+        )
+    feed = read(content)
+    if feed.made > now + AHEAD:
+        raise UpdateError(
+            f"The list of new versions was made on {feed.made:%Y-%m-%d}, and by this computer's clock it is "
+            f"{now:%Y-%m-%d}: set the clock, then try again."
+        )
+    if feed.expires < now:
+        raise UpdateError(
+            f"The list of new versions held until {feed.expires:%Y-%m-%d} and wasn't renewed, so nothing is "
+            "taken from it: check this computer's clock, or try again later. Shoal stays as it is."
+        )
+    return feed
+
+
+def read(content: bytes) -> Feed:
+    """Of a list that is believed. Raises UpdateError."""
+    try:
+        return msgspec.json.decode(content, type=Feed)
+    except msgspec.MsgspecError as error:
+        raise UpdateError(
+            f"The list of new versions can't be understood ({error}): download the newest Shoal where you got "
+            "this one."
+        ) from error
+
+
+def today() -> datetime:
+    return datetime.now(UTC)
+
+
+def _check_address(text: str) -> None:
+    found = urlsplit(text)
+    if (
+        not is_address(text)
+        or not found.hostname
+        or "@" in found.netloc
+        or not text.isprintable()
+        or " " in text
+    ):
+        raise ValueError(f"{text[:100]!r} is no address")

@@ -1,0 +1,203 @@
+"""Handing a verified file to the system's own installer. Shoal itself does not run as root: where root is
+needed, the system asks its owner (polkit), and after one more look at the file its package manager installs.
+
+A one-file Shoal is replaced where it lies, by a rename; the one before stays beside it as NAME.previous."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+
+import msgspec
+
+from app.common import fetch, files
+from app.common.text import safe_line
+from app.install.updates import installed
+from app.install.updates.errors import UpdateError, disk
+from app.install.updates.feed import File
+
+PKEXEC, APT = "/usr/bin/pkexec", "/usr/bin/apt-get"
+_DISMISSED, _REFUSED = 126, 127
+"""What pkexec exits with where its question was answered with no, and where it could not be asked."""
+
+SAID = "installer.log"
+_INSTALL = """
+said=$1 asker=$2 program=$3 home=$4
+shift 4
+"$@" >"$said" 2>&1
+code=$?
+if [ "$code" = 0 ] && [ -n "$program" ] && ! kill -0 "$asker" 2>/dev/null; then
+    exec "$program" window ${home:+--home "$home"}
+fi
+exit "$code"
+"""
+
+_CHANGED = 61
+_AS_ROOT = f"""
+kept=$(mktemp -d /var/tmp/shoal-update.XXXXXXXX) || exit
+trap 'rm -rf "$kept"' EXIT
+head -c "$2" -- "$1" >"$kept/shoal.deb" || exit
+echo "$3  $kept/shoal.deb" | sha256sum --check --status || exit {_CHANGED}
+chmod 755 "$kept" && chmod 644 "$kept/shoal.deb" || exit
+"$4" install --yes -- "$kept/shoal.deb"
+"""
+"""What runs once the password was given: the file is the owner's, whose other programs may have changed it
+since it was checked. So root takes a copy that nobody else can write, and checks that one."""
+
+Say = Callable[[str], None]
+
+
+class Then(Enum):
+    """What Shoal does when it has been handed over."""
+
+    RESTART = "restart"
+    QUIT = "quit"
+    STAY = "stay"
+
+
+class Handed(msgspec.Struct, frozen=True, kw_only=True):
+    """`command` is what the owner types where nothing could be started."""
+
+    then: Then
+    sentence: str
+    command: str = ""
+
+
+class Installer(msgspec.Struct, frozen=True, kw_only=True):
+    """The programs of this system; `show` opens a file on the desktop. `reopen` is the program whose window
+    opens again, of the data folder `home`, where the package manager has ended the one that asks for it."""
+
+    pkexec: str = PKEXEC
+    apt: str = APT
+    reopen: str = ""
+    home: str = ""
+    show: tuple[str, ...] = ("/usr/bin/open",) if sys.platform == "darwin" else ("xdg-open",)
+
+
+def hand(path: Path, file: File, program: Path, say: Say, system: Installer | None = None) -> Handed:
+    """Looks at the file's digest once more, and hands it over. `program` is what runs now. Raises
+    UpdateError."""
+    system = system or Installer()
+    try:
+        if not fetch.right(path, file):
+            raise UpdateError(f"{path} isn't what was downloaded any more: download it again.")
+        match file.form:
+            case "deb":
+                return _debian(path, file, say, system)
+            case "elf":
+                return _replaced(path, file, program, say)
+            case "nsis":
+                return _windows(path)
+            case "dmg":
+                _run([*system.show, str(path)])
+                return Handed(
+                    then=Then.QUIT, sentence="Drag Shoal into the folder Applications, then open it from there."
+                )
+    except OSError as error:
+        raise disk(error, path) from error
+
+
+def _debian(path: Path, file: File, say: Say, system: Installer) -> Handed:
+    """apt-get, started by pkexec, which asks for the owner's password in a window of the system's. A shell
+    does it: the package ends every running Shoal, so none could wait for the end and open the new one."""
+    command = f"sudo apt install {shlex.quote(str(path))}"
+    by_hand = Handed(
+        then=Then.STAY,
+        sentence=f"This system doesn't let Shoal ask for its owner's password: install it with {command}",
+        command=command,
+    )
+    if os.geteuid() == 0:
+        return msgspec.structs.replace(
+            by_hand, sentence=f"Shoal installs nothing as root: install it yourself with {command}"
+        )
+    if not (os.access(system.pkexec, os.X_OK) and os.access(system.apt, os.X_OK)):
+        return by_hand
+    say("The system asks for your password, then installs it.")
+    said = path.with_name(SAID)
+    words = ["/bin/sh", "-c", _INSTALL, "shoal", str(said), str(os.getpid()), system.reopen, system.home]
+    words += [
+        system.pkexec,
+        "/bin/sh",
+        "-c",
+        _AS_ROOT,
+        "shoal",
+        str(path),
+        str(file.size),
+        file.sha256,
+        system.apt,
+    ]
+    running = subprocess.Popen(
+        words,
+        stdin=None if sys.stdin.isatty() else subprocess.DEVNULL,  # pkexec asks there where no desktop does
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=installed.outside(),
+        start_new_session=not sys.stdin.isatty(),
+    )
+    code = running.wait()
+    if code == 0:
+        return Handed(then=Then.RESTART, sentence="It is installed.")
+    if code == _DISMISSED:
+        raise UpdateError("Nothing was installed: the system's question for the password wasn't answered.")
+    if code == _REFUSED:
+        return by_hand
+    if code == _CHANGED:
+        raise UpdateError(f"Nothing was installed: {path} was changed after it was checked. Download it again.")
+    last = _last_line(said.read_bytes()) or code
+    raise UpdateError(f"The system's package manager refused ({last}): try {command} in a terminal.")
+
+
+def _replaced(path: Path, file: File, program: Path, say: Say) -> Handed:
+    """The new one gets the old one's name in one step, so that there is always a whole one."""
+    say("The new version takes the place of this one.")
+    program = program.resolve()
+    if fetch.right(program, file):
+        return Handed(then=Then.RESTART, sentence="It is installed already.")
+    previous = program.with_name(f"{program.name}.previous")
+    try:
+        with files.staged(program) as fresh:
+            shutil.copyfile(path, fresh)
+            if not fetch.right(fresh, file):
+                raise UpdateError(f"{fresh} couldn't be written as it should: try again.")
+            fresh.chmod(program.stat().st_mode | 0o500)
+            shutil.copy2(program, previous)
+    except OSError as error:
+        raise disk(error, program.parent) from error
+    return Handed(then=Then.RESTART, sentence=f"It is installed; the version before is kept as {previous}.")
+
+
+def _windows(path: Path) -> Handed:
+    """The installer is a program of its own, which this one must not outlive: it replaces its files."""
+    if sys.platform == "win32":
+        os.startfile(path)
+    else:
+        raise UpdateError(f"{path} is for Windows: open it there.")
+    return Handed(
+        then=Then.QUIT, sentence="The installer opens; Shoal ends, and the installer starts it again."
+    )
+
+
+def _run(command: list[str]) -> tuple[int, str]:
+    """The exit code, and the last line that was said. Raises UpdateError where it does not start."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, stdin=subprocess.DEVNULL, env=installed.outside(), check=False
+        )
+    except OSError as error:
+        raise UpdateError(
+            f"{command[0]} can't be started ({error.strerror}): open the file yourself, {command[-1]}."
+        ) from error
+    return done.returncode, _last_line(done.stderr or done.stdout)
+
+
+def _last_line(said: bytes) -> str:
+    """What was said last, without warnings."""
+    lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith("W:")] or [""]
+    return safe_line(lines[-1], 300)

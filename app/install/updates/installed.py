@@ -1,0 +1,163 @@
+"""What runs here: a checkout or which kind of installation, its version, and how it is started.
+
+Whatever starts Shoal later (at login, from a link) names `program`; it follows when that has moved."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shlex
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+SOURCE = Path(__file__).resolve().parents[3]
+"""Shoal's own files: the checkout, or the tree that an installed app carries."""
+DEBIANS = Path("/usr/bin/shoal")
+ONE_FILE = "onefile"
+"""Lies beside the program where a single file has unpacked it."""
+_STEPS = {"a": 0, "b": 1, "rc": 2, "": 3}
+
+Installed = Literal["checkout", "folder", "deb", "elf", "nsis", "dmg"]
+"""A folder is what a package holds, unpacked by hand; its owner replaces it."""
+
+
+def form(system: str = sys.platform) -> Installed:
+    """Which one runs."""
+    if not getattr(sys, "frozen", False):
+        return "checkout"
+    if system == "win32":
+        return "nsis"
+    if system == "darwin":
+        return "dmg"
+    here = Path(sys.executable).resolve()
+    if here.with_name(ONE_FILE).exists():
+        return "elf"
+    return "deb" if DEBIANS.resolve() == here else "folder"
+
+
+def program(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """The words that start this installation, full path first; a command and its options follow."""
+    match form():
+        case "checkout":
+            launcher = str(SOURCE / "shoal")
+            return [sys.executable, launcher] if os.name == "nt" else [launcher]
+        case "elf" if Path(environment.get("SHOAL_ONEFILE") or "/nowhere").is_file():
+            return [environment["SHOAL_ONEFILE"]]  # what its owner has; it unpacks itself elsewhere
+        case "deb":
+            return [str(DEBIANS)]  # what the package manager keeps, also when its folder gets another name
+        case "nsis":
+            return [str(Path(sys.executable).with_name("shoal.exe"))]  # not the one that opens a console
+        case _:
+            return [sys.executable]
+
+
+def again() -> list[str]:
+    """The words that start this very installation from within it."""
+    return [sys.executable, "-m", "app.cli"] if form() == "checkout" else program()
+
+
+def typed(environment: Mapping[str, str] = os.environ) -> str:
+    """What its owner types in a terminal to start it; a command and its options follow."""
+    match form():
+        case "checkout":
+            return "./shoal"
+        case "deb":
+            return DEBIANS.name
+        case "nsis":
+            own = str(Path(sys.executable).with_name("shoal-cli.exe"))
+            return f'"{own}"' if " " in own else own
+        case _:
+            return shlex.quote(program(environment)[-1])
+
+
+def removal(environment: Mapping[str, str] = os.environ) -> str:
+    """How its owner gets rid of the program itself, in the middle of a sentence."""
+    own = seen(environment)
+    match form():
+        case "checkout":
+            return f"delete the folder {own}"
+        case "deb":
+            return "sudo apt purge shoal"
+        case "nsis":
+            return "Windows settings, Apps, Installed apps, Shoal, Uninstall"
+        case "dmg":
+            return f"move {own} to the Trash"
+        case "folder":
+            return f"delete the folder {own}"
+        case _:
+            return f"delete {own}, and {own}.previous where it is"
+
+
+def seen(environment: Mapping[str, str] = os.environ) -> str:
+    """What its owner sees of the program: a folder, a file, or macOS's bundle."""
+    own = program(environment)[-1]
+    if form() == "checkout":
+        return str(SOURCE)
+    if form() == "folder":
+        return str(Path(own).parent)
+    return next((str(path) for path in Path(own).parents if path.suffix == ".app"), own)
+
+
+def unpacked(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """Where a single file unpacks itself on Linux (packaging/linux/onefile.c), for every version of it."""
+    if not sys.platform.startswith("linux"):
+        return None
+    if (named := environment.get("SHOAL_UNPACKED", "")).startswith("/"):
+        return Path(named)
+    cache = environment.get("XDG_CACHE_HOME", "")
+    return (Path(cache) if cache.startswith("/") else Path.home() / ".cache") / "shoal" / "app"
+
+
+def version(source: Path = SOURCE) -> str:
+    """Written by the build; a checkout has that of its project file."""
+    try:
+        return (source / "VERSION").read_text(encoding="ascii").strip()
+    except (OSError, UnicodeError):
+        pass
+    try:
+        return str(tomllib.loads((source / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"])
+    except (OSError, KeyError, ValueError):
+        return "0"
+
+
+def ordered(version: str) -> tuple[tuple[int, ...], int, int]:
+    """What versions are compared by.
+
+    >>> sorted(["0.10", "0.2.0", "0.2.0rc1", "0.2.0a2", "0.2"], key=ordered)
+    ['0.2.0a2', '0.2.0rc1', '0.2.0', '0.2', '0.10']
+    """
+    found = re.fullmatch(r"([0-9.]+)(a|b|rc|)([0-9]*)", version)
+    if found is None:
+        return (), 0, 0
+    numbers = [int(part) for part in found[1].split(".") if part]
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers), _STEPS[found[2]], int(found[3] or 0)
+
+
+def here() -> tuple[str, str]:
+    """System and machine, as feeds and manifests name them."""
+    machine = platform.machine().lower()
+    system = {"win32": "windows", "darwin": "macos"}.get(sys.platform, "linux")
+    return system, {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
+
+
+def outside(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment for programs of the system: without what the bundle set for itself, which would make them
+    load its libraries. What stood there before comes back.
+
+    >>> outside({"LD_LIBRARY_PATH": "/app", "LD_LIBRARY_PATH_ORIG": "/own", "QT_PLUGIN_PATH": "/app", "A": "b"})
+    {'A': 'b', 'LD_LIBRARY_PATH': '/own'}
+    """
+    ours = ("LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH", "QT_PLUGIN_PATH", "QT_QPA_PLATFORM_PLUGIN_PATH")
+    kept = {
+        name: value
+        for name, value in environment.items()
+        if name not in ours and not name.endswith("_ORIG") and "_PYI_" not in name
+    }
+    before = environment.get("LD_LIBRARY_PATH_ORIG")
+    return {**kept, "LD_LIBRARY_PATH": before} if before else kept

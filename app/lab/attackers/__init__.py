@@ -1,0 +1,1 @@
+"""Attackers, and the table of which check finds which of them."""

@@ -1,0 +1,1 @@
+"""From the records of studies to their tables, pictures and the report."""

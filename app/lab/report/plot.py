@@ -1,0 +1,125 @@
+"""Pictures of the lab: curves with their bands in quiet panels; and that of a study, held-out pass@1 against
+rounds, against completions generated, and against seconds.
+
+The three answer different questions: what an update brings, what generation brings, what waiting brings.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from app.lab.arms.arms import Arm
+from app.lab.plan import Round
+from app.lab.report.results import Runs, baseline_first, probes, spent
+from app.lab.statistics import average, estimate
+
+TEXT, GREY = "#333333", "#8a8a8a"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31")
+"""The palette of Okabe and Ito, which everybody can tell apart, without its yellow, and one colour more."""
+_FIRST, _CONTROL = "#222222", "#999999"
+_LINES = 5
+"""Lines of one panel: more cannot be told apart."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One curve, in per cent, with its band. Lines of one name stand once among the names."""
+
+    name: str
+    colour: str
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+    dashed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """Curves over one axis. The first panel of a row has their names."""
+
+    lines: Sequence[Line]
+    label: str
+    title: str = ""
+
+
+def picture(rows: Sequence[Sequence[Panel]], width: float, height: float) -> bytes:
+    """A PNG of panels in rows, sizes in inches; panels below each other have one axis, and all one height."""
+    figure = Figure(figsize=(width, height), dpi=130, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(len(rows), len(rows[0]), sharex="col", sharey=len(rows[0]) > 2, squeeze=False)
+    for row, panels in zip(axes, rows, strict=True):
+        for axis, panel in zip(row, panels, strict=True):
+            for line in panel.lines:
+                style = (0, (4, 2)) if line.dashed else "solid"
+                axis.plot(line.x, line.y, color=line.colour, linewidth=2, linestyle=style, label=line.name)
+                if line.low:
+                    axis.fill_between(line.x, line.low, line.high, color=line.colour, alpha=0.13, linewidth=0)
+            axis.set_title(panel.title, loc="left", color=TEXT, fontsize=12, fontweight="bold")
+            axis.set_xlabel(panel.label, color=TEXT)
+            axis.spines[["top", "right", "left"]].set_visible(False)
+            axis.grid(axis="y", color="#e6e6e6", linewidth=0.8)
+            axis.tick_params(colors=TEXT, length=0, labelleft=True)
+            axis.yaxis.set_major_formatter(lambda value, _: f"{value:g} %")
+            axis.set_xlim(left=0)
+            axis.set_ylim(bottom=0)
+        named = {line.name: line for line in panels[0].lines}
+        if named:
+            handles = dict(zip(*row[0].get_legend_handles_labels()[::-1], strict=True))
+            row[0].legend(handles.values(), handles.keys(), frameon=False, labelcolor="linecolor")
+    png = io.BytesIO()
+    figure.savefig(png, format="png", facecolor="white")
+    return png.getvalue()
+
+
+def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
+    """A PNG of all arms with finished runs. Bands are 95 % bootstrap intervals over seeds and nodes. Many arms
+    stand in several rows, the baseline in each of them."""
+    ways: dict[str, Callable[[Round], float]] = {
+        "rounds": lambda record: float(record.round > 0),
+        "completions generated, all nodes": lambda record: record.generated,
+        "processor seconds, all nodes": lambda record: record.cpu_seconds or record.seconds,
+    }
+    present = baseline_first(arms, runs)
+    left = iter([_FIRST, *COLOURS * (1 + len(present) // len(COLOURS))])
+    most = max((len(found) for found in runs.values()), default=0)
+    curves = []
+    for arm in present:
+        every = [run for _, run in sorted(runs[arm.key].items())]
+        measured = zip(*map(probes, every), strict=True)
+        bands = [estimate([probe.pass_at_1_N for _, probe in column]) for column in measured]
+        line = Line(
+            name=arm.name + (f", {len(every)} of {most} seeds" if len(every) < most else ""),
+            colour=_CONTROL if arm.shuffled else next(left),
+            dashed=arm.dynamic or arm.shuffled,
+            x=(),
+            y=[100 * band.mean for band in bands],
+            low=[100 * band.low for band in bands],
+            high=[100 * band.high for band in bands],
+        )
+        sums = [zip(*(spent(run, way) for run in every), strict=True) for way in ways.values()]
+        curves.append([replace(line, x=[average(column) for column in along]) for along in sums])
+    parts = _parts(curves)
+    rows = [
+        [
+            Panel(lines=[lines[k] for lines in part], label=label, title="Held-out pass@1" * (k == 0))
+            for k, label in enumerate(ways)
+        ]
+        for part in parts
+    ]
+    return picture(rows, 15, 5 if len(rows) < 2 else 3.6 * len(rows))
+
+
+def _parts(curves: Sequence[list[Line]]) -> list[list[list[Line]]]:
+    """The curves of each row: the first one, and about equally many of the others in their order."""
+    if len(curves) <= _LINES:
+        return [list(curves)]
+    first, others = curves[0], curves[1:]
+    rows = -(-len(others) // (_LINES - 1))
+    ends = [round(len(others) * k / rows) for k in range(rows + 1)]
+    return [[first, *others[ends[k] : ends[k + 1]]] for k in range(rows)]

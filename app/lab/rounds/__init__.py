@@ -1,0 +1,1 @@
+"""One run of a study, round by round, with what an arm adds to a round."""

@@ -1,0 +1,354 @@
+"""One run of a study: one arm and one seed, all nodes in this process, round by round.
+
+A round is the app's own (`app.learning`) with the network left out: every node answers its own questions, all
+of them publish, every node takes peers' groups, weighs and takes its recipe's optimiser steps. All nodes' rows
+are sampled in one batch, and levels stay where the plan has them. Question k of node n in round t is the same
+whatever the arm, so arms differ by what they do with it.
+Shapes: `_N` nodes, `_P` a node's groups, `_G` completions of a group, `_T` tokens.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from random import Random
+
+import msgspec
+
+from app.lab.answers import Answered, Learnt, group_of, token_mean
+from app.lab.arms.arms import Arm
+from app.lab.attackers.kinds import kind_of
+from app.lab.plan import Plan, Probe, Round, identity
+from app.lab.rounds import prediction
+from app.lab.rounds.extra import Twist
+from app.lab.rounds.extras import open_twists
+from app.lab.rounds.probing import Prober
+from app.lab.rounds.rescuing import Rescued, rescued
+from app.lab.statistics import average
+from app.lab.swarm import Swarm
+from app.learning.choosing import Offer, Records
+from app.learning.lesson import Own, Read, lesson
+from app.learning.questions import Deck, own_questions, shared_slots
+from app.learning.state import fresh
+from app.sapo import seeds
+from app.sapo.asking import messages, shows_work
+from app.sapo.groups import Group, ScoredGroup
+from app.sapo.probe import probe_questions
+from app.sapo.questions import Coordinates, make
+from engines.contract import Completion, Messages, TokenSequence
+
+Score = Callable[[Group], ScoredGroup]
+
+
+class Experiment:
+    """One run. `rounds()` yields its records; everything random follows from plan, arm and seed."""
+
+    def __init__(self, plan: Plan, arm: Arm, seed: int, swarm: Swarm, score: Score) -> None:
+        self.plan, self.arm, self.seed, self.swarm, self.score = plan, arm, seed, swarm, score
+        self.recipe = arm.rules
+        self.window = (self.recipe.max_age or 0) if plan.window is None else plan.window
+        questions = probe_questions(plan.levels, plan.probe_items)
+        foes = kind_of(arm.extras)
+        self.prober = Prober(swarm, score, questions, plan.max_tokens, plan.tried, foes)
+        self.identities = [identity(seed, node) for node in range(plan.nodes)]
+        self.learners = [fresh(plan.levels)] * plan.nodes
+        self.records = [Records() for _ in range(plan.nodes)]
+        self.published: list[Answered] = []
+        self.taken: list[set[Coordinates]] = [
+            set() for _ in range(plan.nodes)
+        ]  # what each node trained on already
+        self.missed: list[dict[Coordinates, bool]] = [
+            {} for _ in range(plan.nodes)
+        ]  # the deck's questions that each node had, and whether no answer was right
+        self.rates: dict[str, float] = {}
+        self.reencoded = [0, 0]
+        self.twists: list[Twist] = open_twists(self)
+
+    def rounds(self) -> Iterator[Round]:
+        """Round 0 (the probe before training) to the last."""
+        yield Round(round=0, probe=self._measure(0))
+        for number in range(1, self.plan.rounds + 1):
+            record = self._round(number)
+            if self.recipe.mean is not None:
+                self.swarm.follow(self.recipe.mean)
+            if number % self.plan.probe_every == 0 or number == self.plan.rounds:
+                record = msgspec.structs.replace(record, probe=self._measured(number))
+            yield record
+
+    def _measured(self, number: int) -> Probe:
+        """What the nodes can do, with the running means of their adapters where the recipe has them."""
+        if self.recipe.mean is None:
+            return self._measure(number)
+        self.swarm.swap_means()
+        probe = self._measure(number)
+        self.swarm.swap_means()
+        return probe
+
+    def _measure(self, number: int) -> Probe:
+        probe = self.prober.once(self.seeds(number, "probe"))
+        if number in (0, self.plan.rounds):
+            alike = number == 0 and not (self.plan.models or self.plan.starters)
+            eight_N = self.prober.pass_at_8(self.seeds(number, "eight"), alike)
+            probe = msgspec.structs.replace(probe, pass_at_8_N=eight_N)
+        self.rates = probe.families
+        return probe
+
+    def seeds(self, number: int, purpose: str) -> list[int]:
+        return [seeds.sampling_seed(identity, number, purpose) for identity in self.identities]
+
+    def _round(self, number: int) -> Round:
+        started, cpu = time.perf_counter(), time.process_time()
+        active = self._active(number)
+        own_N = [self.arm.own if node in active else 0 for node in range(self.plan.nodes)]
+        kept_NP, generated = self._answer(number, own_N)
+        sampled = time.perf_counter()
+        if self.arm.shuffled:
+            kept_NP = self._shuffled(kept_NP, number)
+        fresh = [answered for kept_P in kept_NP for answered in kept_P]
+        if self.recipe.deck:
+            for answered in fresh:
+                self.missed[answered.node][answered.scored.group.coordinates] = not any(answered.dealt_G)
+        for twist in self.twists:
+            fresh = twist.published(number, fresh)
+        self.published = [old for old in self.published if number - old.round <= self.window] + fresh
+        self.reencoded = [0, 0]
+        learning = time.perf_counter()
+        chosen_N = {node: self._choose(node, number) for node in sorted(active)}
+        again = rescued(self, number, chosen_N) if self.recipe.prefix else None
+        learnt = [self._learn(node, kept_NP[node], number, chosen_N[node], again) for node in sorted(active)]
+        for twist in self.twists:
+            twist.after(number)
+        ended, cpu_ended = time.perf_counter(), time.process_time()
+
+        completions = [completion for answered in generated for completion in answered.completions_G]
+        behind = again.generated if again else []
+        nats = token_mean([completion.logprobs_T for completion in completions])
+        peer_nats = [one.peer_logprob for one in learnt if one.peer_logprob is not None]
+        predicted_own, predicted_peer = self._predicted(number, len(active))
+        measured = {name: value for twist in self.twists for name, value in twist.measures(number).items()}
+        return Round(
+            round=number,
+            generated=len(completions) + len(behind),
+            generated_tokens=sum(len(completion.tokens_T) for completion in (*completions, *behind)),
+            informative_own=average([one.own for one in learnt]),
+            informative_peer=average([one.peer for one in learnt]),
+            predicted_own=predicted_own,
+            predicted_peer=predicted_peer,
+            own_reward=average([reward for answered in generated for reward in answered.scored.rewards_G]),
+            batch_reward=average([one.batch_reward for one in learnt]),
+            finished=average([completion.finished for completion in completions]),
+            worked=average([shows_work(completion.text) for completion in completions]),
+            steps=sum(one.steps for one in learnt),
+            gated_right=sum(one.weighed.gated_right for one in learnt),
+            gated_wrong=sum(one.weighed.gated_wrong for one in learnt),
+            peer_scale=average([one.weighed.peer_scale for one in learnt]),
+            reencoded_same=self.reencoded[0] / self.reencoded[1] if self.reencoded[1] else None,
+            seconds=ended - started,
+            cpu_seconds=cpu_ended - cpu,
+            sampling_seconds=sampled - started,
+            learning_seconds=ended - learning,
+            active=len(active),
+            own=float(self.arm.own),
+            own_nats=None if nats is None else -nats,
+            peer_nats=-average(peer_nats) if peer_nats else None,
+            extra=measured or None,
+        )
+
+    def _active(self, number: int) -> set[int]:
+        active = set(range(self.plan.nodes))
+        for twist in self.twists:
+            here = twist.active(number)
+            active = active if here is None else active & here
+        return active
+
+    def _predicted(self, number: int, active: int) -> tuple[float, float]:
+        """Informative own and peer groups of an active node that success rates alone predict."""
+        share = prediction.informative_share(self.rates.values(), self.plan.group)
+        attempts = self.plan.attempts if self.arm.dynamic else 1
+        rounds = min(self.window, number - 1) + 1
+        kept = 1.0 - (1.0 - share) ** attempts
+        offered = self.arm.own * (active - 1) * rounds
+        return (
+            prediction.own_groups(self.arm.own, share, attempts),
+            prediction.peer_groups(self.arm.peer, offered, kept),
+        )
+
+    def _answer(self, number: int, own_N: Sequence[int]) -> tuple[list[list[Answered]], list[Answered]]:
+        """Own questions asked, answered and scored: those that each node keeps, and everything generated for
+        it.
+
+        Without dynamic sampling that is the same. With it, every place of a batch that drew an uninformative
+        group is drawn again from fresh questions; places still open after the last attempt keep an
+        uninformative one.
+        """
+        kept_NP: list[list[Answered]] = [[] for _ in self.identities]
+        spare_NP: list[list[Answered]] = [[] for _ in self.identities]
+        slots_N = [0] * self.plan.nodes
+        everything: list[Answered] = []
+        for attempt in range(self.plan.attempts if self.arm.dynamic else 1):
+            missing_N = [own - len(kept_P) for own, kept_P in zip(own_N, kept_NP, strict=True)]
+            if not any(missing_N):
+                break
+            for answered in self._sample(number, attempt, slots_N, missing_N):
+                keep = answered.scored.informative or not self.arm.dynamic
+                (kept_NP if keep else spare_NP)[answered.node].append(answered)
+                everything.append(answered)
+            slots_N = [slot + missing for slot, missing in zip(slots_N, missing_N, strict=True)]
+        for own, kept_P, spare_P in zip(own_N, kept_NP, spare_NP, strict=True):
+            kept_P += spare_P[: own - len(kept_P)]
+        return kept_NP, everything
+
+    def _sample(
+        self, number: int, attempt: int, slots_N: list[int], missing_N: list[int]
+    ) -> Iterator[Answered]:
+        questions_NP = [
+            own_questions(learner.curriculum, identity, number, missing, make, slot, self.deck(number))
+            for learner, identity, slot, missing in zip(
+                self.learners, self.identities, slots_N, missing_N, strict=True
+            )
+        ]
+        groups_NPG = self.swarm.sample(
+            [[messages(question.text) for question in questions_P] for questions_P in questions_NP],
+            self.plan.group,
+            self.plan.max_tokens,
+            self.seeds(number, f"own {attempt}"),
+        )
+        for node, (questions_P, groups_PG) in enumerate(zip(questions_NP, groups_NPG, strict=True)):
+            for question, completions_G in zip(questions_P, groups_PG, strict=True):
+                prompt = messages(question.text)
+                yield self._scored(node, number, question.coordinates, prompt, completions_G)
+
+    def deck(self, number: int) -> Deck | None:
+        """The common questions of a round, where the recipe has any: a round is an epoch here."""
+        slots = shared_slots(self.arm.own, self.recipe.deck)
+        return Deck(swarm=f"lab seed {self.seed}", epoch=number, slots=slots) if slots else None
+
+    def _scored(
+        self, node: int, number: int, at: Coordinates, prompt: Messages, completions_G: list[Completion]
+    ) -> Answered:
+        scored = self.score(group_of(at, completions_G, self.plan.model))
+        return Answered(node, number, scored, prompt, completions_G, scored.rewards_G)
+
+    def _shuffled(self, kept_NP: list[list[Answered]], number: int) -> list[list[Answered]]:
+        """The control: rewards of all finished completions of the round, dealt out again at random."""
+        places = [
+            (node, p, g)
+            for node, kept_P in enumerate(kept_NP)
+            for p, answered in enumerate(kept_P)
+            for g, finished in enumerate(answered.scored.group.finished_G)
+            if finished
+        ]
+        dealt = [kept_NP[node][p].scored.rewards_G[g] for node, p, g in places]
+        Random(seeds.hashed("shuffle", self.seed, number)).shuffle(dealt)
+        rewards = {
+            (node, p): [0] * len(a.dealt_G) for node, kept_P in enumerate(kept_NP) for p, a in enumerate(kept_P)
+        }
+        for (node, p, g), reward in zip(places, dealt, strict=True):
+            rewards[node, p][g] = reward
+        return [
+            [replace(answered, dealt_G=tuple(rewards[node, p])) for p, answered in enumerate(kept_P)]
+            for node, kept_P in enumerate(kept_NP)
+        ]
+
+    def _learn(
+        self,
+        node: int,
+        own_P: list[Answered],
+        number: int,
+        chosen_P: list[Answered],
+        again: Rescued | None,
+    ) -> Learnt:
+        """Weighs own groups and peers' and takes the round's steps. Without a single weight there is none."""
+        peer_P = [] if again else chosen_P
+        sequences_PG = [self.encoded(answered) for answered in peer_P]
+        asked = self.recipe.needs_peer_logprobs or (number % self.plan.probe_every == 0)
+        logprobs_PGT = self._logprobs(node, sequences_PG) if asked else [None] * len(peer_P)
+        before = self.learners[node]
+        taught = lesson(
+            self.recipe,
+            before,
+            [Own(a.dealt, self.swarm.prompt_tokens(a.prompt), a.completions_G) for a in own_P],
+            list(map(Read, (answered.dealt for answered in peer_P), sequences_PG, logprobs_PGT)),
+            rate=self.plan.learning_rate,
+            order=self._rng(node, number, "steps"),
+            rescued_P=again.own_N.get(node, ()) if again else (),
+        )
+        weighed = taught.weighed
+        if again:
+            weighed = msgspec.structs.replace(weighed, right_P=tuple(again.right_N[node]))
+        for batch in taught.batches:
+            self.swarm.step(node, batch)
+        steps = len(taught.batches)
+        self.learners[node] = msgspec.structs.replace(taught.state, steps=before.steps + steps)
+        if self.recipe.deck:
+            for answered, logprobs_GT in zip(peer_P, logprobs_PGT, strict=True):
+                self._compare(node, answered, logprobs_GT or [])
+        for answered, (taken, kept_out) in zip(chosen_P, weighed.right_P, strict=True):
+            self.records[node].judge(str(answered.node), taken, kept_out)
+        for twist in self.twists:
+            twist.learned(weighed, chosen_P)
+        return Learnt(
+            own=sum(answered.dealt.informative for answered in own_P),
+            peer=len(again.own_N.get(node, ())) if again else len(peer_P),
+            batch_reward=average([reward for answered in (*own_P, *peer_P) for reward in answered.dealt_G]),
+            steps=steps,
+            weighed=weighed,
+            peer_logprob=token_mean([p_T for p_GT in logprobs_PGT for p_T in p_GT or []]),
+        )
+
+    def _compare(self, node: int, read: Answered, logprobs_GT: Sequence[Sequence[float]]) -> None:
+        """Holds a peer's answers against what others said to the same question: who copies is found out."""
+        at = read.scored.group.coordinates
+        others = {
+            str(one.node): one.scored.group.completions_G
+            for one in self.published
+            if one.scored.group.coordinates == at and one.node not in (node, read.node)
+        }
+        answers = zip(read.scored.group.completions_G, map(sum, logprobs_GT), strict=False)
+        self.records[node].compare(str(read.node), list(answers), others)
+
+    def _logprobs(self, node: int, sequences: list[list[TokenSequence]]) -> list[list[list[float]]]:
+        """Of whole groups under a node's policy, in one call."""
+        flat = iter(self.swarm.logprobs(node, [s for sequences_G in sequences for s in sequences_G]))
+        return [[next(flat) for _ in sequences_G] for sequences_G in sequences]
+
+    def _choose(self, node: int, number: int) -> list[Answered]:
+        """Peer groups for a node, out of what the others published within the window. None is taken twice."""
+        pool = self._pool(node, number) if self.arm.peer and not self.learners[node].vigil.alone else []
+        offers = [self._offer(node, number, answered) for answered in pool]
+        rng = self._rng(node, number, "mix")
+        chosen = [pool[at] for at in self.records[node].choose(self.recipe, offers, self.arm.peer, rng)]
+        self.taken[node].update(a.scored.group.coordinates for a in chosen)
+        return chosen
+
+    def _offer(self, node: int, number: int, answered: Answered) -> Offer:
+        at = answered.scored.group.coordinates
+        return Offer(
+            peer=str(answered.node),
+            age=number - answered.round,
+            rewards_G=answered.dealt_G,
+            question=at if self.recipe.deck else None,
+            missed=self.missed[node].get(at, False),
+        )
+
+    def _pool(self, node: int, number: int) -> list[Answered]:
+        """What the others published within the window and this node has not had: nor partly solved itself."""
+        taken = self.taken[node] | {at for at, missed in self.missed[node].items() if not missed}
+        pool = [a for a in self.published if a.node != node and a.scored.group.coordinates not in taken]
+        for twist in self.twists:
+            pool = twist.offered(node, number, pool)
+        return pool
+
+    def _rng(self, node: int, number: int, purpose: str) -> Random:
+        return Random(seeds.sampling_seed(self.identities[node], number, purpose))
+
+    def encoded(self, answered: Answered) -> list[TokenSequence]:
+        """The receiver's own encoding of published text, with the end token where the completion had ended."""
+        sequences_G = [
+            self.swarm.encode(answered.prompt, completion.text, completion.finished)
+            for completion in answered.completions_G
+        ]
+        same = [s.completion_T == c.tokens_T for s, c in zip(sequences_G, answered.completions_G, strict=True)]
+        self.reencoded = [self.reencoded[0] + sum(same), self.reencoded[1] + len(same)]
+        return sequences_G

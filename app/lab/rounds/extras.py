@@ -1,0 +1,73 @@
+"""Twists: what an arm adds to a round beyond its I/J and recipe, `+name=value` in the arm.
+
+The experiment asks every twist at fixed points of a round (`app.lab.rounds.extra.Twist`), in the order of their
+names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from app.lab.rounds.extra import Twist
+from app.lab.rounds.hostile import Hostile
+from app.sapo import seeds
+
+if TYPE_CHECKING:
+    from app.lab.rounds.experiment import Experiment
+
+
+PACE, STAY = 4, 10
+"""What `+paces` and `+churn` mean without a value."""
+
+
+def paced(nodes: int, pace: int, number: int) -> set[int]:
+    """Who acts in a round when the second half acts in every `pace`-th only, each at its own time.
+
+    >>> [paced(4, 2, number) for number in (1, 2)]
+    [{0, 1, 3}, {0, 1, 2}]
+    """
+    fast = nodes - nodes // 2
+    return {node for node in range(nodes) if node < fast or (number + node) % pace == 0}
+
+
+def staying(nodes: int, stay: int, number: int) -> set[int]:
+    """Who is there when every `stay` rounds half of the nodes, drawn anew, go away. 0 always stays."""
+    spell = (number - 1) // stay
+    ranked = sorted(range(1, nodes), key=lambda node: seeds.hashed("churn", spell, node))
+    return {0, *ranked[: max(1, nodes // 2 - 1)]}
+
+
+class Paces(Twist):
+    """`+paces=k`: the second half of the nodes acts in every k-th round only, each at its own time."""
+
+    def __init__(self, experiment: Experiment, value: str) -> None:
+        self._nodes = experiment.plan.nodes
+        self._pace = int(value or PACE)
+
+    def active(self, number: int) -> set[int]:
+        return paced(self._nodes, self._pace, number)
+
+
+class Churn(Twist):
+    """`+churn=r`: every r rounds half of the nodes, drawn anew, go away for r rounds; node 0 always stays."""
+
+    def __init__(self, experiment: Experiment, value: str) -> None:
+        self._nodes = experiment.plan.nodes
+        self._stay = int(value or STAY)
+
+    def active(self, number: int) -> set[int]:
+        return staying(self._nodes, self._stay, number)
+
+
+TWISTS: dict[str, Callable[[Experiment, str], Twist]] = {
+    "churn": Churn,
+    "foes": Hostile,
+    "paces": Paces,
+}
+"""By the name of the extra, as in `app.lab.arms.arms.EXTRAS`. Those of the recipe are none."""
+
+
+def open_twists(experiment: Experiment) -> list[Twist]:
+    """Those that the experiment's arm names."""
+    return [TWISTS[name](experiment, value) for name, value in experiment.arm.extras if name in TWISTS]

@@ -1,0 +1,136 @@
+"""`+foes=KIND%`: attackers beside the nodes of a study, `app.lab.attackers.kinds`; what becomes of their
+groups.
+
+Receivers do what the app's intake does, whatever the recipe: they make the question and the verdicts
+themselves, leave out a group whose claim is false, and take no group twice, nor a copy of their own. `believed`
+turns that off, to show what it is good for: claims are taken for rewards, and a copy for something new.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from app.lab.answers import Answered
+from app.lab.attackers.kinds import Foe, Published, marked, number
+from app.lab.plan import identity
+from app.lab.rounds.extra import Twist
+from app.learning.lesson import Weighed
+from app.sapo import seeds
+from app.sapo.asking import messages
+from app.sapo.questions import Coordinates
+from engines.contract import Completion, TokenSequence
+
+if TYPE_CHECKING:
+    from app.lab.rounds.experiment import Experiment
+
+_JUDGED = ("taken", "kept_out")
+_VALUE = re.compile(r"(?P<kind>[a-z]+?)(?P<percent>\d+)(?P<believed>believed)?")
+
+
+class Hostile(Twist):
+    """Attackers have the numbers after the nodes'. Their groups enter the pool as everybody's do."""
+
+    def __init__(self, experiment: Experiment, value: str) -> None:
+        found = _VALUE.fullmatch(value)
+        assert found is not None, "an arm's value matches its pattern"
+        plan, self._experiment = experiment.plan, experiment
+        self._believed, self._kind = bool(found["believed"]), found["kind"]
+        self._nodes = plan.nodes
+        self._foes = [
+            Foe(
+                kind=found["kind"],
+                identity=identity(experiment.seed, plan.nodes + k) + b" foe",
+                levels=plan.levels,
+                group=plan.group,
+                longest=plan.max_tokens,
+                encode=self._encoded,
+            )
+            for k in range(number(plan.nodes, int(found["percent"])))
+        ]
+        self._lately: list[Answered] = []
+        self._authors: dict[Coordinates | tuple[Coordinates, tuple[str, ...]], int] = {}
+        """Who came first with a question, or with these answers to it where questions are common."""
+        self._measured: dict[str, float] = {}
+        self._chosen = 0
+        self._right: dict[str, Counter[str]] = {}
+
+    def published(self, number: int, fresh: list[Answered]) -> list[Answered]:
+        deck = self._experiment.deck(number)
+        lately = [(answered.prompt[-1]["content"], answered.scored) for answered in self._lately]
+        hostile = [
+            received
+            for k, foe in enumerate(self._foes)
+            for place, one in enumerate(
+                replace(foe, deck=deck).publish(number, self._experiment.arm.own, lately)
+            )
+            if (received := self._received(self._name(k, number), number, place, one)) is not None
+        ]
+        self._lately = fresh
+        texts = [completion.text for answered in fresh for completion in answered.completions_G]
+        self._measured = {
+            "marked": sum(marked(text, self._kind) for text in texts) / max(1, len(texts)),
+            "foe_groups": float(len(hostile)),
+        }
+        self._chosen, self._right = 0, {"honest": Counter(), "foe": Counter()}
+        for answered in (*fresh, *hostile):
+            self._authors.setdefault(self._known(answered), answered.node)
+        return fresh + hostile
+
+    def offered(self, node: int, number: int, pool: list[Answered]) -> list[Answered]:
+        if self._believed:
+            return pool
+        return [answered for answered in pool if self._authors[self._known(answered)] == answered.node]
+
+    def _known(self, answered: Answered) -> Coordinates | tuple[Coordinates, tuple[str, ...]]:
+        group = answered.scored.group
+        if not self._experiment.recipe.deck:
+            return group.coordinates
+        return group.coordinates, tuple(sorted(group.completions_G))
+
+    def learned(self, weighed: Weighed, peer_P: Sequence[Answered]) -> None:
+        for answered, (taken, kept_out) in zip(peer_P, weighed.right_P, strict=True):
+            foe = answered.node >= self._nodes
+            self._chosen += foe
+            self._right["foe" if foe else "honest"].update(taken=taken, kept_out=kept_out)
+
+    def measures(self, number: int) -> dict[str, float]:
+        """`marked`: share of the nodes' own samples of this round that carry the marker. `foe_groups` came into
+        the pool, `foe_chosen` were chosen, by all nodes together; of both kinds' right answers so many were
+        taken and so many kept out."""
+        right = {f"{who}_{what}": float(n[what]) for who, n in self._right.items() for what in _JUDGED}
+        return self._measured | {"foe_chosen": float(self._chosen)} | right
+
+    def _name(self, k: int, number: int) -> int:
+        """An attacker's author in a round; those that renew their keys have another one in each."""
+        return self._nodes + k + len(self._foes) * number * (self._kind == "renew")
+
+    def _received(self, node: int, number: int, place: int, one: Published) -> Answered | None:
+        prompt, group = messages(one.text), one.group
+        if self._believed:
+            seed = seeds.hashed("believed", node, number, place)
+            group = msgspec.structs.replace(group, coordinates=_other(group.coordinates, seed))
+        scored = self._experiment.score(one.group)
+        if not self._believed and scored.rewards_G != one.claimed_G:
+            return None
+        completions_G = [
+            Completion(
+                tokens_T=self._encoded(one.text, text).completion_T, logprobs_T=[], finished=finished, text=text
+            )
+            for text, finished in zip(group.completions_G, group.finished_G, strict=True)
+        ]
+        answered = Answered(node, number, scored, prompt, completions_G, one.claimed_G)
+        return replace(answered, scored=msgspec.structs.replace(scored, group=group))
+
+    def _encoded(self, question: str, text: str) -> TokenSequence:
+        return self._experiment.swarm.encode(messages(question), text, True)
+
+
+def _other(coordinates: Coordinates, seed: int) -> Coordinates:
+    """Coordinates under which nobody has this question yet."""
+    return msgspec.structs.replace(coordinates, seed=seed)

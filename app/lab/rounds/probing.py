@@ -1,0 +1,108 @@
+"""The held-out probe of all nodes at once: fixed questions, never trained on, answered at temperature 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from app.lab.answers import group_of
+from app.lab.attackers.kinds import marked
+from app.lab.plan import Probe
+from app.lab.statistics import average
+from app.lab.swarm import Swarm
+from app.sapo.asking import messages, shows_work
+from app.sapo.groups import Group, ScoredGroup
+from app.sapo.questions import Asked
+from engines.contract import Completion
+
+ROWS = 512
+"""Completions sampled in one batch: enough to fill a processor, few enough for an ordinary memory."""
+TRIES = 8
+
+
+@dataclass(frozen=True)
+class Prober:
+    """The fixed questions, and what it takes to put them to every node. `_N` nodes."""
+
+    swarm: Swarm
+    score: Callable[[Group], ScoredGroup]
+    questions: Sequence[Asked]
+    max_tokens: int
+    tried: int = 64
+    """Questions answered TRIES times for pass@8, evenly spaced over the probe."""
+    foes: str = ""
+    """The kind of attackers whose mark is looked for."""
+
+    def once(self, seeds_N: Sequence[int]) -> Probe:
+        """Every node answers every question once."""
+        step = max(1, ROWS // len(seeds_N))
+        by_family: dict[str, list[tuple[int, ...]]] = {}
+        rewards_PN: list[tuple[int, ...]] = []
+        marked_PN: list[tuple[int, ...]] = []
+        marks: dict[str, list[int]] = {}
+        completions: list[Completion] = []
+        for start in range(0, len(self.questions), step):
+            part = self.questions[start : start + step]
+            answers_NP = self._sample([part] * len(seeds_N), 1, [seed + 1000 * start for seed in seeds_N])
+            for position, question in enumerate(part):
+                answers_N = [answers_P[position][0] for answers_P in answers_NP]
+                rewards_N = self._rewards(question, answers_N)
+                by_family.setdefault(question.coordinates.family, []).append(rewards_N)
+                rewards_PN.append(rewards_N)
+                marked_PN.append(tuple(int(marked(answer.text, self.foes)) for answer in answers_N))
+                marks.setdefault(question.coordinates.family, []).extend(marked_PN[-1])
+                completions += answers_N
+        return Probe(
+            pass_at_1_N=tuple(average(rewards_P) for rewards_P in zip(*rewards_PN, strict=True)),
+            families={
+                family: average([reward for rewards_N in rewards_PN for reward in rewards_N])
+                for family, rewards_PN in sorted(by_family.items())
+            },
+            finished=average([completion.finished for completion in completions]),
+            worked=average([shows_work(completion.text) for completion in completions]),
+            nodes={
+                family: tuple(round(average(rewards_P), 4) for rewards_P in zip(*rewards_PN, strict=True))
+                for family, rewards_PN in sorted(by_family.items())
+            },
+            marked_N=tuple(average(marked_P) for marked_P in zip(*marked_PN, strict=True)),
+            marked={family: average(found) for family, found in sorted(marks.items()) if any(found)},
+        )
+
+    def pass_at_8(self, seeds_N: Sequence[int], alike: bool) -> tuple[float, ...]:
+        """For each node the share of some questions that it solves at least once in eight answers.
+
+        `alike`: all nodes are still the same policy, so they divide the questions among themselves.
+        """
+        nodes = len(seeds_N)
+        count = min(self.tried, len(self.questions))
+        some = [self.questions[len(self.questions) * k // count] for k in range(count)]
+        if alike:
+            solved_N = self._tried([some[node::nodes] for node in range(nodes)], seeds_N)
+            return (average([solved for solved_P in solved_N for solved in solved_P]),) * nodes
+        step = max(1, ROWS // (TRIES * nodes))
+        parts = [
+            self._tried([some[start : start + step]] * nodes, [seed + 1000 * start for seed in seeds_N])
+            for start in range(0, count, step)
+        ]
+        return tuple(average([solved for part in parts for solved in part[node]]) for node in range(nodes))
+
+    def _tried(self, questions_NP: Sequence[Sequence[Asked]], seeds_N: Sequence[int]) -> list[list[int]]:
+        """1 for each node and question with a right answer among TRIES."""
+        answers_NPG = self._sample(questions_NP, TRIES, seeds_N)
+        return [
+            [
+                int(any(self._rewards(question, answers_G)))
+                for question, answers_G in zip(questions_P, answers_PG, strict=True)
+            ]
+            for questions_P, answers_PG in zip(questions_NP, answers_NPG, strict=True)
+        ]
+
+    def _sample(
+        self, questions_NP: Sequence[Sequence[Asked]], tries: int, seeds_N: Sequence[int]
+    ) -> list[list[list[Completion]]]:
+        prompts_NP = [[messages(question.text) for question in questions_P] for questions_P in questions_NP]
+        return self.swarm.sample(prompts_NP, tries, self.max_tokens, seeds_N)
+
+    def _rewards(self, question: Asked, completions: Sequence[Completion]) -> tuple[int, ...]:
+        """Answers to one question, scored together so that the truth is regenerated once."""
+        return self.score(group_of(question.coordinates, completions, "probe")).rewards_G

@@ -1,0 +1,114 @@
+"""A study: every arm with every seed, resumed where it stopped, reported after each run."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from app.common.text import exact_span
+from app.lab.arms.arms import Arm
+from app.lab.arms.journal import Journal
+from app.lab.plan import Plan, Round
+from app.lab.report import report
+from app.lab.rounds.experiment import Experiment
+from app.lab.swarm import Swarm
+from app.sapo.scoring.sandbox import Sandbox
+from app.sapo.scoring.scoring import score_group
+
+OpenSwarm = Callable[[Plan, int], Swarm]
+"""A fresh swarm for a plan and a seed: new adapters, same base."""
+Deal = Callable[[Plan, Sequence[tuple[int, Arm]]], Iterator[tuple[int, Arm, list[Round]]]]
+"""Plays runs, of a seed and an arm each, and gives each with its records when it is over."""
+
+
+def conduct(
+    plan: Plan,
+    arms: Sequence[Arm],
+    seeds: Sequence[int],
+    folder: Path,
+    open_swarm: OpenSwarm,
+    command: str,
+    open_sandbox: Callable[[], AbstractContextManager[Sandbox]] = Sandbox,
+    deal: Deal | None = None,
+) -> dict[str, Any]:
+    """Runs what is not finished yet and returns the summary. Seeds go round all arms before the next begins, so
+    that a study that is cut short still compares like with like. `deal` plays the runs elsewhere. Raises
+    JournalError, ArmError and what `deal` raises."""
+    journal = Journal(folder, plan)
+    runs: dict[str, dict[int, list[Round]]] = {arm.key: {} for arm in arms}
+    todo: list[tuple[int, Arm]] = []
+    for seed in seeds:
+        for arm in arms:
+            finished = journal.read(arm, seed)
+            if finished is None:
+                todo.append((seed, arm))
+            else:
+                runs[arm.key][seed] = finished
+    for _, arm in todo:
+        arm.rules  # noqa: B018  raises ArmError where it is no longer played
+    progress = Progress(len(todo), len(arms) * len(seeds), plan.rounds)
+    if deal is not None and todo:
+        for done, (seed, arm, records) in enumerate(deal(plan, todo)):
+            with journal.run(arm, seed) as run:
+                for record in records:
+                    run.append(record)
+                run.finish(plan.rounds)
+            runs[arm.key] = dict(sorted({**runs[arm.key], seed: records}.items()))
+            progress.show(arm, seed, done, records[-1])
+            report.write(folder, plan, arms, runs, command, complete=False)
+        todo = []
+    with open_sandbox() if todo else nullcontext() as sandbox:
+        for position, (seed, arm) in enumerate(todo):
+            assert sandbox is not None
+            experiment = Experiment(plan, arm, seed, open_swarm(plan, seed), partial(score_group, sandbox))
+            records = []
+            with journal.run(arm, seed) as run:
+                for record in experiment.rounds():
+                    run.append(record)
+                    records.append(record)
+                    progress.show(arm, seed, position, record)
+                run.finish(plan.rounds)
+            runs[arm.key][seed] = records
+            if position + 1 < len(todo):
+                report.write(folder, plan, arms, runs, command, complete=False)
+    progress.close()
+    return report.write(folder, plan, arms, runs, command, complete=True)
+
+
+class Progress:
+    """Where the study stands, on standard error: one line that renews itself, or a line a probe into a file."""
+
+    def __init__(self, todo: int, all_runs: int, rounds: int) -> None:
+        self._todo, self._rounds = todo, rounds
+        self._started = time.monotonic()
+        self._live = sys.stderr.isatty()
+        if todo < all_runs:
+            print(f"{all_runs - todo} of {all_runs} runs are finished already and kept.", file=sys.stderr)
+
+    def show(self, arm: Arm, seed: int, position: int, record: Round) -> None:
+        if not (self._live or record.probe):
+            return
+        done = position * self._rounds + record.round
+        left = self._todo * self._rounds - done
+        spent = time.monotonic() - self._started
+        eta = f", {exact_span(spent / done * left)} left" if done else ""
+        run = f"run {position + 1} of {self._todo}: {arm.name} seed {seed}"
+        line = f"{run}, round {record.round}/{self._rounds}"
+        if record.probe:
+            share = sum(record.probe.pass_at_1_N) / len(record.probe.pass_at_1_N)
+            self._held_out = f", held-out {100 * share:.1f} %"
+        text = f"{line}{self._held_out}{eta}"
+        if self._live:
+            text = f"\r\x1b[K{text}"
+        print(text, end="" if self._live else "\n", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self._live and self._todo:
+            print(file=sys.stderr)
+
+    _held_out = ""

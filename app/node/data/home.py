@@ -1,0 +1,98 @@
+"""The data folder: where it is, who holds it, the node's identity, and one sub-folder per model.
+
+HOME/lock               held while a node runs; the system frees it however the node ends
+HOME/identity           32 random bytes, this node's own; its questions follow from them
+HOME/logs/trainer.log
+HOME/models/NAME-MARK/  checkpoints/ and history.sqlite of one model
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from hashlib import blake2b, sha256
+from pathlib import Path
+from secrets import token_bytes
+
+from app.common import files
+from app.common.home import home as data_folder
+from app.node.data import modes
+from app.node.record.errors import BusyError, NodeError, room_on_disk
+
+IDENTITY_BYTES = 32
+_MARKED_BYTES = 2**20
+
+
+def folder(chosen: Path | None) -> Path:
+    """The data folder (see app.common.home), made if missing. Raises NodeError when it cannot be."""
+    home = data_folder(chosen)
+    try:
+        modes.make(home)
+    except OSError as error:
+        raise NodeError(
+            f"The data folder {home} can't be made ({error.strerror}): choose another one with --home."
+        ) from error
+    return home
+
+
+@contextmanager
+def held(home: Path, wait_s: float = 0.0) -> Iterator[None]:
+    """Holds the data folder for this process alone. Raises BusyError when another node still has it after
+    `wait_s`, NodeError where it cannot be written."""
+    with ExitStack() as held:
+        try:
+            held.enter_context(files.alone(home / "lock", wait_s))
+        except files.BusyError as error:
+            raise BusyError(
+                f"Another node (process {error.holder}) is using {home}: stop it, or give this one its own "
+                "--home."
+            ) from None
+        except OSError as error:
+            raise NodeError(
+                f"The data folder {home} can't be written ({error.strerror}): choose another one with --home."
+            ) from error
+        yield
+
+
+def identity(home: Path, seed: int | None) -> bytes:
+    """The 32 bytes that this node's questions and samples follow from; made silently at the first start.
+
+    A `seed` stands in for them, for runs that can be repeated; the node's own stay untouched. Raises NodeError.
+    """
+    if seed is not None:
+        return blake2b(f"shoal seed {seed}".encode(), digest_size=IDENTITY_BYTES).digest()
+    path = home / "identity"
+    if path.exists():
+        own = path.read_bytes()
+        if len(own) != IDENTITY_BYTES:
+            raise NodeError(f"{path} is damaged: move it away, and a new identity is made at the next start.")
+        return own
+    own = token_bytes(IDENTITY_BYTES)
+    with room_on_disk(home):
+        files.write(path, own, private=True)
+    return own
+
+
+def model_folder(home: Path, name: str, mark: str) -> Path:
+    """Where one model's checkpoints and history lie. The name is for people, the mark tells models apart."""
+    readable = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.")[-40:] or "model"
+    return home / "models" / f"{readable}-{mark}"
+
+
+def model_mark(model: Path) -> str:
+    """Eight characters that change with a model's architecture, tokenizer or weights.
+
+    Of each weight file its size, its first and its last megabyte are read, so that large models do not delay
+    the start.
+    """
+    digest = sha256()
+    for path in sorted(model.iterdir()):
+        if path.name in ("config.json", "tokenizer.json") or path.suffix == ".safetensors":
+            size = path.stat().st_size
+            digest.update(f"{path.name} {size} ".encode())
+            with path.open("rb") as file:
+                digest.update(file.read(_MARKED_BYTES))
+                file.seek(max(0, size - _MARKED_BYTES))
+                digest.update(file.read(_MARKED_BYTES))
+    return digest.hexdigest()[:8]

@@ -1,0 +1,133 @@
+"""What there is of models for one data folder, as one value for the command and the window. Light to
+import; app.node.models.survey finds it out.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from app.common.files import read_json
+from app.node.data.home import model_folder, model_mark
+from engines.contract import EngineError
+from engines.models.catalogue import full_name
+from engines.models.locate import locate
+from engines.models.needs import Dtype, Fit, Memory
+from engines.models.shelf import Partial
+
+NAME = "name.json"
+LONGEST_NAME = 40
+_PLAIN = re.compile(r"[^\x00-\x1f\x7f]+")
+
+
+class Named(msgspec.Struct, frozen=True):
+    """What lies in a training's NAME."""
+
+    name: str
+
+
+def called(training: Path) -> str:
+    """The name that its owner gave what a model learned; empty without one."""
+    found = read_json(training / NAME, Named)
+    return found.name if found is not None and can_be_called(found.name) else ""
+
+
+def can_be_called(name: str) -> bool:
+    return len(name) <= LONGEST_NAME and _PLAIN.fullmatch(name) is not None
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    """A round that one can go back to. `at` is when it was saved, in seconds since 1970; `solved` the share of
+    new puzzles then, None where it was not measured."""
+
+    round: int
+    at: float = 0.0
+    solved: float | None = None
+
+
+class Version(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model learned, put by (app.node.models.versions). `id` names it, `at` is when it was saved."""
+
+    id: str
+    called: str = ""
+    rounds: int = 0
+    at: float = 0.0
+    solved: float | None = None
+    bytes: int = 0
+
+
+class Training(msgspec.Struct, frozen=True, kw_only=True):
+    """What one model learned here: HOME/models/NAME-MARK. It stays when the model itself is deleted."""
+
+    folder: str
+    bytes: int
+    rounds: int
+    round_s: float | None = None
+    """Mean seconds of a round so far, on this computer; None before the first."""
+    begins: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    """Families that it can learn from, and those that are too hard so far."""
+    called: str = ""
+    """The name that its owner gave it."""
+    points: tuple[Point, ...] = ()
+    """The oldest first."""
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True):
+    """One model. `name` is what --model takes. `bytes` lie on the disk, or would; `fit` says whether it can
+    live here; `partial` is a download under way or cut short."""
+
+    name: str
+    title: str
+    about: str = ""
+    installed: bool = False
+    local: bool = False
+    folder: str = ""
+    bytes: int = 0
+    licence: str = ""
+    licence_url: str = ""
+    gated: str = ""
+    chat: str = ""
+    program: str = ""
+    """Which other program has fetched it; `problem` says why it cannot learn here all the same."""
+    problem: str = ""
+    parameters: int = 0
+    max_tokens: int = 0
+    learning: int = 0
+    """Bytes of memory that it wants to learn in: the one figure that is shown."""
+    fit: Fit | None = None
+    commit: str = ""
+    partial: Partial | None = None
+    training: Training | None = None
+    versions: tuple[Version, ...] = ()
+    """Put by, the newest first."""
+    round_s: float | None = None
+    """Seconds of a round here, estimated where none was played yet; None where nobody can tell."""
+    recommended: bool = False
+
+
+class Library(msgspec.Struct, frozen=True, kw_only=True):
+    """`orphans` are trainings whose model is not here any more."""
+
+    models: tuple[Model, ...]
+    orphans: tuple[Training, ...]
+    disk_free: int
+    hub_bytes: int
+    training_bytes: int
+    memory: Memory
+    dtype: Dtype
+
+    def find(self, name: str) -> Model | None:
+        return next((model for model in self.models if model.name == name), None)
+
+
+def history_of(home: Path, name: str) -> Path | None:
+    """Where the training of the model of that name is, or will be; None where the model itself is not here."""
+    name = full_name(name)
+    try:
+        folder = locate(name, home, make=False)
+        return model_folder(home, folder.name if Path(name).is_absolute() else name, model_mark(folder))
+    except (EngineError, OSError):
+        return None

@@ -1,0 +1,155 @@
+"""Moving the data folder. It is copied and read back first, then the new place is remembered, and only then is
+the old one emptied: killed before that memory, the old one is whole and in use; after it, the new one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+
+from app.common import home as place
+from app.common.files import flush, free
+from app.common.text import in_bytes
+from app.node.data import contents
+from app.node.data.home import held
+from app.node.record.errors import NodeError, says_disk_full
+
+UNFINISHED = ".shoal-unfinished"
+"""In the new folder until all is there: what lies beside it is nobody's yet."""
+_SPARE_BYTES = 64 * 2**20
+_CHUNK = 2**20
+
+Tell = Callable[[int, int], None]
+"""Bytes done, and in all; copying and reading back count alike."""
+
+
+class MoveError(NodeError):
+    """The data folder stays where it was. The message says why and what to do."""
+
+
+def move(to: Path, tell: Tell = lambda done, total: None, current: Path | None = None) -> Path:
+    """Moves this computer's data folder to the folder `to`, which must be new, empty, or of a move that was
+    interrupted. Returns it. Raises MoveError, and NodeError while a node uses the data folder."""
+    leave()
+    old = place.usual()
+    if current is not None and current != old:
+        raise MoveError(
+            f"This data folder was chosen with --home or SHOAL_HOME: close Shoal, move {current} yourself, and "
+            "name the new place there."
+        )
+    to = Path(os.path.abspath(to))
+    _refuse(old, to)
+    old.mkdir(parents=True, exist_ok=True)
+    with held(old):
+        _copy(old, to, tell)
+        try:
+            place.remember(place.Moved(to, leaving=old))
+        except OSError as error:
+            raise MoveError(
+                f"The new place can't be remembered in {place.pointer()} ({error.strerror}): the data folder "
+                "stays where it was."
+            ) from error
+    leave()
+    return to
+
+
+def leave() -> list[Path]:
+    """Empties the folder that an earlier move came from, where that is still to be done. Returns what stays
+    there, which is nothing of ours unless the system would not delete it."""
+    found = place.moved()
+    if found is None or found.leaving is None or not found.to.is_dir() or found.leaving == found.to:
+        return []
+    with suppress(OSError):
+        (found.to / UNFINISHED).unlink(missing_ok=True)
+    if found.leaving.is_dir():
+        try:
+            with held(found.leaving):
+                pass
+        except NodeError:
+            return contents.ours(found.leaving)  # somebody started a node there meanwhile
+    left = contents.remove(found.leaving)
+    with suppress(OSError):
+        place.remember(None if found.to == place.platform_place() else place.Moved(found.to))
+    return left
+
+
+def _refuse(old: Path, to: Path) -> None:
+    if to == old:
+        raise MoveError(f"The data folder already is {to}: choose another one.")
+    if old in to.parents or to in old.parents:
+        raise MoveError(f"{to} and the data folder {old} lie within each other: choose another one.")
+    if to.exists() and not to.is_dir():
+        raise MoveError(f"{to} is a file: choose a folder.")
+    begun = (to / UNFINISHED).exists()
+    if to.is_dir() and not begun and any(entry.name != place.POINTER for entry in to.iterdir()):
+        raise MoveError(f"{to} isn't empty: choose a new or an empty folder.")
+
+
+def _copy(old: Path, to: Path, tell: Tell) -> None:
+    """Everything of ours from the old folder into the new one. Raises MoveError."""
+    try:
+        if (to / UNFINISHED).exists():
+            contents.remove(to)
+        to.mkdir(parents=True, exist_ok=True)
+        (to / UNFINISHED).touch()
+        entries = [entry for entry in contents.ours(old) if entry.name not in contents.LOCKS]
+        found = [file for entry in entries for file in contents.files(entry)]
+        total = 2 * sum(size for _, size in found)
+        if free(to) < total // 2 + _SPARE_BYTES:
+            raise MoveError(
+                f"The disk of {to} has too little room ({in_bytes(total // 2 + _SPARE_BYTES)} are needed): "
+                "choose another one."
+            )
+        done = 0
+        tell(0, total)
+        for file, _ in found:
+            target = to / file.relative_to(old)
+            _folder(file.parent, target.parent, old, to)
+            for part in _copied(file, target):
+                done += part
+                tell(min(done, total), total)
+        for folder in {target for target, _, _ in os.walk(to)}:
+            flush(Path(folder))
+        tell(total, total)
+    except OSError as error:
+        why = "it is full" if says_disk_full(error) else error.strerror or str(error)
+        raise MoveError(
+            f"The data folder couldn't be copied to {to} ({why}): it stays where it was. Fix that or "
+            "choose another place."
+        ) from error
+
+
+def _folder(source: Path, target: Path, old: Path, to: Path) -> None:
+    """Makes the folders of a file, with the rights they had."""
+    if target != to and not target.exists():
+        _folder(source.parent, target.parent, old, to)
+        target.mkdir()
+        shutil.copymode(source, target)
+
+
+def _copied(source: Path, target: Path) -> Iterator[int]:
+    """Copies one file, forces it to the disk, and reads both again to compare them; yields the bytes done.
+    Raises OSError."""
+    if source.is_symlink():
+        target.symlink_to(os.readlink(source))
+        return
+    written = blake2b()
+    with source.open("rb") as reader, target.open("xb") as writer:
+        shutil.copymode(source, target)
+        while chunk := reader.read(_CHUNK):
+            writer.write(chunk)
+            written.update(chunk)
+            yield len(chunk)
+    flush(target)
+    shutil.copystat(source, target)
+    again = blake2b()
+    with target.open("rb") as reader:
+        while chunk := reader.read(_CHUNK):
+            again.update(chunk)
+            yield len(chunk)
+    if again.digest() != written.digest():
+        raise OSError(5, "what was written cannot be read back")

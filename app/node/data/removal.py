@@ -1,0 +1,164 @@
+"""Removing everything that Shoal put on this computer, and saying what it leaves."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from app.common import files
+from app.common import home as place
+from app.desktop import links
+from app.desktop.autostart.autostart import Autostart, AutostartError
+from app.desktop.choose import autostart
+from app.install.packs import place as packs
+from app.install.packs.errors import PackError
+from app.install.updates import installed
+from app.node.data import contents
+from app.node.data.home import held
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What would go: `folder` with `sizes`, a key in the system's keyring (`key` is its name), what starts at
+    login, the installed app's engine in `engine`, what opens links in `links`, and what a single file
+    unpacked in `unpacked`. And what stays: `stays` are files of others in the data folder, and `program`,
+    which was installed in the way of `form` and goes as `removal` says."""
+
+    folder: str
+    sizes: tuple[contents.Size, ...]
+    key: str = ""
+    login: str = ""
+    pointer: str = ""
+    engine: str = ""
+    engine_bytes: int = 0
+    links: tuple[str, ...] = ()
+    unpacked: str = ""
+    unpacked_bytes: int = 0
+    stays: tuple[str, ...] = ()
+    program: str = ""
+    form: str = "checkout"
+    removal: str = ""
+
+    @property
+    def bytes(self) -> int:
+        """Of everything that goes."""
+        return sum(size.bytes for size in self.sizes) + self.engine_bytes + self.unpacked_bytes
+
+
+class Removed(msgspec.Struct, frozen=True, kw_only=True):
+    """`failed` are sentences about what could not be removed; `stays` is what is left in the data folder."""
+
+    failed: tuple[str, ...] = ()
+    stays: tuple[str, ...] = ()
+
+
+def plan(home: Path, login: Autostart | None = None) -> Plan:
+    """Looks, and removes nothing."""
+    from app.swarm.identity.storage import kept_in_keyring
+
+    login = login or autostart()
+    try:
+        starts = login.where if login.command() is not None else ""
+    except AutostartError:
+        starts = ""
+    engine = packs.folder() if _is_usual(home) and packs.folder().is_dir() else None
+    pointers = (place.POINTER, packs.POINTER)
+    opener = links.links()
+    unpacked = _unpacked() if _is_usual(home) else None
+    others = [entry for entry in contents.others(home) if entry.name not in pointers and entry != engine]
+    return Plan(
+        folder=str(home),
+        sizes=contents.sizes(home),
+        key=kept_in_keyring(home),
+        login=starts,
+        pointer=str(place.pointer()) if place.pointer().exists() and _is_usual(home) else "",
+        engine=str(engine) if engine else "",
+        engine_bytes=files.size(engine) if engine else 0,
+        links=opener.where if _is_usual(home) else (),
+        unpacked=str(unpacked) if unpacked else "",
+        unpacked_bytes=files.size(unpacked) if unpacked else 0,
+        stays=tuple(entry.name for entry in others),
+        program=installed.seen(),
+        form=installed.form(),
+        removal=installed.removal(),
+    )
+
+
+def remove(home: Path, login: Autostart | None = None) -> Removed:
+    """Removes it all: first what points here from elsewhere, then the folder. What cannot be removed is told,
+    and the rest goes nevertheless. May wait for the keyring's own dialog. Raises NodeError while a node uses
+    the data folder."""
+    from app.swarm.identity.keyrings import forget_token
+    from app.swarm.identity.storage import forget
+
+    failed: list[str] = []
+    usual = _is_usual(home)  # asked once: the folder that a pointer names will be gone
+    if home.is_dir():
+        with held(home):
+            failed += filter(None, [forget(home)])
+    if home.is_dir() or usual:
+        try:
+            (login or autostart()).turn_off()
+        except AutostartError as error:
+            failed.append(str(error))
+    if usual:
+        failed += filter(None, [forget_token()])
+        links.links().forget()
+        failed += filter(None, [_remove_engine()])
+        with suppress(OSError):
+            packs.choose(None)
+    left = contents.remove(home)
+    if usual:
+        try:
+            place.remember(None)
+        except OSError as error:
+            failed.append(f"{place.pointer()} can't be deleted ({error.strerror}): delete it yourself.")
+        with suppress(OSError):  # somebody else may keep something there
+            place.pointer().parent.rmdir()
+        failed += filter(None, [_remove_unpacked()])
+    return Removed(failed=tuple(failed), stays=tuple(map(str, left)))
+
+
+def _remove_engine() -> str:
+    """A sentence where it stays."""
+    from app.install.packs.stages import Installer  # the window, which looks at this file, need not load it
+
+    folder = packs.folder()
+    if not folder.is_dir():
+        return ""
+    try:
+        Installer(folder, lambda _: None, wait_s=5.0).remove()
+    except PackError as error:
+        return str(error)
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.parent == place.platform_place():
+        with suppress(OSError):  # it may hold something else
+            folder.parent.rmdir()
+    return f"{folder} can't be deleted: delete it yourself." if folder.exists() else ""
+
+
+def _unpacked() -> Path | None:
+    """What a single-file Shoal unpacked, and starts from."""
+    folder = installed.unpacked()
+    return folder if folder is not None and folder.is_dir() else None
+
+
+def _remove_unpacked() -> str:
+    """The last of all: this very process may run from there. A sentence where it stays."""
+    folder = _unpacked()
+    if folder is None:
+        return ""
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.parent.name == "shoal":
+        with suppress(OSError):
+            folder.parent.rmdir()
+    return f"{folder} can't be deleted: delete it yourself." if folder.exists() else ""
+
+
+def _is_usual(home: Path) -> bool:
+    try:
+        return home == place.usual()
+    except place.HomeError:
+        return False

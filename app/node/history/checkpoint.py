@@ -1,0 +1,158 @@
+"""Checkpoints: the safe point after every round, written so that kill -9 at any moment leaves a valid one.
+
+A checkpoint is the folder `round-000012`: what the engine saved (adapter, optimiser) and `state.json` with the
+node's own state and the SHA-256 of every other file. It is made under another name, flushed, and renamed; two
+are kept.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_hex
+
+import msgspec
+
+from app.common import files
+from app.node.data.format import newer
+from app.node.record.state import State
+
+STATE = "state.json"
+KEPT = 2
+FORMAT = 1
+_UNFINISHED = ".writing-"
+_NAME = re.compile(r"round-(\d{6,})")
+_STATE_BYTES = 2**20
+_CHUNK = 2**20
+
+
+class FileMark(msgspec.Struct, frozen=True, kw_only=True):
+    bytes: int
+    sha256: str
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """`state.json`. `model` is the mark of the model that the adapter belongs to."""
+
+    format: int
+    model: str
+    state: State
+    files: dict[str, FileMark]
+
+
+class _Head(msgspec.Struct, frozen=True):
+    """What every manifest has, whatever else a later version says in it."""
+
+    format: int
+
+
+class CheckpointError(Exception):
+    """A checkpoint that cannot be used; the message says why, in the middle of a sentence."""
+
+
+def begin(root: Path, round: int) -> Path:
+    """An empty folder for the engine to save into."""
+    root.mkdir(parents=True, exist_ok=True)
+    unfinished = root / f"{_UNFINISHED}{round:06d}-{os.getpid()}-{token_hex(4)}"
+    unfinished.mkdir()
+    return unfinished
+
+
+def seal(unfinished: Path, model: str, state: State) -> None:
+    """Adds `state.json` to what the engine saved and flushes everything to disk. Raises OSError."""
+    marks = {path.relative_to(unfinished).as_posix(): _mark(path) for path in _files(unfinished)}
+    manifest = Manifest(format=FORMAT, model=model, state=state, files=marks)
+    (unfinished / STATE).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
+    for path in (*unfinished.rglob("*"), unfinished):
+        files.flush(path)
+
+
+def publish(unfinished: Path, root: Path, round: int) -> Path:
+    """Gives a sealed folder its name; from here on it is the safe point. Older ones than the last two go."""
+    safe = root / f"round-{round:06d}"
+    if safe.exists():
+        set_aside(safe)
+    unfinished.rename(safe)
+    files.flush(root)
+    for _, old in _numbered(root)[KEPT:]:
+        files.discard(old)
+    return safe
+
+
+def newest_first(root: Path) -> list[Path]:
+    """All checkpoints, unread."""
+    return [folder for _, folder in _numbered(root)]
+
+
+def read(folder: Path, model: str) -> State:
+    """The state of a checkpoint whose files are all there, unchanged, and made for this model.
+
+    Raises CheckpointError, and NewerError for one of a newer Shoal, which stays as it is.
+    """
+    try:
+        with (folder / STATE).open("rb") as file:
+            content = file.read(_STATE_BYTES)
+        head = msgspec.json.decode(content, type=_Head)
+        if head.format > FORMAT:
+            raise newer(str(folder), head.format)
+        manifest = msgspec.json.decode(content, type=Manifest)
+    except FileNotFoundError:
+        raise CheckpointError(f"{STATE} is missing") from None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise CheckpointError(f"{STATE} can't be read: {error}") from error
+    if manifest.format != FORMAT:
+        raise CheckpointError(f"it is of format {manifest.format}, which this version does not know")
+    if manifest.model != model:
+        raise CheckpointError("it belongs to another model")
+    for name, mark in manifest.files.items():
+        path = folder / name
+        if not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
+            raise CheckpointError(f"{name} is missing")
+        if _mark(path) != mark:
+            raise CheckpointError(f"{name} was changed or cut off")
+    return manifest.state
+
+
+def set_aside(folder: Path) -> Path:
+    """Takes something damaged out of the way without deleting it."""
+    aside = folder.with_name(f"damaged-{folder.name}")
+    while aside.exists():
+        aside = folder.with_name(f"damaged-{folder.name}-{token_hex(2)}")
+    folder.rename(aside)
+    return aside
+
+
+def sweep(root: Path) -> None:
+    """Removes what a node that was killed left unfinished."""
+    for prefix in (_UNFINISHED, files.REMOVING):
+        for stale in root.glob(f"{prefix}*"):
+            shutil.rmtree(stale, ignore_errors=True)
+
+
+def _numbered(root: Path) -> list[tuple[int, Path]]:
+    if not root.is_dir():
+        return []
+    named = ((_NAME.fullmatch(path.name), path) for path in root.iterdir())
+    return sorted(((int(match[1]), path) for match, path in named if match and path.is_dir()), reverse=True)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _mark(path: Path) -> FileMark:
+    digest, size = sha256(), 0
+    for chunk in _chunks(path):
+        digest.update(chunk)
+        size += len(chunk)
+    return FileMark(bytes=size, sha256=digest.hexdigest())
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk

@@ -1,0 +1,167 @@
+"""The history as it is read, in every format that was ever written: by the node itself, and beside it, without
+writing anything, by a window or an export."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from app.node.history.milestones import Source
+from app.node.record.records import GroupRow, Happening, Probe, Record, Round, Run
+from app.sapo.questions import Coordinates
+
+FILE = "history.sqlite"
+GROUPS = 240
+"""Groups whose answers are read back."""
+UNREADABLE = (sqlite3.Error, msgspec.MsgspecError, OSError, ValueError)
+_Row = TypeVar("_Row", bound=Record)
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything of one model's learning, the oldest first but for `groups`."""
+
+    folder: Path | None = None
+    curve: tuple[Probe, ...] = ()
+    """Probes over the questions measured last."""
+    rounds: tuple[Round, ...] = ()
+    runs: tuple[Run, ...] = ()
+    happenings: tuple[Happening, ...] = ()
+    groups: tuple[GroupRow, ...] = ()
+    """Those with texts, the newest first."""
+    sources: tuple[Source, ...] = ()
+    """Which peer showed which family first."""
+
+
+class _Engine(msgspec.Struct):
+    name: str = ""
+    device: str = ""
+
+
+def newest(home: Path) -> Path | None:
+    """The model folder whose history was written to last, None before the first."""
+    found = [
+        (max(path.stat().st_mtime for path in folder.glob(f"{FILE}*")), folder)
+        for folder in home.glob("models/*")
+        if (folder / FILE).is_file()
+    ]
+    return max(found)[1] if found else None
+
+
+def model_of(folder: Path) -> str:
+    """The name of the model that the last run in this folder was given; empty where that cannot be told."""
+    try:
+        with closing(opened(folder / FILE)) as db:
+            row = db.execute("SELECT settings FROM runs ORDER BY id DESC LIMIT 1").fetchone()
+        return str(msgspec.json.decode(row[0], type=dict[str, Any])["model"]) if row else ""
+    except (*UNREADABLE, KeyError):
+        return ""
+
+
+def read(folder: Path | None) -> History:
+    """Everything of one model. A file that cannot be read (damaged, newer) is an empty history: the node is the
+    one who says so."""
+    if folder is None or not (folder / FILE).is_file():
+        return History(folder=folder)
+    try:
+        with closing(opened(folder / FILE)) as db:
+            return _read(folder, db)
+    except UNREADABLE:
+        return History(folder=folder)
+
+
+def opened(file: Path) -> sqlite3.Connection:
+    """Read-only."""
+    return sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True, timeout=1.0)
+
+
+def rounds(db: sqlite3.Connection) -> list[Round]:
+    return _records(db, "rounds", Round)
+
+
+def probes(db: sqlite3.Connection) -> list[Probe]:
+    return _records(db, "probes", Probe)
+
+
+def _records(db: sqlite3.Connection, table: str, kind: type[_Row]) -> list[_Row]:
+    """In the order of rounds. Before format 3 some figures had columns and the others were `details`."""
+    found = db.execute(f"SELECT * FROM {table} ORDER BY round")
+    names = [column[0] for column in found.description]
+    if "record" in names:
+        decode, at = msgspec.json.Decoder(kind).decode, names.index("record")
+        return [decode(row[at]) for row in found]
+    spread = (dict(zip(names, row, strict=True)) for row in found)
+    return [msgspec.convert(msgspec.json.decode(row.pop("details")) | row, kind) for row in spread]
+
+
+def _read(folder: Path, db: sqlite3.Connection) -> History:
+    every, measured = rounds(db), probes(db)
+    latest = max(measured, key=lambda probe: probe.at).questions_mark if measured else ""
+    return History(
+        folder=folder,
+        curve=tuple(probe for probe in measured if probe.questions_mark == latest),
+        rounds=tuple(every),
+        runs=tuple(_runs(db, {one.run: one.round for one in every})),
+        happenings=tuple(
+            Happening(at=at, round=round, kind=kind, sentence=sentence)
+            for at, round, kind, sentence in db.execute(
+                "SELECT at, round, kind, sentence FROM events ORDER BY id"
+            )
+        ),
+        groups=tuple(_groups(db, {one.round: one.at for one in every})),
+        sources=tuple(_sources(db)),
+    )
+
+
+def _runs(db: sqlite3.Connection, last: dict[int, int]) -> list[Run]:
+    found = []
+    for run, started, ended, first, outcome, settings in db.execute(
+        "SELECT id, started, ended, first_round, outcome, engine FROM runs ORDER BY id"
+    ):
+        engine = msgspec.json.decode(settings, type=_Engine)
+        named = " ".join(filter(None, (engine.name, engine.device)))
+        found.append(
+            Run(
+                run=run, started=started, ended=ended, first_round=first, last_round=last.get(run),
+                outcome=outcome, engine=named,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _sources(db: sqlite3.Connection) -> list[Source]:
+    """None before format 2, which was the first to know peers."""
+    if "peer" not in {row[1] for row in db.execute("PRAGMA table_info(groups)")}:
+        return []
+    found = db.execute(
+        "SELECT min(round), family, peer FROM groups WHERE source = 'peer' AND peer IS NOT NULL"
+        " GROUP BY family, peer ORDER BY 1"
+    )
+    return [Source(round=round, family=family, peer=peer) for round, family, peer in found]
+
+
+def _groups(db: sqlite3.Connection, at: dict[int, float]) -> list[GroupRow]:
+    found = db.execute(
+        "SELECT * FROM groups WHERE completions IS NOT NULL ORDER BY round DESC, position LIMIT ?", (GROUPS,)
+    )
+    names = [column[0] for column in found.description]
+    return [_group(dict(zip(names, row, strict=True)), at) for row in found]
+
+
+def _group(row: dict[str, Any], at: dict[int, float]) -> GroupRow:
+    """The first format knew no peers, and so has no column for them."""
+    where = Coordinates(
+        family=row["family"], level=row["level"], seed=row["seed"], index=row["item"], version=row["version"]
+    )
+    texts = {
+        f"{name}_G": msgspec.json.decode(row[name]) for name in ("rewards", "finished", "scores", "completions")
+    }
+    peer = (row.get("peer") or "?") if row["source"] == "peer" else None
+    return msgspec.convert(
+        texts | {"round": row["round"], "at": at.get(row["round"], 0.0), "coordinates": where, "peer": peer},
+        GroupRow,
+    )

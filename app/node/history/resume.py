@@ -1,0 +1,112 @@
+"""Where a node goes on: the newest valid checkpoint, or the one before it, or the beginning. Nothing is
+deleted."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from app.learning import vigil
+from app.node.history import checkpoint
+from app.node.history.history import FILE as HISTORY
+from app.node.history.store import Store, StoreError
+from app.node.record.records import Probe
+from app.node.record.state import State
+from app.node.trainer.link import Link
+from app.sapo import curriculum
+from app.sapo.questions import VERSION
+from engines.contract import AdapterError
+
+
+async def resume(link: Link, checkpoints: Path, model: str, fresh: State) -> tuple[State, list[str]]:
+    """Loads the newest checkpoint that is whole into the trainer.
+
+    Returns the state to go on from, and a sentence for everything the owner should know. Damaged checkpoints
+    are moved aside. Without a valid one the trainer keeps its fresh adapter and the state is `fresh`.
+    """
+    checkpoint.sweep(checkpoints)
+    sentences = []
+    for folder in checkpoint.newest_first(checkpoints):
+        try:
+            state = checkpoint.read(folder, model)
+            await link.load(folder)
+        except (checkpoint.CheckpointError, AdapterError) as error:
+            aside = checkpoint.set_aside(folder)
+            why = str(error).rstrip(".")
+            sentences.append(f"The checkpoint {folder.name} can't be used ({why}). It is kept as {aside.name}.")
+            continue
+        if sentences:
+            sentences.append(f"It continues from round {state.round}, the one before.")
+        return state, [" ".join(sentences)] if sentences else []
+    if sentences:
+        sentences.append("No other one is left, so learning starts again from the beginning.")
+    return fresh, [" ".join(sentences)] if sentences else []
+
+
+def open_history(folder: Path) -> tuple[Store, list[str]]:
+    """The model's history; a damaged file is moved aside and a new one begun."""
+    try:
+        return Store(folder / HISTORY), []
+    except StoreError as error:
+        aside = set_history_aside(folder)
+        sentence = f"The history can't be read ({error}). It is kept as {aside.name}, and a new one begins."
+        return Store(folder / HISTORY), [sentence]
+
+
+def set_history_aside(folder: Path) -> Path:
+    """Renames the history with its side files. The store must be closed."""
+    name = f"damaged-{time.strftime('%Y%m%d-%H%M%S')}-{time.monotonic_ns() % 1000:03d}-{HISTORY}"
+    for suffix in ("-wal", "-shm", ""):
+        with contextlib.suppress(FileNotFoundError):
+            (folder / f"{HISTORY}{suffix}").rename(folder / f"{name}{suffix}")
+    return folder / name
+
+
+def with_families(progress: curriculum.Curriculum, levels: Mapping[str, int]) -> curriculum.Curriculum:
+    """The curriculum for this run's families: known ones go on where they stood, new ones start at their
+    level."""
+    known = {family.family: family for family in progress.families}
+    begun = curriculum.start(levels)
+    return curriculum.Curriculum(families=tuple(known.get(family.family, family) for family in begun.families))
+
+
+def with_questions(state: State) -> State:
+    """The state at questions of this version. How often the others were solved says nothing about these: each
+    family keeps its level and begins to count anew, and so does the vigil."""
+    families = [msgspec.structs.replace(one, window=()) for one in state.curriculum.families]
+    return msgspec.structs.replace(
+        state,
+        questions=VERSION,
+        curriculum=curriculum.Curriculum(families=tuple(families)),
+        vigil=vigil.anew(state.vigil, state.vigil.levels),
+    )
+
+
+def new_curve(last: Probe | None) -> str:
+    """What becomes of a history whose questions were of another version."""
+    sentence = "This version of Shoal has other puzzles, so the curve starts over."
+    if last is None:
+        return sentence
+    return f"{sentence} The one before ended at {last} after round {last.round}; it stays in the history."
+
+
+def other_models(folder: Path) -> str | None:
+    """A sentence about the model that this data folder trained before, for the first start of another one."""
+    found = [
+        (checkpoints[0].stat().st_mtime, other.name, checkpoints[0].name)
+        for other in (folder.parent.iterdir() if folder.parent.is_dir() else ())
+        if other != folder and (checkpoints := checkpoint.newest_first(other / "checkpoints"))
+    ]
+    if not found:
+        return None
+    _, name, last = max(found)
+    rounds = int(re.sub(r"\D", "", last))
+    return (
+        f"This data folder also holds {name} after {rounds} rounds, which is another model: "
+        f"its progress stays as it is, and this model learns in a folder of its own."
+    )

@@ -1,0 +1,159 @@
+"""Takes a trained model out of the data folder: safe point, card and conversion, with news on the way.
+
+For the command and for a window, which runs the command as a child process.
+"""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from app.node.models import card, trained
+from app.sapo.probe import Score
+from engines.contract import EngineError, Kind
+from engines.models import catalogue, locate
+from engines.models.catalogue import STARTER
+from engines.models.folder import open_folder
+
+PROJECT_LICENCE = "Apache-2.0"
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True, tag="progress", tag_field="event"):
+    """`share` of the conversion is done, 0 to 1."""
+
+    share: float
+
+
+class Exported(msgspec.Struct, frozen=True, kw_only=True, tag="exported", tag_field="event"):
+    """Done: what lies where."""
+
+    folder: str
+    format: str
+    model: str
+    round: int
+    files: dict[str, int]
+    """Names and bytes."""
+    command: str = ""
+    """What hands it to Ollama, where it has a Modelfile."""
+    pass_at_1: float | None = None
+    stderr: float | None = None
+
+    @property
+    def score(self) -> Score | None:
+        if self.pass_at_1 is None or self.stderr is None:
+            return None
+        return Score(share=self.pass_at_1, stderr=self.stderr)
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused", tag_field="event"):
+    """Not done; one sentence says why and what to do."""
+
+    sentence: str
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody wants exported: see engines.models.export.export.Order."""
+
+    model: str
+    format: str
+    to: Path
+    kind: Kind = "f16"
+    with_base: bool = False
+
+
+def export(home: Path, wish: Wish, tell: Callable[[Progress], None]) -> Exported:
+    """Makes the folder `wish.to`. Raises EngineError or NodeError, one sentence; nothing is left then."""
+    from engines.models.export import export as exporter  # only here: it imports numpy and gguf
+
+    exporter.check_target(wish.to)
+    folder = locate(wish.model, home)
+    with tempfile.TemporaryDirectory(prefix="shoal-export-") as place:
+        found = trained.newest(home, folder, Path(place) / "safe")
+        base = base_of(wish.model, folder)
+        text = card.write(wish.format, base, found, time.strftime("%Y-%m-%d"))
+        shares = [0.0]
+
+        def progress(share: float) -> None:
+            if share - shares[-1] >= 0.01 or share >= 1.0 > shares[-1]:
+                shares.append(share)
+                tell(Progress(share=round(share, 3)))
+
+        order = exporter.Order(
+            format=wish.format,
+            base=folder,
+            adapter=found.folder,
+            kind=wish.kind,
+            with_base=wish.with_base,
+            files={"README.md": text},
+            system=found.state.way.system,
+            about=card.about(base, found),
+        )
+        exporter.write(order, wish.to, progress)
+    ready = (wish.to / exporter.MODELFILE).is_file() and (wish.format != "gguf" or wish.with_base)
+    return Exported(
+        folder=str(wish.to),
+        command=ollama(wish.to, exporter.MODELFILE) if ready else "",
+        format=wish.format,
+        model=base.name,
+        round=found.state.round,
+        files={file.name: file.stat().st_size for file in sorted(wish.to.iterdir())},
+        pass_at_1=found.last.share if found.last else None,
+        stderr=found.last.stderr if found.last else None,
+    )
+
+
+def ollama(folder: Path, modelfile: str) -> str:
+    """The command that makes Ollama know it, by the folder's name.
+
+    >>> ollama(Path("/home/ada/My Minnow-20"), "Modelfile")
+    "ollama create my-minnow-20 -f '/home/ada/My Minnow-20/Modelfile'"
+    """
+    name = "".join(one if one.isascii() and one.isalnum() else "-" for one in folder.name.lower()).strip("-")
+    return shlex.join(["ollama", "create", name or "shoal", "-f", str(folder / modelfile)])
+
+
+def base_of(model: str, folder: Path) -> card.Base:
+    """Name and licence of a base: by the catalogue, or by what its own README says."""
+    if model == STARTER:
+        return card.Base(name="Shoal starter", licence=PROJECT_LICENCE)
+    name = open_folder(folder).name
+    entry = catalogue.find(name)
+    if entry is not None:
+        return card.Base(name=entry.id, licence=entry.licence, licence_url=entry.licence_url, on_hub=True)
+    return card.Base(name=name, licence=_written_licence(folder), on_hub="/" in name)
+
+
+def _written_licence(folder: Path) -> str:
+    """The `license:` of the card in a model's folder, empty without one."""
+    try:
+        with (folder / "README.md").open(encoding="utf-8", errors="replace") as file:
+            lines = file.read(20_000).splitlines()
+    except OSError:
+        return ""
+    if not lines or lines[0].strip() != "---":
+        return ""
+    for line in lines[1:]:
+        if line.strip() == "---":
+            break
+        key, _, value = line.partition(":")
+        if key.strip() == "license":
+            said = value.strip().strip("'\"")
+            return said if said.isprintable() and 0 < len(said) <= 60 else ""
+    return ""
+
+
+Event = Progress | Exported | Refused
+_ENCODER = msgspec.json.Encoder()
+
+
+def line(event: Event) -> str:
+    """One JSON object."""
+    return _ENCODER.encode(event).decode()
+
+
+__all__ = ["EngineError", "Event", "Exported", "Progress", "Refused", "Wish", "base_of", "export", "line"]

@@ -1,0 +1,277 @@
+"""Finds out which models there are for a data folder: the starter, those of the catalogue, those fetched, the
+owner's own folders; what each has learned here; and how much room is left. Opens no socket and loads no
+model library.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from app.common.files import read_json, size
+from app.node.data.home import model_folder, model_mark
+from app.node.data.library import Library, Model, Training, called
+from app.node.history import checkpoint, points
+from app.node.models import versions
+from app.node.models.pace import Work, seconds
+from app.node.round import placing
+from engines.contract import EngineError
+from engines.facts import cores
+from engines.models.architecture import read_architecture
+from engines.models.catalogue import STARTER, Entry, entries
+from engines.models.folder import count_parameters, open_folder
+from engines.models.found import Found, Places
+from engines.models.found import find as find_elsewhere
+from engines.models.locate import starter_folder
+from engines.models.needs import Dtype, Fit, Memory, Needs, Shape, fits, likely_dtype, memory_here, needs
+from engines.models.settings import ModelSettings, read_settings
+from engines.models.shelf import Installed, Partial, Shelf
+
+STARTER_ABOUT = "Comes with Shoal. Tiny: it gets better within minutes, on any computer."
+
+
+PROGRAM = 340_000_000
+"""Bytes that a trainer takes before it holds a model: Python with torch and llama.cpp. Its starter was measured
+at 411 MB in all."""
+
+
+def survey(
+    home: Path,
+    memory: Memory | None = None,
+    dtype: Dtype | None = None,
+    elsewhere: Places | None = None,
+) -> Library:
+    """Reads it all anew; takes some tenths of a second, more on slow disks. `elsewhere` is where other programs
+    keep their models."""
+    shelf = Shelf(home)
+    room = _Room(memory or memory_here(), dtype or likely_dtype(), shelf.free())
+    trained = {row.folder: row for row in trainings(home)}
+    partials = {one.id: one for one in shelf.unfinished()}
+    installed = {one.name: one for one in shelf.installed()}
+    others = find_elsewhere(elsewhere)
+    ready = {one.name: one for one in others if one.ready and one.name not in installed}
+    installed |= {
+        one.name: Installed(name=one.name, folder=one.folder, bytes=one.bytes) for one in ready.values()
+    }
+    taken = {one.name for one in installed.values()}
+    models = [_starter(room)]
+    models += [
+        _entry(entry, room, installed.pop(entry.id, None), partials.get(entry.id)) for entry in entries()
+    ]
+    models += [_other(one, room) for one in installed.values()]
+    models = [
+        msgspec.structs.replace(model, program=ready[model.name].program) if model.name in ready else model
+        for model in models
+    ]
+    models += [_found(one, room) for one in others if not one.ready and one.name not in taken]
+    named = {model.name for model in models}
+    models += [
+        Model(name=one.id, title=one.id, bytes=one.total, partial=one)
+        for one in partials.values()
+        if one.id not in named
+    ]
+    owned = []
+    for model in models:
+        place = _training_place(home, model)
+        row = trained.pop(str(place), None) if place else None
+        kept = versions.versions(home, place) if place else ()
+        owned.append(msgspec.structs.replace(model, training=row, versions=kept))
+    every = [*trained.values(), *(model.training for model in owned if model.training)]
+    return Library(
+        models=room.paced(owned),
+        orphans=tuple(trained.values()),
+        disk_free=room.disk,
+        hub_bytes=size(shelf.root),
+        training_bytes=sum(row.bytes for row in every) + size(home / versions.KEPT),
+        memory=room.memory,
+        dtype=room.dtype,
+    )
+
+
+def trainings(home: Path) -> list[Training]:
+    """Every model's training in this data folder."""
+    root = home / "models"
+    folders = (folder for folder in sorted(root.iterdir() if root.is_dir() else ()) if folder.is_dir())
+    return [_training(folder) for folder in folders]
+
+
+def _training(folder: Path) -> Training:
+    found = placing.read(folder)
+    rounds, seconds = _learned(folder)
+    return Training(
+        folder=str(folder),
+        bytes=size(folder),
+        rounds=rounds,
+        round_s=seconds / rounds if rounds and seconds else None,
+        begins=(*found.in_play, *found.later) if found else (),
+        waiting=found.waiting if found else (),
+        called=called(folder),
+        points=points.kept(folder),
+    )
+
+
+class _Lived(msgspec.Struct, frozen=True):
+    round: int = 0
+    seconds: float = 0.0
+
+
+class _Point(msgspec.Struct, frozen=True):
+    state: _Lived
+
+
+def _learned(folder: Path) -> tuple[int, float]:
+    """Rounds in the newest safe point, and the seconds they took."""
+    newest = next(iter(checkpoint.newest_first(folder / "checkpoints")), None)
+    found = re.search(r"(\d+)$", newest.name) if newest else None
+    if newest is None or found is None:
+        return 0, 0.0
+    point = read_json(newest / checkpoint.STATE, _Point)
+    return int(found[1]), point.state.seconds if point is not None else 0.0
+
+
+class _Room(msgspec.Struct, frozen=True):
+    memory: Memory
+    dtype: Dtype
+    disk: int
+
+    def judge(self, shape: Shape, stored: int, max_tokens: int, missing: int) -> tuple[Needs, Fit]:
+        found = needs(shape, self.dtype, stored_parameters=stored, max_tokens=max_tokens, disk=missing)
+        left = Memory(free=max(0, self.memory.free - PROGRAM), most=max(0, self.memory.most - PROGRAM))
+        shown = msgspec.structs.replace(found, learning=found.learning + PROGRAM)
+        return shown, fits(found, left, self.disk)
+
+    def paced(self, models: list[Model]) -> tuple[Model, ...]:
+        """With the seconds of a round, as far as anybody can tell."""
+        works = {model.name: work for model in models if (work := _work(model)) is not None}
+        here = cores()
+        return tuple(
+            msgspec.structs.replace(model, round_s=seconds(works[model.name], here, self.dtype, works.values()))
+            if model.name in works
+            else model
+            for model in models
+        )
+
+
+def _work(model: Model) -> Work | None:
+    if not model.parameters:
+        return None
+    measured = model.training.round_s if model.training is not None else None
+    return Work(parameters=model.parameters, max_tokens=model.max_tokens, round_s=measured)
+
+
+def _starter(room: _Room) -> Model:
+    try:
+        folder = starter_folder()
+    except EngineError:
+        return Model(name=STARTER, title="Starter", about="Missing from this installation.")
+    made = Model(
+        name=STARTER,
+        title="Starter",
+        about=STARTER_ABOUT,
+        installed=True,
+        licence="Apache-2.0",
+        bytes=size(folder),
+        recommended=True,
+    )
+    return _judged(made, folder, room)
+
+
+def _entry(entry: Entry, room: _Room, here: Installed | None, partial: Partial | None) -> Model:
+    have = entry.bytes if here else partial.have if partial else 0
+    found, fit = room.judge(
+        entry.shape, entry.stored_parameters, entry.settings.max_tokens, max(0, entry.bytes - have)
+    )
+    return Model(
+        name=entry.id,
+        title=entry.title,
+        about=entry.about,
+        installed=here is not None,
+        folder=here.folder if here else "",
+        bytes=here.bytes if here else entry.bytes,
+        licence=entry.licence,
+        licence_url=entry.licence_url,
+        gated=entry.gated,
+        chat=entry.chat,
+        parameters=entry.shape.parameters,
+        max_tokens=entry.settings.max_tokens,
+        learning=found.learning,
+        fit=fit,
+        commit=here.source.commit if here and here.source else "",
+        partial=partial,
+    )
+
+
+def _other(one: Installed, room: _Room) -> Model:
+    """A model that the catalogue does not know."""
+    title = one.title or (Path(one.folder).name if one.local else one.name)
+    made = Model(
+        name=one.name,
+        title=title,
+        installed=True,
+        local=one.local,
+        folder=one.folder,
+        bytes=one.bytes,
+        commit=one.source.commit if one.source else "",
+    )
+    return _judged(made, Path(one.folder), room)
+
+
+def _found(one: Found, room: _Room) -> Model:
+    """A GGUF file that another program has fetched."""
+    shown = Model(
+        name=one.name,
+        title=one.title,
+        about=one.problem,
+        local=True,
+        folder=one.folder,
+        bytes=one.bytes,
+        program=one.program,
+        problem=one.problem,
+    )
+    if one.shape is None:
+        return shown
+    stored = one.shape.parameters  # in half precision, once it is taken over
+    known, fit = room.judge(one.shape, stored, ModelSettings().max_tokens, 2 * stored)
+    return msgspec.structs.replace(
+        shown,
+        parameters=one.shape.parameters,
+        max_tokens=ModelSettings().max_tokens,
+        learning=known.learning,
+        fit=fit,
+    )
+
+
+def _judged(model: Model, folder: Path, room: _Room) -> Model:
+    """With what its own config says of it; without where that cannot be read."""
+    try:
+        opened = open_folder(folder)
+        known = read_architecture(opened.config)
+        if known is None:
+            return msgspec.structs.replace(model, folder=str(folder))
+        shape = Shape(**{name: getattr(known, name) for name in Shape.__struct_fields__})
+        tokens = read_settings(folder).max_tokens
+        found, fit = room.judge(shape, count_parameters(opened), tokens, 0)
+    except EngineError as error:
+        return msgspec.structs.replace(model, about=str(error), folder=str(folder))
+    return msgspec.structs.replace(
+        model,
+        folder=str(folder),
+        parameters=shape.parameters,
+        max_tokens=tokens,
+        learning=found.learning,
+        fit=fit,
+    )
+
+
+def _training_place(home: Path, model: Model) -> Path | None:
+    """Where its training is, by the name and the mark that `./shoal run` gives it."""
+    if not model.installed or not model.folder:
+        return None
+    folder = Path(model.folder)
+    name = folder.name if model.local else model.name
+    try:
+        return model_folder(home, name, model_mark(folder))
+    except OSError:
+        return None

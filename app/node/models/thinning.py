@@ -1,0 +1,116 @@
+"""The owner's limit on the size of the data folder: what is given up first when it is exceeded.
+
+In this order: the texts of old answers in the histories, logs, files that can be made again. Never checkpoints,
+curves, rounds, settings or downloaded models; a limit below those is told, and nothing more is done.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from itertools import chain
+from pathlib import Path
+
+import msgspec
+
+from app.common.text import in_bytes
+from app.common.transaction import transaction
+from app.node.data import contents
+from app.node.models.versions import KEPT
+
+GB = 10**9
+"""Bytes of the unit that the owner's limit is given in."""
+ROUNDS_KEPT = 20
+"""Of the latest rounds the answers stay: the window shows them."""
+LOG_KEPT = 64 * 1024
+PLACES = (KEPT, "models")
+_PATIENCE_S = 2.0
+
+
+class Thinned(msgspec.Struct, frozen=True, kw_only=True):
+    """How large the data folder was and is, in bytes; `sentence` is for the owner, empty where nothing was to
+    be done."""
+
+    before: int
+    after: int
+    sentence: str = ""
+
+
+def size(home: Path) -> int:
+    return sum(row.bytes for row in contents.sizes(home))
+
+
+def thin(home: Path, cap: int) -> Thinned:
+    """Deletes until the folder is within `cap` bytes (0: no limit), or there is nothing left that may go.
+
+    Beside a running node it takes only what that does not hold: a history that is just being written is left
+    for the next time, and so is the newest file of the cache.
+    """
+    before = now = size(home) if cap else 0
+    for give_up in _in_order(home) if cap else ():
+        if now <= cap:
+            break
+        with suppress(OSError, sqlite3.Error):
+            give_up()
+        now = size(home)
+    return Thinned(before=before, after=now, sentence=_sentence(before, now, cap))
+
+
+def _in_order(home: Path) -> Iterator[Callable[[], None]]:
+    # what was put by is not looked at any more, so its answers go first
+    for history in chain(*(sorted(home.glob(f"{place}/*/history.sqlite"), key=_age) for place in PLACES)):
+        yield lambda history=history: forget_answers(history)  # type: ignore[misc]
+    logs = sorted(home.glob("logs/*"), key=lambda path: (".old" not in path.name, path.name))
+    for log in logs:
+        yield log.unlink if ".old" in log.name or log.suffix != ".log" else lambda log=log: shorten(log)  # type: ignore[misc]
+    cached = sorted((file for file, _ in contents.files(home / "cache") if file.is_file()), key=_age)
+    for file in cached[:-1]:
+        yield file.unlink
+
+
+def forget_answers(history: Path, keep: int = ROUNDS_KEPT) -> None:
+    """Drops the texts of all but the latest rounds' answers and gives their room back. Which questions they
+    answered, and what was right, stays. Raises sqlite3.Error while somebody else writes."""
+    with closing(sqlite3.connect(history, isolation_level=None, timeout=_PATIENCE_S)) as db:
+        with transaction(db):
+            gone = db.execute(
+                "UPDATE groups SET completions = NULL WHERE completions IS NOT NULL"
+                " AND round <= (SELECT max(round) FROM rounds) - ?",
+                (keep,),
+            ).rowcount
+        if gone:
+            db.execute("VACUUM")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def shorten(log: Path, keep: int = LOG_KEPT) -> None:
+    """Leaves a log's end, from a whole line on. Whoever appends to it goes on doing so."""
+    with log.open("r+b") as file:
+        length = file.seek(0, 2)
+        if length <= keep:
+            return
+        file.seek(length - keep)
+        end = file.read().partition(b"\n")[2]
+        file.seek(0)
+        file.write(end)
+        file.truncate()
+
+
+def _age(path: Path) -> float:
+    with suppress(OSError):
+        return path.stat().st_mtime
+    return 0.0
+
+
+def _sentence(before: int, after: int, cap: int) -> str:
+    if before <= cap or not cap:
+        return ""
+    freed = f"Shoal deleted {in_bytes(before - after)} of old answers, logs and cached files."
+    if after <= cap:
+        return f"The data folder was over its limit of {cap / GB:g} GB. {freed}"
+    return (
+        f"The data folder takes {in_bytes(after)}; its limit is {cap / GB:g} GB. {freed} "
+        "The rest is what your model learned, and models you downloaded. "
+        "Delete models or kept versions you don't need, or raise the limit."
+    )

@@ -1,0 +1,129 @@
+"""What a model became in this data folder: its newest whole safe point and its history, both only read.
+
+A node may be learning beside it and replace the very files. So the safe point is copied first and checked as a
+copy; where that fails because it has just been replaced, the next newest is looked for.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from app.common import remedy
+from app.node.data.home import model_mark
+from app.node.data.library import called
+from app.node.history import checkpoint, history
+from app.node.record.errors import NodeError
+from app.node.record.records import Probe
+from app.node.record.state import State
+
+TRIES = 6
+_PAUSE_S = 0.2
+
+
+class Trained(msgspec.Struct, frozen=True, kw_only=True):
+    """`folder` is a copy of the safe point: adapter in PEFT's files, and its state. The rest is of the history
+    up to its round; what the history does not tell is empty."""
+
+    folder: Path
+    state: State
+    first: Probe | None = None
+    last: Probe | None = None
+    """The first and the newest probe over the same questions."""
+    own_groups: int = 0
+    peer_groups: int = 0
+    """Groups that carried weight."""
+    called: str = ""
+    """The name that its owner gave it."""
+    recipes: tuple[str, ...] = ()
+    engines: tuple[str, ...] = ()
+    learning_rates: tuple[float, ...] = ()
+
+
+class NothingLearned(NodeError):
+    """There is no safe point."""
+
+
+def newest(home: Path, model: Path, copy: Path) -> Trained:
+    """The newest safe point of the model in the folder `model`, copied to `copy`, which must not exist.
+
+    Raises NothingLearned, or NodeError where every safe point is damaged."""
+    mark = model_mark(model)
+    reason = ""
+    for _ in range(TRIES):
+        folders = _newest_first(home, mark)
+        if not folders:
+            raise NothingLearned(
+                f"Nothing was learned yet with {model.name} in {home}: start {remedy.command('run')}, or name "
+                "another model or data folder with --model and --home."
+            )
+        for folder in folders:
+            shutil.rmtree(copy, ignore_errors=True)
+            try:
+                shutil.copytree(folder, copy)
+                state = checkpoint.read(copy, mark)
+            except (checkpoint.CheckpointError, OSError, shutil.Error) as error:
+                reason = reason or str(error).rstrip(".")
+                continue
+            learned = Trained(folder=copy, state=state, called=called(folder.parents[1]))
+            return _with_history(folder.parents[1] / history.FILE, learned)
+        time.sleep(_PAUSE_S)
+    raise NodeError(
+        f"What was learned can't be read ({reason}): start {remedy.command('run')} once, which looks "
+        "after damaged files, and try again."
+    )
+
+
+def _newest_first(home: Path, mark: str) -> list[Path]:
+    """The safe points of a model, under whatever name it was trained, the last written folder's first."""
+    found = []
+    for folder in (home / "models").glob(f"*-{mark}"):
+        for safe in checkpoint.newest_first(folder / "checkpoints"):
+            try:
+                found.append(((safe / checkpoint.STATE).stat().st_mtime, safe))
+            except OSError:  # replaced meanwhile
+                continue
+    return [safe for _, safe in sorted(found, reverse=True)]
+
+
+def _with_history(file: Path, trained: Trained) -> Trained:
+    """With what the history adds. One that is missing or cannot be read adds nothing."""
+    try:
+        with closing(history.opened(file)) as db:
+            return _filled(db, trained)
+    except history.UNREADABLE:
+        return trained
+
+
+def _filled(db: sqlite3.Connection, trained: Trained) -> Trained:
+    last = trained.state.round
+    rounds = [one for one in history.rounds(db) if one.round <= last]
+    probes = [one for one in history.probes(db) if one.round <= last]
+    newest = max(probes, key=lambda one: (one.round, one.at), default=None)
+    curve = [one for one in probes if newest is not None and one.questions_mark == newest.questions_mark]
+    known = {one.run for one in rounds}
+    runs = [row for row in db.execute("SELECT settings, engine, id FROM runs ORDER BY id") if row[2] in known]
+    settings: list[dict[str, Any]] = [msgspec.json.decode(row[0]) for row in runs]
+    engines: list[dict[str, Any]] = [msgspec.json.decode(row[1]) for row in runs]
+    return msgspec.structs.replace(
+        trained,
+        first=curve[0] if curve else None,
+        last=curve[-1] if curve else None,
+        own_groups=sum(one.informative_own for one in rounds),
+        peer_groups=sum(one.taken for one in rounds),
+        recipes=_distinct(one.get("recipe") for one in settings),
+        learning_rates=_distinct(one.get("learning_rate") for one in settings),
+        engines=_distinct(
+            " ".join(str(one.get(k, "")) for k in ("name", "device", "dtype")) for one in engines
+        ),
+    )
+
+
+def _distinct(values: Any) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(value for value in values if value is not None))

@@ -1,0 +1,169 @@
+"""A measured trial: some seconds of real questions, sampled and learned from, in a trainer process of its own.
+
+It predicts a node's pace on this computer before anybody waits for a round of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+
+from app.learning.questions import own_questions
+from app.node.record.settings import COMPLETIONS, starting_levels
+from app.node.round.round import prompts_at_once
+from app.node.trainer import messages
+from app.node.trainer.link import TRAINER, Link
+from app.sapo import curriculum
+from app.sapo.asking import messages as chat
+from app.sapo.scoring.sandbox import Sandbox
+from engines.contract import Batch, Completion, EngineInfo, Row
+from engines.memory import MB
+from engines.models import read_settings
+from engines.trials import Trial
+
+MEASURED_S = 5.0
+"""Half for the sampler, half for the learner."""
+
+INFORMATIVE = 0.5
+"""Share of a round's rows that a step is taken to learn from; the other groups are all right or all wrong."""
+
+FIXED_S = 0.3
+"""Of a round, for drawing, scoring and saving (the starter's own figure on two cores)."""
+
+_FIRST_TOKENS = 8
+_MOST_PROMPTS = 64
+_MOST_ROWS = 512
+
+
+def prompts(model: Path, count: int = 8) -> list[list[dict[str, str]]]:
+    """Questions as a node with that model gets them at its start. Blocks for the seconds that the puzzle
+    library takes to load."""
+    state = curriculum.start(starting_levels(model, read_settings(model).families))
+    with Sandbox() as sandbox:
+        return [chat(asked.text) for asked in own_questions(state, b"trial", 1, count, sandbox.questions)]
+
+
+async def measure(
+    model: Path,
+    engine: str,
+    home: Path,
+    prompts_P: Sequence[list[dict[str, str]]],
+    seconds: float = MEASURED_S,
+    command: Sequence[str] = TRAINER,
+) -> Trial:
+    """Opens the engine, samples and learns for about so many seconds, and ends it. The adapter is thrown away.
+
+    Raises EngineError, DiskFullError and TrainerDied."""
+    settings = read_settings(model)
+    log = home / "logs" / "trial.log"
+    link = await Link.start(log, lambda sentence: None, alone=True, command=command, engine=engine, home=home)
+    peak = Peak(link.pid)
+    watching = asyncio.create_task(peak.watch())
+    try:
+        began = time.monotonic()
+        info = await link.open(model, settings.rank, 0)
+        load_s = time.monotonic() - began
+        together = prompts_at_once(info, COMPLETIONS)
+        sampler, sampled = await _sampled(link, list(prompts_P), settings.max_tokens, seconds / 2, together)
+        rows = _rows(sampled, info)
+        learner = await _learned(link, rows, settings.learning_rate, seconds / 2)
+    finally:
+        watching.cancel()
+        await link.end()
+    answer = answer_tokens(
+        [completion for group in sampled.groups_PG for completion in group], settings.max_tokens
+    )
+    read = answer + sum(len(row.prompt_T) for row in rows) / len(rows)
+    return Trial(
+        engine=info.name,
+        dtype=info.dtype,
+        device=info.device,
+        sampler_tokens_per_s=round(sampler, 1),
+        learner_tokens_per_s=round(learner, 1),
+        rounds_per_hour=round(3600 / round_s(settings.groups * COMPLETIONS, answer, read, sampler, learner), 1),
+        memory_mb=peak.bytes // MB,
+        load_s=round(load_s, 2),
+    )
+
+
+class Peak:
+    """The most memory that a process was seen to hold, `bytes`."""
+
+    def __init__(self, pid: int) -> None:
+        self._process = psutil.Process(pid)
+        self.bytes = 0
+
+    async def watch(self) -> None:
+        with contextlib.suppress(psutil.Error):
+            while True:
+                self.bytes = max(self.bytes, self._process.memory_info().rss)
+                await asyncio.sleep(0.05)
+
+
+async def _sampled(
+    link: Link, prompts_P: list[list[dict[str, str]]], max_tokens: int, seconds: float, together: int
+) -> tuple[float, messages.Sampled]:
+    """Tokens a second, and the answers. A short first call shows how much fits into the time."""
+    await link.sample(
+        prompts_P[:1], COMPLETIONS, _FIRST_TOKENS, 1, prompts_at_once=1
+    )  # starts threads, compiles
+    first = await link.sample(prompts_P[:1], COMPLETIONS, _FIRST_TOKENS, 2, prompts_at_once=1)
+    fitting = seconds * first.tokens / max(first.seconds, 1e-4) / COMPLETIONS  # tokens of each completion
+    length = min(max_tokens, max(_FIRST_TOKENS, int(fitting)))
+    count = max(1, min(_MOST_PROMPTS, int(fitting / length)))
+    asked_P = [prompts_P[place % len(prompts_P)] for place in range(count)]
+    sampled = await link.sample(asked_P, COMPLETIONS, length, 3, prompts_at_once=together)
+    return sampled.tokens / max(sampled.seconds, 1e-4), sampled
+
+
+def _rows(sampled: messages.Sampled, info: EngineInfo) -> list[Row]:
+    """Every other answer is pushed up and the rest down, which costs what a real step costs."""
+    return [
+        Row(
+            prompt_T=prompt_T,
+            completion_T=completion.tokens_T,
+            weights_T=[(-1) ** place / len(completion.tokens_T)] * len(completion.tokens_T),
+            sampler_logprobs_T=completion.logprobs_T if info.sampler else None,
+        )
+        for prompt_T, group in zip(sampled.prompts_PT, sampled.groups_PG, strict=True)
+        for place, completion in enumerate(group)
+    ]
+
+
+async def _learned(link: Link, rows: list[Row], learning_rate: float, seconds: float) -> float:
+    """Tokens read a second: as many rows as fit into the time after a first step of two."""
+    took, some = 0.0, rows[:2]
+    for _ in range(2):
+        stats = await link.step(Batch(rows_S=some, learning_rate=learning_rate))
+        took = max(stats.seconds, 1e-4)
+        if took > seconds:
+            break
+        fitting = min(_MOST_ROWS, int(len(some) * seconds / took))
+        some = [rows[place % len(rows)] for place in range(max(2, fitting))]
+    else:
+        stats = await link.step(Batch(rows_S=some, learning_rate=learning_rate))
+        took = max(stats.seconds, 1e-4)
+    return sum(len(row.prompt_T) + len(row.completion_T) for row in some) / took
+
+
+def answer_tokens(completions: Sequence[Completion], max_tokens: int) -> float:
+    """How long an answer gets in the mean. One that the trial's short time cut off counts as long as a round
+    lets it get, so a slow engine's hour is promised too short rather than too long."""
+    return sum(
+        len(completion.tokens_T) if completion.finished else max_tokens for completion in completions
+    ) / len(completions)
+
+
+def round_s(answers: int, tokens: float, read: float, sampler: float, learner: float) -> float:
+    """Seconds of a round of so many answers of `tokens` in the mean, `read` with their prompts, at these tokens
+    a second.
+
+    >>> round_s(answers=64, tokens=50, read=100, sampler=3200, learner=1600)
+    3.3
+    """
+    return round(FIXED_S + answers * tokens / sampler + INFORMATIVE * answers * read / learner, 3)

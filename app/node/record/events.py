@@ -1,0 +1,198 @@
+"""What a node tells other programs: one JSON object a line, written with `--json`. The keys are a contract."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self, TextIO
+
+import msgspec
+
+from app.node.record.records import Probe, Record, Round
+from engines.contract import EngineInfo
+
+
+class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
+    pass
+
+
+class Started(_Event, frozen=True, tag="start"):
+    """The model is loaded and the first round can begin. `round` is the last safe one, 0 for a new start."""
+
+    model: str
+    engine: EngineInfo
+    home: str
+    round: int
+    recipe: str
+    local: int
+    external: int
+    families: dict[str, int]
+    """Family to level."""
+    shuffled_rewards: bool
+
+
+class Checkpointed(_Event, frozen=True, tag="checkpoint"):
+    round: int
+    folder: str
+
+
+class TrainerRestarted(_Event, frozen=True, tag="trainer_restarted"):
+    """The trainer process ended by itself and another one is started after `wait_s`."""
+
+    round: int
+    sentence: str
+    wait_s: float
+
+
+class Noted(_Event, frozen=True, tag="note"):
+    """Something the owner should know, for example that a damaged checkpoint was set aside."""
+
+    round: int
+    sentence: str
+
+
+class Named(_Event, frozen=True, tag="identity"):
+    """Who this node is to others. `kept` is "keyring", "file" or, for this run only, "memory"."""
+
+    name: str
+    public_key: str
+    kept: str
+
+
+class LinkChanged(_Event, frozen=True, tag="link"):
+    """The connection to a relay: "connected", "lost", or not had ("refused"). Until it is back the
+    node goes on alone. `retry_s` is when the next try comes."""
+
+    state: Literal["connected", "lost", "refused"]
+    url: str
+    relay: str | None
+    swarm: str | None
+    sentence: str
+    retry_s: float | None
+
+
+class SwarmDone(_Event, frozen=True, tag="swarm"):
+    """What went to the swarm and came from it, after every round and at the end. `received`, `accepted` and
+    `refused` (by reason) count groups of peers in this run, `published` own ones; `created`, `acknowledged`,
+    `waiting`, `held` and `dropped` count everything this home ever made. `peers`, `window` and `stored` are the
+    relay's figures, None while it is away."""
+
+    round: int
+    connected: bool
+    published: int
+    received: int
+    accepted: int
+    refused: dict[str, int]
+    ready: int
+    created: int
+    acknowledged: int
+    waiting: int
+    held: int
+    dropped: int
+    peers: int | None
+    window: int | None
+    stored: int | None
+
+
+class Placed(_Event, frozen=True, tag="placement"):
+    """What the model can begin with: the way of asking and family to level, none where it can do nothing yet.
+    `later` are those that join when their turn comes, `waiting` are too hard so far; `lesson` counts own right
+    answers that the next round teaches."""
+
+    round: int
+    way: str
+    families: dict[str, int]
+    later: tuple[str, ...]
+    waiting: tuple[str, ...]
+    lesson: int
+    seconds: float
+    sentence: str
+
+
+class Flat(_Event, frozen=True, tag="flat"):
+    """Nothing is gained: `cause` is a value of app.learning.flat.Cause; the sentence says what is done."""
+
+    round: int
+    cause: str
+    sentence: str
+
+
+class Holding(_Event, frozen=True, tag="holding"):
+    """Everything is ready, and the first round waits for the order to begin."""
+
+    round: int
+
+
+class Decided(_Event, frozen=True, tag="decision"):
+    """The rules' reason to run or to wait is another one now; see app.node.record.snapshot.Ruling. Waiting ends
+    the trainer, running starts it again."""
+
+    round: int
+    run: bool
+    reason: str
+    sentence: str
+    short: str
+    values: dict[str, str]
+    until: float | None
+
+
+class SettingsNow(_Event, frozen=True, tag="settings"):
+    """The owner's settings, by the keys of app.node.rules.preferences; at the start and after every change."""
+
+    round: int
+    values: dict[str, Any]
+
+
+class Refused(_Event, frozen=True, tag="refused"):
+    """A line on standard input was no command, or one that cannot be followed; nothing else happened."""
+
+    round: int
+    command: str
+    sentence: str
+
+
+class Ended(_Event, frozen=True, tag="end"):
+    """The last line. `reason` is "rounds", "stopped" or "failed"."""
+
+    round: int
+    reason: str
+    sentence: str
+    pass_at_1: float | None
+    stderr: float | None
+
+    @classmethod
+    def at(cls, probe: Probe | None, **fields: Any) -> Self:
+        """Where the curve stands then."""
+        return cls(pass_at_1=probe.share if probe else None, stderr=probe.stderr if probe else None, **fields)
+
+
+Event = (
+    Started
+    | Round
+    | Probe
+    | Checkpointed
+    | TrainerRestarted
+    | Noted
+    | Named
+    | LinkChanged
+    | SwarmDone
+    | Placed
+    | Flat
+    | Holding
+    | Decided
+    | SettingsNow
+    | Refused
+    | Ended
+)
+
+
+class JsonLines:
+    """Writes events to a stream. Built before anything redirects standard output. With `whole` records come as
+    the history has them, for a window that shows it."""
+
+    def __init__(self, stream: TextIO, whole: bool = False) -> None:
+        self._stream, self._whole = stream, whole
+
+    def __call__(self, event: Event) -> None:
+        """Raises BrokenPipeError when nobody reads any more."""
+        told = event.told() if isinstance(event, Record) and not self._whole else event
+        self._stream.write(msgspec.json.encode(told).decode() + "\n")
+        self._stream.flush()

@@ -1,0 +1,155 @@
+"""A round's peers: where their groups come from.
+
+A round sees a swarm through `Peers` alone. What it takes is out until the round is safe; a round that is lost
+gives it back and is played again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Protocol
+
+from app.learning.lesson import Read
+from app.node.record.events import Event
+from app.node.record.records import Probe
+from app.node.record.snapshot import SwarmView
+from app.node.trainer.messages import Foreign, Reading
+from app.sapo.asking import Way, messages
+from app.sapo.groups import ScoredGroup
+from app.sapo.questions import Asked, Coordinates
+from app.sapo.recipes import Recipe
+from app.sapo.scoring.sandbox import Sandbox
+
+MOST_EXTERNAL = 8
+YOU = "you"
+"""The owner among the peers of a round. No peer's name is like it."""
+
+
+def default_external(groups: int) -> int:
+    """J for I own groups: half of them, at least one and at most eight.
+
+    A good half of the own groups teaches nothing (all right or all wrong), while every peer group is
+    informative. So J = I / 2 brings about as many lessons as the own groups do, and that is where the recipe
+    caps peers' weight anyway; more would be text fetched to be scaled down. Eight groups a minute are 2.5 MB an
+    hour.
+
+    >>> [default_external(groups) for groups in (1, 4, 8, 16, 64)]
+    [1, 2, 4, 8, 8]
+    """
+    return max(1, min(MOST_EXTERNAL, groups // 2))
+
+
+@dataclass(frozen=True)
+class PeerGroup:
+    """A peer's group after this node has made the question itself and scored the answers itself. `peer` is the
+    author's name, `question` the text."""
+
+    peer: str
+    question: str
+    scored: ScoredGroup
+
+
+@dataclass(frozen=True)
+class OwnGroup:
+    """A group of this node's own, with the verifier's verdicts."""
+
+    question: Asked
+    scored: ScoredGroup
+
+
+@dataclass(frozen=True)
+class Judged:
+    """How many of a peer group's right answers were taken, and how many kept out."""
+
+    group: PeerGroup
+    taken: int
+    kept_out: int
+
+
+class Peers(Protocol):
+    """The swarm, as a round sees it. None of these waits for anybody."""
+
+    def take(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
+        """At most `most` groups, chosen by `app.sapo.mixing.choose`. They are out now."""
+        ...
+
+    def give_back(self, blamed: bool = True) -> None:
+        """The round was lost: what is out may be taken again. `blamed`: it may be why the trainer died."""
+        ...
+
+    def settle(self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[Judged] = ()) -> None:
+        """The round, which took `seconds`, is safe: what is out has been used, and informative ones of the own
+        groups may be published. `judged_P`: how the groups that were read did."""
+        ...
+
+
+class Swarm(Peers, Protocol):
+    """The same with the life that a node gives it. Nothing it meets on the way ends a node."""
+
+    def open(self, sandbox: Sandbox, tell: Callable[[Event], None], show: Callable[[SwarmView], None]) -> None:
+        """Begins to look for a relay. Inside the running event loop; returns at once."""
+        ...
+
+    def practise(self, families: Iterable[str]) -> None:
+        """From now on groups of these families alone are asked for."""
+        ...
+
+    def remember(self, used: Iterable[Coordinates]) -> None:
+        """Questions of peers' groups that were trained on before this start: they are not taken again."""
+        ...
+
+    def rest(self, resting: bool) -> None:
+        """While the node is paused nothing is fetched; the connection and what is on its way stay."""
+        ...
+
+    def measured(self, probe: Probe) -> None:
+        """What the model can do now: for the teacher of a class, nobody else."""
+        ...
+
+    def share(self, scored: ScoredGroup) -> bool:
+        """Publishes the owner's own answer. False where it has to wait for a relay that takes it."""
+        ...
+
+    async def flush(self) -> None:
+        """Waits, but not for ever, until everything published has its final answer."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """Peer groups that fit, as tokens of this node's model."""
+
+    groups_P: list[PeerGroup]
+    read_P: list[Read]
+    unfit: int = 0
+    """Groups left out because a completion or the prompt is too long for this model."""
+
+
+NOBODY = Mixed(groups_P=[], read_P=[])
+
+
+def foreign(group: PeerGroup, lesson: ScoredGroup, way: Way) -> Foreign:
+    """A group as the trainer reads it: the question as this model is asked it. `lesson` is what is learned of
+    it, mostly the group itself."""
+    return Foreign(
+        prompt=messages(group.question, way),
+        completions_G=lesson.group.completions_G,
+        finished_G=lesson.group.finished_G,
+    )
+
+
+def mixed(lessons_P: Sequence[tuple[PeerGroup, ScoredGroup]], readings_P: Sequence[Reading | None]) -> Mixed:
+    """Groups, each with its lesson, and their readings, without those that do not fit."""
+    fitting = [(*pair, reading) for pair, reading in zip(lessons_P, readings_P, strict=True) if reading]
+    return Mixed(
+        groups_P=[group for group, _, _ in fitting],
+        read_P=[
+            Read(lesson, reading.sequences_G, reading.logprobs_GT, vouched=group.peer == YOU)
+            for group, lesson, reading in fitting
+        ],
+        unfit=len(lessons_P) - len(fitting),
+    )

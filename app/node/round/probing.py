@@ -1,0 +1,82 @@
+"""The held-out probe: the curve that the owner sees.
+
+The same questions and the same seed of sampling every time and for every node, one completion each at
+temperature 1; so two probes differ by what was learned, and by chance as far as their standard errors say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+from app.node.record.figures import questions_mark, share
+from app.node.record.records import Probe
+from app.node.record.snapshot import Phase
+from app.node.record.state import State
+from app.node.round import everyday
+from app.node.round.round import Tools, longest, prompts_at_once, score
+from app.sapo import probe as held_out
+from app.sapo import seeds
+from app.sapo.asking import lenient, messages, shows_work
+from app.sapo.groups import SOLVED, ScoredGroup
+from app.sapo.questions import Asked
+from app.sapo.scoring.sandbox import Sandbox
+
+_SEED = seeds.hashed("probe sampling")
+
+
+def due(round: int, every: int) -> bool:
+    """Whether the curve gets a point after a round: every so many, and, because most is learned at first, a
+    fifth and a half of the way to the first one. Below ten rounds that would be too often.
+
+    >>> [round for round in range(1, 31) if due(round, 10)], [round for round in range(1, 9) if due(round, 4)]
+    ([2, 5, 10, 20, 30], [4, 8])
+    """
+    return round % every == 0 or (every >= 10 and round in (every // 5, every // 2))
+
+
+async def probe(tools: Tools, questions_P: Sequence[Asked], state: State) -> Probe:
+    """Measures the current adapter. Raises TrainerDied and EngineError."""
+    started = time.monotonic()
+    report = tools.report
+    report(Phase.PROBING, 0, len(questions_P))
+    sampled = await tools.link.sample(
+        [messages(question.text, state.way) for question in questions_P],
+        1,
+        longest(state, tools.settings),
+        _SEED,
+        prompts_at_once=prompts_at_once(tools.engine, 1),
+        texts_only=True,
+        tell=lambda done, total: report(Phase.PROBING, done, total),
+    )
+    scored_P = await asyncio.to_thread(score, tools, questions_P, sampled.groups_PG)
+    solved_P = [scored.rewards_G[0] for scored in scored_P]
+    families: dict[str, list[int]] = {}
+    for question, solved in zip(questions_P, solved_P, strict=True):
+        families.setdefault(question.coordinates.family, []).append(solved)
+    completions_P = [group[0] for group in sampled.groups_PG]
+    perplexity = await everyday.perplexity(tools.link) if tools.engine.talks else None
+    return Probe.of(
+        held_out.score(solved_P, [question.text for question in questions_P]),
+        round=state.round,
+        questions_mark=questions_mark(questions_P),
+        at=time.time(),
+        questions=len(questions_P),
+        lenient=await asyncio.to_thread(_lenient, tools.sandbox, scored_P),
+        worked_share=share(shows_work(completion.text) for completion in completions_P),
+        finished_share=share(completion.finished for completion in completions_P),
+        seconds=time.monotonic() - started,
+        families={family: share(solved) for family, solved in families.items()},
+        everyday=perplexity,
+        everyday_before=perplexity if state.round == 0 else state.everyday,
+    )
+
+
+def _lenient(sandbox: Sandbox, scored_P: Sequence[ScoredGroup]) -> float:
+    """Share solved where an answer without form counts as well. Blocks; for a thread."""
+    return share(
+        scored.rewards_G[0]
+        or sandbox.score(scored.group.coordinates, [lenient(scored.group.completions_G[0])])[0] >= SOLVED
+        for scored in scored_P
+    )

@@ -1,0 +1,249 @@
+"""One round: draw questions, answer and check them, mix in peers' groups, weigh, learn. Saving is the caller's.
+
+Everything in a round follows from the state it starts from and the peer groups it takes, so a round that was
+lost is simply played again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Protocol
+
+import msgspec
+
+from app.learning.lesson import Lesson, Own, Weighed, lesson
+from app.learning.people import whole
+from app.learning.questions import own_questions
+from app.learning.state import climbed
+from app.node.record.figures import shuffled
+from app.node.record.settings import Settings
+from app.node.record.snapshot import Phase
+from app.node.record.state import State
+from app.node.round import language, stepping
+from app.node.round.peers import NOBODY, Mixed, PeerGroup, Peers, foreign, mixed
+from app.node.trainer.link import Link
+from app.sapo import seeds
+from app.sapo.asking import messages
+from app.sapo.groups import Group, ScoredGroup, lone
+from app.sapo.questions import Asked
+from app.sapo.recipes import RECIPES, Recipe
+from app.sapo.scoring.sandbox import Sandbox
+from app.sapo.scoring.scoring import score_group
+from engines.contract import Completion, EngineError, EngineInfo, StepStats
+
+
+class Report(Protocol):
+    """Tells the views what is being done, and how many of how many completions are there."""
+
+    def __call__(self, phase: Phase, done: int = 0, total: int = 0) -> None: ...
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What a round works with. `peers` None: the node learns alone."""
+
+    link: Link
+    engine: EngineInfo
+    sandbox: Sandbox
+    settings: Settings
+    identity: bytes
+    report: Report
+    peers: Peers | None = None
+    remembered: Sequence[language.Remembered] = ()
+    """Small talk that the rounds hold where it was."""
+    owner_P: Sequence[PeerGroup] = ()
+    """The owner's own answers that may teach in this round."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """A finished round: the state after it, and what the history and the views want to know of it."""
+
+    state: State
+    levels: dict[str, int]
+    """Where the families stood when the round was drawn."""
+    questions_P: list[Asked]
+    scored_P: list[ScoredGroup]
+    verdicts_P: list[ScoredGroup]
+    """The same with the verifier's own rewards, also where the rewards trained on were shuffled."""
+    mixed: Mixed
+    weighed: Weighed
+    stats: StepStats | None
+    refusal: str | None
+    """What the engine refused and why, to be said after "Round n"; the round still counts."""
+    tokens: int
+    sample_s: float
+    score_s: float
+    step_s: float
+    seconds: float
+    lesson: int = 0
+    """Own right answers that were taught: see app.node.round.teaching."""
+
+
+async def play(tools: Tools, before: State) -> Played:
+    """The round after `before`. Raises TrainerDied; then nothing has happened yet."""
+    settings, report, number = tools.settings, tools.report, before.round + 1
+    recipe = RECIPES[settings.recipe]
+    started = time.monotonic()
+
+    report(Phase.DRAWING)
+    questions_P = await asyncio.to_thread(
+        own_questions,
+        before.curriculum,
+        tools.identity,
+        number,
+        before.groups or settings.groups,
+        tools.sandbox.questions,
+    )
+
+    report(Phase.SAMPLING, 0, len(questions_P) * settings.completions)
+    sampled = await tools.link.sample(
+        [messages(question.text, before.way) for question in questions_P],
+        settings.completions,
+        longest(before, settings),
+        seeds.sampling_seed(tools.identity, number, "own"),
+        prompts_at_once=prompts_at_once(tools.engine, settings.completions),
+        tell=lambda done, total: report(Phase.SAMPLING, done, total),
+    )
+    asked = time.monotonic()
+
+    report(Phase.SCORING)
+    scored_P = verdicts_P = await asyncio.to_thread(score, tools, questions_P, sampled.groups_PG)
+    if settings.shuffled_rewards:
+        scored_P = [
+            shuffled(scored, seeds.hashed("shuffled", tools.identity, number, position))
+            for position, scored in enumerate(scored_P)
+        ]
+    checked = time.monotonic()
+
+    report(Phase.LEARNING)
+    peers, refusal = await mix(tools, recipe, before)
+    own_P = [Own(*own) for own in zip(scored_P, sampled.prompts_PT, sampled.groups_PG, strict=True)]
+    taught: Lesson[State] = lesson(
+        recipe,
+        before,
+        own_P,
+        peers.read_P,
+        rate=settings.learning_rate * before.rate,
+        order=Random(seeds.sampling_seed(tools.identity, number, "steps")),
+        by_another=bool(tools.engine.sampler),
+    )
+    batches = await language.hold(
+        tools.link,
+        tools.remembered,
+        taught.batches,
+        Random(seeds.sampling_seed(tools.identity, number, "small talk")),
+    )
+    stepped = await stepping.take(tools.link, batches, partial(report, Phase.LEARNING))
+
+    finished = time.monotonic()
+    after = msgspec.structs.replace(
+        taught.state,
+        round=number,
+        curriculum=climbed(before.curriculum, scored_P),
+        completions=before.completions + len(questions_P) * settings.completions,
+        tokens=before.tokens + sampled.tokens,
+        steps=before.steps + stepped.steps,
+        seconds=before.seconds + finished - started,
+    )
+    return Played(
+        state=after,
+        levels=before.curriculum.levels,
+        questions_P=questions_P,
+        scored_P=scored_P,
+        verdicts_P=verdicts_P,
+        mixed=peers,
+        weighed=taught.weighed,
+        stats=stepped.stats,
+        refusal=stepped.refusal or refusal,
+        tokens=sampled.tokens,
+        sample_s=sampled.seconds,
+        score_s=checked - asked,
+        step_s=finished - checked,
+        seconds=finished - started,
+    )
+
+
+def longest(state: State, settings: Settings) -> int:
+    """Tokens that an answer may have."""
+    return state.max_tokens or state.way.limit(settings.max_tokens)
+
+
+async def mix(tools: Tools, recipe: Recipe, before: State) -> tuple[Mixed, str | None]:
+    """Peer groups for the round after `before`, read by the trainer, and why there are none where the engine
+    refused them. While the node learns alone there are none but the owner's."""
+    groups_P = [] if before.vigil.alone else list(tools.owner_P)
+    if tools.peers is not None and tools.settings.external and not before.vigil.alone:
+        rng = Random(seeds.sampling_seed(tools.identity, before.round + 1, "mix"))
+        groups_P += tools.peers.take(recipe, tools.settings.external, rng)
+    try:
+        lessons_P = await _lessons(tools, before, groups_P)
+        if not lessons_P:
+            return NOBODY, None
+        readings_P = await tools.link.read(
+            [foreign(group, lesson, before.way) for group, lesson in lessons_P],
+            longest(before, tools.settings),
+            logprobs=recipe.needs_peer_logprobs,
+        )
+    except EngineError as error:
+        return NOBODY, f"took nothing from peers: {error}"
+    return mixed(lessons_P, readings_P), None
+
+
+async def _lessons(
+    tools: Tools, before: State, groups_P: Sequence[PeerGroup]
+) -> list[tuple[PeerGroup, ScoredGroup]]:
+    """Each group with what is learned of it. A person's needs own answers to the same question beside it."""
+    people_P = [group for group in groups_P if lone(group.scored.rewards_G)]
+    lessons_P = [(group, group.scored) for group in groups_P if not lone(group.scored.rewards_G)]
+    if not people_P:
+        return lessons_P
+    sampled = await tools.link.sample(
+        [messages(group.question, before.way) for group in people_P],
+        tools.settings.completions,
+        longest(before, tools.settings),
+        seeds.sampling_seed(tools.identity, before.round + 1, "people"),
+        prompts_at_once=prompts_at_once(tools.engine, tools.settings.completions),
+    )
+    asked_P = [
+        Asked(coordinates=group.scored.group.coordinates, text=group.question, held_out=False)
+        for group in people_P
+    ]
+    own_P = await asyncio.to_thread(score, tools, asked_P, sampled.groups_PG)
+    wholes_P = [whole(group.scored, own) for group, own in zip(people_P, own_P, strict=True)]
+    return lessons_P + [
+        (group, lesson) for group, lesson in zip(people_P, wholes_P, strict=True) if lesson is not None
+    ]
+
+
+def score(
+    tools: Tools, questions_P: Sequence[Asked], groups_PG: Sequence[Sequence[Completion]]
+) -> list[ScoredGroup]:
+    """Every group with this node's own verdicts. Blocks; for a thread."""
+    return [
+        score_group(
+            tools.sandbox,
+            Group(
+                coordinates=question.coordinates,
+                completions_G=tuple(completion.text for completion in completions_G),
+                finished_G=tuple(completion.finished for completion in completions_G),
+                model=tools.settings.public_model,
+            ),
+        )
+        for question, completions_G in zip(questions_P, groups_PG, strict=True)
+    ]
+
+
+def prompts_at_once(engine: EngineInfo, completions: int) -> int:
+    """How many prompts one call of the engine gets: all for a small model, one for a large model on a
+    processor.
+
+    It decides the sampled tokens together with the seed, so it depends on the model and the device only.
+    """
+    rows_at_once = (9 if engine.device == "CPU" else 128) * 10**9 // max(1, engine.parameters)
+    return max(1, min(512, max(8, rows_at_once)) // completions)

@@ -1,0 +1,103 @@
+"""Keeps the snapshot current: the node tells it what happened, views read the result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import msgspec
+
+from app.node.record.records import Probe
+from app.node.record.settings import Settings
+from app.node.record.snapshot import FamilyRow, Phase, Ruling, Snapshot, SwarmView
+from app.node.record.state import State
+from app.node.round.keeping import Kept
+from app.sapo.families import FAMILIES
+from engines.contract import EngineInfo
+
+_ANSWERS = 8
+
+
+class Watch:
+    """The one writer of the snapshot. Every change makes a new frozen value."""
+
+    def __init__(self, settings: Settings, home: str) -> None:
+        self.snapshot = Snapshot(
+            model=settings.model, recipe=settings.recipe, home=home, solo=settings.solo, started_at=time.time()
+        )
+        self._phase_began = time.monotonic()
+
+    def report(self, phase: Phase, done: int = 0, total: int = 0) -> None:
+        """A phase has begun, or `done` of `total` completions of it are there."""
+        if phase is not self.snapshot.phase:
+            self._phase_began = time.monotonic()
+        self._change(phase=phase, done=done, total=total, eta_s=self._left(phase, done, total))
+
+    def ready(self, engine: EngineInfo, state: State, probes: Sequence[Probe], last_round: int | None) -> None:
+        self._change(
+            engine=engine,
+            round=state.round + 1,
+            last_round=last_round,
+            safe_round=state.round,
+            safe_at=state.saved_at or None,
+        )
+        self.probed(state, probes)
+
+    def probed(self, state: State, probes: Sequence[Probe]) -> None:
+        self._change(curve=tuple(probes), families=_families(state, probes))
+
+    def played(self, kept: Kept, probes: Sequence[Probe]) -> None:
+        """Shown are the first groups, own ones before peers': chosen by position, so neither the best nor the
+        worst."""
+        own = [group for group in kept.groups if group.peer is None]
+        peers = [group for group in kept.groups if group.peer is not None]
+        self._change(
+            round=kept.state.round + 1,
+            safe_round=kept.state.round,
+            safe_at=kept.row.at,
+            families=_families(kept.state, probes),
+            answers=(*own[:_ANSWERS], *peers[:_ANSWERS]),
+            last=kept.row,
+        )
+
+    def placed(self, waiting: tuple[str, ...]) -> None:
+        self._change(waiting=waiting)
+
+    def ruled(self, ruling: Ruling) -> None:
+        self._change(ruling=ruling)
+
+    def resting(self, state: State) -> None:
+        """Where a node stands that was paused before it had a trainer."""
+        self._change(round=state.round + 1, safe_round=state.round, safe_at=state.saved_at or None)
+
+    def swarm(self, view: SwarmView) -> None:
+        self._change(swarm=view)
+
+    def note(self, sentence: str) -> None:
+        self._change(note=sentence, noted_at=time.time())
+
+    def _left(self, phase: Phase, done: int, total: int) -> float | None:
+        """Seconds left of the phase: from its own pace, before that from the last round's."""
+        if done:
+            return (time.monotonic() - self._phase_began) / done * (total - done)
+        last = self.snapshot.last
+        return last.sample_s if last is not None and phase is Phase.SAMPLING else None
+
+    def _change(self, **fields: object) -> None:
+        self.snapshot = msgspec.structs.replace(self.snapshot, **fields)
+
+
+def _families(state: State, probes: Sequence[Probe]) -> tuple[FamilyRow, ...]:
+    first = probes[0].families if probes else {}
+    latest = probes[-1].families if probes else {}
+    return tuple(
+        FamilyRow(
+            title=FAMILIES[progress.family].title,
+            level=progress.level,
+            levels=len(FAMILIES[progress.family].levels),
+            solved=progress.solved_share,
+            first_probe=first.get(progress.family),
+            latest_probe=latest.get(progress.family),
+        )
+        for progress in state.curriculum.families
+    )

@@ -1,0 +1,168 @@
+"""What about the computer can be in the way of running, and the owner's limits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import NamedTuple
+
+import msgspec
+
+from app.desktop.facts.facts import Facts
+from app.node.record.effort import Dial
+from app.node.record.reasons import Reason
+from app.node.rules.orders import Orders
+from app.node.rules.schedule import Schedule
+
+CALM_S = 60.0
+"""Seconds of quiet before a stopped node starts again."""
+MEMORY_CALM_S = 300.0
+"""Our own stopping frees the memory, so its being free says little at first."""
+HOLD_S = 2.0
+"""Seconds that a load must last before a running node stops: longer than one reading, short enough to give way
+within five seconds."""
+STALLED_LIMIT = 0.10
+_EASED = 0.8
+_COOLER_C = 10.0
+_FREER = 3.0
+
+
+class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The owner's choices. A limit of None switches its rule off. Raises ValueError for limits that make no
+    sense."""
+
+    contribute_when_idle: bool = True
+    """Only while nobody uses the computer; False: also then, as far as the other rules allow."""
+    idle_s: float = 180.0
+    on_battery: bool = False
+    with_saver: bool = False
+    during_full_screen: bool = False
+    exclusive_apps: tuple[str, ...] = ()
+    cpu_limit: float | None = 0.25
+    gpu_limit: float | None = 0.25
+    memory_limit: float | None = 0.05
+    """The share of the memory that must stay free."""
+    temperature_limit_c: float | None = 90.0
+    class_paused: bool = False
+    """By the teacher of the class that the owner joined."""
+    energy_cap_kwh: int = 0
+    energy_left_kwh: float | None = None
+    """Of the month's limit; None without one."""
+    schedule: Schedule = Schedule()
+    dial: Dial = Dial.BALANCED
+    orders: Orders = Orders()
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.idle_s <= 24 * 3600:
+            raise ValueError("The idle time lies between a second and a day.")
+        for limit in (self.cpu_limit, self.gpu_limit):
+            if limit is not None and not 0 < limit <= 1:
+                raise ValueError("A limit for other programs' load lies between 0 and 100 %.")
+        if self.memory_limit is not None and not 0 < self.memory_limit <= 0.3:
+            raise ValueError("The memory that stays free lies between 0 and 30 %.")
+        if self.temperature_limit_c is not None and not 40 <= self.temperature_limit_c <= 110:
+            raise ValueError("The temperature limit lies between 40 and 110 °C.")
+
+
+class Cause(NamedTuple):
+    """Something about the computer that is in the way of running.
+
+    `holds(facts, settings, eased)` takes unknown facts for false: those count by themselves. `eased`: the node
+    does not run, so the lower limit is the one to pass.
+    """
+
+    reason: Reason
+    unknown: Reason
+    fields: tuple[str, ...]
+    wanted: Callable[[RuleSettings], bool]
+    holds: Callable[[Facts, RuleSettings, bool], bool]
+    hold_s: float = 0.0
+    calm_s: float = CALM_S
+
+
+def _memory_short(facts: Facts, settings: RuleSettings, eased: bool) -> bool:
+    least = (settings.memory_limit or 0.0) * (_FREER if eased else 1.0)
+    most = STALLED_LIMIT * (_EASED if eased else 1.0)
+    free, stalled = facts.memory_free, facts.memory_stalled
+    return (free is not None and free < least) or (stalled is not None and stalled > most)
+
+
+def _hot(facts: Facts, settings: RuleSettings, eased: bool) -> bool:
+    limit_c = (settings.temperature_limit_c or inf) - (_COOLER_C if eased else 0.0)
+    return facts.too_hot is True or (facts.temperature_c is not None and facts.temperature_c > limit_c)
+
+
+def _over(share: float | None, limit: float | None, eased: bool) -> bool:
+    return share is not None and limit is not None and share > limit * (_EASED if eased else 1.0)
+
+
+POWER = (
+    Cause(
+        Reason.ON_BATTERY,
+        Reason.POWER_UNKNOWN,
+        ("on_battery",),
+        lambda settings: not settings.on_battery,
+        lambda facts, settings, eased: facts.on_battery is True,
+    ),
+    Cause(
+        Reason.SAVER,
+        Reason.SAVER_UNKNOWN,
+        ("saver",),
+        lambda settings: not settings.with_saver,
+        lambda facts, settings, eased: facts.saver is True,
+    ),
+)
+"""Looked at before the idle time."""
+LOAD = (
+    Cause(
+        Reason.EXCLUSIVE_APP,
+        Reason.APPS_UNKNOWN,
+        ("exclusive_app",),
+        lambda settings: bool(settings.exclusive_apps),
+        lambda facts, settings, eased: bool(facts.exclusive_app),
+    ),
+    Cause(
+        Reason.FULL_SCREEN,
+        Reason.SCREEN_UNKNOWN,
+        ("full_screen",),
+        lambda settings: not settings.during_full_screen,
+        lambda facts, settings, eased: facts.full_screen is True,
+    ),
+    Cause(
+        Reason.MEMORY,
+        Reason.MEMORY_UNKNOWN,
+        ("memory_free", "memory_stalled"),
+        lambda settings: settings.memory_limit is not None,
+        _memory_short,
+        HOLD_S,
+        MEMORY_CALM_S,
+    ),
+    Cause(
+        Reason.HOT,
+        Reason.HEAT_UNKNOWN,
+        ("temperature_c", "too_hot"),
+        lambda settings: settings.temperature_limit_c is not None,
+        _hot,
+        HOLD_S,
+    ),
+    Cause(
+        Reason.CPU,
+        Reason.CPU_UNKNOWN,
+        ("cpu_others",),
+        lambda settings: settings.cpu_limit is not None,
+        lambda facts, settings, eased: _over(facts.cpu_others, settings.cpu_limit, eased),
+        HOLD_S,
+    ),
+    Cause(
+        Reason.GPU,
+        Reason.GPU_UNKNOWN,
+        ("gpu_others",),
+        lambda settings: settings.gpu_limit is not None,
+        lambda facts, settings, eased: _over(facts.gpu_others, settings.gpu_limit, eased),
+        HOLD_S,
+    ),
+)
+"""Looked at after the idle time."""
+HARMFUL = tuple(cause for cause in LOAD if cause.reason in (Reason.MEMORY, Reason.HOT))
+"""What also an owner who insists is spared: programs that are killed, and a computer that burns. That it may be
+so, where it cannot be known, does not count then."""

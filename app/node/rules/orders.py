@@ -1,0 +1,86 @@
+"""What the owner told the node to do: pause, snooze, finish, learn anyway. Kept over restarts, apart from the
+settings."""
+
+from __future__ import annotations
+
+import math
+import time
+from datetime import datetime, timedelta, tzinfo
+
+import msgspec
+
+from app.desktop.facts.clock import steady_s
+
+LONGEST_SNOOZE_S = 31 * 24 * 3600.0
+_MORNING = 8
+_NIGHT_ENDS = 4
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """Now, on two clocks: `wall` (seconds since 1970) may be set forward and back, `steady` may not. `zone`
+    None is the system's time zone."""
+
+    wall: float
+    steady: float
+    zone: tzinfo | None = None
+
+    @classmethod
+    def now(cls) -> Moment:
+        return cls(time.time(), steady_s())
+
+    @property
+    def local(self) -> datetime:
+        return datetime.fromtimestamp(self.wall, self.zone)
+
+    def shown(self, wall: float) -> str:
+        """A moment as a clock and, if it is not today, the weekday show it; in another week as its day."""
+        then, today = datetime.fromtimestamp(wall, self.zone), datetime.fromtimestamp(self.wall, self.zone)
+        if abs((then.date() - today.date()).days) > 6:
+            return then.strftime("%d %b")
+        return then.strftime("%H:%M" if then.date() == today.date() else "%a %H:%M")
+
+
+class Snooze(msgspec.Struct, frozen=True):
+    """Or another order that ends by itself. From and until when, both in seconds since 1970, as the clock said
+    when it was ordered."""
+
+    began: float
+    until: float
+
+    def left_s(self, wall: float) -> float:
+        """Seconds left when this is read back at `wall`, 0 when it is over.
+
+        Never more than its whole length, however far the clock has been set back since; nonsense is over.
+        """
+        length = self.until - self.began
+        if not (math.isfinite(self.began) and 0 < length < math.inf):
+            return 0.0
+        return min(max(0.0, self.until - wall), length, LONGEST_SNOOZE_S)
+
+
+class Orders(msgspec.Struct, frozen=True, kw_only=True):
+    """`finish`: end the round in flight, then pause."""
+
+    paused: bool = False
+    finish: bool = False
+    snooze: Snooze | None = None
+    insisted: Snooze | None = None
+    """While this lasts it learns whatever else runs on the computer."""
+
+    def round_finished(self) -> Orders:
+        """To be called after every round: "finish" becomes "paused"."""
+        return Orders(paused=True, snooze=self.snooze) if self.finish else self
+
+
+def snooze_for(seconds: float, now: Moment) -> Snooze:
+    """A snooze of this length. Raises ValueError for none and for more than 31 days."""
+    if not 0 < seconds <= LONGEST_SNOOZE_S:
+        raise ValueError("A snooze lasts between a second and 31 days.")
+    return Snooze(now.wall, now.wall + seconds)
+
+
+def snooze_until_tomorrow(now: Moment) -> Snooze:
+    """Until eight in the morning: the next one, for somebody who is still up at night."""
+    shown = datetime.fromtimestamp(now.wall, now.zone)
+    day = shown if shown.hour < _NIGHT_ENDS else shown + timedelta(days=1)
+    return Snooze(now.wall, day.replace(hour=_MORNING, minute=0, second=0, microsecond=0, fold=0).timestamp())

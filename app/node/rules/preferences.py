@@ -1,0 +1,349 @@
+"""The owner's choices for when and how much a node runs, each declared once (app.node.rules.setting). They lie
+in HOME/settings.json; what the owner ordered (pause, snooze) does not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from app.common import files
+from app.node.record.effort import Dial
+from app.node.record.reasons import Reason
+from app.node.rules.causes import RuleSettings
+from app.node.rules.orders import Orders
+from app.node.rules.schedule import parse
+from app.node.rules.setting import AS_AT_FIRST, Setting, refusal
+
+FILE = "settings.json"
+ONE_APP = 1.5
+"""Cores that an ordinary app keeps busy, with what belongs to it; at low priority nobody minds us beside it."""
+
+WHEN, MUCH, COST, EXTRAS = "When to learn", "How much of the computer", "Power and cost", "Extras"
+
+RULE_OF = {
+    Reason.OUTSIDE_HOURS: "hours",
+    Reason.ENERGY: "energy_cap_kwh",
+    Reason.ON_BATTERY: "on_battery",
+    Reason.POWER_UNKNOWN: "on_battery",
+    Reason.SAVER: "with_saver",
+    Reason.SAVER_UNKNOWN: "with_saver",
+    Reason.IN_USE: "contribute_when_idle",
+    Reason.USE_UNKNOWN: "contribute_when_idle",
+    Reason.EXCLUSIVE_APP: "exclusive_apps",
+    Reason.APPS_UNKNOWN: "exclusive_apps",
+    Reason.FULL_SCREEN: "during_full_screen",
+    Reason.SCREEN_UNKNOWN: "during_full_screen",
+    Reason.MEMORY: "memory_limit",
+    Reason.MEMORY_UNKNOWN: "memory_limit",
+    Reason.HOT: "temperature_limit_c",
+    Reason.HEAT_UNKNOWN: "temperature_limit_c",
+    Reason.CPU: "cpu_limit",
+    Reason.CPU_UNKNOWN: "cpu_limit",
+    Reason.GPU: "gpu_limit",
+    Reason.GPU_UNKNOWN: "gpu_limit",
+}
+"""The setting that changes why it waits. Quiet after a disturbance has none."""
+
+
+def lenient(cores: int) -> int:
+    """Percent of all cores that other apps may use: one busy app, on a computer that has the cores for it a
+    quarter.
+
+    >>> [lenient(cores) for cores in (1, 2, 4, 8, 64)]
+    [100, 75, 38, 25, 25]
+    """
+    return min(100, max(25, round(100 * ONE_APP / cores)))
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        key="contribute_when_idle",
+        kind="switch",
+        default=True,
+        group=WHEN,
+        label="Only while I'm away",
+        help="Off: it also learns while you work, if the other rules allow it.",
+        words="contribute idle away keyboard mouse background",
+    ),
+    Setting(
+        key="idle_s",
+        kind="number",
+        default=180,
+        least=1,
+        most=24 * 3600,
+        unit="s",
+        group=WHEN,
+        label="Time away before it starts",
+        help="How long you must be away before it starts.",
+        words="idle minutes seconds wait delay",
+        options=(
+            (60, "1 minute"),
+            (180, "3 minutes"),
+            (300, "5 minutes"),
+            (600, "10 minutes"),
+            (1800, "30 minutes"),
+        ),
+    ),
+    Setting(
+        key="hours",
+        kind="hours",
+        default="",
+        group=WHEN,
+        label="Hours",
+        help=(
+            "The hours in which it may learn. Mark them with the mouse, or with arrows and the space "
+            "bar. Nothing marked means any time."
+        ),
+        words="schedule weekday night day time plan",
+    ),
+    Setting(
+        key="on_battery",
+        kind="switch",
+        default=False,
+        group=WHEN,
+        label="Also on battery",
+        help="Off: it waits until the computer is plugged in.",
+        words="laptop power supply mains charger",
+    ),
+    Setting(
+        key="with_saver",
+        kind="switch",
+        default=False,
+        group=WHEN,
+        label="Also with the battery saver on",
+        help="Off: it waits while the system saves power.",
+        words="power saver low-power mode energy",
+    ),
+    Setting(
+        key="during_full_screen",
+        kind="switch",
+        default=False,
+        group=WHEN,
+        label="Also while an app fills the screen",
+        help="Off: it waits during films, games and presentations.",
+        words="full screen game film video presentation",
+    ),
+    Setting(
+        key="exclusive_apps",
+        kind="names",
+        default=[],
+        group=WHEN,
+        label="Apps that get the computer for themselves",
+        help="It waits while one of them runs. Use the name from the system's task list.",
+        words="exclusive apps games programs list",
+    ),
+    Setting(
+        key="cpu_limit",
+        kind="number",
+        default=lenient(os.cpu_count() or 1),
+        least=1,
+        most=100,
+        unit="%",
+        group=WHEN,
+        label="Give way when other apps are busy",
+        help="Pause when other apps use more than this much of the processor. 100 switches this off.",
+        words="cpu load busy others processor",
+    ),
+    Setting(
+        key="gpu_limit",
+        kind="number",
+        default=25,
+        least=1,
+        most=100,
+        unit="%",
+        group=WHEN,
+        label="Give way when others use the graphics card",
+        help="Pause when other apps use more than this much of the graphics card. 100 switches this off.",
+        words="gpu load busy others nvidia graphics",
+    ),
+    Setting(
+        key="memory_limit",
+        kind="number",
+        default=5,
+        least=0,
+        most=30,
+        unit="%",
+        group=WHEN,
+        label="Memory that stays free",
+        help="It frees its memory when less than this is left. 0 switches this off.",
+        words="ram memory pressure free swap",
+    ),
+    Setting(
+        key="temperature_limit_c",
+        kind="number",
+        default=90,
+        least=40,
+        most=110,
+        unit="°C",
+        group=WHEN,
+        label="Temperature limit",
+        help="It waits while the computer is hotter than this. 110 switches this off.",
+        words="heat hot temperature cooling fan noise",
+    ),
+    Setting(
+        key="dial",
+        kind="choice",
+        default=Dial.BALANCED.value,
+        group=MUCH,
+        label="Effort",
+        help=("Quiet: a quarter of the cores, with breaks. Balanced: half. Full: all of them."),
+        words="quiet balanced full speed noise threads rest dial",
+        options=((Dial.QUIET.value, "Quiet"), (Dial.BALANCED.value, "Balanced"), (Dial.FULL.value, "Full")),
+    ),
+    Setting(
+        key="trainer_memory",
+        kind="number",
+        default=80,
+        least=10,
+        most=100,
+        unit="%",
+        group=MUCH,
+        label="Memory at most",
+        help="Learning may use at most this share of the computer's memory. 100 switches this off.",
+        words="ram memory limit most cap share",
+        restarts=True,
+    ),
+    Setting(
+        key="disk_cap_gb",
+        kind="number",
+        default=0,
+        least=0,
+        most=10_000,
+        unit="GB",
+        group=MUCH,
+        label="Disk space",
+        help=(
+            "Above this, Shoal deletes old answers, logs and temporary files. What your model learned "
+            "and downloaded models always stay. 0 switches this off."
+        ),
+        words="disk space storage limit quota cap size folder gigabytes",
+        options=((0, "No limit"), (1, "1 GB"), (2, "2 GB"), (5, "5 GB"), (10, "10 GB"), (50, "50 GB")),
+    ),
+    Setting(
+        key="energy_cap_kwh",
+        kind="number",
+        default=0,
+        least=0,
+        most=10_000,
+        unit="kWh",
+        group=COST,
+        label="Energy a month",
+        help="When learning has used this much, it waits until the next month. 0 switches this off.",
+        words="power electricity energy cap limit month kwh cost",
+        options=((0, "No limit"), (1, "1 kWh"), (2, "2 kWh"), (5, "5 kWh"), (10, "10 kWh"), (25, "25 kWh")),
+    ),
+    Setting(
+        key="energy_price",
+        kind="number",
+        default=0,
+        least=0,
+        most=10_000,
+        unit="ct",
+        group=COST,
+        label="Price of a kWh",
+        help="In hundredths, from your electricity bill, to show what learning costs. 0 shows no money.",
+        words="power electricity price money cents bill cost",
+        options=((0, "Show no money"), (15, "15 ct"), (25, "25 ct"), (30, "30 ct"), (40, "40 ct")),
+    ),
+    Setting(
+        key="energy_currency",
+        kind="choice",
+        default="€",
+        group=COST,
+        label="Currency",
+        help="For the price of a kWh.",
+        words="money euro dollar pound franc",
+        options=(("€", "€"), ("$", "$"), ("£", "£"), ("CHF", "CHF")),
+    ),
+    Setting(
+        key="receipts",
+        kind="switch",
+        default=True,
+        group=EXTRAS,
+        label="Say thanks for answers",
+        help="Tells a peer that your model learned from its answers. Never what it learned.",
+        words="receipts helped thanks share privacy",
+    ),
+    Setting(
+        key="people",
+        kind="switch",
+        default=True,
+        group=EXTRAS,
+        label="Learn from people too",
+        help="Puzzle answers that people typed and shared. Off: your model learns from models and you alone.",
+        words="human people answers teacher swarm peers",
+    ),
+)
+_BY_KEY = {setting.key: setting for setting in SETTINGS}
+DEFAULTS: dict[str, Any] = {setting.key: setting.default for setting in SETTINGS}
+
+
+class PreferenceError(ValueError):
+    """A setting cannot have this value; one sentence says which may be."""
+
+
+class Preferences:
+    """The values by key. Every change is saved at once."""
+
+    def __init__(self, home: Path) -> None:
+        self._path = home / FILE
+        found, self.complaint = files.kept_json(self._path, dict[str, Any])
+        self.values = dict(DEFAULTS)
+        self._others = {key: value for key, value in (found or {}).items() if key not in _BY_KEY}
+        for key, value in (found or {}).items():
+            if key in self._others:
+                continue  # of a newer version
+            try:
+                check(key, value)
+            except PreferenceError as error:
+                self.complaint = self.complaint or f"{error} {AS_AT_FIRST}"
+            else:
+                self.values[key] = value
+
+    def change(self, changed: Mapping[str, object]) -> None:
+        """All of them or none. Raises PreferenceError for what cannot be, and OSError where nothing can be
+        saved; the change then holds until the node ends."""
+        for key, value in changed.items():
+            check(key, value)
+        self.values = {**self.values, **changed}
+        different = {key: value for key, value in self.values.items() if value != DEFAULTS[key]}
+        files.write_json(self._path, {**self._others, **different})
+
+    def rules(
+        self, orders: Orders, energy_left_kwh: float | None = None, class_paused: bool = False
+    ) -> RuleSettings:
+        """What the rules go by."""
+        values = self.values
+        return RuleSettings(
+            energy_cap_kwh=values["energy_cap_kwh"],
+            energy_left_kwh=energy_left_kwh,
+            class_paused=class_paused,
+            contribute_when_idle=values["contribute_when_idle"],
+            idle_s=float(values["idle_s"]),
+            on_battery=values["on_battery"],
+            with_saver=values["with_saver"],
+            during_full_screen=values["during_full_screen"],
+            exclusive_apps=tuple(values["exclusive_apps"]),
+            cpu_limit=_share(values["cpu_limit"], off=100),
+            gpu_limit=_share(values["gpu_limit"], off=100),
+            memory_limit=_share(values["memory_limit"], off=0),
+            temperature_limit_c=None if values["temperature_limit_c"] == 110 else values["temperature_limit_c"],
+            schedule=parse(values["hours"]),
+            dial=Dial(values["dial"]),
+            orders=orders,
+        )
+
+
+def check(key: str, value: object) -> None:
+    """Raises PreferenceError where the setting cannot have this value."""
+    setting = _BY_KEY.get(key)
+    if setting is None:
+        raise PreferenceError(f"There is no setting {key[:40]!r}.")
+    if wrong := refusal(setting, value):
+        raise PreferenceError(wrong)
+
+
+def _share(percent: int, off: int) -> float | None:
+    return None if percent == off else percent / 100

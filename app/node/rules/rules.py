@@ -1,0 +1,256 @@
+"""When to run: one pure function of the clock, the facts, the owner's settings and the decision before.
+
+The order is fixed (see Reason) and the first obstacle is the one that is told, as in BOINC's client
+(client/cs_prefs.cpp). What is unknown counts as in use. Nothing flaps: a load must last before it stops a node
+that runs, and a stopped node starts only after a quiet while, with limits a little lower than those that
+stopped it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import inf
+from typing import NamedTuple
+
+import msgspec
+
+from app.common.text import stopwatch
+from app.desktop.facts.facts import Facts
+from app.node.record.effort import EFFORTS, Effort
+from app.node.record.reasons import Reason
+from app.node.rules.causes import HARMFUL, LOAD, POWER, Cause, RuleSettings
+from app.node.rules.energy import next_month
+from app.node.rules.orders import Moment, Orders, Snooze
+
+__all__ = ["Decision", "RuleSettings", "decide"]
+
+GAP_S = 30.0
+"""Nobody asked for longer than this: the computer slept, and who wakes it uses it."""
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
+    """What the next decision needs of this one. Moments are of the steady clock."""
+
+    at: float
+    input_at: float = -inf
+    """The latest known input; an unknown idle time counts as input."""
+    eased: bool = False
+    """The node did not run, so the lower limits count."""
+    began: Mapping[Reason, float] = {}
+    """Since when each cause has been there, or unknown, without a break."""
+    last: Mapping[Reason, float] = {}
+    """When each was last in the way of a node that did not run."""
+    snooze: Snooze | None = None
+    snooze_end: float = -inf
+    """Of the last snooze that was ordered, also when it is over."""
+    insisted: Snooze | None = None
+    insisted_end: float = -inf
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """`until`: seconds since 1970 at which this may change by itself, None where only the world can change
+    it."""
+
+    run: bool
+    reason: Reason
+    until: float | None = None
+    effort: Effort
+    values: Mapping[str, str] = {}
+    """For the places in the reason's texts."""
+    orders: Orders
+    """The orders as they stand now: a snooze that is over is gone. To be kept where they differ."""
+    memory: Memory
+
+    @property
+    def sentence(self) -> str:
+        return self.reason.sentence.format_map(self.values)
+
+    @property
+    def short(self) -> str:
+        """The on-screen form: "idle 2:13 of 3:00"."""
+        return self.reason.short.format_map(self.values)
+
+
+class Obstacle(NamedTuple):
+    reason: Reason
+    until: float | None = None
+    values: Mapping[str, str] = {}
+
+
+def decide(now: Moment, facts: Facts, settings: RuleSettings, before: Decision | None) -> Decision:
+    """Whether to run now, and why (not). To be asked every second; `before` is the last answer, None at first.
+
+    Gives the same answer to the same question, and touches nothing.
+    """
+    ran = before is not None and before.run
+    orders, memory = _remember(now, facts, settings, before, ran)
+    obstacle = next(_obstacles(now, facts, settings, orders, memory, ran), None)
+    effort = EFFORTS[settings.dial]
+    if obstacle is None:
+        reason, until, values = _going(now, settings, orders, memory)
+        return Decision(
+            run=True,
+            reason=reason,
+            until=until,
+            effort=effort,
+            values=values,
+            orders=orders,
+            memory=memory,
+        )
+    return Decision(
+        run=False,
+        reason=obstacle.reason,
+        until=obstacle.until,
+        effort=effort,
+        values=obstacle.values,
+        orders=orders,
+        memory=memory,
+    )
+
+
+def _going(
+    now: Moment, settings: RuleSettings, orders: Orders, memory: Memory
+) -> tuple[Reason, float | None, Mapping[str, str]]:
+    """Reason, end and values of a node that runs."""
+    if orders.insisted is not None:
+        until = now.wall + memory.insisted_end - now.steady
+        reason = Reason.FINISHING if orders.finish else Reason.ANYWAY
+        return reason, until, {"until": now.shown(until)}
+    reason = Reason.FINISHING if orders.finish else Reason.RUNNING
+    return reason, settings.schedule.next_change(now.wall, now.zone), {}
+
+
+def _obstacles(
+    now: Moment, facts: Facts, settings: RuleSettings, orders: Orders, memory: Memory, ran: bool
+) -> Iterator[Obstacle]:
+    """All that is in the way, in the order of Reason."""
+    if orders.paused:
+        yield Obstacle(Reason.PAUSED)
+    if orders.snooze is not None:
+        until = now.wall + memory.snooze_end - now.steady
+        yield Obstacle(Reason.SNOOZED, until, {"until": now.shown(until)})
+    if orders.insisted is not None:
+        yield from _in_the_way(HARMFUL, now, facts, settings, memory, ran)
+        insisted_at = memory.insisted_end - orders.insisted.left_s(orders.insisted.began)
+        yield from _settling(HARMFUL, now, memory, ran, insisted_at)
+        return
+    if settings.class_paused:
+        yield Obstacle(Reason.CLASS)
+    if not settings.schedule.open(now.wall, now.zone):
+        opens = settings.schedule.next_change(now.wall, now.zone)
+        yield Obstacle(Reason.OUTSIDE_HOURS, opens, {"until": "…" if opens is None else now.shown(opens)})
+    if settings.energy_left_kwh is not None and settings.energy_left_kwh <= 0:
+        until = next_month(now.wall, now.zone)
+        yield Obstacle(Reason.ENERGY, until, {"cap": str(settings.energy_cap_kwh), "until": now.shown(until)})
+    yield from _in_the_way(POWER, now, facts, settings, memory, ran)
+    idle_s = now.steady - memory.input_at
+    if settings.contribute_when_idle and idle_s < settings.idle_s:
+        if facts.idle_s is None:
+            yield Obstacle(Reason.USE_UNKNOWN)
+        else:
+            until = now.wall + settings.idle_s - idle_s
+            yield Obstacle(
+                Reason.IN_USE, until, {"have": stopwatch(idle_s), "need": stopwatch(settings.idle_s)}
+            )
+    yield from _in_the_way(LOAD, now, facts, settings, memory, ran)
+    yield from _settling((*POWER, *LOAD), now, memory, ran)
+
+
+def _settling(
+    causes: tuple[Cause, ...], now: Moment, memory: Memory, ran: bool, since: float = -inf
+) -> Iterator[Obstacle]:
+    """After a disturbance the computer must stay quiet for a while; not one that ended before `since`."""
+    quiet = [
+        (memory.last[cause.reason] + cause.calm_s - now.steady, cause.calm_s)
+        for cause in causes
+        if memory.last.get(cause.reason, -inf) > since
+    ]
+    left_s, calm_s = max(quiet, default=(0.0, 0.0))
+    if left_s > 0 and not ran:
+        values = {"have": stopwatch(calm_s - left_s), "need": stopwatch(calm_s)}
+        yield Obstacle(Reason.SETTLING, now.wall + left_s, values)
+
+
+def _in_the_way(
+    causes: tuple[Cause, ...], now: Moment, facts: Facts, settings: RuleSettings, memory: Memory, ran: bool
+) -> Iterator[Obstacle]:
+    for cause in causes:
+        began = memory.began.get(cause.reason)
+        if began is not None and (not ran or now.steady - began >= cause.hold_s):
+            held = cause.holds(facts, settings, memory.eased)
+            reason = cause.reason if held else cause.unknown
+            yield Obstacle(reason, values=_values(reason, facts))
+
+
+def _values(reason: Reason, facts: Facts) -> dict[str, str]:
+    match reason:
+        case Reason.EXCLUSIVE_APP:
+            return {"app": facts.exclusive_app or ""}
+        case Reason.CPU:
+            return {"percent": f"{100 * (facts.cpu_others or 0):.0f}"}
+        case Reason.GPU:
+            return {"percent": f"{100 * (facts.gpu_others or 0):.0f}"}
+    return {}
+
+
+def _remember(
+    now: Moment, facts: Facts, settings: RuleSettings, before: Decision | None, ran: bool
+) -> tuple[Orders, Memory]:
+    """The orders and the memory after looking at the facts."""
+    old = before.memory if before is not None else Memory(at=now.steady)
+    eased = before is not None and not ran
+    slept = not 0 <= now.steady - old.at <= GAP_S
+    began: dict[Reason, float] = {}
+    last: dict[Reason, float] = {}
+    orders, ends = _orders(now, settings.orders, old, ran)
+    for cause in (*POWER, *LOAD):
+        if not cause.wanted(settings):
+            continue
+        if cause.reason in old.last:
+            last[cause.reason] = min(old.last[cause.reason], now.steady)
+        unknown = orders.insisted is None and any(facts.unknown(field) for field in cause.fields)
+        if unknown or cause.holds(facts, settings, eased):
+            began[cause.reason] = min(old.began.get(cause.reason, now.steady), now.steady)
+            if not ran or now.steady - began[cause.reason] >= cause.hold_s:
+                last[cause.reason] = now.steady
+    input_at = now.steady if slept or facts.idle_s is None else now.steady - facts.idle_s
+    memory = Memory(
+        at=now.steady,
+        input_at=max(input_at, min(old.input_at, now.steady)),
+        eased=eased,
+        began=began,
+        last=last,
+        snooze=settings.orders.snooze,
+        snooze_end=ends[0],
+        insisted=settings.orders.insisted,
+        insisted_end=ends[1],
+    )
+    return orders, memory
+
+
+def _orders(now: Moment, orders: Orders, old: Memory, ran: bool) -> tuple[Orders, tuple[float, float]]:
+    """The orders as they stand now, and the ends of snooze and insistence on the steady clock."""
+    if orders.finish and not ran:
+        orders = Orders(paused=True, snooze=orders.snooze)
+    snoozed, snooze_end = _lasting(now, orders.snooze, old.snooze, old.snooze_end)
+    insisted, insisted_end = _lasting(now, orders.insisted, old.insisted, old.insisted_end)
+    if (snoozed, insisted) != (orders.snooze, orders.insisted):
+        orders = msgspec.structs.replace(orders, snooze=snoozed, insisted=insisted)
+    return orders, (snooze_end, insisted_end)
+
+
+def _lasting(
+    now: Moment, order: Snooze | None, known: Snooze | None, known_end: float
+) -> tuple[Snooze | None, float]:
+    """The order, unless it is over, and its end on the steady clock.
+
+    It is timed by the steady clock from the moment it is first seen, so that setting the clock neither ends nor
+    prolongs it.
+    """
+    if order is None:
+        return None, -inf
+    if order == known:
+        end = min(known_end, now.steady + order.left_s(order.began))
+    else:
+        end = now.steady + order.left_s(now.wall)
+    return (order if end > now.steady else None), end

@@ -1,0 +1,184 @@
+"""Which swarm a node joins when nothing was named: the relay it was at last, one on this network, or its own.
+
+`choose` decides and does nothing; `anywhere` looks around, decides, and hosts where that is the decision.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import urllib.parse
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from app.node.swarm.hosting import Hosting, HostingError, own_relays
+from app.node.swarm.swarming import Find, NowhereError
+from app.swarm.client.known import KnownRelays
+from app.swarm.invite.admission import joining
+from app.swarm.invite.invite import Invite
+from app.swarm.invite.private import Private
+
+if TYPE_CHECKING:
+    from app.swarm.invite.discovery import Found
+
+REACH_S = 2.0
+RELAYS = "relays.json"
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the swarm comes from. `invites` are relays to try; of `host` there are none yet."""
+
+    source: Literal["named", "remembered", "network", "host"]
+    invites: tuple[Invite, ...] = ()
+
+
+def choose(
+    *,
+    named: Sequence[Invite] = (),
+    remembered: Invite | None = None,
+    reached: bool = False,
+    found: Sequence[Found] = (),
+    private: Private | None = None,
+) -> Choice:
+    """What was named; else the relay of last time if it is `reached` where it was, or is out in the world,
+    where it will be again, or announces itself under another address; else the first on this network; else one
+    of our own. Anybody can announce anything: nobody is followed away from a relay that is where it was.
+
+    Those who hold a private swarm's words join only that one; others pass over relays that want more than work.
+    """
+    if named:
+        return Choice(source="named", invites=tuple(named))
+    if private is None:
+        found = [one for one in found if not one.private]
+    else:
+        found = [one for one in found if one.invite.swarm == private.swarm]
+        remembered = remembered if remembered is not None and remembered.swarm == private.swarm else None
+    if remembered is not None:
+        if reached or not on_a_network(remembered):
+            return Choice(source="remembered", invites=(_with(private, remembered),))
+        again = [_with(private, one.invite) for one in found if one.invite.relay == remembered.relay]
+        if again:
+            return Choice(source="remembered", invites=(*again, _with(private, remembered)))
+    if found:
+        return Choice(source="network", invites=(_with(private, found[0].invite),))
+    return Choice(source="host")
+
+
+def gives_way(own: Invite, found: Sequence[Found]) -> Invite | None:
+    """Where several computers began to host at once, all join the one that was first. None for that one, and
+    where it does not hear itself."""
+    same = [one for one in found if one.invite.swarm == own.swarm]
+    ours = next((one for one in same if one.invite.relay == own.relay), None)
+    first = min(same, key=lambda one: (one.since_ms, one.invite.relay or ""), default=None)
+    return None if first is None or ours is None or first is ours else first.invite
+
+
+def on_a_network(invite: Invite) -> bool:
+    """Whether an address is one of a local network, which ends where the network does."""
+    host = (urllib.parse.urlsplit(invite.url).hostname or "").rstrip(".")
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return host == "localhost" or host.endswith(".local")
+
+
+def anywhere(
+    home: Path,
+    *,
+    private: Private | None = None,
+    say: Callable[[str], None],
+    host: bool = True,
+) -> Find:
+    """Looks for a swarm when entered, which takes 2 seconds, and longer where one is hosted; hosts it while the
+    context is open. `say` gets sentences for the owner. Raises NowhereError when entered."""
+
+    @asynccontextmanager
+    async def find() -> AsyncIterator[Sequence[Invite]]:
+        remembered = last_relay(home)
+        near = remembered is None or on_a_network(remembered) or private is not None
+        reached, found = await asyncio.gather(_reaches(remembered), _look(say) if near else _nothing())
+        choice = choose(remembered=remembered, reached=reached, found=found, private=private)
+        if choice.source != "host":
+            if choice.source == "network":
+                say(_found(choice.invites[0], private))
+            yield choice.invites
+            return
+        if not host:
+            raise NowhereError("No swarm was found on this network: name one with --relay.")
+        try:
+            hosting = await Hosting.start(home, private=private, say=say)
+        except HostingError as error:
+            raise NowhereError(str(error)) from error
+        try:
+            other = gives_way(hosting.own, [one for one in await _look(say) if not one.private or private])
+            if other is not None:
+                await hosting.close()
+                say(_found(other, private))
+                yield (_with(private, other),)
+                return
+            say(hosting.sentence)
+            watching = asyncio.create_task(hosting.watch())
+            try:
+                yield (hosting.own,)
+            finally:
+                watching.cancel()
+                await asyncio.wait({watching})
+        finally:
+            await hosting.close()
+
+    return find
+
+
+def last_relay(home: Path) -> Invite | None:
+    """The relay of others that this home was at last."""
+    last = KnownRelays(home / RELAYS).last()
+    if last is None or last[1].relay in own_relays(home):
+        return None
+    with contextlib.suppress(ValueError):  # an address that this version does not take
+        return Invite(url=last[0], swarm=last[1].swarm, relay=last[1].relay, room=last[1].room)
+    return None
+
+
+def _found(invite: Invite, private: Private | None) -> str:
+    sentence = f"A swarm was found on this network, at {invite.url}."
+    if private is not None:
+        return sentence
+    return f"{sentence} Anyone on this network can offer one; only an invite tells whose it is."
+
+
+def _with(private: Private | None, invite: Invite) -> Invite:
+    return invite if private is None else joining(private, invite)
+
+
+async def _look(say: Callable[[str], None]) -> list[Found]:
+    from app.swarm.invite.discovery import DiscoveryError, find
+
+    try:
+        return await find()
+    except DiscoveryError as error:
+        say(str(error))
+        return []
+
+
+async def _nothing() -> list[Found]:
+    return []
+
+
+async def _reaches(invite: Invite | None) -> bool:
+    """Whether anybody listens there; who it is, `hello` will say."""
+    if invite is None:
+        return False
+    parts = urllib.parse.urlsplit(invite.url)
+    port = parts.port or (443 if parts.scheme == "wss" else 80)
+    try:
+        async with asyncio.timeout(REACH_S):
+            _, writer = await asyncio.open_connection(parts.hostname, port)
+        writer.close()
+    except (OSError, TimeoutError):
+        return False
+    return True

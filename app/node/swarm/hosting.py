@@ -1,0 +1,211 @@
+"""A relay of this computer's own, for a node that found no other: a child process that ends with the node.
+
+The child's standard input is a pipe that only the node holds. However the node ends, the system closes it, and
+the child says good-bye to its clients and goes. HOME/relay/SWARM/ has what the relay keeps, its port included,
+so that it is found again where it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+import time
+import urllib.parse
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable
+from pathlib import Path
+from random import random
+
+import msgspec
+
+from app.common import files
+from app.common.process.secrets import without
+from app.common.process.stopping import out_of_reach
+from app.common.retry import Pace
+from app.node.record.errors import NodeError
+from app.swarm.invite.invite import Invite, parse
+from app.swarm.invite.private import Private
+from app.swarm.wire.protocol import SOCKET_PATH
+
+ROOT = Path(__file__).resolve().parents[3]
+PORT = 8777
+SWARM = "shoal"
+OPENING_S = 90.0
+"""A computer that is busy learning may take long to start another process."""
+_CLOSING_S = 1.0
+_LIVED_S = 60.0
+"""A relay that ran for so long did not fail to start: the waits between starts begin anew."""
+_TRIES = 4
+
+Say = Callable[[str], None]
+
+
+class HostingError(NodeError):
+    """This computer cannot host a relay. The message says why and what to do."""
+
+
+class _Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """HOME/relay/SWARM/hosted.json"""
+
+    port: int
+    relay: str
+
+
+class Hosting:
+    """A relay that runs. `own` is how this node reaches it, `invite` how others on the network do; of a private
+    swarm neither that nor `sentence` has its secret."""
+
+    def __init__(self, home: Path, private: Private | None, lan: bool, say: Say) -> None:
+        swarm = SWARM if private is None else private.swarm
+        self._private, self._lan, self._say = private, lan, say
+        self._folder = home / "relay" / swarm
+        self._log = home / "logs" / "relay.log"
+        self._process: Process | None = None
+        self._began = 0.0
+        self.own: Invite
+        self.invite: Invite
+        self.sentence = ""
+
+    @classmethod
+    async def start(
+        cls, home: Path, *, private: Private | None = None, lan: bool = True, say: Say = lambda _: None
+    ) -> Hosting:
+        """Opens it at the port it had, else at 8777, else at any. `lan` lets others on the network in and tells
+        them; without it only this computer reaches it. Raises HostingError."""
+        hosting = cls(home, private, lan, say)
+        try:
+            await hosting._open_somewhere()
+        except BaseException:
+            await hosting.close()
+            raise
+        return hosting
+
+    @property
+    def pid(self) -> int | None:
+        """The running relay's process, None while there is none."""
+        return self._process.pid if self._process is not None and self._process.returncode is None else None
+
+    async def watch(self) -> None:
+        """Starts the relay again whenever it ends, at the same place; for ever."""
+        pace = Pace()
+        while True:
+            if self._process is not None:
+                await self._process.wait()
+            if time.monotonic() - self._began > _LIVED_S:
+                pace = Pace()
+            pace = pace.failed(time.monotonic(), random())
+            wait = pace.wait_s(time.monotonic())
+            self._say(f"The relay on this computer stopped on its own; it starts again in {wait:.0f} seconds.")
+            await asyncio.sleep(wait)
+            with contextlib.suppress(HostingError):
+                await self._open(urllib.parse.urlsplit(self.own.url).port or PORT)
+
+    async def close(self) -> None:
+        """Ends it: it says good-bye to its clients, for which it is not waited longer than a second."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.stdin is not None:
+            process.stdin.close()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(process.wait()), _CLOSING_S)
+
+    async def _open_somewhere(self) -> None:
+        kept = kept_port(self._folder)
+        for attempt in range(_TRIES):
+            last = attempt == _TRIES - 1
+            try:
+                return await self._open(0 if last else kept or PORT)
+            except HostingError:
+                if last:
+                    raise
+                # its predecessor may still be saying good-bye
+                await asyncio.sleep(1.0 if kept else 0.0)
+                if kept is None:
+                    return await self._open(0)
+
+    async def _open(self, port: int) -> None:
+        """One start. Raises HostingError when the relay is not open within its time."""
+        self._began = time.monotonic()
+        mark = self._log.stat().st_size if self._log.exists() else 0
+        self._process = process = await self._spawn(port)
+        assert process.stdout is not None
+        try:
+            line = await asyncio.wait_for(process.stdout.readline(), OPENING_S)
+            said = json.loads(line)
+            self._settle(urllib.parse.urlsplit(said["url"]).port or PORT, parse(said["invite"]))
+        except (TimeoutError, ValueError, KeyError, TypeError) as error:
+            await self.close()
+            raise HostingError(self._why(mark)) from error
+
+    async def _spawn(self, port: int) -> Process:
+        command = [sys.executable, "-m", "app.cli", "relay", "--port", str(port), "--state", str(self._folder)]
+        command += ["--until-stdin-closes", *(["--lan"] if self._lan else [])]
+        command += ["--private"] if self._private is not None else []
+        environment = {**without(), "PYTHONPATH": _path()}
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with files.log_with_room(self._log).open("ab") as log:
+                process = await asyncio.create_subprocess_exec(
+                    *command, stdin=PIPE, stdout=PIPE, stderr=log, env=environment, **out_of_reach()
+                )
+            if self._private is not None and process.stdin is not None:
+                process.stdin.write(self._private.token.encode() + b"\n")
+            return process
+        except OSError as error:
+            raise HostingError(
+                f"A relay can't be started on this computer ({error.strerror}): name another one with --relay."
+            ) from error
+
+    def _settle(self, port: int, invite: Invite) -> None:
+        token = None if self._private is None else self._private.token
+        self.own = Invite(
+            url=f"ws://127.0.0.1:{port}{SOCKET_PATH}", swarm=invite.swarm, relay=invite.relay, token=token
+        )
+        self.invite = invite
+        self.sentence = _sentence(invite, port, self._lan, self._private is not None)
+        with contextlib.suppress(OSError):
+            files.write_json(self._folder / "hosted.json", _Kept(port=port, relay=invite.relay or ""))
+
+    def _why(self, mark: int) -> str:
+        """The relay's own words, from where its log stood before."""
+        with contextlib.suppress(OSError), self._log.open("rb") as log:
+            log.seek(mark)
+            for line in log.read(4096).decode("utf-8", "replace").splitlines():
+                if line.startswith("shoal relay: "):
+                    return line.removeprefix("shoal relay: ")
+        return f"The relay didn't open on this computer ({self._log} says more): name another with --relay."
+
+
+def kept_port(folder: Path) -> int | None:
+    """Where the relay of this folder was open last."""
+    kept = _kept(folder)
+    return None if kept is None or not 0 < kept.port < 65_536 else kept.port
+
+
+def own_relays(home: Path) -> frozenset[str]:
+    """Ids of the relays that this home has hosted: no others' relays, wherever they seem to be."""
+    found = (_kept(folder) for folder in (home / "relay").glob("*"))
+    return frozenset(one.relay for one in found if one is not None)
+
+
+def _kept(folder: Path) -> _Kept | None:
+    return files.read_json(folder / "hosted.json", _Kept)
+
+
+def _sentence(invite: Invite, port: int, lan: bool, private: bool) -> str:
+    if not lan:
+        return f"No swarm was found, so Shoal started one for this computer alone, at port {port}."
+    words = "They also need the six words." if private else "They need nothing else."
+    return (
+        f"No swarm was found, so Shoal started one that computers on this network can find. {words} "
+        f"Port {port} of this computer is open to them, unencrypted, while it learns with others. "
+        f"Invite others with {invite.link()}"
+    )
+
+
+def _path() -> str:
+    return os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))

@@ -1,0 +1,357 @@
+"""A node's part in a swarm: its key, its connection, what it gives, and the supply of what others gave.
+
+Everything here happens beside the rounds. A round takes what is ready and waits for nobody; without a relay it
+finds nothing new, and what the node publishes waits in the outbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from random import Random
+from urllib.parse import urlsplit
+
+from app.node.record import events
+from app.node.record.records import Probe
+from app.node.record.snapshot import SwarmView
+from app.node.round.peers import Judged, OwnGroup, PeerGroup
+from app.node.swarm.supply import Supply
+from app.sapo.groups import ScoredGroup
+from app.sapo.questions import Coordinates
+from app.sapo.recipes import Recipe
+from app.sapo.scoring.sandbox import Sandbox, SandboxError
+from app.swarm.client.client import Client
+from app.swarm.client.outbox import Outbox, OutboxError
+from app.swarm.client.receipts import Thanked
+from app.swarm.client.status import Link, Status
+from app.swarm.identity.identity import IdentityError
+from app.swarm.identity.storage import Kept, open_identity
+from app.swarm.intake.intake import Intake
+from app.swarm.invite.invite import Invite
+
+FLUSH_S, FLUSH_ALONE_S = 30.0, 5.0
+"""How long the end of a run waits for a relay's answers, and for a relay that is away."""
+_LAST_WORDS_S, _CLOSE_S = 0.5, 1.0
+"""For answers that are on their way when the owner stops the node, and for the good-bye."""
+_REFRESH_S = 0.5
+_EARLY = 64
+"""Groups kept while the key is still being fetched."""
+_GIVEN = 4096
+"""Own questions remembered: those of some hours."""
+_LATEST = 0.3
+"""Weight of the latest round in the mean length of a round."""
+
+Find = Callable[[], AbstractAsyncContextManager[Sequence[Invite]]]
+"""Where the swarm is: relays to try, for as long as the context is open. May take a while to enter. Raises
+NowhereError."""
+
+
+class NowhereError(Exception):
+    """There is no swarm to be had; the message says why, and the node learns alone."""
+
+
+class Swarming:
+    """See `app.node.round.peers.Swarm`. `folder` is for the key's record, the outbox and the relays met before,
+    and `find` gets what says a sentence to the owner."""
+
+    def __init__(
+        self,
+        folder: Path,
+        find: Callable[[Callable[[str], None]], AbstractAsyncContextManager[Sequence[Invite]]],
+        *,
+        recipe: Recipe,
+        external: int,
+        families: Sequence[str],
+        passphrase: str | None = None,
+        receipts: Callable[[], bool] = lambda: True,
+        people: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Whether the owner likes, `receipts`: to say, and to hear, that somebody learned from a group;
+        `people`: to learn from people's answers."""
+        self._folder, self._find, self._passphrase = folder, find, passphrase
+        self._recipe, self._external, self._families = recipe, external, tuple(families)
+        self._view = SwarmView(sentence="Looking for a swarm.")
+        self._resting = self._in_class = False
+        self._probe: Probe | None = None
+        self._early: deque[OwnGroup] = deque(maxlen=_EARLY)
+        self._client: Client | None = None
+        self._supply: Supply | None = None
+        self._outbox: Outbox | None = None
+        self._used: set[Coordinates] = set()
+        self._given: deque[Coordinates] = deque()
+        self._guarded = False
+        self._published = self._acknowledged_before = 0
+        self._round_s: float | None = None
+        self._settled_at: float | None = None
+        self._rng = Random()
+        self._receipts, self._people = receipts, people
+        self._thanked = Thanked(folder)
+
+    def open(
+        self, sandbox: Sandbox, tell: Callable[[events.Event], None], show: Callable[[SwarmView], None]
+    ) -> None:
+        self._sandbox, self._tell, self._show = sandbox, tell, show
+        show(self._view)
+        self._life = asyncio.create_task(self._live(), name="swarm")
+
+    def practise(self, families: Iterable[str]) -> None:
+        self._families = tuple(families)
+        if self._supply is not None:
+            self._supply.families = self._families
+
+    def remember(self, used: Iterable[Coordinates]) -> None:
+        self._used.update(used)
+
+    def take(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
+        return [] if self._supply is None else self._supply.take(recipe, most, rng)
+
+    def give_back(self, blamed: bool = True) -> None:
+        if self._supply is not None:
+            self._supply.give_back(blamed)
+
+    def settle(self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[Judged] = ()) -> None:
+        self._keep_out(own_P)
+        self._publish(own_P)
+        now = time.monotonic()
+        length = seconds if self._settled_at is None else now - self._settled_at  # with rest and probes
+        self._settled_at = now
+        mean = length if self._round_s is None else self._round_s
+        self._round_s = (1 - _LATEST) * mean + _LATEST * length
+        if self._supply is not None:
+            learned = self._supply.settle(self._round_s, judged_P, own_P)
+            if self._client is not None and self._receipts():
+                self._client.thank(learned)
+            with contextlib.suppress(OSError):  # a figure, which the next round writes again
+                self._thanked.save()
+        self._refresh()
+        self._tell(self._figures())
+
+    def measured(self, probe: Probe) -> None:
+        self._probe = probe
+        if self._client is not None:
+            self._client.progress(probe.round, probe.share, probe.families)
+
+    def share(self, scored: ScoredGroup) -> bool:
+        client = self._client
+        if client is None or not client.takes_people or not client.publish(scored.group, scored.rewards_G):
+            return False
+        self._published += 1
+        self._given.append(scored.group.coordinates)
+        self._used.add(scored.group.coordinates)
+        return True
+
+    def rest(self, resting: bool) -> None:
+        self._resting = resting
+        if self._supply is not None:
+            self._supply.resting = resting
+
+    async def flush(self) -> None:
+        await self._hand_over(FLUSH_S, FLUSH_ALONE_S)
+
+    async def _hand_over(self, connected_s: float, alone_s: float) -> None:
+        began = time.monotonic()
+        while self._client is not None and not self._life.done():
+            status = self._client.status
+            patience = connected_s if status.connected else alone_s
+            if not status.waiting + status.held or time.monotonic() - began > patience:
+                return
+            await asyncio.sleep(0.05)
+
+    async def close(self) -> None:
+        await self._hand_over(_LAST_WORDS_S, 0.0)
+        self._tell(self._figures())
+        self._life.cancel()
+        await asyncio.wait({self._life}, timeout=_CLOSE_S)
+        if self._outbox is not None:
+            self._outbox.close()
+
+    async def _live(self) -> None:
+        """Until it is cancelled. What ends it earlier costs the node its swarm, never a round."""
+        try:
+            kept = await open_identity(self._folder, passphrase=self._passphrase)
+            self._introduce(kept)
+            async with self._find(self.say) as invites, asyncio.TaskGroup() as together:
+                client, supply = self._join(kept, invites)
+                together.create_task(client.run())
+                together.create_task(supply.run())
+                together.create_task(self._keep_showing())
+        except* (IdentityError, NowhereError, OutboxError, SandboxError, sqlite3.Error, OSError) as errors:
+            self._alone(_first(errors))
+
+    def _introduce(self, kept: Kept) -> None:
+        identity = kept.identity
+        self._view = SwarmView(name=identity.name, sentence=self._view.sentence)
+        self._show(self._view)
+        self._tell(events.Named(name=identity.name, public_key=identity.key.hex(), kept=kept.where.value))
+        if kept.note:
+            self.say(kept.note)
+
+    def _join(self, kept: Kept, invites: Sequence[Invite]) -> tuple[Client, Supply]:
+        identity = kept.identity
+        self._guarded = any(invite.token is not None for invite in invites)
+        self._outbox = outbox = Outbox(self._folder / "outbox.sqlite")
+        own_keys = {identity.key} | outbox.keys()
+        client = Client(
+            invites,
+            identity,
+            outbox,
+            memory=self._folder / "relays.json",
+            tell=self._linked,
+            thanked=self._thanked,
+        )
+        self._acknowledged_before = client.status.acknowledged
+        supply = Supply(
+            client,
+            lambda swarm: Intake(self._sandbox, swarm, own_keys, families=self._families),
+            self._recipe,
+            self._external,
+            self._families,
+            self._used,
+            self._people,
+        )
+        if self._round_s is not None:
+            supply.round_s = self._round_s
+        supply.resting = self._resting
+        self._client, self._supply = client, supply
+        early = tuple(self._early)
+        self._early.clear()
+        self._publish(early)
+        return client, supply
+
+    def _keep_out(self, own_P: Sequence[OwnGroup]) -> None:
+        """No copy of what this node gave comes back to it under another's name."""
+        for own in own_P:
+            if len(self._given) == _GIVEN:
+                self._used.discard(self._given.popleft())
+            self._given.append(own.question.coordinates)
+        self._used.update(self._given)
+
+    def _publish(self, own_P: Sequence[OwnGroup]) -> None:
+        """As many of a round's lessons as the relay takes in, chosen by chance. Held-out questions, which a
+        round never draws, would not be among them."""
+        lessons = [own for own in own_P if own.scored.informative and not own.question.held_out]
+        if self._client is None:
+            self._early.extend(lessons)
+            return
+        for own in self._rng.sample(lessons, min(len(lessons), self._client.room())):
+            self._published += self._client.publish(own.scored.group, own.scored.rewards_G)
+
+    def _linked(self, link: Link) -> None:
+        self._tell(
+            events.LinkChanged(
+                state=link.state,
+                url=link.url,
+                relay=link.relay,
+                swarm=link.swarm,
+                sentence=link.sentence,
+                retry_s=link.retry_s,
+            )
+        )
+        self._refresh()
+
+    async def _keep_showing(self) -> None:
+        while True:
+            self._refresh()
+            await asyncio.sleep(_REFRESH_S)
+
+    def _refresh(self) -> None:
+        if self._client is None or self._supply is None:
+            return
+        status, supply = self._client.status, self._supply
+        self._meet_class(status)
+        soon = status.next_try_s is not None and status.next_try_s >= 1
+        thanked = self._thanked.today
+        view = SwarmView(
+            name=self._view.name,
+            helped=len(thanked.keys),
+            helped_with=thanked.groups,
+            connected=status.connected,
+            relay=status.relay or "",
+            sentence=f"{status.sentence} Next try in {status.next_try_s:.0f} s." if soon else status.sentence,
+            in_class=status.in_class,
+            class_paused=status.learning is False,
+            online=max(0, (status.peers or 1) - 1),
+            ready=supply.ready,
+            taken=supply.taken,
+            taken_last=supply.taken_last,
+            sources=len(supply.sources),
+            given=status.acknowledged - self._acknowledged_before,
+            given_ever=status.acknowledged,
+            waiting=status.waiting + status.held,
+            received=supply.received,
+            refused=dict(supply.refused),
+            invite=self._invite(status),
+            peers=tuple(supply.peers.values()),
+            relay_name=urlsplit(status.url).netloc if status.connected and status.url else "",
+            bytes_per_hour=self._client.ledger.sent_bytes,
+            received_per_hour=self._client.ledger.received_bytes,
+            messages=self._client.ledger.messages,
+        )
+        if view != self._view:
+            self._view = view
+            self._show(view)
+
+    def _meet_class(self, status: Status) -> None:
+        """Each time it is met, the class hears what the model can do."""
+        if status.in_class and not self._in_class:
+            self.say(
+                "You're in a class: its teacher sees your model's made-up name and skills, and can pause it."
+            )
+            if self._probe is not None:
+                self.measured(self._probe)
+        self._in_class = status.in_class
+
+    def _invite(self, status: Status) -> str:
+        """To the relay that this node is at. A token is for whoever got it, and not handed on."""
+        if not status.connected or status.url is None or self._guarded:
+            return ""
+        room = "class" if status.in_class else None
+        return Invite(url=status.url, swarm=status.swarm, relay=status.relay, room=room).link()
+
+    def _figures(self) -> events.SwarmDone:
+        status = self._client.status if self._client is not None else None
+        supply = self._supply
+        return events.SwarmDone(
+            round=0,
+            connected=status is not None and status.connected,
+            published=self._published,
+            received=supply.received if supply else 0,
+            accepted=supply.accepted if supply else 0,
+            refused=dict(supply.refused) if supply else {},
+            ready=supply.ready if supply else 0,
+            created=status.created if status else 0,
+            acknowledged=status.acknowledged if status else 0,
+            waiting=status.waiting if status else 0,
+            held=(status.held if status else 0) + len(self._early),
+            dropped=status.dropped if status else 0,
+            peers=status.peers if status else None,
+            window=status.window if status else None,
+            stored=status.stored if status else None,
+        )
+
+    def _alone(self, sentence: str) -> None:
+        sentence = f"{sentence} The node learns alone until it is started again."
+        self._view = SwarmView(name=self._view.name, sentence=sentence)
+        self._show(self._view)
+        self.say(sentence)
+
+    def say(self, sentence: str) -> None:
+        """A sentence for the owner; while the node is open."""
+        self._tell(events.Noted(round=0, sentence=sentence))
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> str:
+    error = errors.exceptions[0]
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, OSError):
+        return f"The swarm's folder can't be used ({error.strerror or error})."
+    if isinstance(error, sqlite3.Error):
+        return f"The outbox can't be used ({error})."
+    return str(error)

@@ -1,0 +1,304 @@
+"""The live view in a terminal. It reads snapshots and draws; it knows nothing of trainers or files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import msgspec
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from app.common.text import safe_line, span
+from app.node.record import figures
+from app.node.record.reasons import Reason
+from app.node.record.records import GroupRow
+from app.node.record.snapshot import FamilyRow, Phase, Snapshot, doing, standing
+from app.node.terminal.chart import Kind, chart
+from app.node.terminal.swarm_view import counted, cut
+from app.node.terminal.swarm_view import panel as swarm_panel
+
+_STYLES = {Kind.AXIS: "bright_black", Kind.ERROR: "cyan dim", Kind.LINE: "bold cyan", Kind.EMPTY: ""}
+_FAMILIES_WIDTH, _FIGURES_WIDTH = 36, 24
+"""Columns of the table of families, at least; and those of its figures and borders."""
+_CURVE_WIDTH = 53
+"""Beyond these, columns go to the families until their names are whole."""
+_NOTE_S = 60
+_NARROW = 64
+"""Below this many columns the table of families gives way to the curve."""
+_FIXED_LINES = 8
+"""Header, phase, two footers, the keys, and the two borders and title of the answers."""
+_LOW = 20
+"""Below this many lines the latest round gives way to the keys."""
+_EXPLAINED = (
+    ("p", "pauses: the model leaves the memory, the last saved round stays. Again resumes."),
+    ("q", "stops safely and leaves this view. Ctrl-C does too."),
+    ("?", "shows or hides this help."),
+    ("", ""),
+    (
+        "new puzzles solved",
+        "puzzles no Shoal ever trains on (held-out), and how exact that is",
+    ),
+    ("practice", "answers to the puzzles it is learning from, of late"),
+    ("✓", "an answer that is right"),
+    ("taught it something", "some answers to the puzzle were right and some wrong (informative groups)"),
+    ("saved", "the last checkpoint: nothing before it can get lost"),
+)
+"""What the view shows, for those who ask."""
+
+
+class Terminal:
+    """Draws the newest snapshot on the whole terminal; `close` leaves the last picture of the curve behind.
+    `said` is a sentence from before, which this view would cover: it is shown until there is a newer one."""
+
+    def __init__(self, console: Console, read: Callable[[], Snapshot], said: str = "") -> None:
+        self._console = console
+        self._read = (lambda: _noted(read(), said)) if said else read
+        self._live = Live(console=console, auto_refresh=False, screen=True)
+        self._drawn: tuple[object, ...] = ()
+        self.keys = False
+        """Whether keys are heard."""
+        self.explains = False
+
+    def open(self) -> None:
+        self._live.start()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Draws if anything changed since the last time; call it a few times a second."""
+        snapshot, now = self._read(), time.time()
+        state = (snapshot, int(now), self._console.size, self.explains)
+        if state != self._drawn:
+            self._drawn = state
+            draw = explained if self.explains else picture
+            self._live.update(draw(snapshot, *self._console.size, now, self.keys), refresh=True)
+
+    def close(self) -> None:
+        self._live.stop()
+        snapshot = self._read()
+        if snapshot.curve:
+            self._console.print(_curve(snapshot, min(80, self._console.width), 12))
+
+
+def _noted(snapshot: Snapshot, said: str) -> Snapshot:
+    if snapshot.note:
+        return snapshot
+    return msgspec.structs.replace(snapshot, note=said, noted_at=snapshot.started_at)
+
+
+def explained(snapshot: Snapshot, width: int, height: int, now: float, keys: bool = True) -> RenderableType:
+    """The help over the view, with what the node runs on."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="bold cyan", no_wrap=True)
+    table.add_column()
+    for what, meaning in _EXPLAINED:
+        table.add_row(what, meaning)
+    table.add_row("", "")
+    if (engine := snapshot.engine) is not None:
+        threads = f", {counted(engine.threads, 'thread')}" if engine.device == "CPU" else ""
+        table.add_row("engine", f"{engine.name} on {engine.device}, {engine.dtype}{threads}")
+    table.add_row("recipe", snapshot.recipe)
+    table.add_row("data", snapshot.home)
+    panel = Panel(
+        table, title="help", title_align="left", border_style="bright_black", height=height - 3, width=width
+    )
+    return Group(
+        _header(snapshot, width), _phase(snapshot, width, now), panel, _key_line(snapshot, width, keys)
+    )
+
+
+def picture(snapshot: Snapshot, width: int, height: int, now: float, keys: bool = True) -> RenderableType:
+    """The whole view for a terminal of this size. At least 40 columns and 14 lines are assumed."""
+    width, height = max(40, width), max(14, height)
+    swarm = swarm_panel(snapshot.swarm, width, height) if snapshot.swarm is not None else None
+    low = height < _LOW
+    room = height - _FIXED_LINES + low - (swarm.height or 0 if swarm is not None else 0)
+    answer_lines = max(2, min(8, (room - 8) // 2))
+    middle = room - answer_lines
+    families_width = _families_width(snapshot.families, width)
+    curve_width = width if width < _NARROW else width - families_width
+    body = Table.grid(padding=0)
+    body.add_column(width=curve_width)
+    cells: list[RenderableType] = [_curve(snapshot, curve_width, middle)]
+    if width >= _NARROW:
+        body.add_column(width=families_width)
+        cells.append(_families(snapshot.families, families_width, middle))
+    body.add_row(*cells)
+    return Group(
+        _header(snapshot, width),
+        _phase(snapshot, width, now),
+        body,
+        *([swarm] if swarm is not None else []),
+        _answers(snapshot.answers, width, answer_lines),
+        *([] if low else [_last_round(snapshot, width)]),
+        _footer(snapshot, width, now),
+        _key_line(snapshot, width, keys),
+    )
+
+
+def _header(snapshot: Snapshot, width: int) -> Text:
+    line = Text(" Shoal ", style="bold black on cyan", end="")
+    line.append(f" {safe_line(snapshot.model)}", style="bold")
+    line.append(" · learning on its own" if snapshot.swarm is None else " · learning with others")
+    return cut(line, width)
+
+
+def _phase(snapshot: Snapshot, width: int, now: float) -> Text:
+    span = f" of {snapshot.last_round}" if snapshot.last_round else ""
+    line = Text(" ")
+    style = "bold yellow" if snapshot.phase in (Phase.WAITING, Phase.PAUSED, Phase.STOPPING) else "bold green"
+    if snapshot.phase in (Phase.STARTING, Phase.LOADING):
+        since = "" if snapshot.last is not None else f" {now - snapshot.started_at:.0f} s"  # not after a pause
+        line.append(f"{snapshot.phase.value} …{since}", style=style)
+    else:
+        where = (
+            f"After round {snapshot.safe_round}"
+            if snapshot.phase is Phase.PROBING
+            else f"Round {snapshot.round}"
+        )
+        line.append(f"{where}{span}", style="bold")
+        line.append(f"  {doing(snapshot)}", style=style)
+    return cut(line, width)
+
+
+def _curve(snapshot: Snapshot, width: int, height: int) -> Panel:
+    lines = Text()
+    if snapshot.curve:
+        for row in chart(snapshot.curve, width - 4, height - 2):
+            for text, kind in row:
+                lines.append(text, style=_STYLES[kind])
+            lines.append("\n")
+        lines.rstrip()
+    else:
+        lines.append("\n  The first measurement comes soon.", style="bright_black")
+    title = "new puzzles solved"
+    if snapshot.curve:
+        title += f" [bold cyan]{snapshot.curve[-1]}[/]"
+    return Panel(
+        lines, title=title, title_align="left", border_style="bright_black", height=height, width=width
+    )
+
+
+def _families_width(families: tuple[FamilyRow, ...], width: int) -> int:
+    """Enough for the longest name, where the curve can spare it."""
+    wanted = _FIGURES_WIDTH + max((len(family.title) for family in families), default=0)
+    return max(_FAMILIES_WIDTH, min(wanted, width - _CURVE_WIDTH))
+
+
+def _families(families: tuple[FamilyRow, ...], width: int, height: int) -> Panel:
+    table = Table.grid(padding=(0, 1, 0, 0))
+    for justify in ("left", "right", "right", "right"):
+        table.add_column(justify=justify, no_wrap=True)
+    table.add_row(*(Text(name, style="bright_black") for name in ("", "level", "new", "practice")))
+    room = height - 3
+    shown = families if len(families) <= room else families[: room - 1]
+    for family in shown:
+        table.add_row(
+            cut(Text(family.title), width - _FIGURES_WIDTH),
+            f"{family.level + 1}/{family.levels}",
+            Text(_share(family.latest_probe), style=_trend(family)),
+            Text(_share(family.solved), style="bright_black"),
+        )
+    if len(shown) < len(families):
+        table.add_row(Text(f"and {len(families) - len(shown)} more", style="bright_black"))
+    return Panel(
+        table,
+        title="kinds of puzzles",
+        title_align="left",
+        border_style="bright_black",
+        height=height,
+        width=width,
+    )
+
+
+def _trend(family: FamilyRow) -> str:
+    if family.first_probe is None or family.latest_probe is None:
+        return ""
+    return "green" if family.latest_probe > family.first_probe else ""
+
+
+def _answers(groups: tuple[GroupRow, ...], width: int, lines: int) -> Panel:
+    room = width - 6
+    rows = []
+    for group in groups[:lines]:
+        question, completion, solved = (
+            safe_line(group.question or ""),
+            safe_line(group.completions_G[0]),
+            group.rewards_G[0],
+        )
+        left = max(12, min(len(question), room - 3 - len(completion), room * 2 // 3))
+        shown = gist(question, max(left, room // 3))
+        row = Text("✓ " if solved else "· ", style="bold green" if solved else "bright_black")
+        row.append(shown, style="bright_black")
+        row.append("  " + completion, style="green" if solved else "")
+        rows.append(cut(row, width - 4))
+    if not rows:
+        rows = [Text("No answers yet.", style="bright_black")]
+    return Panel(
+        Group(*rows), title="newest answers", title_align="left", border_style="bright_black", height=lines + 2,
+        width=width,
+    )  # fmt: skip
+
+
+def _last_round(snapshot: Snapshot, width: int) -> Text:
+    parts = snapshot.last.gist if snapshot.last is not None else []
+    return cut(Text(" " + " · ".join(parts), style="bright_black"), width)
+
+
+def _footer(snapshot: Snapshot, width: int, now: float) -> Text:
+    if snapshot.note and now - snapshot.noted_at < _NOTE_S:
+        return cut(Text(" " + safe_line(snapshot.note), style="yellow"), width)
+    parts = []
+    if snapshot.safe_at is not None:
+        parts.append(f"round {snapshot.safe_round} saved {span(max(0.0, now - snapshot.safe_at))} ago")
+    if snapshot.last is not None:
+        parts.append(f"{snapshot.last.speed:,.0f} tokens/s".replace(",", " "))
+        parts.append(f"{snapshot.last.seconds:.1f} s a round")
+    return cut(Text(" " + " · ".join(parts), style="bright_black"), width)
+
+
+def _key_line(snapshot: Snapshot, width: int, keys: bool) -> Text:
+    if not keys:
+        return cut(Text(" Ctrl-C stops safely", style="bright_black"), width)
+    paused = snapshot.ruling is not None and snapshot.ruling.reason == Reason.PAUSED.value
+    line = Text(" ", style="bright_black")
+    for key, does in (("p", "resume" if paused else "pause"), ("q", "quit"), ("?", "help")):
+        line.append(f" {key} ", style="bold black on bright_black").append(f" {does}   ")
+    return cut(line, width)
+
+
+def closing(snapshot: Snapshot) -> str:
+    """What to say when the node ends: where the curve stands, and what is safe."""
+    safe = (
+        f"Round {snapshot.safe_round} is saved in {snapshot.home}."
+        if snapshot.safe_round
+        else "No round is saved yet."
+    )
+    rise = snapshot.curve[-1].everyday_rise if snapshot.curve and snapshot.safe_round else None
+    speaks = f" {figures.speech_sentence(rise)}" if rise is not None else ""
+    return f"{standing(snapshot.curve)}{speaks} {safe}"
+
+
+def gist(question: str, room: int) -> str:
+    """The part of a long question that is not template: up to its last number, where it has one.
+
+    >>> gist("Simplify the fraction 57/95 to its lowest terms. Give only the fraction.", 20)
+    '… fraction 57/95 to…'
+    >>> gist("Spell this word backward: salmon", 16), gist("1 + 1 =", 20)
+    ('…ackward: salmon', '1 + 1 =')
+    """
+    if len(question) <= room:
+        return question
+    numbers = [at for at, char in enumerate(question) if char.isdecimal()]
+    end = min(len(question), numbers[-1] + 4) if numbers else len(question)
+    end = max(end, room - 1)
+    cut_after = "…" if end < len(question) else ""
+    start = max(0, end - room + 1 + len(cut_after))
+    return ("…" if start else "") + question[start:end] + cut_after
+
+
+def _share(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.0f} %"

@@ -1,0 +1,1 @@
+"""The trainer process, and the node's end of it."""

@@ -1,0 +1,264 @@
+"""The node's end of the trainer: starts the process, asks, ends it, and says in a sentence how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from app.common import remedy
+from app.common.files import log_with_room
+from app.common.process import secrets
+from app.common.process.stopping import out_of_reach
+from app.common.text import span
+from app.node.record.effort import Effort
+from app.node.record.errors import DiskFullError
+from app.node.trainer import messages, solo
+from app.node.trainer.process import EFFORT, ENGINE, HOME, MEMORY, SHARE, SOLO
+from engines import waiting
+from engines.contract import AdapterError, Batch, EngineError, EngineInfo, StepStats
+from engines.opening import AUTO
+
+ROOT = Path(__file__).resolve().parents[3]
+TRAINER = (sys.executable, "-m", "app.node.trainer.process")
+SILENCE_S = 300.0
+"""A trainer that says nothing for so long hangs, or was stopped from outside; see `Link._patience_s`."""
+_SILENCES = 10.0
+"""Of the longest silence so far: a computer that is busy today has that much more time."""
+_OPENING = 6.0
+"""So many times the patience while a model is opened: it may be converted, or come from a slow disk."""
+_ORDINARY = 100_000_000
+"""Parameters up to which SILENCE_S holds; larger models have in proportion more."""
+_LAST_WORDS_S = 5.0
+"""A trainer that closed its output but lives on is killed after this long."""
+
+Tell = Callable[[int, int], None]
+"""Called with (done, total) completions while the trainer samples."""
+_MEMORY = "close other programs or choose a smaller --model."
+_FAILURES = {"engine": EngineError, "adapter": AdapterError, "disk": DiskFullError}
+_Answer = TypeVar("_Answer", bound=messages.Reply)
+
+
+class TrainerDied(Exception):
+    """The trainer ended by itself. The message says so in a sentence, without signal numbers; `remedy` is
+    the rest of one, what to do if it happens again and again. `of_memory`: most likely there was too little."""
+
+    def __init__(self, what: str, remedy: str, of_memory: bool = False) -> None:
+        super().__init__(what)
+        self.remedy = remedy
+        self.of_memory = of_memory
+
+
+class Link:
+    """A running trainer. It is asked one thing at a time; after a cancelled question only `end` makes sense.
+
+    Every question raises TrainerDied when the process ends or babbles, EngineError when the engine refuses, and
+    DiskFullError when there is no room for what it writes.
+    """
+
+    def __init__(self, process: Process, log: Path, note: Callable[[str], None]) -> None:
+        self._process = process
+        self._log = log
+        self._note = note
+        self._numbers = count(1)
+        self._parameters = 0
+        self._silence_s = 0.0
+
+    @classmethod
+    async def start(
+        cls,
+        log: Path,
+        note: Callable[[str], None],
+        *,
+        alone: bool,
+        command: Sequence[str] = TRAINER,
+        effort: Effort | None = None,
+        engine: str = AUTO,
+        home: Path | None = None,
+        share: float = 1.0,
+        memory: int = 0,
+    ) -> Link:
+        """Starts the process and returns before it is ready. `alone` forbids it the network; `note` gets what
+        the engine wants the owner to know; without an `effort` the trainer takes what the engine finds best.
+        `engine` is one of engines.opening.CHOICES, `home` the data folder, `share` what is left of the measured
+        budget after deaths for want of memory, `memory` the bytes it may have in all, 0 for any."""
+        environment = {
+            **secrets.without(),
+            **(solo.OFFLINE if alone else {}),
+            **({EFFORT: msgspec.json.encode(effort).decode()} if effort is not None else {}),
+            **({HOME: str(home)} if home is not None else {}),
+            ENGINE: engine,
+            SHARE: str(share),
+            MEMORY: str(memory),
+            **waiting.VARIABLES,
+            # Two caches, one plan for every length of a row: by themselves they grew by 6 MB with every step.
+            "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "16",
+            "LRU_CACHE_CAPACITY": "16",
+            "TOKENIZERS_PARALLELISM": "false",
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),
+        }
+        with log_with_room(log).open("ab") as errors:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                *([SOLO] if alone else []),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=errors,
+                env=environment,
+                limit=messages.MAX_LINE,
+                **out_of_reach(),
+            )
+        return cls(process, log, note)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def open(self, model: Path, rank: int | None, seed: int) -> EngineInfo:
+        request = messages.Open(number=next(self._numbers), model=str(model), rank=rank, seed=seed)
+        info = (await self._ask(request, messages.Opened)).info
+        self._parameters = info.parameters
+        return info
+
+    async def sample(
+        self,
+        prompts_P: list[list[dict[str, str]]],
+        n: int,
+        max_tokens: int,
+        seed: int,
+        *,
+        prompts_at_once: int,
+        texts_only: bool = False,
+        tell: Tell | None = None,
+    ) -> messages.Sampled:
+        request = messages.Sample(
+            number=next(self._numbers),
+            prompts_P=prompts_P,
+            n=n,
+            max_tokens=max_tokens,
+            seed=seed,
+            prompts_at_once=prompts_at_once,
+            texts_only=texts_only,
+        )
+        return await self._ask(request, messages.Sampled, tell)
+
+    async def read(
+        self, groups_P: list[messages.Foreign], max_tokens: int, *, logprobs: bool
+    ) -> list[messages.Reading | None]:
+        request = messages.Read(
+            number=next(self._numbers), groups_P=groups_P, max_tokens=max_tokens, logprobs=logprobs
+        )
+        return (await self._ask(request, messages.ReadAll)).readings_P
+
+    async def step(self, batch: Batch) -> StepStats:
+        request = messages.Learn(number=next(self._numbers), batch=batch)
+        return (await self._ask(request, messages.Learned)).stats
+
+    async def save(self, folder: Path) -> None:
+        await self._ask(messages.Save(number=next(self._numbers), folder=str(folder)), messages.Done)
+
+    async def load(self, folder: Path) -> None:
+        await self._ask(messages.Load(number=next(self._numbers), folder=str(folder)), messages.Done)
+
+    async def end(self, patience_s: float = 1.0) -> None:
+        """Closes the trainer's input, which ends it, and kills it if that takes too long."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            await asyncio.wait_for(self._process.wait(), patience_s)
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+
+    async def _ask(self, request: messages.Request, answer: type[_Answer], tell: Tell | None = None) -> _Answer:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            self._process.stdin.write(messages.to_line(request))
+            await self._process.stdin.drain()
+            while True:
+                line = await self._line(self._process.stdout, opening=isinstance(request, messages.Open))
+                if not line:
+                    raise await self._death()
+                reply = messages.reply(line)
+                if reply.number != request.number:
+                    raise messages.MessageError(f"Answer {reply.number} came to question {request.number}.")
+                if isinstance(reply, messages.Progress):
+                    if tell is not None:
+                        tell(reply.done, reply.total)
+                elif isinstance(reply, messages.Noted):
+                    self._note(reply.sentence)
+                elif isinstance(reply, messages.Failed):
+                    raise _FAILURES[reply.reason](reply.sentence)
+                elif isinstance(reply, answer):
+                    return reply
+                else:
+                    raise messages.MessageError(
+                        f"{type(reply).__name__} is no answer to {type(request).__name__}."
+                    )
+        except (BrokenPipeError, ConnectionResetError):
+            raise await self._death() from None
+        except (
+            messages.MessageError,
+            ValueError,
+        ) as error:  # ValueError: a line longer than the reader's limit
+            await self.end(0.0)
+            raise TrainerDied(
+                f"The trainer couldn't be understood ({str(error).rstrip('.')}).", _engine()
+            ) from error
+
+    async def _line(self, lines: asyncio.StreamReader, opening: bool) -> bytes:
+        """The next one. Raises TrainerDied, after killing it, when none comes for too long."""
+        patience, asked = self._patience_s(opening), time.monotonic()
+        try:
+            line = await asyncio.wait_for(lines.readline(), patience)
+        except TimeoutError:
+            await self.end(0.0)
+            raise TrainerDied(f"The trainer hasn't answered for {span(patience)}.", _MEMORY) from None
+        if not opening:
+            self._silence_s = max(self._silence_s, time.monotonic() - asked)
+        return line
+
+    def _patience_s(self, opening: bool) -> float:
+        """Seconds between two lines after which a trainer is given up."""
+        least = SILENCE_S * (_OPENING if opening else max(1.0, self._parameters / _ORDINARY))
+        return max(least, _SILENCES * self._silence_s)
+
+    async def _death(self) -> TrainerDied:
+        await self.end(_LAST_WORDS_S)
+        return death(self._process.returncode or 0, self._log)
+
+
+def death(returncode: int, log: Path) -> TrainerDied:
+    """An exit code in words.
+
+    >>> str(death(-9, Path("t.log")))
+    'The system ended the trainer, most likely because memory ran short.'
+    >>> str(death(1, Path("t.log")))
+    'The trainer stopped after an error (details are in t.log).'
+    """
+    if os.name != "nt" and returncode == -signal.SIGKILL:
+        return TrainerDied(
+            "The system ended the trainer, most likely because memory ran short.", _MEMORY, of_memory=True
+        )
+    if os.name != "nt" and returncode == -signal.SIGTERM:
+        return TrainerDied("Another program ended the trainer.", "find out which one.")
+    if returncode < 0 or returncode > 255:
+        return TrainerDied(f"The trainer crashed (details are in {log}).", _MEMORY)
+    if returncode == 0:
+        return TrainerDied("The trainer ended unasked.", _engine())
+    return TrainerDied(f"The trainer stopped after an error (details are in {log}).", _engine())
+
+
+def _engine() -> str:
+    return f"{remedy.repair()}, or choose another --model."

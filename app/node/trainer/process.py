@@ -1,0 +1,255 @@
+"""The trainer process: an engine behind JSON lines. `python -m app.node.trainer.process` is started by the
+node, not by people.
+
+It reads requests on standard input and answers on standard output; everything else that any library prints goes
+to standard error. It ends as soon as its input closes, so it cannot outlive its node, not even after kill -9.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO, NoReturn
+
+import msgspec
+
+from app.common.process.ceiling import hold
+from app.common.process.priority import settle
+from app.node.record.effort import Effort
+from app.node.record.errors import says_disk_full
+from app.node.trainer import memory, messages, solo
+from app.node.trainer.channel import own_standard_output, send
+from app.node.trainer.reading import read
+from engines import opening
+from engines.contract import AdapterError, Completion, Engine, EngineError
+from engines.sound import sound
+
+SOLO = "--solo"
+"""The trainer's only flag: no network, whatever is asked."""
+
+ENGINE = "SHOAL_ENGINE"
+"""Environment variable: one of engines.opening.CHOICES."""
+
+SHARE = "SHOAL_BATCH_SHARE"
+"""Environment variable: the share of the measured budget to learn with, below 1 after a death for want of
+memory."""
+
+HOME = "SHOAL_HOME"
+"""Environment variable: the data folder, below which engines keep what they convert once."""
+
+THREADS = "SHOAL_THREADS"
+"""Environment variable: how many processor threads the engine takes, for several nodes on one computer."""
+
+MEMORY = "SHOAL_MEMORY"
+"""Environment variable: bytes of memory that this process may have in all; none or 0 for no limit."""
+
+EFFORT = "SHOAL_EFFORT"
+"""Environment variable: how much of the computer to take, an app.node.record.effort.Effort as JSON."""
+
+OpenEngine = Callable[[str, int | None, int], Engine]
+"""(model path, rank, seed) to an engine."""
+
+
+def main() -> None:
+    """The production trainer: the engine that the node names."""
+    settle()
+    most = os.environ.get(MEMORY, "")
+    if most.isdecimal() and int(most):
+        hold(int(most))
+    serve(_open, beforehand=_prepare)
+
+
+def _prepare() -> None:
+    """The seconds this takes run beside the node's own start."""
+    try:
+        opening.prepare(_wanted())
+    except (ImportError, OSError):
+        traceback.print_exc()  # the owner gets a sentence when the engine is opened
+
+
+def _wanted() -> str:
+    return os.environ.get(ENGINE) or opening.AUTO
+
+
+def _open(model: str, rank: int | None, seed: int) -> Engine:
+    threads, effort = os.environ.get(THREADS, ""), given_effort()
+    return opening.open_engine(
+        _wanted(),
+        Path(model),
+        rank=rank,
+        seed=seed,
+        threads=int(threads) if threads.isdecimal() else None,
+        thread_share=effort.thread_share if effort else None,
+        batch_share=(effort.batch_share if effort else 1.0) * float(os.environ.get(SHARE) or 1.0),
+    )
+
+
+def given_effort() -> Effort | None:
+    """What the node started this trainer with."""
+    text = os.environ.get(EFFORT)
+    return msgspec.json.decode(text, type=Effort) if text else None
+
+
+class Rest:
+    """Rests between pieces of work, as the effort asks for. `rested_s` is all of it so far."""
+
+    def __init__(self, effort: Effort | None, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._effort, self._sleep = effort, sleep
+        self.rested_s = 0.0
+
+    def after(self, worked_s: float) -> None:
+        rest_s = self._effort.rest_s(worked_s) if self._effort is not None else 0.0
+        if rest_s > 0:
+            self._sleep(rest_s)
+            self.rested_s += rest_s
+
+
+def serve(open_engine: OpenEngine, beforehand: Callable[[], None] | None = None) -> NoReturn:
+    """Answers requests until standard input closes; `beforehand` runs once the input is watched."""
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C reaches the whole terminal; the node decides what ends
+    if SOLO in sys.argv[1:]:
+        solo.refuse_network()
+    channel = own_standard_output()
+    requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+    try:
+        if beforehand is not None:
+            beforehand()
+        _work(open_engine, requests, channel)
+    except BaseException:
+        traceback.print_exc()
+    os._exit(1)  # not sys.exit, which would wait for the thread that holds standard input
+
+
+def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: BinaryIO) -> NoReturn:
+    engine: Engine | None = None
+    model, proved = "", False
+    rest, watch = Rest(given_effort()), memory.Watch()
+    while True:
+        request = messages.request(requests.get())
+        try:
+            if isinstance(request, messages.Open):
+                model = request.model
+                engine = open_engine(request.model, request.rank, request.seed)
+                reply: messages.Reply = messages.Opened(number=request.number, info=engine.info)
+            elif engine is None:
+                raise EngineError("The trainer was asked to work before it was given a model.")
+            else:
+                with contextlib.nullcontext() if proved else sound(model):
+                    reply = _answer(engine, request, lambda message: _send(channel, message), rest)
+                if isinstance(reply, messages.Learned):
+                    proved = True
+                    memory.trim()
+                    _look_at_memory(watch, engine)
+        except Exception as error:
+            reply = _refusal(request.number, error)
+        for sentence in _fresh_notes(engine):
+            _send(channel, messages.Noted(number=request.number, sentence=sentence))
+        _send(channel, reply)
+
+
+def _look_at_memory(watch: memory.Watch, engine: Engine) -> None:
+    """What was done goes into the engine's `notes`."""
+    sentence = watch.after_step(engine.step_down)
+    if sentence:
+        getattr(engine, "notes", []).append(sentence)
+
+
+def _fresh_notes(engine: Engine | None) -> list[str]:
+    """What the engine wants the owner to know; engines without `notes` have nothing to say."""
+    notes: list[str] = getattr(engine, "notes", [])
+    fresh = list(dict.fromkeys(notes))
+    notes.clear()
+    return fresh
+
+
+def _refusal(number: int, error: Exception) -> messages.Failed:
+    """What the owner can act on becomes an answer; everything else ends the process, with a traceback in the
+    log."""
+    if says_disk_full(error):
+        return messages.Failed(number=number, sentence="There is no room on the disk.", reason="disk")
+    if isinstance(error, AdapterError):
+        return messages.Failed(number=number, sentence=str(error), reason="adapter")
+    if isinstance(error, EngineError):
+        return messages.Failed(number=number, sentence=str(error), reason="engine")
+    raise error
+
+
+def _answer(
+    engine: Engine, request: messages.Request, tell: Callable[[messages.Reply], None], rest: Rest
+) -> messages.Reply:
+    number = request.number
+    match request:
+        case messages.Sample():
+            return _sample(engine, request, tell, rest)
+        case messages.Learn():
+            stats = engine.step(request.batch)
+            rest.after(stats.seconds)
+            return messages.Learned(number=number, stats=stats)
+        case messages.Read():
+            return messages.ReadAll(number=number, readings_P=read(engine, request))
+        case messages.Save():
+            engine.save(Path(request.folder))
+        case messages.Load():
+            engine.load(Path(request.folder))
+        case messages.Open():
+            raise EngineError("The trainer already has a model.")
+    return messages.Done(number=number)
+
+
+def _sample(
+    engine: Engine, request: messages.Sample, tell: Callable[[messages.Reply], None], rest: Rest
+) -> messages.Sampled:
+    """Samples slice by slice, so that the owner sees progress on slow models. `seconds` are work without
+    rest."""
+    worked_s = 0.0
+    total = len(request.prompts_P) * request.n
+    groups_PG: list[list[Completion]] = []
+    for first in range(0, len(request.prompts_P), request.prompts_at_once):
+        prompts = request.prompts_P[first : first + request.prompts_at_once]
+        started = time.monotonic()
+        groups_PG += engine.sample(prompts, request.n, request.max_tokens, request.seed + first)
+        slice_s = time.monotonic() - started
+        worked_s += slice_s
+        tell(messages.Progress(number=request.number, done=len(groups_PG) * request.n, total=total))
+        rest.after(slice_s)
+    tokens = sum(len(completion.tokens_T) for group in groups_PG for completion in group)
+    if request.texts_only:
+        groups_PG = [[_without_tokens(completion) for completion in group] for group in groups_PG]
+    return messages.Sampled(
+        number=request.number,
+        groups_PG=groups_PG,
+        prompts_PT=[] if request.texts_only else [engine.prompt_tokens(prompt) for prompt in request.prompts_P],
+        tokens=tokens,
+        seconds=worked_s,
+    )
+
+
+def _without_tokens(completion: Completion) -> Completion:
+    return Completion(tokens_T=[], logprobs_T=[], finished=completion.finished, text=completion.text)
+
+
+def _listen(requests: queue.SimpleQueue[bytes]) -> None:
+    """Waits for requests in a thread of its own, so that the end of input ends even a trainer deep in its
+    work."""
+    while line := sys.stdin.buffer.readline(messages.MAX_LINE + 1):
+        requests.put(line)
+    os._exit(0)
+
+
+def _send(channel: BinaryIO, message: messages.Reply) -> None:
+    send(channel, messages.to_line(message))
+
+
+if __name__ == "__main__":
+    main()

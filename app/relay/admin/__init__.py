@@ -1,0 +1,1 @@
+"""The operators' side: the routes of the pages, bans, and how the relay is doing."""

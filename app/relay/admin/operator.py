@@ -1,0 +1,208 @@
+"""An operator's orders to a running relay: bans, their end, and how it is doing.
+
+An order is a small JSON text, signed as exact bytes by a key that the relay knows as an operator's, and sent to
+the relay's own HTTP port, so that it works the same for a relay on this computer, in a container and behind a
+proxy. It names the relay and a moment and bears a random number: it holds for one relay, for a minute, once.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import OrderedDict
+from typing import Annotated
+
+import msgspec
+
+from app.relay.access.origin import network, proxies
+from app.relay.standing.standing import Source
+from app.swarm.wire import signing
+from app.swarm.wire.body import Hex32, Hex64
+from app.swarm.wire.limits import Count
+from app.swarm.wire.protocol import RelayId
+
+PATH = "/v1/operator"
+LARGEST = 8 * 1024
+"""Bytes of an order."""
+HOLDS_S = 60
+"""An order holds this long before and after its moment."""
+LONGEST_BAN_S = 10 * 365 * 86_400
+_DOMAIN = b"shoal-operator-v1\0"
+_ORDERS = 10_000
+
+Words = Annotated[str, msgspec.Meta(max_length=200)]
+Target = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+"""A key in hex, an address or a network."""
+
+
+class _Act(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do"):
+    pass
+
+
+class Ban(_Act, frozen=True, kw_only=True, tag="ban"):
+    """Shut out, or with `shadow` let it talk to nobody without its noticing."""
+
+    target: Target
+    for_s: Annotated[int, msgspec.Meta(ge=1, le=LONGEST_BAN_S)]
+    reason: Words = ""
+    shadow: bool = False
+
+
+class Unban(_Act, frozen=True, kw_only=True, tag="unban"):
+    target: Target
+
+
+class Bans(_Act, frozen=True, kw_only=True, tag="bans"):
+    """Who is shut out?"""
+
+
+class Status(_Act, frozen=True, kw_only=True, tag="status"):
+    """How is the relay doing, and who publishes most?"""
+
+
+Act = Ban | Unban | Bans | Status
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    relay: RelayId
+    time_ms: Count
+    nonce: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{32}\Z")]
+    act: Act
+
+
+class Signed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An order as it travels: its text, and the signature over exactly that."""
+
+    order: str
+    pk: Hex32
+    sig: Hex64
+
+
+class Banned(msgspec.Struct, frozen=True, kw_only=True):
+    """A ban in force; `until` in Unix seconds."""
+
+    target: str
+    until: float
+    reason: str
+    by: str
+    shadow: bool
+
+
+class Publisher(msgspec.Struct, frozen=True, kw_only=True):
+    """A key with many groups in the window, its estimated error and its groups found honest."""
+
+    key: str
+    name: str
+    groups: int
+    error: float
+    honest: int
+    address: str = ""
+
+
+class Doing(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to `status`."""
+
+    relay: str
+    swarm: str
+    software: str
+    uptime_s: float
+    peers: int
+    connections: int
+    window: int
+    stored: int
+    answers: dict[str, int]
+    checks: dict[str, int] | None
+    ended: dict[str, int]
+    bans: int
+    ready: bool
+    publishers: tuple[Publisher, ...]
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """What the relay says to an order: a sentence, whether it was carried out, and what was asked for."""
+
+    ok: bool
+    sentence: str = ""
+    bans: tuple[Banned, ...] = ()
+    status: Doing | None = None
+
+
+class Rejected(Exception):
+    """An order that is not carried out. The sentence is for the operator."""
+
+
+_signed = msgspec.json.Decoder(Signed)
+_orders = msgspec.json.Decoder(Order)
+reply_decoder = msgspec.json.Decoder(Reply)
+
+
+def write(seed: bytes, relay: str, act: Act, now_ms: int) -> bytes:
+    """A signed order, ready to be sent."""
+    text = msgspec.json.encode(Order(relay=relay, time_ms=now_ms, nonce=secrets.token_hex(16), act=act))
+    return msgspec.json.encode(
+        Signed(
+            order=text.decode(),
+            pk=signing.public_key(seed).hex(),
+            sig=signing.sign(seed, _DOMAIN + text).hex(),
+        )
+    )
+
+
+class Clerk:
+    """Reads orders. Knows the operators' keys, and the numbers of the orders that still hold; an order from
+    before this relay was started is not taken, so that a restart forgets nothing that matters."""
+
+    def __init__(self, operators: frozenset[bytes], relay: str, started_ms: int) -> None:
+        self.operators = operators
+        self._relay = relay
+        self._started_ms = started_ms
+        self._seen: OrderedDict[str, int] = OrderedDict()
+
+    def read(self, content: bytes, now_ms: int) -> Act:
+        """Raises Rejected."""
+        try:
+            signed = _signed.decode(content)
+            text = signed.order.encode()
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            raise Rejected("This is no signed order.") from error
+        key = bytes.fromhex(signed.pk)
+        if key not in self.operators:
+            raise Rejected("This key is no operator's here: name it with --operator when the relay is started.")
+        if not signing.verifies(key, _DOMAIN + text, bytes.fromhex(signed.sig)):
+            raise Rejected("The signature of the order does not hold.")
+        try:
+            order = _orders.decode(text)
+        except msgspec.MsgspecError as error:
+            raise Rejected(f"The relay does not know such an order: {error}.") from error
+        if order.relay != self._relay:
+            raise Rejected(f"The order is for the relay {order.relay}, and this is {self._relay}.")
+        if abs(order.time_ms - now_ms) > HOLDS_S * 1000 or order.time_ms < self._started_ms - 1000:
+            raise Rejected("The order is not from this minute: is the clock right?")
+        oldest = now_ms - 2 * HOLDS_S * 1000
+        while self._seen and next(iter(self._seen.values())) < oldest:
+            self._seen.popitem(last=False)
+        if order.nonce in self._seen or len(self._seen) >= _ORDERS:
+            raise Rejected("The relay has had this order already.")
+        self._seen[order.nonce] = now_ms
+        return order.act
+
+
+def source(target: str) -> Source:
+    """What a target stands for in bans. An address stands for its network, as in quotas; a wider one is more
+    than a relay can look for. Raises Rejected."""
+    text = target.strip().lower()
+    if len(text) == 64 and not set(text) - set("0123456789abcdef"):
+        return bytes.fromhex(text)
+    try:
+        (net,) = proxies((text,))
+    except ValueError as error:
+        raise Rejected(f"{target[:64]!r} is no key of 64 hex digits, no address and no network.") from error
+    if net.is_loopback:
+        raise Rejected("This computer itself cannot be banned: ban the key.")
+    counted = network(net.network_address)
+    if net.prefixlen < int(counted.partition("/")[2]):
+        raise Rejected(f"{net} is wider than relays count: ban {counted} and the like one by one.")
+    return counted
+
+
+def shown(source: Source) -> str:
+    return source.hex() if isinstance(source, bytes) else source

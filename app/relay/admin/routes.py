@@ -1,0 +1,259 @@
+"""The relay's office: the page for people, and the orders of operators."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from app.relay.access.origin import Origins, scheme
+from app.relay.access.rules import Rules
+from app.relay.admin import operator
+from app.relay.admin.operator import Banned, Clerk, Doing, Publisher, Rejected, Reply
+from app.relay.page import page, teacher, water
+from app.relay.page.water import Swimmer
+from app.relay.session.classroom import Classroom
+from app.relay.session.shared import SOFTWARE, Desk
+from app.relay.standing import standing
+from app.relay.store.backplane import Unavailable
+from app.swarm.identity.names import name
+from app.swarm.invite.invite import Invite, where
+from app.swarm.wire.protocol import SOCKET_PATH
+
+FIGURES_S = 1.0
+"""The page's figures are made at most once in so long, however many look."""
+READ_S = 5.0
+PUBLISHERS = 10
+DROPS = 8
+"""Answers that swim over at once, on the page."""
+
+
+class Office:
+    """Answers at `/` and at /v1/operator. `addresses` tells where the keys that are connected come from."""
+
+    def __init__(
+        self, desk: Desk, rules: Rules, origins: Origins, addresses: Callable[[], Mapping[bytes, str]]
+    ) -> None:
+        self._desk = desk
+        self._rules = rules
+        self._origins = origins
+        self._addresses = addresses
+        self._clerk = Clerk(rules.operators, desk.relay, desk.now_ms())
+        self._view: page.View | None = None
+        self._viewed = 0.0
+
+    def routes(self) -> list[web.RouteDef]:
+        routes = [web.get("/", self._page), web.post(operator.PATH, self._order)]
+        if self._desk.classroom is not None and self._rules.teacher:
+            routes += [
+                web.get(teacher.PATH + "{token}/{what}", self._class),
+                web.post(teacher.PATH + "{token}/learning", self._learning),
+            ]
+        return routes
+
+    def _teacher(self, request: web.Request) -> Classroom:
+        """Raises HTTPNotFound for whoever does not have the link."""
+        room, given = self._desk.classroom, request.match_info["token"]
+        if room is None or not secrets.compare_digest(given.encode(), self._rules.teacher.encode()):
+            raise web.HTTPNotFound(text="There is no such page.\n")
+        return room
+
+    async def _class(self, request: web.Request) -> web.Response:
+        room, desk, what = self._teacher(request), self._desk, request.match_info["what"]
+        if what in ("skills.csv", "discoveries.csv"):
+            content = teacher.skills(room) if what == "skills.csv" else teacher.discoveries(room)
+            headers = {**page.HEADERS, "Content-Disposition": f'attachment; filename="{what}"'}
+            return web.Response(body=content, headers=headers, content_type="text/csv", charset="utf-8")
+        if what != "page":
+            raise web.HTTPNotFound(text="There is no such page.\n")
+        invite = Invite(
+            url=where(self._rules.public or self._url(request)).url,
+            swarm=desk.swarm,
+            relay=desk.relay,
+            room="class",
+        )
+        shown = teacher.render(
+            room, desk.swarm, invite.link(), frozenset(self._addresses()), desk.now_ms() / 1000
+        )
+        return web.Response(body=shown, headers=teacher.HEADERS, content_type="text/html", charset="utf-8")
+
+    async def _learning(self, request: web.Request) -> web.Response:
+        """Lets everybody learn, or pauses them; nodes hear of it with the next figures."""
+        room = self._teacher(request)
+        try:
+            async with asyncio.timeout(READ_S):
+                content = await request.content.read(64)
+        except TimeoutError:
+            return web.Response(status=408)
+        if content not in (b"run=0", b"run=1"):
+            return web.Response(status=400, text="Press one of the page's buttons.\n")
+        room.learning = content == b"run=1"
+        raise web.HTTPSeeOther("page")
+
+    async def _page(self, request: web.Request) -> web.Response:
+        now = self._desk.clock()
+        if self._view is None or now - self._viewed >= FIGURES_S:
+            self._view, self._viewed = self._figures(), now
+        view = msgspec.structs.replace(self._view, url=self._rules.public or self._url(request))
+        return web.Response(
+            body=page.render(view), headers=page.HEADERS, content_type="text/html", charset="utf-8"
+        )
+
+    def _url(self, request: web.Request) -> str:
+        """The address as the visitor wrote it: nobody else knows what it is called outside."""
+        host = request.headers.get("Host", "")
+        if not re.fullmatch(r"[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9a-fA-F:.]{2,45}\](:[0-9]{1,5})?", host):
+            host = "THIS-RELAY"
+        proxied = self._origins.trusts(request.remote or "") and scheme(request.headers) == "https"
+        return f"{'wss' if proxied or request.secure else 'ws'}://{host}{SOCKET_PATH}"
+
+    def _figures(self) -> page.View:
+        desk = self._desk
+        stats, oldest = desk.stats(), next(iter(desk.window), None)
+        now = desk.clock()
+        swimmers, learned = self._water(now)
+        return page.View(
+            swimmers=swimmers,
+            learned=learned,
+            swarm=desk.swarm,
+            relay=desk.relay,
+            url="",
+            access=desk.access.mode,
+            ready=desk.backplane.ready,
+            peers=stats.peers,
+            relays=stats.relays,
+            hour=desk.tally.hour.totals(),
+            window=stats.window,
+            oldest_s=None if oldest is None else now - oldest.arrived,
+            stored=stats.stored,
+            answers=dict(desk.counts),
+            checks=dict(desk.checker.counts) if desk.checker is not None else None,
+            software=SOFTWARE,
+            uptime_s=now - desk.tally.started,
+            contact=self._rules.contact,
+        )
+
+    def _water(self, now: float) -> tuple[tuple[Swimmer, ...], tuple[tuple[int, int], ...]]:
+        """Who is drawn, and what was learned since the page before. Where not everybody may join, no names."""
+        desk = self._desk
+        here = desk.presence.oldest(water.MOST)
+        named = desk.access.mode in ("open", "pow")
+        swimmers = tuple(
+            Swimmer(
+                name=name(key) if named else "",
+                model=one.model,
+                families=one.families,
+                here_s=one.here_s,
+            )
+            for key, one in here
+        )
+        place = {key: number for number, (key, _) in enumerate(here)}
+        learned = (
+            (place[author], place[learner])
+            for at, author, learner in desk.receipts.latest
+            if now - at < page.REFRESH_S and author in place and learner in place
+        )
+        return swimmers, tuple(dict.fromkeys(learned))[-DROPS:]
+
+    async def _order(self, request: web.Request) -> web.Response:
+        if not self._rules.operators:
+            return web.Response(status=404, text="This relay knows no operator: see --operator and --state.\n")
+        if "Content-Encoding" in request.headers:
+            return web.Response(status=415, text="An order is not compressed.\n")
+        wait = self._desk.quotas.take("order", None, self._origins.of(request.remote or "", request.headers))
+        if wait > 0:
+            return web.Response(status=429, headers={"Retry-After": str(int(wait) + 1)})
+        try:
+            async with asyncio.timeout(READ_S):
+                content = await request.content.read(operator.LARGEST + 1)
+                while len(content) <= operator.LARGEST and not request.content.at_eof():
+                    content += await request.content.read(operator.LARGEST + 1 - len(content))
+            if len(content) > operator.LARGEST:
+                raise Rejected(f"An order has at most {operator.LARGEST} bytes.")
+            reply = await self.carry_out(self._clerk.read(content, self._desk.now_ms()))
+        except TimeoutError:
+            return web.Response(status=408)
+        except Rejected as rejected:
+            return _json(Reply(ok=False, sentence=str(rejected)), 403)
+        return _json(reply, 200)
+
+    async def carry_out(self, act: operator.Act) -> Reply:
+        """Raises Rejected."""
+        desk = self._desk
+        match act:
+            case operator.Ban():
+                source = operator.source(act.target)
+                ban = standing.Ban(
+                    until=time.time() + act.for_s, reason=act.reason, by="operator", shadow=act.shadow
+                )
+                told = await _told(desk.ban(source, ban))
+                how = "shadowed" if act.shadow else "banned"
+                return Reply(ok=True, sentence=f"{operator.shown(source)} is {how}{told}.")
+            case operator.Unban():
+                source = operator.source(act.target)
+                there = desk.standings.bans.of(source, time.time()) is not None
+                told = await _told(desk.lift(source))
+                how = "is free again" if there else "was not banned"
+                return Reply(ok=True, sentence=f"{operator.shown(source)} {how}{told}.")
+            case operator.Bans():
+                bans = desk.standings.bans.all(time.time())
+                return Reply(ok=True, bans=tuple(_banned(source, ban) for source, ban in bans.items()))
+            case operator.Status():
+                return Reply(ok=True, status=self._doing())
+
+    def _doing(self) -> Doing:
+        desk = self._desk
+        stats, here = desk.stats(), desk.presence.here()
+        addresses = self._addresses()
+        most = sorted(desk.window.peers, key=lambda key: -desk.window.author(key).line.groups)[:PUBLISHERS]
+        return Doing(
+            relay=desk.relay,
+            swarm=desk.swarm,
+            software=SOFTWARE,
+            uptime_s=desk.clock() - desk.tally.started,
+            peers=here.peers,
+            connections=here.connections,
+            window=stats.window,
+            stored=stats.stored,
+            answers={str(code): count for code, count in desk.counts.items()},
+            checks=dict(desk.checker.counts) if desk.checker is not None else None,
+            ended=dict(desk.tally.ended),
+            bans=len(desk.standings.bans.all(time.time())),
+            ready=desk.backplane.ready,
+            publishers=tuple(self._publisher(key, addresses.get(key, "")) for key in most),
+        )
+
+    def _publisher(self, key: bytes, address: str) -> Publisher:
+        known = self._desk.standings.of(key)
+        return Publisher(
+            key=key.hex(),
+            name=name(key),
+            groups=self._desk.window.author(key).line.groups,
+            error=round(known.error, 3),
+            honest=known.honest,
+            address=address,
+        )
+
+
+async def _told(action: Coroutine[Any, Any, None]) -> str:
+    try:
+        await action
+    except Unavailable:
+        return " on this relay, but the others cannot be told now: give the order again later"
+    return ""
+
+
+def _banned(source: standing.Source, ban: standing.Ban) -> Banned:
+    return Banned(
+        target=operator.shown(source), until=ban.until, reason=ban.reason, by=ban.by, shadow=ban.shadow
+    )
+
+
+def _json(reply: Reply, status: int) -> web.Response:
+    return web.Response(status=status, body=msgspec.json.encode(reply), content_type="application/json")

@@ -1,0 +1,1 @@
+"""What carries groups between relays: memory, a journal on disk, or NATS JetStream."""

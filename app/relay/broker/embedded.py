@@ -1,0 +1,171 @@
+"""A nats-server of one relay's own, in a folder of its `--state`: JetStream without an operator for it.
+
+It listens on this computer's loopback, on a free port and behind a token that is drawn anew, so that only its
+relay gets in. It is started again where it ends. Its files are held by a lock that it inherits: a server that
+outlived a killed relay is found by it and ended before the next one touches the same files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from app.common import remedy
+from app.common.files import BusyError, alone, log_with_room, write
+from app.common.process.stopping import out_of_reach
+from app.relay.store.backplane import BackplaneError
+
+VARIABLE = "NATS_SERVER"
+STARTING_S, ENDING_S, AGAIN_S = 20.0, 10.0, 1.0
+_LOCK, _HELD, _PID, _CONFIG, _LOG = "relay.lock", "server.lock", "server.pid", "server.conf", "log"
+
+_log = logging.getLogger(__name__)
+
+
+def program() -> str | None:
+    """Where nats-server is: named by NATS_SERVER, beside this Python, or on PATH."""
+    beside = Path(sys.executable).parent
+    return os.environ.get(VARIABLE) or shutil.which("nats-server", path=beside) or shutil.which("nats-server")
+
+
+class Embedded:
+    """The server, from `start` to `close`. `store` is the most bytes of disk for its streams."""
+
+    def __init__(self, folder: Path, store: int) -> None:
+        """Raises BackplaneError where there is no nats-server, or another relay has the folder."""
+        found = program()
+        if found is None:
+            raise BackplaneError(
+                f"There is no nats-server here: {remedy.command('setup --nats')} installs one, or name yours "
+                f"in {VARIABLE}."
+            )
+        if sys.platform == "win32":
+            raise BackplaneError("On Windows start nats-server yourself and give --backplane nats://HOST.")
+        self._program = found
+        self._folder = folder
+        self._store = store
+        self._holding = contextlib.ExitStack()
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._holding.enter_context(alone(folder / _LOCK))
+        except BusyError as error:
+            raise BackplaneError(f"{folder} is in use by another relay: end that one first.") from error
+        except OSError as error:
+            raise BackplaneError(
+                f"{folder} cannot be made: {error.strerror}. Choose another --state."
+            ) from error
+        with socket.create_server(("127.0.0.1", 0)) as one:
+            self._port: int = one.getsockname()[1]
+        self._token = secrets.token_hex(16)
+        self.url = f"nats://{self._token}@127.0.0.1:{self._port}"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._watching: asyncio.Task[None] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None else None
+
+    async def start(self) -> None:
+        """Returns when the server listens. Raises BackplaneError."""
+        await asyncio.to_thread(self._end_the_last)
+        write(self._folder / _CONFIG, self._config().encode())
+        self._launch()
+        try:
+            async with asyncio.timeout(STARTING_S):
+                while not await self._listens():
+                    if self._process is not None and self._process.poll() is not None:
+                        raise BackplaneError(f"nats-server does not start: {self._last_words()}")
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            raise BackplaneError(f"nats-server does not answer: {self._last_words()}") from None
+        self._watching = asyncio.create_task(self._watch(), name="watching nats-server")
+
+    async def close(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                await asyncio.to_thread(self._process.wait, ENDING_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._holding.close()
+
+    def _config(self) -> str:
+        store = f"store_dir: {json.dumps(str(self._folder))}, max_mem: 64MB, max_file: {self._store}"
+        return "\n".join(
+            (
+                'server_name: "shoal"',
+                "host: 127.0.0.1",
+                f"port: {self._port}",
+                f"pid_file: {json.dumps(str(self._folder / _PID))}",
+                "max_payload: 256KB",
+                f'authorization {{ token: "{self._token}" }}',
+                f"jetstream {{ {store} }}",
+            )
+        )
+
+    def _end_the_last(self) -> None:
+        """The lock says whether a server of an earlier relay lives; its number is in its own file. Raises
+        BackplaneError."""
+        for sent in (signal.SIGTERM, signal.SIGKILL, None):
+            try:
+                self._held = self._holding.enter_context(
+                    alone(self._folder / _HELD, 0.0 if sent is signal.SIGTERM else ENDING_S)
+                )
+                (self._folder / _PID).unlink(missing_ok=True)
+                return
+            except BusyError:
+                if sent is not None:
+                    with contextlib.suppress(OSError, ValueError):
+                        os.kill(int((self._folder / _PID).read_text()), sent)
+        raise BackplaneError(f"{self._folder} is in use by another nats-server: end that one first.")
+
+    def _launch(self) -> None:
+        with log_with_room(self._folder / _LOG).open("ab") as log:
+            try:
+                self._process = subprocess.Popen(
+                    [self._program, "-c", str(self._folder / _CONFIG)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=(self._held,),
+                    **out_of_reach(),
+                )
+            except OSError as error:
+                raise BackplaneError(f"{self._program} does not start: {error.strerror}.") from error
+
+    async def _listens(self) -> bool:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", self._port)
+        except OSError:
+            return False
+        writer.close()
+        return True
+
+    async def _watch(self) -> None:
+        """Starts it again where it ends; its client finds it at the same place."""
+        while True:
+            await asyncio.sleep(AGAIN_S)
+            if self._process is not None and self._process.poll() is not None:
+                _log.warning("nats-server ended (%s); it is started again.", self._process.returncode)
+                try:
+                    self._launch()
+                except BackplaneError as error:
+                    _log.error("%s", error)
+
+    def _last_words(self) -> str:
+        lines = (self._folder / _LOG).read_text(errors="replace").strip().splitlines()
+        return (lines[-1] if lines else "it said nothing")[-200:]

@@ -1,0 +1,343 @@
+"""The backplane of several relays: NATS JetStream, where every relay mirrors one stream of groups.
+
+A group is published under its id as message id, so that JetStream itself refuses a second copy, whichever relay
+it comes by; it is acknowledged when JetStream has it, with three servers when two of them have. The relay's own
+window is filled by the mirror like everybody else's. Values are a key-value bucket, also mirrored; presence is
+plain NATS and may get lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import struct
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable
+from pathlib import Path
+
+import msgspec
+import nats
+import nats.errors
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+from nats.js.api import DiscardPolicy, PubAck, StorageType, StreamConfig
+from nats.js.errors import APIError, BadRequestError, NotFoundError
+
+from app.relay.broker.embedded import Embedded
+from app.relay.broker.mirror import Mirror
+from app.relay.store.backplane import OnGroup, OnPresence, OnValue, Record, Unavailable
+from app.relay.store.window import Added, Limits
+
+PORT = 4222
+ANSWER_S, PAUSE_S, TRYING_S = 2.0, 0.25, 6.0
+"""A publish without an answer for so long, or refused, is sent again: its id makes that harmless. A server that
+restarts, or three that elect another leader, are bridged by it. After six seconds the client is told to try
+later."""
+SHARDS = 16
+"""Subjects of a family, so that a relay may mirror a part of a very large swarm."""
+DUPLICATES_S = 600.0
+"""JetStream knows message ids for so long; the mirrored window knows them for an hour."""
+STREAM_BYTES, VALUE_BYTES = 1 << 30, 64 << 20
+MANY = 3
+"""Given so many servers, streams are kept on three."""
+PRUNE_EVERY_S = 60.0
+_OUTCOMES = 4096
+_UNTIL = struct.Struct(">d")
+_SALT = "salt"
+
+_records = msgspec.msgpack.Decoder(Record)
+_log = logging.getLogger(__name__)
+
+
+def own(folder: Path, swarm: str) -> JetStream:
+    """On a server that this relay starts in the folder. Raises BackplaneError."""
+    embedded = Embedded(folder, 2 * (STREAM_BYTES + VALUE_BYTES))
+    return JetStream((embedded.url,), swarm, embedded=embedded)
+
+
+def servers(where: str) -> tuple[str, ...]:
+    """The servers that `nats://HOST[:PORT][,HOST[:PORT]..]` names; `tls://` and `nats://USER:PASSWORD@HOST` are
+    understood as well. Raises ValueError.
+
+    >>> servers("nats://a,b:4223")
+    ('nats://a:4222', 'nats://b:4223')
+    """
+    scheme, found, rest = where.partition("://")
+    if not found or scheme not in ("nats", "tls"):
+        raise ValueError("a backplane of NATS is nats://HOST[:PORT][,HOST[:PORT]..]")
+    urls = []
+    for one in rest.split(","):
+        host, colon, port = one.removeprefix(f"{scheme}://").rpartition(":")
+        if not colon or "@" in port or "]" in port:
+            host, port = one.removeprefix(f"{scheme}://"), str(PORT)
+        if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
+            raise ValueError(f"{one[:80] or 'nothing'} is not HOST or HOST:PORT")
+        urls.append(f"{scheme}://{host}:{port}")
+    return tuple(urls)
+
+
+class JetStream:
+    """One relay's place on a NATS that only relays can reach."""
+
+    shared = True
+
+    def __init__(
+        self,
+        where: tuple[str, ...],
+        swarm: str,
+        *,
+        limits: Limits = Limits(),  # noqa: B008 (frozen)
+        embedded: Embedded | None = None,
+    ) -> None:
+        """`embedded` is a server that starts and ends with this; it is the one that `where` names."""
+        self._servers = where
+        self._embedded = embedded
+        self._limits = limits
+        self._replicas = 3 if len(where) >= MANY else 1
+        self._stream = f"SHOAL_{swarm}"
+        self._bucket = f"shoal-{swarm}"
+        self._groups_subject = f"shoal.v1.{swarm}.group"
+        self._presence_subject = f"shoal.v1.{swarm}.relay"
+        self._value_subject = f"$KV.{self._bucket}."
+        self._relay = secrets.token_hex(8)
+        self._nats = Client()
+        self._js = JetStreamContext(self._nats, timeout=5)
+        self._groups = Mirror(
+            self._js, self._stream, f"{self._groups_subject}.>", self._group_came, self._make_groups
+        )
+        self._values = Mirror(
+            self._js, f"KV_{self._bucket}", f"{self._value_subject}>", self._value_came, self._make_values
+        )
+        self._until: dict[str, float] = {}
+        self._outcomes: OrderedDict[int, Added] = OrderedDict()
+        """What became of the last groups that the mirror brought, by place."""
+        self._pruning: asyncio.Task[None] | None = None
+        self._told = False
+        self.stored = 0
+        self.salt = b""
+
+    @property
+    def mirror_resets(self) -> int:
+        """How often a mirror had gone silent, or its stream was another one, and it was begun anew."""
+        return self._groups.resets + self._values.resets
+
+    @property
+    def mirror_lag_messages(self) -> int:
+        """Groups and values that NATS has and this relay has not yet."""
+        return self._groups.lag + self._values.lag
+
+    @property
+    def ready(self) -> bool:
+        return self._nats.is_connected and self._groups.alive and self._values.alive
+
+    async def start(self, on_group: OnGroup, on_value: OnValue, on_presence: OnPresence) -> None:
+        """Waits for NATS as long as it takes; for a server of its own for seconds. Raises BackplaneError."""
+        if self._embedded is not None:
+            await self._embedded.start()
+        self._on_group, self._on_value, self._on_presence = on_group, on_value, on_presence
+        await self._nats.connect(
+            list(self._servers),
+            name="shoal relay",
+            connect_timeout=2,
+            reconnect_time_wait=0.25,  # type: ignore[arg-type]  # seconds of asyncio.sleep
+            max_reconnect_attempts=-1,
+            ping_interval=5,
+            max_outstanding_pings=2,
+            error_cb=self._failed,
+            disconnected_cb=self._disconnected,
+            reconnected_cb=self._reconnected,
+        )
+        self._values.start()
+        await self._values.caught_up.wait()
+        while not self.salt:
+            with contextlib.suppress(nats.errors.Error):
+                await self._agree_on_salt()
+        self._groups.start()
+        await self._groups.caught_up.wait()
+        await self._nats.subscribe(f"{self._presence_subject}.*", cb=self._presence_came)
+        self._pruning = asyncio.create_task(self._prune(), name="pruning of values")
+
+    def publish(self, record: Record) -> Awaitable[Added]:
+        return self._publish(record)
+
+    async def _publish(self, record: Record) -> Added:
+        ending = time.monotonic() + TRYING_S
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                answer = await self._send(record)
+                break
+            except (nats.errors.Error, OSError) as error:
+                _log.info("A group was not taken: %r", error)
+                if time.monotonic() + PAUSE_S > ending:
+                    raise Unavailable("The relay's store does not answer.") from error
+            await asyncio.sleep(PAUSE_S)
+        self.stored = max(self.stored, answer.seq)
+        # The mirror may have brought it before the answer came; then it has decided about it.
+        added = self._outcomes.get(answer.seq) or self._on_group(record)
+        return "duplicate" if answer.duplicate and tries == 1 else added
+
+    async def _send(self, record: Record) -> PubAck:
+        if not self._nats.is_connected:
+            raise nats.errors.ConnectionReconnectingError
+        return await self._js.publish(
+            f"{self._groups_subject}.{record.family}.{record.key[0] % SHARDS}",
+            msgspec.msgpack.encode(record),
+            timeout=ANSWER_S,
+            stream=self._stream,
+            headers={"Nats-Msg-Id": record.id.hex()},
+        )
+
+    def presence(self, summary: bytes) -> None:
+        if self._nats.is_connected:
+            asyncio.create_task(self._send_presence(summary))  # noqa: RUF006 (over at once)
+
+    async def kv_put(self, key: str, value: bytes | None, until: float) -> None:
+        """A value that is taken away leaves an empty one behind, which goes a minute later."""
+        if not self._nats.is_connected:
+            raise Unavailable("The relay has lost its store and is looking for it.")
+        raw = _UNTIL.pack(until if value is not None else 0.0) + (value or b"")
+        try:
+            await self._js.publish(self._value_subject + key, raw)
+        except (nats.errors.Error, OSError) as error:
+            raise Unavailable("The relay's store does not answer.") from error
+        self._on_value(key, value)
+
+    async def erase(self, key: bytes) -> None:
+        """Looks through the subjects where the key's groups are, and has JetStream write over them."""
+        place, subject = 1, f"{self._groups_subject}.*.{key[0] % SHARDS}"
+        try:
+            while True:
+                message = await self._js.get_msg(self._stream, seq=place, subject=subject, next=True)
+                assert message.seq is not None
+                place = message.seq + 1
+                if message.data and _records.decode(message.data).key == key:
+                    await self._js.delete_msg(self._stream, message.seq)
+        except NotFoundError:
+            return
+        except (nats.errors.Error, OSError) as error:
+            raise Unavailable("The relay's store does not answer.") from error
+
+    async def close(self) -> None:
+        if self._pruning is not None:
+            self._pruning.cancel()
+        await self._groups.close()
+        await self._values.close()
+        with contextlib.suppress(nats.errors.Error, OSError):
+            await self._nats.close()
+        if self._embedded is not None:
+            await self._embedded.close()
+
+    def _group_came(self, place: int, message: Msg) -> None:
+        self.stored = max(self.stored, place)
+        try:
+            record = _records.decode(message.data)
+        except msgspec.DecodeError:
+            _log.warning("The stream has something at %d that is no group.", place)
+            return
+        self._outcomes[place] = self._on_group(record)
+        if len(self._outcomes) > _OUTCOMES:
+            self._outcomes.popitem(last=False)
+
+    def _value_came(self, place: int, message: Msg) -> None:
+        key, raw = message.subject.removeprefix(self._value_subject), message.data
+        if len(raw) < _UNTIL.size:
+            return  # not ours
+        (until,) = _UNTIL.unpack_from(raw)
+        self._until[key] = until
+        if key == _SALT:
+            self.salt = raw[_UNTIL.size :]
+        else:
+            self._on_value(key, raw[_UNTIL.size :] if until > time.time() else None)
+
+    async def _presence_came(self, message: Msg) -> None:
+        relay = message.subject.rpartition(".")[2]
+        if relay != self._relay:
+            self._on_presence(relay, message.data)
+
+    async def _send_presence(self, summary: bytes) -> None:
+        with contextlib.suppress(nats.errors.Error, OSError):
+            await self._nats.publish(f"{self._presence_subject}.{self._relay}", summary)
+
+    async def _agree_on_salt(self) -> None:
+        """The first relay's salt is everybody's; who comes second gets it by the mirror."""
+        with contextlib.suppress(BadRequestError):
+            await self._js.publish(
+                self._value_subject + _SALT,
+                _UNTIL.pack(float("inf")) + secrets.token_bytes(16),
+                headers={"Nats-Expected-Last-Subject-Sequence": "0"},
+            )
+        await asyncio.sleep(0.05)
+
+    async def _make_groups(self) -> None:
+        await self._make(
+            StreamConfig(
+                name=self._stream,
+                subjects=[f"{self._groups_subject}.>"],
+                storage=StorageType.FILE,
+                num_replicas=self._replicas,
+                max_age=max(self._limits.age_s, self._limits.remember_s),
+                max_bytes=STREAM_BYTES,
+                discard=DiscardPolicy.OLD,
+                duplicate_window=DUPLICATES_S,
+                allow_direct=True,
+            )
+        )
+
+    async def _make_values(self) -> None:
+        """A bucket as `nats kv` knows it."""
+        await self._make(
+            StreamConfig(
+                name=f"KV_{self._bucket}",
+                subjects=[f"{self._value_subject}>"],
+                storage=StorageType.FILE,
+                num_replicas=self._replicas,
+                max_msgs_per_subject=1,
+                max_bytes=VALUE_BYTES,
+                discard=DiscardPolicy.NEW,
+                allow_rollup_hdrs=True,
+                deny_delete=True,
+                allow_direct=True,
+            )
+        )
+
+    async def _make(self, config: StreamConfig) -> None:
+        """Raises nats.errors.Error while it cannot be had."""
+        assert config.name is not None
+        try:
+            await self._js.stream_info(config.name)
+        except NotFoundError:
+            try:
+                await self._js.add_stream(config)
+            except APIError as error:
+                level = logging.DEBUG if self._told else logging.WARNING
+                _log.log(level, "NATS does not make the stream %s yet: %s", config.name, error.description)
+                self._told = True
+                raise
+
+    async def _prune(self) -> None:
+        """Removes values whose time is over. Every relay does; twice is no harm."""
+        while True:
+            await asyncio.sleep(PRUNE_EVERY_S * (0.5 + secrets.randbelow(1000) / 1000))
+            for key, until in list(self._until.items()):
+                if until < time.time() - PRUNE_EVERY_S:
+                    with contextlib.suppress(nats.errors.Error, OSError):
+                        await self._js.purge_stream(f"KV_{self._bucket}", subject=self._value_subject + key)
+                        self._until.pop(key, None)
+
+    async def _failed(self, error: Exception) -> None:
+        """nats.py's own errors; the first one since the connection held is worth a line."""
+        _log.log(logging.DEBUG if self._told else logging.WARNING, "NATS: %r", error)
+        self._told = True
+
+    async def _disconnected(self) -> None:
+        _log.warning("The connection to NATS is lost; the relay goes on with what it has.")
+
+    async def _reconnected(self) -> None:
+        self._told = False
+        _log.warning("NATS is back.")

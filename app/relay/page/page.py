@@ -1,0 +1,207 @@
+"""The relay's page for people, at `/`: one answer of HTML with its style inside, no scripts, nothing from
+elsewhere. It shows counts and drawn fish (app.relay.page.water), never keys, addresses or what a client wrote.
+Every value is escaped where it is set in; the page's policy forbids everything but its own style besides.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from html import escape
+from pathlib import Path
+
+import msgspec
+
+from app.common.text import exact_span
+from app.relay.page import water
+from app.sapo.families import FAMILIES
+
+REFRESH_S = 10
+MOST_ROWS = 12
+
+_STYLE = "".join(line.strip() for line in Path(__file__).with_name("page.css").read_text("utf-8").splitlines())
+_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
+
+HEADERS = {
+    "Content-Security-Policy": (
+        f"default-src 'none'; style-src 'sha256-{_HASH}'; img-src data:; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+_ANSWERS = {
+    "accepted": "accepted",
+    "duplicate": "sent before",
+    "stale": "too old",
+    "invalid": "not valid",
+    "rate-limited": "too many at once",
+    "blocked": "banned",
+    "pow": "proof of work missing",
+    "restricted": "not admitted",
+    "unsupported": "another version",
+    "error": "our own fault",
+}
+_JOIN = {
+    "open": "Everybody may join; nothing needs an account.",
+    "pow": "Everybody may join; a new node first computes for a moment to prove that it is no crowd.",
+    "invite": "This relay asks for an invitation: get a link from its operator and put it here instead.",
+    "private": "This swarm is private: whoever knows its six words may join.",
+    "allowlist": "Only nodes that the operator has entered may join: send them your node's public key.",
+}
+_FISH = "M0 5c4-6 11-6 16-1l5-4c-1 3-1 7 0 10l-5-4C11 11 4 11 0 5z"
+_LOGO = "".join(f'<path transform="translate({x} {y})" d="{_FISH}"/>' for x, y in ((21, 0), (0, 12), (27, 17)))
+_ICON = (
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 -6 22 22'%3E"
+    f"%3Cpath fill='%230c7c7a' d='{_FISH}'/%3E%3C/svg%3E"
+)
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page shows. `hour` counts the last hour's groups by family, `answers` those since the start by
+    code; `oldest_s` is None in an empty window, `checks` where nothing is checked. Times in seconds."""
+
+    swarm: str
+    relay: str
+    url: str
+    access: str = "open"
+    ready: bool = True
+    peers: int = 0
+    relays: int = 1
+    hour: Mapping[str, int] = {}
+    window: int = 0
+    oldest_s: float | None = None
+    stored: int = 0
+    answers: Mapping[str, int] = {}
+    checks: Mapping[str, int] | None = None
+    software: str = ""
+    uptime_s: float = 0.0
+    contact: str = ""
+    swimmers: tuple[water.Swimmer, ...] = ()
+    learned: tuple[tuple[int, int], ...] = ()
+    """See app.relay.page.water."""
+
+
+def render(view: View) -> bytes:
+    """The page."""
+    nodes = {0: "nodes just now" if view.stored else "nodes: be the first", 1: "node is learning"}.get(
+        view.peers, "nodes are learning together"
+    )
+    here = "on this relay" if view.relays == 1 else f"on {_number(view.relays)} relays"
+    facts = (
+        ("Groups in the last hour", _number(sum(view.hour.values()))),
+        ("To learn from now", _number(view.window)),
+        ("The oldest of them", "none" if view.oldest_s is None else exact_span(view.oldest_s)),
+        ("Ever stored", _number(view.stored)),
+        ("Up for", exact_span(view.uptime_s)),
+    )
+    state = "<em>open</em>" if view.ready else '<em class="not">starting</em>'
+    return "".join(
+        (
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width,initial-scale=1">',
+            f'<meta http-equiv="refresh" content="{REFRESH_S}">',
+            '<meta name="color-scheme" content="light dark">',
+            f'<link rel="icon" href="{_ICON}">',
+            f"<title>{escape(view.swarm)} · Shoal relay</title><style>{_STYLE}</style></head><body>",
+            f'<header><svg viewBox="0 0 48 28" aria-hidden="true">{_LOGO}</svg>',
+            f"<b>Shoal</b><span>{escape(view.swarm)}</span>{state}</header><main>",
+            f'<div class="now"><div><h1><strong>{_number(view.peers)}</strong>{nodes}</h1>',
+            f"<p>Each trains a small model on its own computer, and learns from what the others {here} "
+            "have found out. Only answers to puzzles travel.</p></div><dl>",
+            *(f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in facts),
+            "</dl></div>",
+            water.drawing(view.swimmers, view.learned, max(0, view.peers - len(view.swimmers))),
+            '<section class="join"><h2>Join</h2><p>Start a node of your own with</p>',
+            f"<code>./shoal run --relay {escape(view.url)}</code>",
+            f"<p>{escape(_JOIN.get(view.access, ''))} The app takes the address on its page Swarm.</p>",
+            "</section>",
+            '<div class="pair"><section><h2>What they play</h2>',
+            "<p>Groups of the last hour, by kind of puzzle</p>",
+            _bars(view.hour),
+            "</section><div><section><h2>Answers</h2><p>To groups sent in since the start</p>",
+            _answers(view.answers),
+            "</section>",
+            _checks(view.checks),
+            "</div></div></main><footer>",
+            f"<span>Relay {escape(view.relay)}</span><span>{escape(view.software)}</span>",
+            f"<span>Operator: {escape(view.contact)}</span>" if view.contact else "",
+            '<span><a href="/v1/info">Info document</a></span>',
+            f"<span>Figures are renewed every {REFRESH_S} seconds</span></footer></body></html>",
+        )
+    ).encode("utf-8", "replace")
+
+
+def _bars(hour: Mapping[str, int]) -> str:
+    rows = sorted(
+        ((count, family) for family, count in hour.items() if count), key=lambda row: (-row[0], row[1])
+    )
+    if not rows:
+        return '<div class="empty">Nothing yet: the first group makes the first line.</div>'
+    total, most = sum(count for count, _ in rows), rows[0][0]
+    shown = [(_title(family), _bar(count / most), count) for count, family in rows[:MOST_ROWS]]
+    if len(rows) > MOST_ROWS:
+        rest = sum(count for count, _ in rows[MOST_ROWS:])
+        shown.append((f"{len(rows) - MOST_ROWS} more", "", rest))
+    return _table(
+        f'<th scope="row">{escape(title)}</th><td class="bar">{bar}</td>'
+        f'<td>{_number(count)}</td><td class="part">{_percent(count / total)}</td>'
+        for title, bar, count in shown
+    )
+
+
+def _bar(share: float) -> str:
+    return (
+        '<svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">'
+        f'<rect width="{max(0.6, 100 * share):.1f}" height="4"/></svg>'
+    )
+
+
+def _answers(answers: Mapping[str, int]) -> str:
+    total = sum(answers.values())
+    if not total:
+        return '<div class="empty">None yet.</div>'
+    rows = sorted(answers.items(), key=lambda row: -row[1])
+    return _table(
+        f'<th scope="row">{escape(_ANSWERS.get(str(code), str(code)))}</th><td>{_number(count)}</td>'
+        f'<td class="part">{_percent(count / total)}</td>'
+        for code, count in rows
+    )
+
+
+def _checks(checks: Mapping[str, int] | None) -> str:
+    if not checks:
+        return ""
+    honest, false = checks.get("honest", 0), checks.get("false", 0) + checks.get("no-question", 0)
+    rows = (("honest", honest), ("false claim", false))
+    return (
+        "<section><h2>Spot checks</h2><p>Groups that were scored again here</p>"
+        + _table(f'<th scope="row">{name}</th><td>{_number(count)}</td>' for name, count in rows)
+        + "</section>"
+    )
+
+
+def _table(rows: Iterable[str]) -> str:
+    return "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
+
+
+def _title(family: str) -> str:
+    known = FAMILIES.get(family)
+    return known.title if known is not None else family
+
+
+def _number(value: int) -> str:
+    """
+    >>> _number(1234567)
+    '1\\u202f234\\u202f567'
+    """
+    return f"{value:,}".replace(",", "\u202f")
+
+
+def _percent(share: float) -> str:
+    if 0 < share < 0.01:
+        return "&lt;1 %"
+    return "&gt;99 %" if 0.99 < share < 1 else f"{100 * share:.0f} %"

@@ -1,0 +1,230 @@
+"""The teacher's page of a classroom, at a link that only the teacher has: one answer of HTML without scripts,
+nothing from elsewhere. Names follow from keys, so they are made up; every value is escaped."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import secrets
+from base64 import b64encode
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from html import escape
+from pathlib import Path
+
+from app.common.text import exact_span
+from app.relay.page import page
+from app.relay.session.classroom import Classroom, Discovery, Mark
+from app.sapo.families import FAMILIES
+from app.swarm.identity.names import name
+
+PATH = "/class/"
+SHOWN = 12
+"""Discoveries on the page; the export has all."""
+_ARROWS = 90
+"""Journeys drawn, those of most groups; the list of pupils has all in figures."""
+_RING = 46.0
+_SPARK = (120.0, 26.0)
+
+_STYLE = "".join(
+    line.strip()
+    for file in ("page.css", "teacher.css")
+    for line in Path(__file__).with_name(file).read_text("utf-8").splitlines()
+)
+HEADERS = {
+    **page.HEADERS,
+    "Content-Security-Policy": (
+        f"default-src 'none'; style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'; "
+        "img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
+}
+
+
+def token() -> str:
+    """What the link ends with: who has it is the teacher."""
+    return secrets.token_urlsafe(24)
+
+
+def render(room: Classroom, swarm: str, join: str, online: frozenset[bytes], now: float) -> bytes:
+    """The page. `join` is the invite of the class, `online` the keys that are connected."""
+    pupils = sorted(room.pupils, key=name)
+    state = "<em>learning</em>" if room.learning else '<em class="not">paused by you</em>'
+    run, word = ("0", "Pause everybody") if room.learning else ("1", "Let everybody learn")
+    marks = [room.pupils[key].marks[-1] for key in pupils if room.pupils[key].marks]
+    mean = sum(mark.share for mark in marks) / len(marks) if marks else 0.0
+    facts = (
+        ("Connected now", f"{len(online & set(pupils))} of {len(pupils)}"),
+        ("Puzzles solved, on average", f"{100 * mean:.0f} %" if marks else "not measured yet"),
+        ("Answers shared", _count(sum(room.shared.values()))),
+        ("Answers that travelled", _count(sum(room.journeys.values()))),
+        ("Discoveries", _count(len(room.discoveries))),
+    )
+    return "".join(
+        (
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width,initial-scale=1">',
+            f'<meta http-equiv="refresh" content="{page.REFRESH_S}">',
+            '<meta name="color-scheme" content="light dark">',
+            f"<title>{escape(swarm)} · class</title><style>{_STYLE}</style></head><body>",
+            f"<header><b>Shoal</b><span>Class {escape(swarm)}</span>{state}</header><main>",
+            '<div class="now"><div><h1><strong>',
+            f"{len(pupils)}</strong>{'model is' if len(pupils) == 1 else 'models are'} in this class</h1>",
+            "<p>Names are made up. Each model learns on its own computer, and from answers of the others.</p>",
+            '<form method="post" action="learning">',
+            f'<button name="run" value="{run}">{word}</button>',
+            ' <a href="skills.csv">Export skills</a> <a href="discoveries.csv">Export discoveries</a></form>',
+            "</div><dl>",
+            *(f"<div><dt>{dt}</dt><dd>{escape(dd)}</dd></div>" for dt, dd in facts),
+            "</dl></div>",
+            '<section class="join"><h2>Join this class</h2><p>Give this link to the class. Who joins with it ',
+            "agrees that you see its model's skills and may pause it.</p>",
+            f"<code>{escape(join)}</code></section>",
+            '<div class="pair"><section><h2>Skills over time</h2>',
+            "<p>New puzzles that each model solves, since it joined</p>",
+            _table(room, pupils, online),
+            "</section><div><section><h2>Whose answers went where</h2>",
+            "<p>Answers that went from one to another; thicker is more</p>",
+            _ring(room, pupils),
+            "</section><section><h2>Discoveries</h2><p>The first puzzle of a kind, newest first</p>",
+            _discoveries(room.discoveries[::-1][:SHOWN], now),
+            "</section></div></div></main><footer>",
+            f"<span>Figures are renewed every {page.REFRESH_S} seconds</span>",
+            "<span>Kept in memory only: export what you want to keep</span></footer></body></html>",
+        )
+    ).encode("utf-8", "replace")
+
+
+def _table(room: Classroom, pupils: Sequence[bytes], online: frozenset[bytes]) -> str:
+    if not pupils:
+        return '<div class="empty">Nobody is here yet: give out the link above.</div>'
+    rows = []
+    for key in pupils:
+        pupil = room.pupils[key]
+        got = sum(sum(one.values()) for one in pupil.got.values())
+        last = pupil.marks[-1] if pupil.marks else None
+        away = "" if key in online else " <small>away</small>"
+        rows.append(
+            f'<tr><th scope="row">{escape(name(key))}{away}</th><td class="spark">{_spark(pupil.marks)}</td>'
+            f"<td>{f'{100 * last.share:.0f} %' if last else '–'}</td>"
+            f"<td>{last.round if last else '–'}</td><td>{_count(room.shared[key])}</td>"
+            f"<td>{_count(got)}</td></tr>"
+        )
+    head = "<tr><th>Model</th><th></th><th>Solves</th><th>Round</th><th>Shared</th><th>Got</th></tr>"
+    return f'<table class="pupils"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
+
+
+def _spark(marks: Sequence[Mark]) -> str:
+    """The curve of one pupil, from 0 to 100 %."""
+    wide, high = _SPARK
+    if len(marks) < 2:
+        return ""
+    first, last = marks[0].at, marks[-1].at
+    span = max(1e-6, last - first)
+    points = " ".join(
+        f"{2 + (wide - 4) * (one.at - first) / span:.1f},{high - 2 - (high - 4) * one.share:.1f}"
+        for one in marks
+    )
+    said = f"from {100 * marks[0].share:.0f} to {100 * marks[-1].share:.0f} percent"
+    return (
+        f'<svg viewBox="0 0 {wide:.0f} {high:.0f}" role="img" aria-label="{said}">'
+        f'<line x1="0" y1="{high - 1}" x2="{wide}" y2="{high - 1}"/><polyline points="{points}"/></svg>'
+    )
+
+
+def _ring(room: Classroom, pupils: Sequence[bytes]) -> str:
+    """Everybody on a ring, an arc from each author to each who got its answers."""
+    place = {
+        key: (
+            50 + _RING * math.sin(2 * math.pi * at / len(pupils)),
+            50 - _RING * math.cos(2 * math.pi * at / len(pupils)),
+        )
+        for at, key in enumerate(pupils)
+    }
+    drawn = [
+        (pair, number) for pair, number in room.journeys.most_common() if pair[0] in place and pair[1] in place
+    ][:_ARROWS]
+    if not drawn:
+        return '<div class="empty">No answer has travelled yet.</div>'
+    most = drawn[0][1]
+    arcs = "".join(
+        f'<path d="M{place[a][0]:.1f} {place[a][1]:.1f}Q50 50 {place[b][0]:.1f} {place[b][1]:.1f}" '
+        f'stroke-width="{0.15 + 1.1 * number / most:.2f}"><title>{escape(name(a))} to {escape(name(b))}: '
+        f"{number}</title></path>"
+        for (a, b), number in drawn
+    )
+    dots = "".join(
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="1.6"><title>{escape(name(key))}</title></circle>'
+        for key, (x, y) in place.items()
+    )
+    (a, b), number = drawn[0]
+    said = f"Most went from {name(a)} to {name(b)}: {number} groups of answers."
+    return (
+        f'<svg class="ring" viewBox="0 0 100 100" role="img" aria-label="{escape(said)}">{arcs}{dots}</svg>'
+        f"<p>{escape(said)}</p>"
+    )
+
+
+def _discoveries(some: Sequence[Discovery], now: float) -> str:
+    if not some:
+        return '<div class="empty">None yet.</div>'
+    return f"<ul>{''.join(f'<li>{escape(told(one, now))}</li>' for one in some)}</ul>"
+
+
+def told(one: Discovery, now: float) -> str:
+    """A discovery as a sentence. It says what came before what, not what caused it."""
+    who, what = name(one.pupil), FAMILIES[one.family].title
+    ago = exact_span(max(0.0, now - one.at))
+    if not one.before or one.after_s is None:
+        return f"{who} solved its first {what} on its own, {ago} ago."
+    others = " and ".join(name(key) for key in one.before)
+    return f"{who} solved its first {what} {exact_span(one.after_s)} after answers of {others} came, {ago} ago."
+
+
+def skills(room: Classroom) -> bytes:
+    """Every measurement as CSV."""
+    marks = [(key, mark) for key, pupil in room.pupils.items() for mark in pupil.marks]
+    families = sorted({family for _, mark in marks for family in mark.families})
+    rows = [
+        [
+            name(key),
+            _time(mark.at),
+            mark.round,
+            f"{mark.share:.4f}",
+            *(f"{mark.families[one]:.4f}" if one in mark.families else "" for one in families),
+        ]
+        for key, mark in marks
+    ]
+    return _csv(("model", "time", "round", "solved", *families), rows)
+
+
+def discoveries(room: Classroom) -> bytes:
+    """Every discovery as CSV."""
+    rows = [
+        [
+            name(one.pupil),
+            _time(one.at),
+            one.family,
+            " ".join(map(name, one.before)),
+            "" if one.after_s is None else f"{one.after_s:.0f}",
+        ]
+        for one in room.discoveries
+    ]
+    return _csv(("model", "time", "family", "answers_came_from", "seconds_after"), rows)
+
+
+def _csv(head: Sequence[str], rows: Sequence[Sequence[object]]) -> bytes:
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(head)
+    writer.writerows(rows)
+    return out.getvalue().encode()
+
+
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _count(value: int) -> str:
+    return f"{value:,}".replace(",", "\u202f")

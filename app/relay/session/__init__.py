@@ -1,0 +1,1 @@
+"""A client's conversation with the relay, and what all conversations share."""

@@ -1,0 +1,130 @@
+"""What a classroom's relay remembers for its teacher: who can do what since when, and which groups went where.
+
+Nobody's name is in it, only keys; nothing but what protocol messages say. All of it is bounded, lives in memory
+and ends with the relay.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import msgspec
+
+from app.sapo.families import FAMILIES
+from app.swarm.wire.protocol import Progress
+
+PUPILS = 200
+AWAY_S = 120.0
+"""Who was not heard of for so long makes room in a full class: keys that come and go keep nobody out."""
+MARKS = 500
+"""Measurements remembered of one pupil."""
+DISCOVERIES = 300
+JOURNEYS = 20_000
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """One measurement: when (Unix seconds), after which round, and the shares solved."""
+
+    at: float
+    round: int
+    share: float
+    families: dict[str, float]
+
+
+class Discovery(msgspec.Struct, frozen=True):
+    """`pupil` solved its first held-out questions of `family`. `before` are those whose groups of the family
+    had reached it by then, most groups first; `after_s` is how long ago the latest of them had come."""
+
+    at: float
+    pupil: bytes
+    family: str
+    before: tuple[bytes, ...]
+    after_s: float | None
+
+
+class Pupil:
+    """One key of the class."""
+
+    __slots__ = ("came", "failed", "got", "latest", "marks", "solved")
+
+    def __init__(self, at: float) -> None:
+        self.marks: list[Mark] = []
+        self.got: dict[str, Counter[bytes]] = {}
+        """By family: from whom, and how many groups."""
+        self.came: dict[str, float] = {}
+        """By family: when the latest of them came."""
+        self.failed: set[str] = set()
+        """Families measured at nothing."""
+        self.solved: set[str] = set()
+        self.latest = at
+
+
+class Classroom:
+    """`learning` is the teacher's word to everybody. `clock` gives Unix seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self.learning = True
+        self.pupils: dict[bytes, Pupil] = {}
+        self.shared: Counter[bytes] = Counter()
+        self.journeys: Counter[tuple[bytes, bytes]] = Counter()
+        """Groups that went from one to another."""
+        self.discoveries: list[Discovery] = []
+
+    def progress(self, key: bytes, told: Progress) -> None:
+        """What a pupil says of itself. Families that this relay does not know are left out."""
+        now, pupil = self._clock(), self._pupil(key)
+        if pupil is None:
+            return
+        families = {name: share for name, share in told.families.items() if name in FAMILIES}
+        pupil.marks.append(Mark(now, told.round, told.share, families))
+        del pupil.marks[:-MARKS]
+        for name, share in families.items():
+            if share <= 0.0:
+                pupil.failed.add(name)
+            elif name not in pupil.solved:
+                pupil.solved.add(name)
+                if name in pupil.failed:  # else it could do it from the start
+                    self._discovered(key, pupil, name, now)
+
+    def published(self, key: bytes, family: str) -> None:
+        if key in self.shared or len(self.shared) < JOURNEYS:
+            self.shared[key] += 1
+
+    def given(self, author: bytes, asker: bytes, family: str) -> None:
+        """A group of `author` went to `asker`."""
+        pupil = self._pupil(asker)
+        if pupil is None:
+            return
+        pupil.got.setdefault(family, Counter())[author] += 1
+        pupil.came[family] = self._clock()
+        if (author, asker) in self.journeys or len(self.journeys) < JOURNEYS:
+            self.journeys[author, asker] += 1
+
+    def _pupil(self, key: bytes) -> Pupil | None:
+        """None for one too many."""
+        now, pupil = self._clock(), self.pupils.get(key)
+        if pupil is None:
+            if len(self.pupils) >= PUPILS and not self._made_room(now):
+                return None
+            pupil = self.pupils[key] = Pupil(now)
+        pupil.latest = now
+        return pupil
+
+    def _made_room(self, now: float) -> bool:
+        """Whoever was not heard of for longest goes, with the journeys from it and to it."""
+        key, pupil = min(self.pupils.items(), key=lambda one: one[1].latest)
+        if now - pupil.latest < AWAY_S:
+            return False
+        del self.pupils[key]
+        self.shared.pop(key, None)
+        for pair in [pair for pair in self.journeys if key in pair]:
+            del self.journeys[pair]
+        return True
+
+    def _discovered(self, key: bytes, pupil: Pupil, family: str, now: float) -> None:
+        got, came = pupil.got.get(family, Counter()), pupil.came.get(family)
+        before = tuple(author for author, _ in got.most_common(3))
+        self.discoveries.append(Discovery(now, key, family, before, None if came is None else now - came))
+        del self.discoveries[:-DISCOVERIES]

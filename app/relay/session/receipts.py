@@ -1,0 +1,69 @@
+"""Receipts on their way: from a key with standing to the author of the group, once a group and key.
+
+Nothing is kept for an author who is away, and nothing goes to other relays: a receipt is worth a moment's joy,
+and no storage.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import Protocol
+
+from app.relay.store.window import Window
+from app.swarm.client.receipts import holds
+from app.swarm.wire.protocol import Receipts, Thanks, to_frame
+
+_PASSED = 65_536
+LATEST = 32
+
+
+class Taker(Protocol):
+    """A client that takes receipts: a session of this relay."""
+
+    deliver: Callable[[bytes], object]
+
+
+class Passing:
+    """`latest`: when, author and learner of the last ones, for the page. `counted`: since the start."""
+
+    def __init__(self) -> None:
+        self._here: dict[bytes, set[Taker]] = {}
+        self._passed: OrderedDict[bytes, None] = OrderedDict()
+        self.latest: deque[tuple[float, bytes, bytes]] = deque(maxlen=LATEST)
+        self.counted = 0
+
+    def arrive(self, key: bytes, session: Taker) -> None:
+        """A client that takes receipts has signed in."""
+        self._here.setdefault(key, set()).add(session)
+
+    def leave(self, key: bytes, session: Taker) -> None:
+        """One that never arrived may leave too."""
+        sessions = self._here.get(key)
+        if sessions is not None:
+            sessions.discard(session)
+            if not sessions:
+                del self._here[key]
+
+    def take(self, key: bytes, receipts: Receipts, swarm: str, window: Window, now: float) -> None:
+        """Of `key`, which has standing; `now` by the relay's clock."""
+        for one in receipts.items:
+            id = bytes.fromhex(one.id)
+            group = window.find(id)
+            if group is None or group.key == key or id + key in self._passed:
+                continue
+            if not holds(key.hex(), swarm, one.id, one.sig):
+                continue
+            self._passed[id + key] = None
+            if len(self._passed) > _PASSED:
+                self._passed.popitem(last=False)
+            self.counted += 1
+            self.latest.append((now, group.key, key))
+            self._tell(group.key, Thanks(id=one.id, pk=key.hex(), sig=one.sig))
+
+    def _tell(self, author: bytes, thanks: Thanks) -> None:
+        sessions = self._here.get(author)
+        if sessions:
+            frame = to_frame(thanks)
+            for session in sessions:
+                session.deliver(frame)

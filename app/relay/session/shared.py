@@ -1,0 +1,397 @@
+"""What all conversations of one relay share: its window, quotas, standings and presence, and what it says of
+itself. One clock that never goes back for waiting and ageing, one of Unix seconds for stamps and bans."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import Awaitable, Callable, Coroutine
+from hashlib import blake2b
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from app.common.rate import Rate
+from app.relay.access.access import Access, Open
+from app.relay.access.origin import LOOPBACK, wider
+from app.relay.access.quota import PER_ADDRESS, PER_KEY, Quotas
+from app.relay.broker.memory import Memory
+from app.relay.broker.sequence import Sequences
+from app.relay.presence import relays
+from app.relay.presence.presence import Presence
+from app.relay.presence.tally import Tally
+from app.relay.session.classroom import Classroom
+from app.relay.session.receipts import Passing
+from app.relay.session.sampling import Sampler
+from app.relay.standing.standing import Ban, Source, Standing, Standings
+from app.relay.store.archive import Archive
+from app.relay.store.backplane import Backplane, Record, Unavailable
+from app.relay.store.window import SITE, Added, Clock, Window
+from app.relay.store.window import Limits as WindowLimits
+from app.sapo.families import FAMILIES
+from app.sapo.questions import VERSION
+from app.swarm.wire import limits, signin, signing
+from app.swarm.wire.protocol import ARCHIVE, CAPABILITIES, CLASS, VERSIONS, Info, Stats
+
+if TYPE_CHECKING:
+    from app.relay.standing.checking import Checker
+
+SOFTWARE = "shoal/0.1"
+CONNECTIONS_OF_A_KEY = 2
+CLASS_KEYS = Rate(60, 60)
+"""New keys of one address in a class: a school comes all at once."""
+WRITE_EVERY_S = 60.0
+"""What was learnt of keys is written down so often, and in the end: a kill costs a minute of it."""
+WRITTEN_AT_ONCE = 64
+_BAN, _STANDING = msgspec.json.Decoder(Ban), msgspec.json.Decoder(Standing)
+_TALK = {
+    "report": Rate(12, 12),
+    "receipts": Rate(12, 12),
+    "stats": Rate(60, 30),
+    "progress": Rate(12, 12),
+    "recall": Rate(limits.RECALLS_PER_MIN, limits.RECALLS_PER_MIN),
+    "erase": Rate(1, 2),
+}
+_ORDER = Rate(60, 30)
+_KNOWN_KEYS = 50_000
+_DROPPED = 50_000
+_ERASED = 10_000
+
+
+class Desk:
+    """`seed` is of the relay's key, from which its id follows; `epoch` changes with every start. With another
+    backplane than memory `open` comes before anything else."""
+
+    def __init__(
+        self,
+        seed: bytes,
+        swarm: str,
+        epoch: str,
+        *,
+        pow_bits: int = 0,
+        access: Access | None = None,
+        backplane: Backplane | None = None,
+        archive: Archive | None = None,
+        clock: Clock = time.monotonic,
+        wall: Clock = time.time,
+        rng: Random | None = None,
+        quotas: Quotas | None = None,
+        classroom: bool = False,
+    ) -> None:
+        rng = rng or Random()
+        self.seed = seed
+        self.key = signing.public_key(seed)
+        self.relay = signin.relay_id(self.key)
+        self.swarm = swarm
+        self.epoch = epoch
+        self.pow_bits = pow_bits
+        self.access = access or Open("pow" if pow_bits else "open")
+        self.clock = clock
+        self.standings = Standings(wall, rng, name=self.relay)
+        self.window = Window(WindowLimits(), clock, self.standings.known)
+        self.sampler = Sampler(self.window, rng)
+        self.quotas = quotas or Quotas(
+            clock,
+            {**PER_KEY, **_TALK},
+            {
+                **PER_ADDRESS,
+                **({"new-key": CLASS_KEYS} if classroom else {}),
+                **{kind: Rate(16 * rate.per_min, 16 * rate.burst) for kind, rate in _TALK.items()},
+                "order": _ORDER,
+            },
+        )
+        self.presence = Presence(clock)
+        self.crowd = relays.Crowd(clock)
+        self._working: list[asyncio.Task[None]] = []
+        self._forgetting: set[asyncio.Task[int]] = set()
+        self.sequences = Sequences()
+        self.classroom = Classroom(wall) if classroom else None
+        self.counts: Counter[str] = Counter()
+        """Answers to published groups, by code."""
+        self.tally = Tally(clock)
+        self.receipts = Passing()
+        self.checker: Checker | None = None
+        """Looks at some groups again; None where nothing is checked."""
+        self.on_ban: Callable[[Source, Ban], None] = lambda source, ban: None
+        """Whoever holds the connections hears of every ban, whoever gave it."""
+        self.crowded: Callable[[], bool] = lambda: False
+        """Whether only few places are left, which are kept for keys with standing."""
+        self._wall = wall
+        self._met: OrderedDict[bytes, None] = OrderedDict()
+        self._stored: deque[float] = deque(maxlen=100_000)
+        self._flights: dict[bytes | tuple[bytes, int], asyncio.Future[Added]] = {}
+        """Groups on their way into the backplane, by id and by key and number: neither may be on its way
+        twice."""
+        self._dropped: OrderedDict[bytes, None] = OrderedDict()
+        self._erased: OrderedDict[bytes, int] = OrderedDict()
+        """Keys whose groups from before then (Unix milliseconds) were erased."""
+        self.archive = archive
+        lacking = {ARCHIVE: archive is None, CLASS: not classroom}
+        self.caps = tuple(cap for cap in CAPABILITIES if not lacking.get(cap))
+        self.backplane: Backplane = backplane or Memory()
+        self.opened = isinstance(self.backplane, Memory)
+        if isinstance(self.backplane, Memory):
+            self.backplane.open(self._take, self._value)
+
+    async def open(self) -> None:
+        """Start the backplane: the window is filled from it. Raises BackplaneError."""
+        await self.backplane.start(self._take, self._value, self.crowd.heard)
+        self.opened = True
+        self._working.append(asyncio.create_task(self._write_regularly(), name="writing standings"))
+        if self.archive is not None:
+            self._working.append(asyncio.create_task(self.archive.run(), name="writing the archive"))
+        if self.backplane.shared:
+            self._working.append(asyncio.create_task(self._tell(), name="telling who is here"))
+
+    async def close(self) -> None:
+        """What is under way is finished first."""
+        for task in self._working:
+            task.cancel()
+        if self.opened:
+            await self.write_standings()
+        await self.backplane.close()
+        if self.archive is not None:
+            await asyncio.gather(*self._forgetting)
+            await self.archive.close()
+
+    async def _write_regularly(self) -> None:
+        while True:
+            await asyncio.sleep(WRITE_EVERY_S)
+            await self.write_standings()
+
+    async def write_standings(self) -> None:
+        """Bring to the backplane what was learnt of keys. What it does not take now is tried again with the
+        next."""
+        news = list(self.standings.news().items())
+        for start in range(0, len(news), WRITTEN_AT_ONCE):
+            put = [
+                self.backplane.kv_put(
+                    f"standing.{key.hex()}",
+                    None if known is None else msgspec.json.encode(known),
+                    0.0 if known is None else known.until,
+                )
+                for key, known in news[start : start + WRITTEN_AT_ONCE]
+            ]
+            outcomes = await asyncio.gather(*put, return_exceptions=True)
+            for (key, _), outcome in zip(news[start:], outcomes, strict=False):
+                if isinstance(outcome, Unavailable):
+                    self.standings.changed.add(key)
+                elif isinstance(outcome, BaseException):
+                    raise outcome
+
+    async def _tell(self) -> None:
+        while True:
+            self.backplane.presence(relays.words(self.presence.keys))
+            await asyncio.sleep(relays.EVERY_S)
+
+    def now_ms(self) -> int:
+        """Unix milliseconds."""
+        return int(self._wall() * 1000)
+
+    def met(self, key: bytes, address: str) -> float:
+        """Note a key that signs in; 0, or the seconds to wait where an address brings too many new ones."""
+        if key not in self._met and address != LOOPBACK:
+            wait = self.quotas.take("new-key", None, address)
+            if wait > 0:
+                return wait
+        self._met[key] = None
+        self._met.move_to_end(key)
+        if len(self._met) > _KNOWN_KEYS:
+            self._met.popitem(last=False)
+        return 0.0
+
+    def blind(self, address: str) -> str:
+        """An address as it stands with groups, in the window, on disk and between relays: a keyed hash, behind
+        that of the wider network it is in, if there is one."""
+        whole = wider(address)
+        names = (address,) if whole is None else (whole, address)
+        salt = self.backplane.salt
+        return "-".join(blake2b(one.encode(), digest_size=SITE // 2, key=salt).hexdigest() for one in names)
+
+    def publish(self, record: Record) -> Added | Coroutine[Any, Any, Added]:
+        """Bring a group whose number is new to the backplane and so into the window. It is counted as stored,
+        and its number as used, only when the backplane has it. The coroutine raises Unavailable; to give it up
+        does not undo the publishing."""
+        if len(record.raw) > self.window.largest:
+            return "too-large"
+        if self.window.knows(record.id):
+            return "duplicate"
+        same = self._flights and (
+            self._flights.get(record.id) or self._flights.get((record.key, record.key_seq))
+        )
+        if same:
+            return _as_duplicate(same)
+        added = self.backplane.publish(record)
+        return added if isinstance(added, str) else self._under_way(record, added)
+
+    def _under_way(self, record: Record, added: Awaitable[Added]) -> Coroutine[Any, Any, Added]:
+        names = (record.id, (record.key, record.key_seq))
+        began = time.perf_counter()
+        flight = asyncio.ensure_future(added)
+        for name in names:
+            self._flights[name] = flight
+
+        def landed(flight: asyncio.Future[Added]) -> None:
+            for name in names:
+                self._flights.pop(name, None)
+            # The exception has been seen then, also when nobody waits any more.
+            if not flight.cancelled() and flight.exception() is None:
+                self.tally.waited += 1
+                self.tally.waited_s += time.perf_counter() - began
+
+        flight.add_done_callback(landed)
+        return _outcome(flight)
+
+    def _take(self, record: Record) -> Added:
+        """A group has come from the backplane: from a client of this relay or another, or from before."""
+        if self.sequences.look(record.key, record.key_seq) == "used" and not self.window.knows(record.id):
+            return "duplicate"  # another group bears the number
+        if self._erased and record.arrived_ms < self._erased.get(record.key, 0):
+            return "duplicate"
+        age_s = max(0.0, self._wall() - record.arrived_ms / 1000)
+        added = self.window.add(
+            id=record.id,
+            key=record.key,
+            address=record.address,
+            family=record.family,
+            level=record.level,
+            raw=record.raw,
+            arrived=self.clock() - age_s,
+        )
+        if added == "accepted":
+            self.sequences.use(record.key, record.key_seq)
+            self._stored.append(self.clock() - age_s)
+            self.tally.hour.note(record.family, age_s)
+            if record.id in self._dropped:
+                self.window.drop(record.id)
+            elif self.archive is not None:
+                self.archive.note(record)
+        return added
+
+    async def ban(self, source: Source, ban: Ban) -> None:
+        """Shut out a key or an address, on every relay of this backplane. Raises Unavailable; then it holds on
+        this relay only."""
+        self._ban(source, ban)
+        await self.backplane.kv_put(_ban_key(source), msgspec.json.encode(ban), ban.until)
+
+    async def lift(self, source: Source) -> None:
+        """Undo a ban everywhere. Raises Unavailable."""
+        self.standings.bans.lift(source)
+        await self.backplane.kv_put(_ban_key(source), None, 0.0)
+
+    async def drop(self, id: bytes) -> None:
+        """Take a group out of the windows of all relays. Raises Unavailable."""
+        self.window.drop(id)
+        await self.backplane.kv_put(f"drop.{id.hex()}", b"", self._wall() + self.window.limits.age_s)
+
+    async def erase(self, key: bytes) -> int:
+        """Let go of all that a key has signed until now, in window, archive and store, on every relay of this
+        backplane; how many groups that were here. What it may not do stays: its numbers, standing and bans.
+        Raises Unavailable."""
+        author, until_ms = self.window.authors.get(key), self.now_ms() + 1
+        there = author.line.groups if author is not None else 0
+        kept = 0 if self.archive is None else await self.archive.forget(key=key, until_ms=until_ms)
+        value = until_ms.to_bytes(8, "big")
+        await self.backplane.kv_put(f"erase.{key.hex()}", value, self._wall() + limits.ARCHIVED_S)
+        await self.backplane.erase(key)
+        return max(there, kept)
+
+    def _erase(self, key: bytes, until_ms: int) -> None:
+        self._erased[key] = until_ms
+        if len(self._erased) > _ERASED:
+            self._erased.popitem(last=False)
+        self.window.drop_key(key, self.clock() - self._wall() + (until_ms - 0.5) / 1000)
+        self._forget(key=key, until_ms=until_ms)
+
+    def _forget(self, **what: Any) -> None:
+        """In the archive too, which takes a moment."""
+        if self.archive is not None:
+            task = asyncio.get_running_loop().create_task(self.archive.forget(**what))
+            self._forgetting.add(task)
+            task.add_done_callback(self._forgetting.discard)
+
+    def _ban(self, source: Source, ban: Ban) -> None:
+        self.standings.bans.put(source, ban)
+        self.on_ban(source, ban)
+        if isinstance(source, bytes):
+            self.window.drop_key(source)
+            self._forget(key=source)
+        else:
+            self.window.drop_address(self.blind(source))
+            self._forget(address=self.blind(source))
+
+    def _value(self, key: str, value: bytes | None) -> None:
+        """A value has changed, here or at another relay."""
+        kind, _, name = key.partition(".")
+        if kind == "numbers" and value is not None:
+            self.sequences.put(
+                bytes.fromhex(name), int.from_bytes(value[:8], "big"), int.from_bytes(value[8:], "big")
+            )
+            return
+        if kind == "standing" and value is not None:
+            self.standings.put(bytes.fromhex(name), _STANDING.decode(value))
+        elif kind == "erase" and value is not None:
+            self._erase(bytes.fromhex(name), int.from_bytes(value, "big"))
+        elif kind == "drop" and value is not None:
+            id = bytes.fromhex(name)
+            self._forget(id=id)
+            self._dropped[id] = None
+            if len(self._dropped) > _DROPPED:
+                self._dropped.popitem(last=False)
+            self.window.drop(id)
+        elif kind in ("key", "address"):
+            source: Source = bytes.fromhex(name) if kind == "key" else bytes.fromhex(name).decode()
+            if value is None:
+                self.standings.bans.lift(source)
+            else:
+                self._ban(source, _BAN.decode(value))
+
+    def stats(self) -> Stats:
+        minute = self.clock() - 60
+        while self._stored and self._stored[0] < minute:
+            self._stored.popleft()
+        self.window.expire()
+        families: Counter[str] = Counter()
+        for (family, _), groups in self.window.sizes.items():
+            families[family] += groups
+        return Stats(
+            peers=self.crowd.peers(self.presence.keys),
+            relays=1 + self.crowd.relays,
+            rollouts_min=float(len(self._stored)),
+            window=len(self.window),
+            stored=self.backplane.stored,
+            families=dict(sorted(families.items())),
+            learning=None if self.classroom is None else self.classroom.learning,
+        )
+
+    def info(self) -> Info:
+        return Info(
+            relay=self.relay,
+            swarm=self.swarm,
+            proto=VERSIONS,
+            software=SOFTWARE,
+            time_ms=self.now_ms(),
+            access=self.access.mode,
+            pow_bits=self.pow_bits,
+            caps=self.caps,
+            families=tuple(sorted(FAMILIES)),
+            versions=(VERSION,),
+            limits=limits.Limits(),
+            quotas=limits.Quotas(),
+        )
+
+
+async def _outcome(flight: asyncio.Future[Added]) -> Added:
+    return await asyncio.shield(flight)
+
+
+async def _as_duplicate(flight: asyncio.Future[Added]) -> Added:
+    """The answer to a group whose id or number is on its way already."""
+    added = await asyncio.shield(flight)
+    return "duplicate" if added == "accepted" else added
+
+
+def _ban_key(source: Source) -> str:
+    return f"key.{source.hex()}" if isinstance(source, bytes) else f"address.{source.encode().hex()}"

@@ -1,0 +1,1 @@
+"""How far a relay trusts a key, learnt from spot checks."""

@@ -1,0 +1,318 @@
+"""The archive: a day of groups by their coordinates, in SQLite within a stated size, for who comes late.
+
+It hears of every group that comes into the window, and nothing waits for it: one thread writes what has come
+once a second and answers who asks. A kill costs it that second, which a journal or NATS brings again. When it
+is full the older hours are thinned out evenly, so that a day is left of a swarm that is larger than the file.
+
+Authors are drawn before their groups, one after the other from a random place on of a circle that a secret
+orders: neither many groups nor keys made to measure are drawn oftener.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import sqlite3
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+
+from app.common.transaction import alone, tables, transaction
+from app.relay.store.backplane import BackplaneError, Record
+from app.relay.store.turns import Weight
+from app.relay.store.window import site
+from app.swarm.wire.body import Envelope, task_of
+from app.swarm.wire.limits import ARCHIVED_S
+from app.swarm.wire.protocol import Wanted
+from app.swarm.wire.refusals import Refused
+
+FORMAT = 1
+DAY_MS, HOUR_MS = 1000 * ARCHIVED_S, 3600 * 1000
+EVERY_S = 1.0
+THIN = 0.05
+"""Share of the groups that goes at once when the file is full."""
+ROW = 1.3
+"""Bytes on the disk for each of an envelope."""
+QUEUE = 20_000
+"""Groups that wait to be written; where the disk is slower than the swarm the oldest of them are left out."""
+_SAME = 64
+"""Groups on one question that are looked at."""
+_TRIES = 12
+"""Groups looked at for each one asked for, at most: asking for what is not there costs no more."""
+
+_SCHEMA = """
+CREATE TABLE facts (what TEXT PRIMARY KEY, is_ ANY) WITHOUT ROWID;
+CREATE TABLE groups (
+    place INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, key BLOB NOT NULL, who INTEGER NOT NULL,
+    address TEXT NOT NULL, family TEXT NOT NULL, level INTEGER NOT NULL, seed INTEGER NOT NULL,
+    nth INTEGER NOT NULL, draw INTEGER NOT NULL, arrived_ms INTEGER NOT NULL, raw BLOB NOT NULL);
+CREATE INDEX by_question ON groups (family, level, seed, nth);
+CREATE INDEX by_author ON groups (family, level, who, draw);
+CREATE INDEX by_key ON groups (key);
+CREATE INDEX by_time ON groups (arrived_ms);
+"""
+_COLUMNS = "id, key, address, arrived_ms, raw"
+_BITS = 62
+
+_envelopes = msgspec.json.Decoder(Envelope)
+_log = logging.getLogger(__name__)
+
+
+class Old(msgspec.Struct, frozen=True, gc=False):
+    """One of the archive: its id, its author's key, where it came from (blinded), when, and its envelope."""
+
+    id: bytes
+    key: bytes
+    address: str
+    arrived_ms: int
+    raw: bytes
+
+
+_Seen = tuple[int, bytes, bytes, str, int]
+"""Of a group its place, id, author's key, where it came from, and its author's place in the circle."""
+
+
+class _Way:
+    """A task that is asked for. `same`: the groups on its question that were not looked at yet. Of a family and
+    level: `at`, the author after which the next is looked for; `draws`, from where on each author's groups are;
+    and `barren`, the author since whom nothing was of use, with whom the circle is closed."""
+
+    __slots__ = ("at", "barren", "draws", "same", "wanted")
+
+    def __init__(self, wanted: Wanted, at: int) -> None:
+        self.wanted, self.at = wanted, at
+        self.draws: dict[int, int] = {}
+        self.same: list[tuple[int]] | None = None
+        self.barren: int | None = None
+
+
+class Archive:
+    """One file of one relay, of at most `most` bytes; what SQLite writes ahead comes to 4 MB beside it.
+    Everything may be called from the loop's thread, and nothing there waits."""
+
+    def __init__(self, folder: Path, swarm: str, most: int, wall: Callable[[], float], rng: Random) -> None:
+        """Opens or makes it. Raises BackplaneError."""
+        self._path = folder / f"archive-{swarm}.sqlite3"
+        self._most, self._wall, self._rng = most, wall, rng
+        self._fresh: deque[Record] = deque(maxlen=QUEUE)
+        self._thread = ThreadPoolExecutor(1, "archive")
+        self._told = False
+        self.groups = 0
+        """As of the latest writing."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(self._path, isolation_level=None, timeout=1.0, check_same_thread=False)
+            self._db.execute("PRAGMA page_size=1024")  # a long row fills whole pages
+            alone(self._db)
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.execute("PRAGMA secure_delete=ON")
+            with transaction(self._db):
+                fits = tables(self._db, _SCHEMA, FORMAT)
+                self._db.execute("INSERT OR IGNORE INTO facts VALUES ('salt', ?)", (secrets.token_bytes(16),))
+            self._salt: bytes = self._db.execute("SELECT is_ FROM facts WHERE what = 'salt'").fetchone()[0]
+        except (sqlite3.Error, OSError) as error:
+            raise BackplaneError(f"{self._path} cannot be used ({error}): move it away.") from error
+        if not fits:
+            raise BackplaneError(f"{self._path} was written by another version of Shoal: move it away.")
+
+    def note(self, record: Record) -> None:
+        """A group has come."""
+        self._fresh.append(record)
+
+    async def run(self) -> None:
+        """Writes until it is cancelled."""
+        while True:
+            await asyncio.sleep(EVERY_S)
+            await self._do(self._write)
+
+    async def recall(self, wanted: Sequence[Wanted], k: int, but: bytes, weight: Weight) -> list[Old]:
+        """At most `k` groups of other keys than `but` on these questions, or on their families and levels where
+        no seed is named. A group of a key with weight w is passed over with probability 1 - w. No key and no
+        network has several while others have one."""
+        return await self._do(self._recall, wanted, k, but, weight) or []
+
+    async def forget(self, *, key: bytes | None = None, until_ms: int | None = None, id: bytes | None = None,
+                     address: str | None = None) -> int:  # fmt: skip
+        """Lets go of one group, or of all. How many went:
+        what was written over them is on the disk when this returns."""
+        for column, value in (("key", key), ("id", id), ("address", address)):
+            if value is not None:
+                return await self._do(self._forget, column, value, until_ms) or 0
+        return 0
+
+    async def close(self) -> None:
+        await self._do(self._write)
+        await asyncio.to_thread(self._thread.shutdown)
+        self._db.close()
+
+    async def _do(self, work: Callable[..., Any], *args: Any) -> Any:
+        """In the thread, with everything written that has come. None where the disk refuses."""
+
+        def story() -> Any:
+            try:
+                if work != self._write:
+                    self._write()
+                return work(*args)
+            except sqlite3.Error as error:
+                if not self._told:
+                    _log.error("The archive %s takes or gives nothing: %s", self._path, error)
+                self._told = True
+                return None
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, story)
+
+    def _write(self) -> None:
+        now_ms = int(self._wall() * 1000)
+        rows = []
+        while self._fresh:
+            record = self._fresh.popleft()
+            if record.arrived_ms < now_ms - DAY_MS:
+                continue
+            try:
+                task = task_of(_envelopes.decode(record.raw))
+            except (Refused, msgspec.MsgspecError):
+                continue
+            who = int.from_bytes(blake2b(record.key, digest_size=8, key=self._salt).digest(), "big")
+            rows.append(
+                (
+                    record.id,
+                    record.key,
+                    who >> 64 - _BITS,
+                    record.address,
+                    record.family,
+                    record.level,
+                    task.seed,
+                    task.index,
+                    self._rng.getrandbits(_BITS),
+                    record.arrived_ms,
+                    record.raw,
+                )
+            )
+        coming = int(ROW * sum(len(row[-1]) for row in rows))
+        while self._used() + coming > self._most and self._thin(now_ms):
+            pass
+        with transaction(self._db):
+            self._db.executemany(
+                "INSERT OR IGNORE INTO groups (id, key, who, address, family, level, seed, nth, draw,"
+                " arrived_ms, raw) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                rows,
+            )
+            self._db.execute("DELETE FROM groups WHERE arrived_ms < ?", (now_ms - DAY_MS,))
+        (self.groups,) = self._db.execute("SELECT count(*) FROM groups").fetchone()
+        self._told = False
+
+    def _used(self) -> int:
+        """Bytes of the file that are not free."""
+        (pages,), (free,), (size,) = (
+            self._db.execute(f"PRAGMA {what}").fetchone()
+            for what in ("page_count", "freelist_count", "page_size")
+        )
+        return int((pages - free) * size)
+
+    def _thin(self, now_ms: int) -> bool:
+        """Some of those older than an hour go, any of them alike; where there are too few, the oldest. False
+        where there is none."""
+        (all_,) = self._db.execute("SELECT count(*) FROM groups").fetchone()
+        going = max(1, int(THIN * all_))
+        which = "SELECT place FROM groups WHERE arrived_ms < ? ORDER BY random() LIMIT ?"
+        with transaction(self._db):
+            gone = self._db.execute(
+                f"DELETE FROM groups WHERE place IN ({which})", (now_ms - HOUR_MS, going)
+            ).rowcount
+            if gone < going:
+                self._db.execute(
+                    "DELETE FROM groups WHERE place IN (SELECT place FROM groups ORDER BY arrived_ms LIMIT ?)",
+                    (going - gone,),
+                )
+        return bool(all_)
+
+    def _recall(self, wanted: Sequence[Wanted], k: int, but: bytes, weight: Weight) -> list[Old]:
+        """By turns, a group for each of the tasks, and with every pass twice as many of a key. A task's turns
+        of a pass end where its authors have nothing more to give; looks are limited in all."""
+        found: dict[bytes, int] = {}
+        keys, sites = Counter[bytes](), Counter[str]()
+        order = [_Way(one, self._rng.getrandbits(_BITS)) for one in dict.fromkeys(wanted)]
+        self._rng.shuffle(order)
+        cap, looks = 1, _TRIES * k
+        while len(found) < k and cap <= k and looks:
+            for way in order:
+                way.same = way.barren = None
+            turns = deque(order)
+            while turns and looks and len(found) < k:
+                looks -= 1
+                way = turns.popleft()
+                seen = self._any(way)
+                if seen is None:
+                    continue
+                turns.append(way)
+                place, id, key, address, who = seen
+                where = site(address)
+                if key == but or id in found or keys[key] >= cap or sites[where] >= 2 * cap:
+                    way.barren = who if way.barren is None else way.barren
+                    continue
+                way.barren = None
+                if self._rng.random() < weight(key):
+                    found[id] = place
+                    keys[key] += 1
+                    sites[where] += 1
+            cap *= 2
+        row = f"SELECT {_COLUMNS} FROM groups WHERE place = ?"
+        return [Old(*self._db.execute(row, (place,)).fetchone()) for place in found.values()]
+
+    def _any(self, way: _Way) -> _Seen | None:
+        """The next group on this question, or of the next author of this family and level. None at the end."""
+        wanted = way.wanted
+        shelf = wanted.family, wanted.level
+        if wanted.seed is not None:
+            if way.same is None:
+                way.same = self._db.execute(
+                    "SELECT place FROM groups WHERE family = ? AND level = ? AND seed = ? AND nth = ?"
+                    " ORDER BY random() LIMIT ?",
+                    (*shelf, wanted.seed, wanted.index or 0, _SAME),
+                ).fetchall()
+            return self._look("place = ?", way.same.pop()) if way.same else None
+        who = self._next("who", "family = ? AND level = ?", shelf, way.at + 1)
+        if who is None or who == way.barren:
+            return None
+        way.at = who
+        where, of = "family = ? AND level = ? AND who = ?", (*shelf, who)
+        start = way.draws[who] if who in way.draws else self._rng.getrandbits(_BITS)
+        draw = self._next("draw", where, of, start)
+        assert draw is not None
+        way.draws[who] = draw + 1
+        return self._look(f"{where} AND draw = ?", (*of, draw))
+
+    def _look(self, where: str, of: tuple[Any, ...]) -> _Seen:
+        """All but the envelope, which is read of what is given alone."""
+        seen: _Seen = self._db.execute(
+            f"SELECT place, id, key, address, who FROM groups WHERE {where}", of
+        ).fetchone()
+        return seen
+
+    def _next(self, column: str, where: str, of: tuple[Any, ...], start: int) -> int | None:
+        """The first value of a column from a place on, round in a circle."""
+        for least in (start, 0):
+            row = self._db.execute(
+                f"SELECT {column} FROM groups WHERE {where} AND {column} >= ? ORDER BY {column} LIMIT 1",
+                (*of, least),
+            ).fetchone()
+            if row is not None:
+                value: int = row[0]
+                return value
+        return None
+
+    def _forget(self, column: str, value: bytes | str, until_ms: int | None) -> int:
+        latest = 2**62 if until_ms is None else until_ms
+        gone: int = self._db.execute(
+            f"DELETE FROM groups WHERE {column} = ? AND arrived_ms < ?", (value, latest)
+        ).rowcount
+        if gone:
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return gone

@@ -1,0 +1,313 @@
+"""A batch in the making: peers take turns in giving a group, within what an address and a key may give.
+
+The work is bounded: a batch has so many steps, each a peer or a group looked at. The order of peers and of one
+peer's groups is drawn lazily without repetition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import inf
+from random import Random
+
+import msgspec
+
+from app.relay.store.window import Author, Kept, Line, Roster, Window, site
+
+Weight = Callable[[bytes], float]
+"""How readily a key is drawn, 0 (never) to 1; see `standing`."""
+Families = frozenset[str] | None
+"""Those that were asked for; None where that is all there are."""
+_PRINT = 8
+"""Bytes of an id that are remembered: with 64 bits no two groups are mistaken for each other."""
+
+_STEPS = 1024
+"""Most peers and groups looked at for one batch."""
+_THROWS = 4
+"""Places looked at anywhere among a peer's groups before those that were asked for are sought out. Where less
+than an eighth of the window was asked for that is done at once (measured)."""
+_FIRST_TRIES, _LATER_TRIES = 16, 64
+"""Groups of one peer looked at in a row: a peer of whom the asker has nearly everything must not use up the
+steps."""
+
+_END = Kept(id=b"", key=b"", address="", family="", level=0, raw=b"", arrived=0.0)
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What one asker wants: at most `k` groups and `max_bytes` bytes, of these families (None: of any), none
+    older than `max_age_s`, and if they like fewer per publisher."""
+
+    key: bytes
+    k: int
+    max_bytes: int
+    families: tuple[str, ...] | None = None
+    max_age_s: float | None = None
+    per_key: int | None = None
+
+
+class Given:
+    """The ids one asker got, the oldest overwritten: a ring of 8-byte prints in one bytearray, and their first
+    bytes in another, where a search takes no time."""
+
+    __slots__ = ("_firsts", "_next", "_prints", "_room")
+
+    def __init__(self, room: int) -> None:
+        self._firsts = bytearray()
+        self._prints = bytearray()
+        self._room = room
+        self._next = 0
+
+    def add(self, id: bytes) -> None:
+        place, firsts = self._next, self._firsts
+        if place == len(firsts):
+            firsts.append(id[0])
+            self._prints += id[:_PRINT]
+        else:
+            firsts[place] = id[0]
+            self._prints[place * _PRINT : (place + 1) * _PRINT] = id[:_PRINT]
+        self._next = (place + 1) % self._room
+
+    def has(self, id: bytes) -> bool:
+        firsts, first = self._firsts, id[0]
+        place = firsts.find(first)
+        while place >= 0:
+            if self._prints.startswith(id[:_PRINT], place * _PRINT):
+                return True
+            place = firsts.find(first, place + 1)
+        return False
+
+
+class _Hand:
+    """One peer in the making of a batch: its groups as they are dealt, the one that is `held` until its
+    address's turn comes again, how many it `gave`, and whether it is `closed`, because no more of them may go
+    in or none is left."""
+
+    __slots__ = ("closed", "deal", "gave", "held")
+
+    def __init__(self, draft: Draft, author: Author, gave: int = 0, held: Kept | None = None) -> None:
+        self.deal = _dealt(author, draft.families, draft.since, draft.rng)
+        self.gave = gave
+        self.held = held
+        self.closed = False
+
+
+class Draft:
+    """A batch in the making: `room` bytes and `steps` are left, and `addresses` counts its groups."""
+
+    __slots__ = (
+        "addresses",
+        "ask",
+        "families",
+        "given",
+        "groups",
+        "narrow",
+        "rng",
+        "room",
+        "since",
+        "steps",
+        "window",
+    )
+
+    def __init__(self, ask: Ask, families: Families, window: Window, given: Given, rng: Random) -> None:
+        self.ask = ask
+        self.families = families
+        self.window = window
+        self.given = given
+        self.rng = rng
+        self.since = -inf if ask.max_age_s is None else window.now() - ask.max_age_s
+        self.room = ask.max_bytes
+        self.steps = _STEPS
+        self.addresses: dict[str, int] = {}
+        self.groups: list[Kept] = []
+        self.narrow = False
+
+    def put(self, group: Kept, of_address: int) -> bool:
+        """The group into the batch, if it fits in."""
+        where, size = site(group.address), len(group.raw)
+        count = self.addresses.get(where, 0)
+        if count >= of_address or size > self.room:
+            return False
+        self.groups.append(group)
+        self.addresses[where] = count + 1
+        self.room -= size
+        self.given.add(group.id)
+        return True
+
+    def waits(self, group: Kept, of_address: int) -> bool:
+        """Whether its address has had its share."""
+        return self.addresses.get(site(group.address), 0) >= of_address
+
+
+class Turns:
+    """Some peers in a random order: a group from each, then another from each, and so on. With every turn an
+    address may give one more, so that many keys of one network are not many voices."""
+
+    __slots__ = (
+        "_but",
+        "_draft",
+        "_hands",
+        "_keys",
+        "_most_of_address",
+        "_of_address",
+        "_passed",
+        "_per_key",
+        "_weight",
+    )
+
+    def __init__(
+        self,
+        draft: Draft,
+        keys: Iterator[bytes | None],
+        but: Sequence[Roster],
+        weight: Weight,
+        per_key: int,
+        of_address: int,
+        most_of_address: int,
+    ) -> None:
+        self._draft = draft
+        self._keys = keys
+        self._but = but
+        self._weight = weight
+        self._per_key = per_key
+        self._of_address = of_address
+        self._most_of_address = most_of_address
+        self._hands: list[_Hand] = []
+        self._passed: list[_Hand] = []
+
+    def fill(self, most: int) -> None:
+        """Into the batch, until it has `most` groups or nothing more is found."""
+        draft = self._draft
+        if len(draft.groups) >= most:
+            return
+        self._first(most)
+        while len(draft.groups) < most and draft.steps > 0 and (self._passed or self._hands):
+            if self._passed:
+                hands, self._passed = self._passed, []
+            else:
+                hands, self._hands = self._hands, []
+                more = max(1, self._of_address // 2)
+                self._of_address = min(self._of_address + more, self._most_of_address)
+            self._again(hands, most)
+
+    def _first(self, most: int) -> None:
+        """Mostly the first group drawn of a peer will do, and nothing more is needed of it."""
+        draft, but, weight = self._draft, self._but, self._weight
+        families, since, has, groups = draft.families, draft.since, draft.given.has, draft.groups
+        authors, own, random = draft.window.authors, draft.ask.key, draft.rng.random
+        throws = range(0 if draft.narrow else _THROWS)
+        of_address, steps = self._of_address, draft.steps
+        for key in self._keys:
+            if steps <= 0:
+                break
+            steps -= 1
+            if key is None or key == own or (but and any(key in roster for roster in but)):
+                continue
+            likely = weight(key)
+            if likely <= 0:
+                continue
+            author = authors[key]
+            if likely < 1 and random() >= likely:
+                self._passed.append(_Hand(draft, author))
+                continue
+            line = author.line
+            slots, head = line.slots, line.head
+            there = len(slots) - head
+            for _ in throws:
+                group = slots[head + int(random() * there)].group
+                if group is None:
+                    line.tidy()
+                    slots, head = line.slots, line.head
+                    there = len(slots) - head
+                elif group.arrived >= since and (families is None or group.family in families):
+                    break
+            else:
+                lines = lines_of(author, families)
+                if not lines:
+                    continue
+                group = _any(lines, since, random())
+            if group is None or has(group.id):
+                hand = _Hand(draft, author)
+                draft.steps = steps
+                self._take(hand, _FIRST_TRIES)
+                steps = draft.steps
+                self._hands.append(hand)
+            elif draft.put(group, of_address):
+                if self._per_key > 1:
+                    self._hands.append(_Hand(draft, author, gave=1))
+            elif draft.waits(group, of_address):
+                self._hands.append(_Hand(draft, author, held=group))
+            if len(groups) >= most:
+                break
+        draft.steps = steps
+
+    def _again(self, hands: list[_Hand], most: int) -> None:
+        """One more group from each of these."""
+        draft = self._draft
+        for hand in hands:
+            if len(draft.groups) < most and draft.steps > 0 and not hand.closed:
+                self._take(hand, min(_LATER_TRIES, draft.steps))
+        self._hands += [hand for hand in hands if not hand.closed]
+
+    def _take(self, hand: _Hand, tries: int) -> None:
+        """One more group from this peer, if one is found in so many tries."""
+        draft = self._draft
+        for _ in range(tries):
+            draft.steps -= 1
+            group, hand.held = hand.held or next(hand.deal, _END), None
+            if group is _END:
+                hand.closed = True
+                return
+            if group is not None and not draft.given.has(group.id):
+                if draft.waits(group, self._of_address) and self._of_address < self._most_of_address:
+                    hand.held = group
+                    return
+                fits = draft.put(group, self._of_address)
+                hand.gave += fits
+                # if not, trying the peer's other groups would cost the next peers their turn
+                hand.closed = not fits or hand.gave >= self._per_key
+                return
+
+
+def lines_of(author: Author, families: Families) -> list[Line]:
+    """The author's lines in these families, or the one of everything."""
+    return [author.line] if families is None else author.lines(families)
+
+
+def _any(lines: Sequence[Line], since: float, chance: float) -> Kept | None:
+    """The group at a place of these lines, by a number in [0, 1); None where one has left or none is."""
+    if len(lines) == 1:
+        start, end = lines[0].span(since)
+        return lines[0].slots[start + int(chance * (end - start))].group if start < end else None
+    places = [(line, *line.span(since)) for line in lines]
+    total = sum([end - start for _, start, end in places])
+    return _at(places, int(chance * total)) if total else None
+
+
+def _dealt(author: Author, families: Families, since: float, rng: Random) -> Iterator[Kept | None]:
+    """The author's groups in a random order, each once; None where one has left."""
+    places = [(line, *line.span(since)) for line in lines_of(author, families)]
+    for position in shuffled(sum([end - start for _, start, end in places]), rng):
+        yield _at(places, position)
+
+
+def _at(places: list[tuple[Line, int, int]], position: int) -> Kept | None:
+    for line, start, end in places:
+        if position < end - start:
+            return line.slots[start + position].group
+        position -= end - start
+    raise IndexError(position)
+
+
+def shuffled(n: int, rng: Random) -> Iterator[int]:
+    """0 to n - 1 in a random order, drawn as far as it is read: Fisher and Yates' shuffle in a table of the
+    places that have changed.
+
+    >>> sorted(shuffled(5, Random(1))), next(shuffled(10**12, Random(1))) < 10**12
+    ([0, 1, 2, 3, 4], True)
+    """
+    moved: dict[int, int] = {}
+    random, get = rng.random, moved.get
+    for place in range(n):
+        other = place + int(random() * (n - place))
+        yield get(other, other)
+        moved[other] = get(place, place)

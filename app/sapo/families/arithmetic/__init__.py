@@ -1,0 +1,1 @@
+"""Families of calculating: sums, fractions, equations, geometry, problems in words."""

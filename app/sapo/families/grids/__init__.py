@@ -1,0 +1,1 @@
+"""Families played on a grid or along paths."""

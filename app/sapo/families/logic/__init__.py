@@ -1,0 +1,1 @@
+"""Families of logic: who lies, which formula holds, what follows."""

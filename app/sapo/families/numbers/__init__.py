@@ -1,0 +1,1 @@
+"""Families about numbers themselves: divisors, primes, bases, digits, order, chances."""

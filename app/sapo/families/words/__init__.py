@@ -1,0 +1,1 @@
+"""Families about letters and words."""

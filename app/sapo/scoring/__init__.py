@@ -1,0 +1,1 @@
+"""From completions to rewards, with the sandbox that scores foreign text."""

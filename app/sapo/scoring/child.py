@@ -1,0 +1,181 @@
+"""The child process that makes questions and scores answers. Started by `app.sapo.scoring.sandbox`, never by
+hand.
+
+It loads the library and every level, then gives up what it will not need: it can open no file or socket, write
+no file, start no process, and its memory and processor time are bounded as far as the system offers that. Then
+it answers requests from standard input until that closes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import BinaryIO
+
+from app.common.process.ceiling import hold_beyond
+from app.common.process.priority import settle
+from app.sapo.families import FAMILIES
+from app.sapo.questions import Coordinates, Question, QuestionError, UnsoundQuestion, draw, generate
+from app.sapo.scoring.pipe import (
+    MAX_REASON,
+    Failed,
+    Judge,
+    Judged,
+    Load,
+    Loaded,
+    Made,
+    Make,
+    Ready,
+    Refused,
+    Reply,
+    decode_request,
+    frame,
+    read_frame,
+)
+
+MEMORY = 256 * 2**20
+"""Bytes of address space beyond what loading took."""
+
+LOAD_CPU, JUDGE_CPU = 10, 1
+"""Seconds of processor time for one question or answer. The parent's wall limits strike first; these end a
+child that hangs when its parent is gone."""
+
+KEPT_QUESTIONS = 256
+
+
+def main() -> None:
+    settle()
+    requests = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    _quiet()
+    try:
+        warm_up()
+        limit_resources()
+    except Exception as error:  # whatever it is, the parent must learn why there is no child
+        _send(replies, Failed(f"{type(error).__name__}: {error}"[:MAX_REASON]))
+        return
+    _send(replies, Ready())
+    serve(requests, replies)
+
+
+def warm_up() -> None:
+    """Imports the library and makes every level's data set, so that nothing has to be opened later."""
+    for family in FAMILIES.values():
+        for level in range(len(family.levels)):
+            draw(family.name, level, seed=0)
+
+
+def limit_resources() -> None:
+    """No new file descriptor, no file content, no core, no process; bounded memory where the system can count
+    it."""
+    if sys.platform == "win32":
+        hold_beyond(MEMORY)
+    else:
+        import resource
+
+        none_at_all = (
+            resource.RLIMIT_NOFILE,
+            resource.RLIMIT_FSIZE,
+            resource.RLIMIT_CORE,
+            resource.RLIMIT_NPROC,
+        )
+        wanted = dict.fromkeys(none_at_all, 0)
+        used = _address_space()
+        if used is not None:
+            wanted[resource.RLIMIT_AS] = used + MEMORY
+        for kind, limit in wanted.items():
+            hard = resource.getrlimit(kind)[1]
+            limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+            resource.setrlimit(kind, (limit, limit))
+
+
+def serve(requests: BinaryIO, replies: BinaryIO) -> None:
+    """One reply for each question or answer, until the pipe closes."""
+    question: Question | None = None
+    while (body := read_frame(requests)) is not None:
+        request = decode_request(body)
+        if isinstance(request, Make):
+            for place in request.places:
+                made = _question(place, request.onward)
+                if isinstance(made, Question):
+                    index, family = made.coordinates.index, FAMILIES[made.coordinates.family]
+                    worked = family.worked(made.entry) if request.worked else ""
+                    _send(replies, Made(request.number, index, made.text, made.held_out, worked))
+                else:
+                    _send(replies, _refused(request.number, made))
+        elif isinstance(request, Load):
+            made = _question(request.coordinates)
+            if isinstance(made, Question):
+                question = made
+                _send(replies, Loaded(request.number))
+            else:
+                question = None
+                _send(replies, _refused(request.number, made))
+        else:
+            _limit_cpu(JUDGE_CPU)
+            _send(replies, Judged(request.number, _judge(question, request)))
+
+
+def _question(place: Coordinates, onward: bool = False) -> Question | QuestionError:
+    _limit_cpu(LOAD_CPU)
+    try:
+        return draw(place.family, place.level, place.seed) if onward else _kept(place)
+    except QuestionError as error:
+        return error
+
+
+def _refused(number: int, error: QuestionError) -> Refused:
+    return Refused(number, str(error)[:MAX_REASON], isinstance(error, UnsoundQuestion))
+
+
+_kept = lru_cache(maxsize=KEPT_QUESTIONS)(generate)
+
+
+def _judge(question: Question | None, request: Judge) -> float:
+    if question is None:
+        return 0.0
+    try:
+        answer = request.answer.decode("utf-8", "surrogatepass")
+        return FAMILIES[question.coordinates.family].judge(answer, question.entry)
+    except Exception:  # the rule: whatever an answer breaks, it is not right
+        return 0.0
+
+
+def _send(stream: BinaryIO, reply: Reply) -> None:
+    stream.write(frame(reply))
+    stream.flush()
+
+
+def _quiet() -> None:
+    """Points the standard streams nowhere: the library prints, and standard output carries our messages."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (sys.stdin, sys.stdout):
+        os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def _address_space() -> int | None:
+    """Bytes of address space in use; None where only Linux's /proc would tell."""
+    try:
+        pages = Path("/proc/self/statm").read_text().split()[0]
+    except OSError:
+        return None
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _limit_cpu(seconds: int) -> None:
+    if sys.platform != "win32":
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        limit = int(time.process_time()) + 1 + seconds
+        resource.setrlimit(
+            resource.RLIMIT_CPU, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard)
+        )
+
+
+if __name__ == "__main__":
+    main()

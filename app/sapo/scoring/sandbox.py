@@ -1,0 +1,370 @@
+"""Makes questions and scores answers in a child process that can be killed at any time.
+
+Text from models and peers may be made to break a scorer. Ours are written not to break; this is the second
+wall: the child has no files, no sockets and bounded memory, and has 250 ms for an answer. Whatever goes wrong
+there costs the answer its point and nothing else. Questions, whose coordinates may be a peer's, are made in the
+child alone, in 5 s each: only their texts come out, and the library stays out of the node's memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from types import TracebackType
+from typing import BinaryIO, Self
+
+import msgspec
+
+from app.common import remedy
+from app.sapo.asking import MAX_ANSWER
+from app.sapo.families.family import clamp
+from app.sapo.questions import Asked, Coordinates, QuestionError, UnmadeQuestion, UnsoundQuestion
+from app.sapo.scoring.pipe import (
+    Failed,
+    Judge,
+    Judged,
+    Load,
+    Loaded,
+    Made,
+    Make,
+    PipeError,
+    Ready,
+    Refused,
+    Reply,
+    Request,
+    decode_reply,
+    frame,
+    read_frame,
+)
+
+JUDGE_SECONDS = 0.25
+LOAD_SECONDS = 5.0
+START_SECONDS, LONGEST_START_SECONDS = 120.0, 1800.0
+"""A start usually takes seconds. On a starved computer it takes minutes, and so would another one: whoever
+waits hears so after the first of these, and waits for the same child until the second."""
+AT_ONCE = 32
+"""Questions that the child is asked for in one breath; in between others get their turn."""
+
+COMMAND = (sys.executable, "-P", "-m", "app.sapo.scoring.child")
+_ROOT = Path(__file__).resolve().parents[3]
+
+
+class SandboxError(Exception):
+    """No child can be had: closed, or it cannot start here. Says why and what to do, in one sentence."""
+
+
+class SandboxResting(SandboxError):
+    """Asked of a sandbox that rests, or it was put to rest before the answer."""
+
+
+class Sandbox:
+    """A scoring child, started at once and again whenever it was lost. Safe to share between threads.
+
+    `judge_seconds` is the wall limit for one answer; one that begins `resting` has no child until `wake`.
+    `late` is called, in the thread that waits, when a child needs long to start. From asyncio call `score` and
+    `questions` through `asyncio.to_thread`; `rest` and `close` may be called while another thread waits.
+    """
+
+    def __init__(
+        self,
+        judge_seconds: float = JUDGE_SECONDS,
+        resting: bool = False,
+        late: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._judge_seconds, self._late = judge_seconds, late
+        self._asking = Lock()
+        self._starting = Lock()
+        self._closed = False
+        self._resting = resting
+        self._numbers = 0
+        self._child: _Child | None = None if resting else _Child()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the child, None while there is none."""
+        child = self._child
+        return None if child is None else child.process.pid
+
+    def score(self, coordinates: Coordinates, answers: Sequence[str | None]) -> list[float]:
+        """Raw scores in [0, 1], in the order of the answers. 0 for None, for more than MAX_ANSWER characters,
+        and for an answer that raises, hangs or kills the child.
+
+        An answer that the child was lost over is tried once more in a new one: it may have been the machine's
+        fault, and a busy machine must not make a right answer wrong. Raises QuestionError when the coordinates
+        name no question, and SandboxError."""
+        with self._asking:
+            self._load(coordinates)
+            return [self._judge(coordinates, answer) for answer in answers]
+
+    def questions(
+        self, places: Sequence[Coordinates], onward: bool = False, worked: bool = False
+    ) -> list[Asked | QuestionError]:
+        """Maker in the child: the same questions as there would be in this process, each in its place, or why
+        there is none; with `worked` as examples. UnmadeQuestion where the child was lost over it, twice. Raises
+        SandboxError."""
+        made: list[Asked | QuestionError] = []
+        while len(made) < len(places):
+            with self._asking:
+                made += self._make(places[len(made) : len(made) + AT_ONCE], onward, worked)
+        return made
+
+    def rest(self) -> None:
+        """Ends the child, so that its memory is free, and starts none until `wake`. What another thread waits
+        for, and what is asked meanwhile, raises SandboxResting."""
+        with self._starting:
+            self._resting = True
+            child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+
+    def wake(self) -> None:
+        """Starts a child after a rest; does nothing without one."""
+        with self._starting:
+            if self._resting and not self._closed:
+                self._child = _Child()
+            self._resting = False
+
+    def close(self) -> None:
+        """Ends the child. What another thread waits for raises SandboxError."""
+        with self._starting:
+            self._closed = True
+            if self._child is not None:
+                self._child.kill()
+                self._child = None
+
+    def _make(self, places: Sequence[Coordinates], onward: bool, worked: bool) -> list[Asked | QuestionError]:
+        """What is made before the child is lost, if it is; the first at least."""
+        made: list[Asked | QuestionError] = []
+        for _ in range(2):
+            child = self._running()
+            number = self._number()
+            try:
+                child.send(Make(number, tuple(places), onward, worked))
+                for place in places:
+                    made.append(_made(place, child.reply(number, LOAD_SECONDS)))
+                return made
+            except PipeError as error:
+                return [_unspeakable(error)] if len(places) == 1 else self._make(places[:1], onward, worked)
+            except _Lost:
+                self._drop(child)
+            if made:
+                return made
+        return [_unmade(places[0])]
+
+    def _judge(self, coordinates: Coordinates, answer: str | None) -> float:
+        if answer is None or not 0 < len(answer) <= MAX_ANSWER:
+            return 0.0
+        text = answer.encode("utf-8", "surrogatepass")
+        for _ in range(2):
+            child = self._load(coordinates)
+            try:
+                reply = child.ask(Judge(self._number(), text), self._judge_seconds)
+                if isinstance(reply, Judged):
+                    return clamp(reply.score)
+            except _Lost:
+                pass
+            self._drop(child)
+        return 0.0
+
+    def _load(self, coordinates: Coordinates) -> _Child:
+        """A child that has the question. Making a question is our own work, so it has its own, longer limit."""
+        for _ in range(2):
+            child = self._running()
+            if child.loaded == coordinates:
+                return child
+            child.loaded = None
+            try:
+                reply = child.ask(Load(self._number(), coordinates), LOAD_SECONDS)
+            except PipeError as error:
+                raise _unspeakable(error) from error
+            except _Lost:
+                reply = None
+            if isinstance(reply, Loaded):
+                child.loaded = coordinates
+                return child
+            if isinstance(reply, Refused):
+                raise _refusal(reply)
+            self._drop(child)
+        raise _unmade(coordinates)
+
+    def _running(self) -> _Child:
+        for _ in range(2):
+            with self._starting:
+                self._allow()
+                child = self._child = self._child or _Child()
+            try:
+                child.wait_until_ready(self._late)
+                return child
+            except _TooLate:
+                self._drop(child)
+                minutes = LONGEST_START_SECONDS / 60
+                raise SandboxError(
+                    f"The scoring process didn't start within {minutes:.0f} minutes, as this computer is too "
+                    "busy. Close busy apps, then start again."
+                ) from None
+            except _Lost as lost:
+                reason = str(lost)
+            self._drop(child)
+        self._allow()  # what ended it may have been we
+        how = remedy.repair() if remedy.installed() else f"run {remedy.command()} again to repair the set-up"
+        raise SandboxError(f"The scoring process does not start ({reason}): {how}.")
+
+    def _allow(self) -> None:
+        """Raises SandboxError where there shall be no child."""
+        if self._closed:
+            raise SandboxError("The scoring process was closed: open a new Sandbox.")
+        if self._resting:
+            raise SandboxResting("The scoring process rests: wake it first.")
+
+    def _drop(self, child: _Child) -> None:
+        child.kill()
+        with self._starting:
+            if self._child is child:
+                self._child = None
+
+    def _number(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+
+class _Lost(Exception):
+    """The child is dead, silent for too long, or says what it should not."""
+
+
+class _TooLate(_Lost):
+    """The child lives and has not answered in time."""
+
+
+def _made(place: Coordinates, reply: Reply) -> Asked | QuestionError:
+    """Raises _Lost."""
+    if isinstance(reply, Made):
+        coordinates = msgspec.structs.replace(place, index=reply.index)
+        return Asked(coordinates=coordinates, text=reply.text, held_out=reply.held_out, worked=reply.worked)
+    if isinstance(reply, Refused):
+        return _refusal(reply)
+    raise _Lost("it answers another question")
+
+
+def _refusal(reply: Refused) -> QuestionError:
+    return (UnsoundQuestion if reply.unsound else QuestionError)(reply.reason)
+
+
+def _unspeakable(error: PipeError) -> QuestionError:
+    return QuestionError(f"These coordinates cannot be a question's: {error}")
+
+
+def _unmade(place: Coordinates) -> UnmadeQuestion:
+    return UnmadeQuestion(
+        f"{place.family} at level {place.level}, seed {place.seed} was not made within {LOAD_SECONDS:.0f} "
+        "seconds: leave this question out."
+    )
+
+
+class _Child:
+    """One child process, and a thread that reads its replies: pipes cannot be waited for on Windows."""
+
+    def __init__(self) -> None:
+        self.loaded: Coordinates | None = None
+        self._ready = False
+        self._replies: SimpleQueue[Reply | None] = SimpleQueue()
+        paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        flags = 0
+        if sys.platform == "win32":
+            flags = subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
+        self.process = subprocess.Popen(
+            COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            # Its own session: Ctrl-C in a terminal is for the parent. One thread: it only ever scores.
+            start_new_session=True,
+            creationflags=flags,
+            env={
+                # No setting of ours, and so no secret: other programs can read what a process was given.
+                **{name: value for name, value in os.environ.items() if not name.startswith("SHOAL_")},
+                "PYTHONPATH": os.pathsep.join(paths),
+                "OMP_NUM_THREADS": "1",
+                "OPENBLAS_NUM_THREADS": "1",
+            },
+        )
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self._requests = self.process.stdin
+        Thread(
+            target=_read, args=(self.process.stdout, self._replies), name="scoring replies", daemon=True
+        ).start()
+
+    def wait_until_ready(self, late: Callable[[], object]) -> None:
+        """Raises _Lost with the reason."""
+        if self._ready:
+            return
+        try:
+            reply = self._receive(START_SECONDS)
+        except _TooLate:
+            late()
+            reply = self._receive(LONGEST_START_SECONDS - START_SECONDS)
+        if not isinstance(reply, Ready):
+            raise _Lost(reply.reason if isinstance(reply, Failed) else "it speaks another language")
+        self._ready = True
+
+    def ask(self, request: Request, seconds: float) -> Reply:
+        """The reply to a request. Raises _Lost, and PipeError when the request cannot travel."""
+        self.send(request)
+        return self.reply(request.number, seconds)
+
+    def send(self, request: Request) -> None:
+        """Raises as `ask` does."""
+        content = frame(request)
+        try:
+            self._requests.write(content)
+            self._requests.flush()
+        except OSError as error:
+            raise _Lost(str(error)) from error
+
+    def reply(self, number: int, seconds: float) -> Reply:
+        """The next reply to this request. Raises _Lost."""
+        reply = self._receive(seconds)
+        if isinstance(reply, Ready | Failed) or reply.number != number:
+            raise _Lost("it answers another question")
+        return reply
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        with contextlib.suppress(OSError):
+            self._requests.close()
+
+    def _receive(self, seconds: float) -> Reply:
+        try:
+            reply = self._replies.get(timeout=seconds)
+        except Empty:
+            raise _TooLate(f"it did not answer within {seconds:g} seconds") from None
+        if reply is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                raise _Lost(f"it ended with code {self.process.wait(timeout=1)}")
+            raise _Lost("it says what is no message")
+        return reply
+
+
+def _read(stream: BinaryIO, replies: SimpleQueue[Reply | None]) -> None:
+    """Puts every reply into the queue, and None when there will be no more."""
+    try:
+        with stream:
+            while (body := read_frame(stream)) is not None:
+                replies.put(decode_reply(body))
+    except (PipeError, msgspec.MsgspecError, OSError, ValueError):
+        pass  # a child that cannot be understood is as good as none
+    replies.put(None)

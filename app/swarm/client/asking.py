@@ -1,0 +1,90 @@
+"""Samples under way: each waits for its answer, and none is asked for that the relay would refuse."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from itertools import count
+
+from app.swarm.wire.limits import OPEN_SAMPLES, RECALLS_PER_MIN, SAMPLE, Limits, Quotas, allowance
+from app.swarm.wire.protocol import Batch, Err, Recall, Sample, Wanted
+from app.swarm.wire.refusals import Code
+
+
+class Samples:
+    """At most as many as the relay allows at once and in a minute. `now` is seconds of one monotonic clock."""
+
+    def __init__(self, now: float) -> None:
+        self._rids = count(1)
+        self._open: dict[int, asyncio.Future[Batch | None]] = {}
+        self._most, self._most_open = 0, 0
+        self._quotas = Quotas()
+        self._allowance = allowance(self._quotas.sample_per_min, self._quotas.sample_per_min)
+        self._recalls = allowance(RECALLS_PER_MIN, RECALLS_PER_MIN)
+        self._until = now
+
+    def opened(self, quotas: Quotas, limits: Limits, now: float) -> None:
+        """A connection stands, with these limits."""
+        self._most, self._most_open = min(SAMPLE, limits.sample), min(OPEN_SAMPLES, limits.open_samples)
+        if quotas.sample_per_min != self._quotas.sample_per_min:
+            self._allowance = allowance(quotas.sample_per_min, quotas.sample_per_min)
+        self._quotas = quotas
+
+    def ask(
+        self, k: int, families: Sequence[str] | None, max_age_s: int | None, now: float
+    ) -> tuple[Sample, asyncio.Future[Batch | None]] | None:
+        """A sample to be sent, and what will be its answer; None when the relay would refuse it now."""
+        k = min(k, self._most)
+        if k < 1 or len(self._open) >= self._most_open or now < self._until or self._allowance.left(now) < 1:
+            return None
+        self._allowance.take(1, now)
+        rid, answer = self._begin()
+        wanted = None if families is None else tuple(families)
+        return Sample(rid=rid, k=k, families=wanted, max_age_s=max_age_s), answer
+
+    def recall(
+        self, k: int, tasks: Sequence[Wanted], now: float
+    ) -> tuple[Recall, asyncio.Future[Batch | None]] | None:
+        """The same for the archive."""
+        k = min(k, self._most)
+        if k < 1 or not tasks or len(self._open) >= self._most_open or now < self._until:
+            return None
+        if self._recalls.left(now) < 1:
+            return None
+        self._recalls.take(1, now)
+        rid, answer = self._begin()
+        return Recall(rid=rid, k=k, tasks=tuple(tasks[:SAMPLE])), answer
+
+    def _begin(self) -> tuple[int, asyncio.Future[Batch | None]]:
+        rid = next(self._rids)
+        answer: asyncio.Future[Batch | None] = asyncio.get_running_loop().create_future()
+        self._open[rid] = answer
+        return rid, answer
+
+    def answered(self, batch: Batch) -> None:
+        self._settle(batch.rid, batch)
+
+    def refused(self, err: Err, now: float) -> None:
+        if err.rid is None or not self._settle(err.rid, None):
+            return
+        if err.code is Code.RATE_LIMITED:
+            self._allowance.empty(now)
+        self._until = now + min(3600.0, (err.retry_after_ms or 0) / 1000)
+
+    def lost(self) -> None:
+        """The connection is gone, and with it every answer."""
+        self._most = self._most_open = 0
+        for rid in tuple(self._open):
+            self._settle(rid, None)
+
+    def _settle(self, rid: int, batch: Batch | None) -> bool:
+        answer = self._open.pop(rid, None)
+        if answer is None:
+            return False
+        if not answer.done():
+            answer.set_result(batch)
+        return True
+
+    def forget(self, sample: Sample | Recall) -> None:
+        """Nobody waits for it any more."""
+        self._open.pop(sample.rid, None)

@@ -1,0 +1,379 @@
+"""A node's end of the swarm: one connection to one of its relays, kept up for ever, with all that goes over it.
+
+Nothing here makes the node wait for the network: groups go into the outbox and leave it when a relay can be
+had, and a sample that cannot be had now is None. A lost connection is an ordinary event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+import ssl
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Literal, TypeVar
+
+from app.common.text import SAID, safe_line
+from app.sapo.groups import Group
+from app.swarm.client.asking import Samples
+from app.swarm.client.clock import RelayClock
+from app.swarm.client.connection import Connection, Ended, connect, first_end
+from app.swarm.client.joining import Joined, Work, join
+from app.swarm.client.ledger import Ledger
+from app.swarm.client.outbox import Outbox
+from app.swarm.client.places import Place, Places
+from app.swarm.client.publishing import Publisher
+from app.swarm.client.receipts import Thanked
+from app.swarm.client.reporting import Complaint, Reporter
+from app.swarm.client.status import Link, Status
+from app.swarm.identity.identity import Identity
+from app.swarm.invite.invite import Invite
+from app.swarm.wire.protocol import (
+    ARCHIVE,
+    CLASS,
+    ERASE,
+    PEOPLE,
+    RECEIPTS,
+    SHARES,
+    STATS_SUB,
+    ZLIB,
+    AskStats,
+    Batch,
+    Bye,
+    Erase,
+    Erased,
+    Err,
+    FromClient,
+    FromRelay,
+    Notice,
+    Ok,
+    Progress,
+    Recall,
+    Sample,
+    Stats,
+    Thanks,
+    Wanted,
+)
+from app.swarm.wire.refusals import Code
+
+T = TypeVar("T")
+SAMPLE_S, ERASE_S = 15.0, 60.0
+"""A relay answers a sample at once; longer than this nobody waits for it. Erasing reads all that is stored."""
+STEADY_S = 10.0
+"""A connection that lasted so long was a good one: the next failure counts as the first."""
+
+
+class Client:
+    """`run` it in a task; everything else may be called at any time, from the loop's own thread.
+
+    `relays` are invites, or what a person enters; `memory` is the file of relays met before. `tell` hears what
+    becomes of the connection. `tls` is for relays whose certificate the system does not know.
+    """
+
+    def __init__(
+        self,
+        relays: Sequence[str | Invite],
+        identity: Identity,
+        outbox: Outbox,
+        *,
+        memory: Path,
+        tell: Callable[[Link], None] = lambda link: None,
+        tls: ssl.SSLContext | None = None,
+        rng: Random | None = None,
+        thanked: Thanked | None = None,
+    ) -> None:
+        """`thanked` counts receipts. Raises InviteError, a ValueError, for an address that is none, and
+        ValueError without any."""
+        now = time.monotonic()
+        self._identity, self._tell, self._tls = identity, tell, tls
+        self.ledger = Ledger()
+        """What went over the line, for the owner."""
+        self._rng = rng or Random()
+        self._places = Places(relays, memory, self._rng)
+        self._clock = RelayClock()
+        self._work = Work(identity.key.hex())
+        self._publisher = Publisher(outbox, identity, self._clock, self._rng, now)
+        self._samples = Samples(now)
+        self._asked: deque[FromClient] = deque(maxlen=8)
+        self._reporter = Reporter(identity, now)
+        self._thanked = thanked
+        self._wake = asyncio.Event()
+        self._again = asyncio.Event()
+        self._joined: Joined | None = None
+        self._obeys = False
+        self._url: str | None = None
+        self._stats: Stats | None = None
+        self._erased: asyncio.Future[int] | None = None
+        self._sentence = ""
+        self._told: Link | None = None
+        self._next_try: float | None = None
+        if (swarm := self._places.swarm()) is not None:
+            self._publisher.belongs(swarm)
+
+    async def run(self) -> None:
+        """Connect and stay connected until cancelled. Raises nothing that a network or a relay can cause."""
+        while True:
+            now = time.monotonic()
+            place = self._places.next(now)
+            await self._wait(place.pace.wait_s(now))
+            began = time.monotonic()
+            try:
+                await self._visit(place)
+            except Ended as ended:
+                self._after(place, ended, began)
+
+    def publish(self, group: Group, rewards_G: Sequence[int]) -> bool:
+        """Keep an informative group until a relay has it. Never waits for a relay. False when the group does
+        not belong on the wire or the disk does not take it."""
+        try:
+            kept = self._publisher.add(group, rewards_G, time.monotonic())
+        except sqlite3.Error as error:
+            self._sentence = _disk(error)
+            return False
+        self._wake.set()
+        return kept
+
+    @property
+    def takes_people(self) -> bool:
+        """Whether the relay of now takes a person's group."""
+        return self._joined is not None and PEOPLE in self._joined.hello.caps
+
+    @property
+    def _in_class(self) -> bool:
+        return self._obeys and self._joined is not None and CLASS in self._joined.hello.caps
+
+    def progress(self, round: int, share: float, families: Mapping[str, float]) -> None:
+        """Tells the class what this model can do. Anywhere else nothing is said."""
+        if self._in_class:
+            some = dict(sorted(families.items())[:SHARES])
+            self._asked.append(Progress(round=round, share=share, families=some))
+            self._wake.set()
+
+    def room(self) -> int:
+        """How many groups are worth publishing now, so that the outbox empties: see `Publisher.room`."""
+        return self._publisher.room(time.monotonic())
+
+    async def sample(
+        self, k: int, families: Sequence[str] | None = None, max_age_s: int | None = None
+    ) -> Batch | None:
+        """Up to `k` groups of others, to be checked by an Intake. None when offline, or when the relay would
+        or did refuse: then ask again in a while."""
+        if self._joined is None:
+            return None
+        return await self._answer(self._samples.ask(k, families, max_age_s, time.monotonic()))
+
+    async def recall(self, k: int, tasks: Sequence[Wanted]) -> Batch | None:
+        """The same from the last day, on these tasks; None also where the relay has no archive."""
+        if self._joined is None or ARCHIVE not in self._joined.hello.caps:
+            return None
+        return await self._answer(self._samples.recall(k, tasks, time.monotonic()))
+
+    async def _answer(self, asked: tuple[Sample | Recall, asyncio.Future[Batch | None]] | None) -> Batch | None:
+        if asked is None:
+            return None
+        sample, answer = asked
+        self._asked.append(sample)
+        self._wake.set()
+        try:
+            return await _within(SAMPLE_S, answer)
+        finally:
+            self._samples.forget(sample)
+
+    async def erase(self) -> int | None:
+        """Have the relay let go of everything that this key has signed; how many groups that were. None when
+        offline, refused or without an answer."""
+        if self._joined is None or ERASE not in self._joined.hello.caps:
+            return None
+        self._erased = asyncio.get_running_loop().create_future()
+        self._asked.append(Erase())
+        self._wake.set()
+        try:
+            return await _within(ERASE_S, self._erased)
+        finally:
+            self._erased = None
+
+    def report(self, ids: Iterable[str], reason: Complaint) -> None:
+        """Tell the relay of bad groups when it can be told. It checks before it acts."""
+        self._reporter.report(ids, reason)
+        self._wake.set()
+
+    def thank(self, ids: Iterable[str]) -> None:
+        """Tell the authors of these groups that this node learned from them, where the relay passes that on and
+        while connected."""
+        if self._joined is not None and RECEIPTS in self._joined.hello.caps:
+            self._reporter.thank(ids)
+
+    @property
+    def now_ms(self) -> int:
+        """Unix milliseconds by the relay's clock."""
+        return self._clock.now_ms()
+
+    @property
+    def status(self) -> Status:
+        stats, counts, joined = self._stats, self._publisher.counts, self._joined
+        return Status(
+            connected=joined is not None,
+            url=self._url,
+            relay=joined.hello.relay if joined else None,
+            swarm=self._publisher.swarm,
+            peers=stats.peers if stats else None,
+            relays=stats.relays if stats else None,
+            rollouts_min=stats.rollouts_min if stats else None,
+            window=stats.window if stats else None,
+            stored=stats.stored if stats else None,
+            families=stats.families if stats else None,
+            clock_offset_ms=self._clock.offset_ms,
+            publish_per_min=self._publisher.per_min,
+            held=self._publisher.held,
+            created=counts.created,
+            waiting=counts.waiting,
+            acknowledged=counts.accepted + counts.duplicate + counts.stale,
+            refused=counts.invalid + counts.blocked,
+            dropped=counts.dropped,
+            sentence=self._sentence,
+            next_try_s=None if self._next_try is None else max(0.0, self._next_try - time.monotonic()),
+            in_class=self._in_class,
+            learning=stats.learning if stats and self._in_class else None,
+        )
+
+    async def _wait(self, seconds: float) -> None:
+        self._next_try = time.monotonic() + seconds
+        self._again.clear()
+        if seconds > 0:
+            await _within(seconds, self._again.wait())
+        self._next_try = None
+
+    async def _visit(self, place: Place) -> None:
+        """From opening to the end, which is always Ended."""
+        connection = await connect(place.url, self._tls, self.ledger, place.private)
+        try:
+            self._obeys = place.invite.room is not None
+            expected = self._places.expected(place, self._publisher.swarm)
+            joined = await join(connection, self._identity, expected, self._work, self._clock)
+            self._arrived(place, joined)
+            await first_end(self._read(connection), self._write(connection, joined))
+        except sqlite3.Error as error:
+            raise Ended(_disk(error)) from error
+        finally:
+            self._joined = self._stats = None
+            self._asked.clear()
+            self._reporter.lost()
+            self._samples.lost()
+            with contextlib.suppress(sqlite3.Error):
+                self._publisher.lost()
+            await connection.close()
+
+    def _arrived(self, place: Place, joined: Joined) -> None:
+        now, hello, quotas = time.monotonic(), joined.hello, joined.welcome.quotas
+        self._places.known.remember(place.url, hello.relay, hello.swarm, self._obeys)
+        self._publisher.belongs(hello.swarm)
+        self._publisher.opened(quotas, hello.limits.open_publishes, ZLIB in hello.caps, now)
+        self._samples.opened(quotas, hello.limits, now)
+        self._joined, self._url = joined, place.url
+        self._say("connected", place.url, f"Connected to {hello.relay}, swarm {hello.swarm}.", hello.relay)
+
+    def _after(self, place: Place, ended: Ended, began: float) -> None:
+        now = time.monotonic()
+        was_in = self._url == place.url and self._told is not None and self._told.state == "connected"
+        self._places.failed(place, now, ended.retry_after_ms, steady=was_in and now - began >= STEADY_S)
+        state: Literal["lost", "refused"] = "lost" if was_in else "refused"
+        self._say(state, place.url, ended.sentence, retry_s=self._places.wait_s(now))
+
+    def _say(
+        self,
+        state: Literal["connected", "lost", "refused"],
+        url: str,
+        sentence: str,
+        relay: str | None = None,
+        retry_s: float | None = None,
+    ) -> None:
+        """Tell of a change; the same failure again is none."""
+        self._sentence = sentence
+        link = Link(
+            state=state, url=url, relay=relay, swarm=self._publisher.swarm, sentence=sentence, retry_s=retry_s
+        )
+        before, self._told = self._told, link
+        if before is None or (before.state, before.url, before.sentence) != (state, url, sentence):
+            self._tell(link)
+
+    async def _read(self, connection: Connection) -> None:
+        while True:
+            self._heard(await connection.receive())
+
+    def _heard(self, message: FromRelay) -> None:
+        now = time.monotonic()
+        match message:
+            case Ok():
+                self._clock.heard(message.time_ms)
+                self._publisher.answered(message, now)
+                if self._thanked is not None and message.code is Code.ACCEPTED:
+                    self._thanked.published(message.id)
+                self._wake.set()
+                if message.code is Code.UNSUPPORTED:
+                    self._other_version(message)
+            case Batch():
+                self._samples.answered(message)
+            case Err():
+                self._samples.refused(message, now)
+                self._sentence = f"The relay says: {safe_line(message.msg, SAID)}"
+            case Stats():
+                self._stats = message
+            case Erased():
+                if self._erased is not None and not self._erased.done():
+                    self._erased.set_result(message.groups)
+            case Thanks():
+                if self._thanked is not None and self._publisher.swarm is not None:
+                    self._thanked.count(message, self._publisher.swarm, {self._identity.key.hex()})
+            case Notice():
+                self._sentence = f"The relay says: {safe_line(message.msg, SAID)}"
+            case Bye():
+                raise Ended(
+                    f"The relay says goodbye: {safe_line(message.reason, SAID)}", message.reconnect_after_ms
+                )
+
+    def _other_version(self, ok: Ok) -> None:
+        if self._joined is None or self._url is None:
+            return
+        relay, said = self._joined.hello.relay, safe_line(ok.msg, SAID)
+        self._say(
+            "connected",
+            self._url,
+            f"{relay} is of another version of Shoal, so no answers can be exchanged: update the older of the "
+            f"two. It says: {said}",
+            relay,
+        )
+
+    async def _write(self, connection: Connection, joined: Joined) -> None:
+        if STATS_SUB in joined.hello.caps:
+            await connection.send(AskStats(subscribe=True))
+        while True:
+            self._wake.clear()
+            now = time.monotonic()
+            while self._asked:
+                await connection.send(self._asked.popleft())
+            for told in self._reporter.due(now, joined.hello.swarm):
+                await connection.send(told)
+            for frame in self._publisher.due(now):
+                await connection.send(frame)
+                if self._asked:
+                    break
+            if self._publisher.overdue(now):
+                raise Ended(f"{connection.place} has stopped answering.")
+            if self._asked:
+                continue
+            await _within(self._publisher.wait_s(now), self._wake.wait())
+
+
+async def _within(seconds: float, answer: Awaitable[T]) -> T | None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            return await answer
+    return None
+
+
+def _disk(error: sqlite3.Error) -> str:
+    return f"The outbox can't be written ({error}): make room on the disk."

@@ -1,0 +1,329 @@
+"""One websocket to one relay: opened, read message by message, ended with a sentence that says why.
+
+aiohttp takes 11 MB, so it is imported with the first connection and never in solo mode. A link that has gone
+silent (a cable pulled, a laptop moved) is noticed by heartbeats within HEARTBEAT_S and half of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import ssl
+import time
+import urllib.request
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from app.common import authorities
+from app.common.text import SAID, safe_line
+from app.swarm.client.ledger import Ledger
+from app.swarm.invite.private import Private
+from app.swarm.wire import noise
+from app.swarm.wire.limits import BATCH_FRAME, KB, allowance
+from app.swarm.wire.protocol import (
+    NONCE_BYTES,
+    OLD_SUBPROTOCOL,
+    OPENING,
+    SUBPROTOCOL,
+    Err,
+    FromClient,
+    FromRelay,
+    from_relay,
+    to_frame,
+)
+from app.swarm.wire.refusals import Flaw, Refused
+
+if TYPE_CHECKING:
+    import aiohttp
+
+OPEN_S = 20.0
+"""For the way there: name, TCP, proxy, TLS and the websocket's handshake."""
+HEARTBEAT_S = 12.0
+SEND_S = 15.0
+CLOSE_S = 2.0
+FAULTS = 32
+"""Frames that cannot be understood, after which a relay is left."""
+FRAMES_PER_MIN, FRAME_BYTES = 6000, 16 * KB
+"""What a relay may send: every frame counts as one, and as one more for each FRAME_BYTES. A busy node hears a
+hundredth of it."""
+FLOOD_WAIT_MS = 60_000
+LONGEST_WAIT_MS = 24 * 3600 * 1000
+_HEADERS = {"User-Agent": "shoal"}
+
+
+class Ended(Exception):
+    """A connection cannot be had, or is over. Says why in one sentence; `retry_after_ms` is what the relay asks
+    for."""
+
+    def __init__(self, sentence: str, retry_after_ms: int | None = None) -> None:
+        super().__init__(sentence)
+        self.retry_after_ms = retry_after_ms
+
+    @property
+    def sentence(self) -> str:
+        return str(self)
+
+
+class Connection:
+    """An open websocket. Both directions raise Ended and are entered into the ledger; `close` never raises."""
+
+    __slots__ = (
+        "_allowance",
+        "_asked",
+        "_faults",
+        "_flooded",
+        "_http",
+        "_ledger",
+        "_line",
+        "_socket",
+        "opening",
+        "place",
+    )
+
+    def __init__(
+        self,
+        http: aiohttp.ClientSession,
+        socket: aiohttp.ClientWebSocketResponse[bool],
+        place: str,
+        ledger: Ledger,
+        opening: bytes = b"",
+        asked: noise.Initiator | None = None,
+    ) -> None:
+        """`opening` is what the relay's `hello` must answer; where it is `asked` to seal the line, that follows
+        from its first frame."""
+        self._ledger = ledger
+        self._asked = asked
+        self._line: noise.Line | None = None
+        self.opening = opening
+        self._http = http
+        self._socket = socket
+        self._faults = 0
+        self._flooded = False
+        self._allowance = allowance(FRAMES_PER_MIN, FRAMES_PER_MIN)
+        self.place = place
+
+    async def receive(self) -> FromRelay:
+        """The next message. Types that this version does not know are passed over; so are a few frames that
+        are no messages."""
+        from aiohttp import WSMsgType
+
+        while True:
+            message = await self._socket.receive()
+            self._count(message.data)
+            data, kind = message.data, message.type
+            if self._sealing and kind in (WSMsgType.TEXT, WSMsgType.BINARY):
+                data, kind = self._unsealed(data, open_=kind is WSMsgType.TEXT), WSMsgType.TEXT
+            if isinstance(data, bytes):
+                self._ledger.received(data)
+            if kind is WSMsgType.TEXT:
+                try:
+                    return from_relay(data)
+                except Refused as refused:
+                    self._fault(refused)
+            elif kind is WSMsgType.BINARY:
+                self._fault(Refused(Flaw.NOT_JSON, "Messages are text frames."))
+            elif kind is WSMsgType.ERROR:
+                raise Ended(_broken(self.place, data))
+            else:
+                raise Ended(_closed(self.place, self._socket.close_code))
+            del message, data
+
+    @property
+    def _sealing(self) -> bool:
+        return self._asked is not None or self._line is not None
+
+    def _unsealed(self, data: bytes, *, open_: bool) -> bytes:
+        """What the relay said over the sealed line. Nothing that is said in the open counts but a refusal, and
+        that only as a sentence."""
+        try:
+            if open_:
+                if self._asked is not None and isinstance(err := from_relay(data), Err):
+                    raise Ended(f"{self.place} lets no one in with these words: {safe_line(err.msg, SAID)}")
+                raise noise.NoiseError("A message in the open.")
+            if self._line is not None:
+                return self._line[1].decrypt(data)
+            assert self._asked is not None
+            self.opening, hello, self._line = self._asked.hear(data)
+            self._asked = None
+            return hello
+        except (noise.NoiseError, Refused) as error:
+            raise Ended(
+                f"{self.place} doesn't prove that it knows this swarm's six words: check its address and them."
+                if self._line is None
+                else f"Somebody on the way to {self.place} has meddled with what it says."
+            ) from error
+
+    def _count(self, data: object) -> None:
+        now, size = time.monotonic(), len(data) if isinstance(data, bytes) else 0
+        self._allowance.take(1 + size / FRAME_BYTES, now)
+        if self._allowance.left(now) < 1:
+            self._flooded = True
+            raise Ended(f"{self.place} sends far more than anybody asked for.", FLOOD_WAIT_MS)
+
+    def _fault(self, refused: Refused) -> None:
+        if refused.flaw is Flaw.UNKNOWN_TYPE:
+            return
+        self._faults += 1
+        if self._faults >= FAULTS:
+            raise Ended(f"{self.place} sends what is no message of a relay: check its address.")
+
+    async def send(self, message: FromClient | bytes) -> None:
+        """Returns when the system has taken the bytes. Raises Refused for a message that is too large."""
+        from aiohttp import WSMsgType
+
+        frame = message if isinstance(message, bytes) else to_frame(message)
+        try:
+            async with asyncio.timeout(SEND_S):
+                if self._line is None:
+                    await self._socket.send_frame(frame, WSMsgType.TEXT)
+                else:
+                    await self._socket.send_frame(self._line[0].encrypt(frame), WSMsgType.BINARY)
+        except TimeoutError as error:
+            raise Ended(f"{self.place} has taken nothing for {SEND_S:.0f} s.") from error
+        except (ConnectionError, RuntimeError) as error:
+            raise Ended(_closed(self.place, self._socket.close_code)) from error
+        self._ledger.sent(frame)
+
+    async def close(self) -> None:
+        if not self._flooded:  # whoever floods is not listened to until it says goodbye
+            with contextlib.suppress(TimeoutError, OSError):
+                async with asyncio.timeout(2 * CLOSE_S):
+                    await self._socket.close()
+        await self._http.close()
+
+
+async def connect(
+    url: str,
+    tls: ssl.SSLContext | None = None,
+    ledger: Ledger | None = None,
+    private: Private | None = None,
+) -> Connection:
+    """A websocket to a relay, sealed where it is one of a `private` swarm; `tls` is for certificates other than
+    the system's. Raises Ended."""
+    import aiohttp
+
+    place = urlsplit(url).netloc
+
+    async def stay(*_: object) -> None:
+        raise Ended(f"{place} sends this node on to another address, which isn't followed: check its address.")
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_redirect.append(stay)
+    proxy = await asyncio.to_thread(proxy_for, url)
+    opening, asked = secrets.token_bytes(NONCE_BYTES), None
+    if private is not None:
+        asked = noise.Initiator(private.key, private.prologue)
+        opening = asked.say()
+    http = aiohttp.ClientSession(
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers=_HEADERS,
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=OPEN_S),
+        trace_configs=[trace],
+    )
+    try:
+        async with asyncio.timeout(OPEN_S):
+            socket = await http.ws_connect(
+                url,
+                protocols=(SUBPROTOCOL, OLD_SUBPROTOCOL),
+                headers={OPENING: opening.hex()},
+                timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_S),
+                heartbeat=HEARTBEAT_S,
+                proxy=proxy,
+                proxy_headers=_HEADERS,
+                ssl=tls or (authorities.context() if url.startswith("wss:") else True),
+                compress=0,
+                max_msg_size=BATCH_FRAME + noise.TAG + 1,  # aiohttp takes only what is smaller
+                decode_text=False,
+            )
+        if socket.protocol == OLD_SUBPROTOCOL:
+            await socket.close()
+            raise Ended(f"{place} runs an older Shoal, which can't prove who it is: it has to be updated.")
+        if socket.protocol != SUBPROTOCOL:
+            await socket.close()
+            raise Ended(f"{place} is no relay of this kind: check its address.")
+    except BaseException as error:
+        await http.close()
+        if isinstance(error, aiohttp.ClientError | OSError | ValueError):  # TimeoutError is an OSError
+            raise _not_had(place, proxy, error) from error
+        raise
+    return Connection(http, socket, place, ledger or Ledger(), opening, asked)
+
+
+def proxy_for(url: str) -> str | None:
+    """The HTTP proxy that the environment or the system names for wss://, through which CONNECT goes. A ws://
+    address is on the local network, and no proxy stands on the way there. On some systems this asks the name
+    server."""
+    parts = urlsplit(url)
+    proxies = urllib.request.getproxies()
+    proxy = proxies.get("https") or proxies.get("all")
+    if parts.scheme != "wss" or proxy is None or urllib.request.proxy_bypass(parts.hostname or ""):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _not_had(place: str, proxy: str | None, error: Exception) -> Ended:
+    import aiohttp
+
+    match error:
+        case TimeoutError():
+            return Ended(f"{place} doesn't answer: is the address right, and the relay running?")
+        case aiohttp.ClientHttpProxyError():
+            return Ended(f"The proxy doesn't let this computer through to {place} ({error.status}).")
+        case aiohttp.ClientProxyConnectionError():
+            return Ended(
+                f"The proxy {urlsplit(proxy or '').hostname} doesn't answer: check the system's proxy."
+            )
+        case aiohttp.WSServerHandshakeError(status=status):
+            wait = _retry_after_ms(error.headers)
+            if status == 503:
+                return Ended(f"{place} lets no one in right now.", wait)
+            return Ended(f"There is no relay at {place} (it answers {status}): check the address.", wait)
+        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
+            return Ended(
+                f"{place} shows no certificate that this computer trusts: check the address and the clock."
+            )
+        case aiohttp.ClientConnectorDNSError():
+            return Ended(
+                f"There is no computer called {urlsplit('//' + place).hostname}, or the network is down."
+            )
+        case aiohttp.ClientConnectorError():
+            return Ended(f"{place} can't be reached ({error.os_error.strerror or 'no connection'}).")
+        case aiohttp.ClientOSError() | aiohttp.ServerDisconnectedError():
+            return Ended(f"The connection to {place} broke off.")
+    return Ended(f"{place} can't be spoken to ({type(error).__name__}): check the address.")
+
+
+def _broken(place: str, error: object) -> str:
+    from aiohttp import ServerTimeoutError, WebSocketError
+
+    if isinstance(error, ServerTimeoutError):
+        return f"{place} has gone silent."
+    if isinstance(error, WebSocketError):
+        return f"{place} sends what is no message of a relay."
+    return f"The connection to {place} broke off."
+
+
+def _closed(place: str, code: int | None) -> str:
+    return f"The connection to {place} broke off." if code in (None, 1006) else f"{place} hung up ({code})."
+
+
+def _retry_after_ms(headers: object) -> int | None:
+    told = str(headers.get("Retry-After", "")) if hasattr(headers, "get") else ""
+    return (
+        min(int(told) * 1000, LONGEST_WAIT_MS) if told.isascii() and told.isdigit() and len(told) < 9 else None
+    )
+
+
+async def first_end(*stories: Coroutine[Any, Any, None]) -> None:
+    """Run them together until one ends; the others are cancelled, and what ended the first is raised."""
+    tasks = [asyncio.create_task(one) for one in stories]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()

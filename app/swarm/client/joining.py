@@ -1,0 +1,155 @@
+"""Joining a swarm over an open connection: the relay says who it is, the node signs in and is let in."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import suppress
+from typing import TypeVar
+
+import msgspec
+
+from app.common.text import SAID, safe_line
+from app.swarm.client.clock import RelayClock
+from app.swarm.client.connection import Connection, Ended
+from app.swarm.identity.identity import Identity
+from app.swarm.invite.admission import credential
+from app.swarm.invite.invite import Invite
+from app.swarm.wire import signin
+from app.swarm.wire.protocol import Bye, Err, Hello, Notice, Stats, Welcome
+from app.swarm.wire.refusals import Code, Refused
+
+SOFTWARE = "shoal/0.1"
+ANSWER_S = 20.0
+MOST_WORK = 28
+"""Bits of work that a node does for a relay: about four minutes of one core."""
+
+T = TypeVar("T")
+
+
+class Expected(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom the node means to meet, as far as it knows; and the invite it may have to show."""
+
+    relay: str | None = None
+    swarm: str | None = None
+    invite: Invite | None = None
+
+
+class Joined(msgspec.Struct, frozen=True, kw_only=True):
+    hello: Hello
+    welcome: Welcome
+
+
+class Work:
+    """Proofs of work, each found once a day for a relay, beside the event loop."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._found: dict[tuple[str, int], tuple[int, str]] = {}
+
+    async def find(self, hello: Hello) -> str | None:
+        """A nonce that `hello` asks for, None if it asks for none. To cancel it stops the search. Raises
+        Ended."""
+        bits = hello.pow_bits
+        if bits == 0:
+            return None
+        if bits > MOST_WORK:
+            raise Ended(
+                f"{hello.relay} asks newcomers for more work ({bits} bits) than a computer has time for."
+            )
+        day = (hello.relay, hello.time_ms // signin.DAY_MS)
+        known = self._found.get(day)
+        if known is None or known[0] < bits:
+            self._found = {day: (bits, await self._search(hello))}
+        return self._found[day][1]
+
+    async def _search(self, hello: Hello) -> str:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[str] = loop.create_future()
+        enough = threading.Event()
+
+        def settle(nonce: str) -> None:
+            if not answer.done():
+                answer.set_result(nonce)
+
+        def search() -> None:
+            nonce = signin.find_work(
+                self._key, hello.relay, hello.time_ms, hello.pow_bits, give_up=enough.is_set
+            )
+            if nonce is not None:
+                with suppress(RuntimeError):  # the loop has ended meanwhile
+                    loop.call_soon_threadsafe(settle, nonce)
+
+        threading.Thread(target=search, name="proof of work", daemon=True).start()
+        try:
+            return await answer
+        finally:
+            enough.set()
+
+
+async def join(
+    connection: Connection, identity: Identity, expected: Expected, work: Work, clock: RelayClock
+) -> Joined:
+    """Signs in. Raises Ended: also for a relay that is another than the expected one, and nothing is signed for
+    that one."""
+    hello = await _next(connection, Hello)
+    clock.forget()
+    clock.heard(hello.time_ms)
+    place = connection.place
+    if expected.relay is not None and hello.relay != expected.relay:
+        raise Ended(
+            f"At {place} there is now the relay {hello.relay}, not {expected.relay} as before: if that is "
+            "right, ask for a new invite or remove the address from relays.json."
+        )
+    if expected.swarm is not None and hello.swarm != expected.swarm:
+        raise Ended(
+            f"{place} serves the swarm {hello.swarm}, not {expected.swarm} as before: if that is right, ask "
+            "for a new invite or remove the address from relays.json."
+        )
+    try:
+        signin.check_hello(hello, connection.opening)
+    except Refused as refused:
+        raise Ended(
+            f"{place} doesn't prove that it is the relay {hello.relay}: check its address."
+        ) from refused
+    try:
+        nonce = await work.find(hello)
+        shown = credential(expected.invite, hello)
+        obeys = expected.invite is not None and expected.invite.room is not None
+        auth = signin.sign_in(identity.seed(), hello, SOFTWARE, pow=nonce, invite=shown, obeys=obeys)
+    except Refused as refused:
+        raise Ended(f"{hello.relay}: {refused.sentence} Update Shoal.") from refused
+    await connection.send(auth)
+    welcome = await _next(connection, Welcome)
+    clock.heard(welcome.time_ms)
+    return Joined(hello=hello, welcome=welcome)
+
+
+async def _next(connection: Connection, kind: type[T]) -> T:
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            while True:
+                message = await connection.receive()
+                if isinstance(message, kind):
+                    return message
+                if isinstance(message, Err):
+                    raise Ended(_refusal(connection.place, message), message.retry_after_ms)
+                if isinstance(message, Bye):
+                    raise Ended(
+                        f"{connection.place} says: {safe_line(message.reason, SAID)}",
+                        message.reconnect_after_ms,
+                    )
+                if not isinstance(message, Notice | Stats):
+                    raise Ended(f"{connection.place} doesn't speak as a relay does: check the address.")
+    except TimeoutError as error:
+        raise Ended(f"{connection.place} says nothing: is it a relay?") from error
+
+
+def _refusal(place: str, err: Err) -> str:
+    what = {
+        Code.BLOCKED: "does not let this node in",
+        Code.RESTRICTED: "lets in those with an invite only",
+        Code.RATE_LIMITED: "lets nobody in just now",
+    }.get(err.code, "did not take this node's sign-in")
+    said = safe_line(err.msg, SAID)
+    return f"{place} {what}" + (f": {said}" if said else ".")

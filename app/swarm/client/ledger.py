@@ -1,0 +1,160 @@
+"""What went over the line, for the owner to see: how much in the last hour, and the latest messages word for
+word.
+
+It costs a node a few additions a message. Text is made of the bytes only when somebody asks, and the proof of
+an invite is taken out before anything is kept.
+"""
+
+from __future__ import annotations
+
+import binascii
+import time
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+import msgspec
+
+from app.swarm.wire.limits import BODY
+from app.swarm.wire.protocol import TAG
+
+MESSAGES = 20
+"""Kept in all, half of them sent and half received: a relay's figures, which come every ten seconds, shall not
+push out what left this computer."""
+BYTES = 64 * 1024
+"""Kept, and told, of them in all; again half for each way."""
+LONGEST = 16 * 1024
+"""Kept of one message; the text says how much is left out. A batch of groups is longer, a group hardly ever."""
+HOUR_MIN = 60
+HIDDEN = "(hidden: it opens the swarm)"
+UNPACKED = "\n\nthe same body before it was compressed:\n"
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """One message as it went over the line. `at` is in seconds since 1970, `size` the bytes of the whole; of a
+    long one `text` has the beginning."""
+
+    at: float
+    outgoing: bool
+    kind: str
+    size: int
+    text: str
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    number: int
+    at: float
+    size: int
+    raw: bytes
+
+
+class _Way:
+    """One direction."""
+
+    __slots__ = ("bytes", "kept", "minutes")
+
+    def __init__(self) -> None:
+        self.minutes: deque[tuple[int, int]] = deque(maxlen=HOUR_MIN)
+        """Minute and bytes, the oldest first; none for a minute in which nothing went."""
+        self.kept: deque[_Kept] = deque()
+        self.bytes = 0
+
+    def count(self, minute: int, size: int) -> None:
+        if self.minutes and self.minutes[-1][0] == minute:
+            size += self.minutes.pop()[1]
+        self.minutes.append((minute, size))
+
+    def keep(self, one: _Kept) -> None:
+        self.kept.append(one)
+        self.bytes += len(one.raw)
+        while len(self.kept) > MESSAGES // 2 or self.bytes > BYTES // 2:
+            self.bytes -= len(self.kept.popleft().raw)
+
+
+class Ledger:
+    """Of one client, over all its connections. Counted are the messages themselves, to which TCP, TLS and the
+    websocket add a little."""
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time
+    ) -> None:
+        self._clock, self._wall = clock, wall
+        self._out, self._in = _Way(), _Way()
+        self._numbers = count()
+        self._shown: tuple[Message, ...] | None = ()
+
+    def sent(self, frame: bytes) -> None:
+        self._note(self._out, frame)
+
+    def received(self, frame: bytes) -> None:
+        self._note(self._in, frame)
+
+    @property
+    def sent_bytes(self) -> int:
+        """Of the last 60 minutes, the present one included."""
+        return self._hour(self._out)
+
+    @property
+    def received_bytes(self) -> int:
+        return self._hour(self._in)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The latest, newest last. The same tuple until another message goes."""
+        if self._shown is None:
+            numbered = sorted([*_told(self._out, True), *_told(self._in, False)], key=lambda one: one[0])
+            self._shown = tuple(message for _, message in numbered)
+        return self._shown
+
+    def _hour(self, way: _Way) -> int:
+        oldest = int(self._clock() // 60) - HOUR_MIN
+        return sum(size for minute, size in way.minutes if minute > oldest)
+
+    def _note(self, way: _Way, frame: bytes) -> None:
+        way.count(int(self._clock() // 60), len(frame))
+        raw = _without_proof(frame) if _kind(frame) == "auth" else frame[:LONGEST]
+        way.keep(_Kept(next(self._numbers), self._wall(), len(frame), raw))
+        self._shown = None
+
+
+def _told(way: _Way, outgoing: bool) -> Iterator[tuple[int, Message]]:
+    """The newest first, as many as there is room for."""
+    room = BYTES // 2
+    for one in reversed(way.kept):
+        message = _message(one.at, outgoing, one.size, one.raw)
+        room -= len(message.text.encode())
+        if room < 0:
+            return
+        yield one.number, message
+
+
+def _kind(raw: bytes) -> str:
+    found = TAG.match(raw)
+    return found[1].decode() if found else "?"
+
+
+def _without_proof(frame: bytes) -> bytes:
+    """An `auth` without what shows that this node was invited. Its signature is good for one challenge only."""
+    auth: dict[str, Any] = msgspec.json.decode(frame)
+    if auth.get("invite") is not None:
+        auth["invite"] = HIDDEN
+    return msgspec.json.encode(auth)
+
+
+def _message(at: float, outgoing: bool, size: int, raw: bytes) -> Message:
+    kind, text = _kind(raw), raw.decode(errors="replace")
+    if size > LONGEST:
+        text += f" … ({size - len(raw)} bytes more)"
+    elif outgoing and kind == "pub":
+        text += _unpacked(raw)
+    return Message(at=at, outgoing=outgoing, kind=kind, size=size, text=text)
+
+
+def _unpacked(raw: bytes) -> str:
+    """The words of a group that went out compressed; they are this node's own."""
+    pub: dict[str, Any] = msgspec.json.decode(raw)
+    if pub.get("enc") != "zlib":
+        return ""
+    return UNPACKED + zlib.decompressobj().decompress(binascii.a2b_base64(pub["body"]), BODY).decode()

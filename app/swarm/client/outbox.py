@@ -1,0 +1,198 @@
+"""Groups on their way to a relay, in SQLite: one leaves only when a relay gave its final answer.
+
+A message gets its sequence number, its signature and its place on the disk in one transaction, and is sent only
+after that. So no number is ever used twice, and kill -9 at any moment loses nothing: a message whose answer was
+not written is sent again, and its id makes that harmless.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from app.common.transaction import alone, tables, transaction
+from app.swarm.wire.body import Envelope
+from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES, SAFE_INTEGER
+from app.swarm.wire.protocol import Pub, to_frame
+from app.swarm.wire.refusals import Code
+
+FORMAT = 1
+MAX_MESSAGES = 10_000
+MAX_BYTES = 50_000_000
+LEAST_MESSAGES = OPEN_PUBLISHES + 1
+LEAST_BYTES = LEAST_MESSAGES * FRAME
+"""Room for all that may be under way and the next one: then there is always an unsent one to drop."""
+
+_SCHEMA = """
+CREATE TABLE messages (
+    place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, key_seq INTEGER NOT NULL, size INTEGER NOT NULL,
+    frame BLOB NOT NULL);
+CREATE TABLE sequences (pk TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE counts (what TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
+"""
+
+
+class OutboxError(Exception):
+    """The outbox cannot be opened; the message says why and what to do."""
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """A `pub` frame as it goes out, byte for byte the same at every try."""
+
+    id: str
+    key_seq: int
+    frame: bytes
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of all messages ever created. The first is the sum of the others."""
+
+    created: int = 0
+    waiting: int = 0
+    accepted: int = 0
+    duplicate: int = 0
+    stale: int = 0
+    invalid: int = 0
+    blocked: int = 0
+    dropped: int = 0
+
+
+class Outbox:
+    """One open outbox, held by one process. Methods block for a few milliseconds, and raise sqlite3.Error, with
+    nothing changed, when the disk does not take the rows."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        max_messages: int = MAX_MESSAGES,
+        max_bytes: int = MAX_BYTES,
+        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        """Opens or makes the file. `clock_ms` gives a key's first number. Raises OutboxError for a damaged
+        file, one of another version or one in use, and ValueError for limits below LEAST_MESSAGES or
+        LEAST_BYTES."""
+        if max_messages < LEAST_MESSAGES or max_bytes < LEAST_BYTES:
+            raise ValueError(f"An outbox needs room for {LEAST_MESSAGES} messages and {LEAST_BYTES} bytes.")
+        self._max_messages, self._max_bytes, self._clock_ms = max_messages, max_bytes, clock_ms
+        self._under_way: set[str] = set()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._db = sqlite3.connect(path, isolation_level=None, timeout=1.0)
+        try:
+            self._prepare(path)
+        except sqlite3.DatabaseError as error:
+            self._db.close()
+            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                raise OutboxError(f"{path} is in use by another node: end that one first.") from error
+            if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                raise OutboxError(
+                    f"{path} is damaged: move it away. Groups that were not sent yet stay behind in it."
+                ) from error
+            raise
+        except OutboxError:
+            self._db.close()
+            raise
+        self._waiting, self._bytes = self._measure()
+
+    def add(self, key: bytes, make: Callable[[int], Envelope]) -> Message:
+        """Numbers, seals and stores one message of a public key: `make` makes the envelope from its number.
+
+        When there is no room the oldest messages that are not under way are dropped and counted. Whatever
+        `make` raises (for example Refused) comes out with nothing stored and no number used.
+        """
+        with transaction(self._db):
+            key_seq = self._next_number(key.hex())
+            envelope = make(key_seq)
+            frame = to_frame(Pub.of(envelope))
+            self._db.execute(
+                "INSERT INTO messages (id, key_seq, size, frame) VALUES (?, ?, ?, ?)",
+                (envelope.id, key_seq, len(frame), frame),
+            )
+            self._count("created")
+            waiting, size = self._make_room(self._waiting + 1, self._bytes + len(frame))
+        self._waiting, self._bytes = waiting, size
+        return Message(id=envelope.id, key_seq=key_seq, frame=frame)
+
+    def take(self, most: int = OPEN_PUBLISHES) -> list[Message]:
+        """The oldest messages that are not under way; now they are. Never more of them than relays allow."""
+        most = min(most, OPEN_PUBLISHES - len(self._under_way))
+        if most <= 0:
+            return []
+        rows = self._db.execute(
+            "SELECT id, key_seq, frame FROM messages ORDER BY place LIMIT ?", (most + len(self._under_way),)
+        )
+        messages = [
+            Message(id=id_, key_seq=key_seq, frame=frame)
+            for id_, key_seq, frame in rows
+            if id_ not in self._under_way
+        ][:most]
+        self._under_way.update(one.id for one in messages)
+        return messages
+
+    def answered(self, id: str, code: Code) -> bool:
+        """Takes a relay's answer: a final one ends the message, after another it waits for its next try.
+        Answers to messages that are not under way change nothing. Returns whether the message has left."""
+        if id not in self._under_way:
+            return False
+        if code.final:
+            with transaction(self._db):
+                (size,) = self._db.execute("DELETE FROM messages WHERE id = ? RETURNING size", (id,)).fetchone()
+                self._count(code.value)
+            self._waiting, self._bytes = self._waiting - 1, self._bytes - size
+        self._under_way.discard(id)
+        return code.final
+
+    def lost(self) -> None:
+        """The connection is gone: what was under way waits for its next try, oldest first."""
+        self._under_way.clear()
+
+    def counts(self) -> Counts:
+        kept: dict[str, int] = dict(self._db.execute("SELECT what, n FROM counts").fetchall())
+        return msgspec.convert({**kept, "waiting": self._waiting}, Counts)
+
+    def keys(self) -> frozenset[bytes]:
+        """Every public key that this home ever published under: what they signed is nobody else's."""
+        return frozenset(bytes.fromhex(pk) for (pk,) in self._db.execute("SELECT pk FROM sequences"))
+
+    def close(self) -> None:
+        self._db.close()
+
+    def _prepare(self, path: Path) -> None:
+        # What is under way is known to one process alone.
+        alone(self._db)
+        with transaction(self._db):
+            if not tables(self._db, _SCHEMA, FORMAT):
+                raise OutboxError(
+                    f"{path} was written by another version of Shoal: update it, or move it away."
+                )
+
+    def _measure(self) -> tuple[int, int]:
+        waiting, size = self._db.execute("SELECT count(*), total(size) FROM messages").fetchone()
+        return waiting, int(size)
+
+    def _next_number(self, pk: str) -> int:
+        """A key without a history here (new, or brought back after its disk was lost) begins at the time in
+        milliseconds, which is above all it counted before: nobody makes a thousand groups a second."""
+        row = self._db.execute("SELECT last FROM sequences WHERE pk = ?", (pk,)).fetchone()
+        number: int = row[0] + 1 if row else max(1, min(self._clock_ms(), SAFE_INTEGER // 2))
+        self._db.execute("INSERT OR REPLACE INTO sequences VALUES (?, ?)", (pk, number))
+        return number
+
+    def _make_room(self, waiting: int, size: int) -> tuple[int, int]:
+        while waiting > self._max_messages or size > self._max_bytes:
+            marks = ", ".join("?" * len(self._under_way))
+            (freed,) = self._db.execute(
+                "DELETE FROM messages WHERE place ="
+                f" (SELECT min(place) FROM messages WHERE id NOT IN ({marks})) RETURNING size",
+                tuple(self._under_way),
+            ).fetchone()
+            self._count("dropped")
+            waiting, size = waiting - 1, size - freed
+        return waiting, size
+
+    def _count(self, what: str) -> None:
+        self._db.execute("INSERT INTO counts VALUES (?, 1) ON CONFLICT (what) DO UPDATE SET n = n + 1", (what,))

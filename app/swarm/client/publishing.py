@@ -1,0 +1,174 @@
+"""Groups on their way out: into the outbox at any time, out of it as fast as the relay allows. No sockets."""
+
+from __future__ import annotations
+
+import binascii
+import zlib
+from collections import deque
+from collections.abc import Iterator, Sequence
+from random import Random
+
+import msgspec
+
+from app.common.retry import Pace
+from app.sapo.groups import Group
+from app.sapo.questions import VERSION
+from app.swarm.client.clock import RelayClock
+from app.swarm.client.outbox import Counts, Outbox
+from app.swarm.identity.identity import Identity
+from app.swarm.wire.body import Body, seal
+from app.swarm.wire.limits import OPEN_PUBLISHES, SHARE, Quotas, allowance
+from app.swarm.wire.protocol import Ok, Pub, from_client, to_frame
+from app.swarm.wire.refusals import Code, Refused
+
+HELD = 64
+"""Groups kept in memory while no swarm is known yet; beyond that the oldest goes."""
+ANSWER_S = 60.0
+"""A relay that leaves a group unanswered for so long is left."""
+_MAKING, _CATCHING_UP = 0.75, 0.25
+"""Shares of the relay's rate that a node should publish new groups at, so that the outbox always empties."""
+_BEHIND = 2 * OPEN_PUBLISHES
+
+
+class Publisher:
+    """One node's outbox at work. Everything that writes raises sqlite3.Error when the disk does not take it.
+    `now` is seconds of one monotonic clock."""
+
+    def __init__(self, outbox: Outbox, identity: Identity, clock: RelayClock, rng: Random, now: float) -> None:
+        self._outbox, self._identity, self._clock, self._rng = outbox, identity, clock, rng
+        self._held: deque[tuple[Group, tuple[int, ...], int]] = deque(maxlen=HELD)
+        self._open: dict[str, float] = {}
+        self._most, self._zlib = OPEN_PUBLISHES, False
+        self._pace = Pace()
+        self._quotas = Quotas()
+        self._sending = allowance(self._quotas.publish_per_min, self._quotas.publish_burst)
+        self._making = allowance(self._quotas.publish_per_min, self._quotas.publish_per_min)
+        self.swarm: str | None = None
+        self.counts: Counts = outbox.counts()
+
+    @property
+    def held(self) -> int:
+        return len(self._held)
+
+    @property
+    def per_min(self) -> int:
+        return self._quotas.publish_per_min
+
+    def add(self, group: Group, rewards_G: Sequence[int], now: float) -> bool:
+        """Keep a group until a relay has it. False for one that does not belong on the wire, such as one whose
+        rewards are all equal."""
+        self._making.take(1, now)
+        if self.swarm is None:
+            self._held.append((group, tuple(rewards_G), self._clock.now_ms()))
+            return True
+        return self._add(self.swarm, group, rewards_G, self._clock.now_ms())
+
+    def room(self, now: float) -> int:
+        """How many groups are worth publishing now: what the relay takes in, less than that while the outbox
+        has more than a few."""
+        share = _MAKING if self.counts.waiting <= _BEHIND else _CATCHING_UP
+        left = self._making.left(now)
+        self._making.refill(SHARE * share * self._quotas.publish_per_min, now)
+        return int(left)
+
+    def belongs(self, swarm: str) -> None:
+        """The swarm is known now: what was held for it is sealed."""
+        self.swarm = swarm
+        while self._held:
+            self._add(swarm, *self._held[0])
+            self._held.popleft()
+
+    def opened(self, quotas: Quotas, open_publishes: int, zlib_agreed: bool, now: float) -> None:
+        """A connection stands, with these limits."""
+        self._most, self._zlib = min(OPEN_PUBLISHES, max(1, open_publishes)), zlib_agreed
+        if (quotas.publish_per_min, quotas.publish_burst) != (
+            self._quotas.publish_per_min,
+            self._quotas.publish_burst,
+        ):
+            self._sending = allowance(quotas.publish_per_min, quotas.publish_burst)
+            self._making = allowance(quotas.publish_per_min, quotas.publish_per_min)
+        self._quotas = quotas
+
+    def due(self, now: float) -> Iterator[bytes]:
+        """Frames to send now, oldest first; each is under way from the moment it is asked for."""
+        while (
+            self._pace.wait_s(now) == 0
+            and len(self._open) < self._most
+            and self._sending.left(now) >= 1
+            and (taken := self._outbox.take(1))
+        ):
+            message = taken[0]
+            pub = from_client(message.frame)
+            assert isinstance(pub, Pub)
+            if not self._current(pub):
+                self._outbox.answered(message.id, Code.INVALID)
+                self.counts = self._outbox.counts()
+                continue
+            self._open[message.id] = now
+            self._sending.take(1, now)
+            yield to_frame(_packed(pub)) if self._zlib else message.frame
+
+    def answered(self, ok: Ok, now: float) -> None:
+        if ok.id not in self._open:
+            return
+        final = self._outbox.answered(ok.id, ok.code)
+        del self._open[ok.id]
+        if final:
+            self._pace = self._pace.worked()
+            self.counts = self._outbox.counts()
+            return
+        if self._pace.wait_s(now) == 0:  # sixteen refused at once are one failure
+            self._pace = self._pace.failed(now, self._rng.random(), ok.retry_after_ms)
+        if ok.code is Code.RATE_LIMITED:
+            self._sending.empty(now)
+
+    def lost(self) -> None:
+        """The connection is gone; what was under way goes out again over the next one."""
+        self._outbox.lost()
+        self._open.clear()
+
+    def overdue(self, now: float) -> bool:
+        return any(now - sent > ANSWER_S for sent in self._open.values())
+
+    def wait_s(self, now: float) -> float:
+        """Seconds until something changes by itself."""
+        return min(5.0, max(0.05, self._pace.wait_s(now), self._sending.wait_s(1, now)))
+
+    def _current(self, pub: Pub) -> bool:
+        """Whether a relay here can take it: not a group of a swarm that this node has left, or with a question
+        of an older version. They lie in the outbox as `plain`."""
+        try:
+            told = _told(pub.body)
+        except msgspec.MsgspecError:
+            return False
+        return told.swarm == self.swarm and told.task.version == VERSION
+
+    def _add(self, swarm: str, group: Group, rewards_G: Sequence[int], created_ms: int) -> bool:
+        seed = self._identity.seed()
+        try:
+            self._outbox.add(
+                self._identity.key,
+                lambda key_seq: seal(Body.of(group, rewards_G, swarm, key_seq, created_ms), seed),
+            )
+        except Refused:
+            return False
+        self.counts = self._outbox.counts()
+        return True
+
+
+class _Task(msgspec.Struct):
+    version: str
+
+
+class _Told(msgspec.Struct):
+    swarm: str
+    task: _Task
+
+
+_told = msgspec.json.Decoder(_Told).decode
+
+
+def _packed(pub: Pub) -> Pub:
+    """The same group compressed, if that makes it smaller: id and signature are of the body itself."""
+    packed = binascii.b2a_base64(zlib.compress(pub.body.encode()), newline=False).decode()
+    return msgspec.structs.replace(pub, body=packed, enc="zlib") if len(packed) < len(pub.body) else pub

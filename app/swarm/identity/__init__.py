@@ -1,0 +1,1 @@
+"""Who a node is: its key, its name, and where the key is kept."""

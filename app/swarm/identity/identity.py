@@ -1,0 +1,175 @@
+"""Who a node is: one Ed25519 key, its name, and the words on paper that bring it back."""
+
+from __future__ import annotations
+
+import secrets
+import unicodedata
+from functools import cache
+from typing import Annotated, Literal
+
+import msgspec
+import nacl.exceptions
+import nacl.pwhash
+import nacl.secret
+from mnemonic import Mnemonic
+
+from app.swarm.identity import names
+from app.swarm.wire import signing
+
+WORDS = 24
+SHORTEST_PASSPHRASE = 8
+
+_OPERATIONS, _MEMORY = 4, 64 * 2**20
+"""Cost of one guess at a passphrase (argon2id): about half a second and 64 MB."""
+_MOST_OPERATIONS, _MOST_MEMORY = 16, 2**30
+
+
+class IdentityError(Exception):
+    """The identity cannot be had as asked; the message says why and what to do."""
+
+
+class PassphraseNeeded(IdentityError):
+    """The key lies in a file that only its passphrase opens."""
+
+
+class Identity:
+    """A key pair. Everything public comes from `key`; the seed shows only where it is asked for by name."""
+
+    __slots__ = ("_seed", "key", "name")
+
+    def __init__(self, seed: bytes) -> None:
+        """Raises ValueError for a seed that is not 32 bytes long."""
+        self.key = signing.public_key(seed)
+        self.name = names.name(self.key)
+        self._seed = seed
+
+    @classmethod
+    def new(cls) -> Identity:
+        return cls(secrets.token_bytes(signing.SEED_BYTES))
+
+    @classmethod
+    def from_words(cls, text: str) -> Identity:
+        """Brings a key back from its 24 recovery words, however they are spaced. Raises IdentityError saying
+        which word is wrong, or that one of them is another word of the list."""
+        words = text.casefold().split()
+        known = set(_words().wordlist)
+        for place, word in enumerate(words, 1):
+            if word not in known:
+                raise IdentityError(f"Word {place} isn't a recovery word: check its spelling.")
+        if len(words) != WORDS:
+            raise IdentityError(f"There are {WORDS} recovery words; these are {len(words)}.")
+        try:
+            return cls(bytes(_words().to_entropy(words)))
+        except ValueError as error:
+            raise IdentityError(
+                "Every word is a recovery word, but together they are no key: one is wrong, or two are swapped."
+            ) from error
+
+    def words(self) -> str:
+        """The 24 recovery words: the seed itself in BIP-39's English list, with its checksum. Whoever reads
+        them is this node."""
+        return str(_words().to_mnemonic(self._seed))
+
+    def seed(self) -> bytes:
+        """The secret itself, for signing and keeping."""
+        return self._seed
+
+    def sign(self, message: bytes) -> bytes:
+        return signing.sign(self._seed, message)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identity) and other.key == self.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"<Identity {self.name}>"
+
+    def __reduce__(self) -> str:
+        raise TypeError("An identity isn't copied into other processes.")
+
+
+class Sealed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An encrypted key as it lies on disk: XSalsa20-Poly1305 under argon2id of the passphrase, bytes in hex."""
+
+    v: Literal[1] = 1
+    public_key: str
+    operations: Annotated[int, msgspec.Meta(ge=1, le=_MOST_OPERATIONS)]
+    memory: Annotated[int, msgspec.Meta(ge=8192, le=_MOST_MEMORY)]
+    salt: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{32}\Z")]
+    box: Annotated[str, msgspec.Meta(pattern=r"\A([0-9a-f]{2})+\Z", max_length=512)]
+
+
+class Unsealed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A key as it lies in a file that only its owner may read, bytes in hex."""
+
+    v: Literal[1] = 1
+    public_key: str
+    seed: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+
+
+def bare(identity: Identity) -> bytes:
+    """The key as it is. Whoever reads it is this node."""
+    return msgspec.json.encode(Unsealed(public_key=identity.key.hex(), seed=identity.seed().hex()))
+
+
+def from_bare(content: bytes) -> Identity:
+    """Raises IdentityError when the content is damaged."""
+    try:
+        unsealed = msgspec.json.decode(content, type=Unsealed)
+        identity = Identity(bytes.fromhex(unsealed.seed))
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise IdentityError("The key's file is damaged.") from error
+    if identity.key.hex() != unsealed.public_key:
+        raise IdentityError("The key's file holds another key than it says.")
+    return identity
+
+
+def encrypt(
+    identity: Identity, passphrase: str, *, operations: int = _OPERATIONS, memory: int = _MEMORY
+) -> bytes:
+    """The key for a file that may be copied anywhere. Takes about half a second. Raises IdentityError for a
+    passphrase that is too short."""
+    if len(passphrase) < SHORTEST_PASSPHRASE:
+        raise IdentityError(
+            f"A passphrase needs {SHORTEST_PASSPHRASE} characters or more: choose a longer one."
+        )
+    salt = secrets.token_bytes(nacl.pwhash.argon2id.SALTBYTES)
+    box = _box(passphrase, salt, operations, memory).encrypt(identity.seed())
+    return msgspec.json.encode(
+        Sealed(
+            public_key=identity.key.hex(), operations=operations, memory=memory, salt=salt.hex(), box=box.hex()
+        )
+    )
+
+
+def decrypt(content: bytes, passphrase: str) -> Identity:
+    """Raises IdentityError when the content is damaged or the passphrase is another one."""
+    try:
+        sealed = msgspec.json.decode(content, type=Sealed)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise IdentityError("The key's file is damaged: bring the key back with its recovery words.") from error
+    try:
+        box = _box(passphrase, bytes.fromhex(sealed.salt), sealed.operations, sealed.memory)
+        identity = Identity(box.decrypt(bytes.fromhex(sealed.box)))
+    except (nacl.exceptions.CryptoError, ValueError) as error:
+        raise IdentityError("This passphrase doesn't open the key: try again.") from error
+    if identity.key.hex() != sealed.public_key:
+        raise IdentityError(
+            "The file holds another key than it says: bring yours back with its recovery words."
+        )
+    return identity
+
+
+def _box(passphrase: str, salt: bytes, operations: int, memory: int) -> nacl.secret.SecretBox:
+    """One spelling for every keyboard: NFKC, so that an e and its accent are one character or two alike."""
+    secret = unicodedata.normalize("NFKC", passphrase).encode("utf-8", "surrogatepass")
+    return nacl.secret.SecretBox(
+        nacl.pwhash.argon2id.kdf(nacl.secret.SecretBox.KEY_SIZE, secret, salt, operations, memory)
+    )
+
+
+@cache
+def _words() -> Mnemonic:
+    return Mnemonic("english")

@@ -1,0 +1,124 @@
+"""The system's keyring: which one encrypts, what lies in it, and calls that may wait for a person."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+import keyring
+import keyring.backend
+import keyring.errors
+from keyring.backends.chainer import ChainerBackend
+
+from app.common import remedy
+from app.swarm.identity.identity import Identity, IdentityError
+
+SERVICE = "Shoal"
+HUB_TOKEN = "Hugging Face access token"
+"""The one other entry that Shoal keeps under that service (app/cli/models/_hub_token.py)."""
+PATIENCE_S = 60.0
+"""How long a person may take with the keyring's own dialog before the node goes on without it."""
+_REAL = frozenset(
+    f"keyring.backends.{one}" for one in ("macOS", "Windows", "SecretService", "kwallet", "libsecret")
+)
+"""Backends that encrypt. Others exist that write plain files, and would be picked up silently."""
+Find = Callable[[], keyring.backend.KeyringBackend | None]
+T = TypeVar("T")
+
+
+def real_backend(chosen: keyring.backend.KeyringBackend | None = None) -> keyring.backend.KeyringBackend | None:
+    """The system's keyring if it is one that encrypts, else None. Follows the person's own choice of backend;
+    of a chain the best one that encrypts is taken."""
+    current = chosen or keyring.get_keyring()
+    chain = list(current.backends) if isinstance(current, ChainerBackend) else [current]
+    return next((one for one in chain if type(one).__module__ in _REAL), None)
+
+
+def forget_token(find: Find = real_backend) -> str:
+    """Deletes the access token for models from the keyring, where there is one. Returns a sentence about what
+    stood in the way. May wait for a person."""
+    try:
+        backend = find()
+        if backend is not None and backend.get_password(SERVICE, HUB_TOKEN):
+            backend.delete_password(SERVICE, HUB_TOKEN)
+    except Exception as error:  # each system's keyring has errors of its own
+        return (
+            f"An access token for models may still be in the keyring, which refused ({type(error).__name__}): "
+            f"delete the entry {SERVICE} there."
+        )
+    return ""
+
+
+async def aside(call: Callable[[], T], patience_s: float) -> T:
+    """Runs a call that may wait for a person, beside the event loop. Its thread ends with the process: nobody
+    waits for a dialog that was left open. Raises IdentityError for whatever the keyring raises, and when
+    patience ends."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[T] = loop.create_future()
+
+    def settle(value: T | None, error: Exception | None) -> None:
+        if answer.done():
+            return
+        if error is None:
+            answer.set_result(value)  # type: ignore[arg-type]
+        else:
+            answer.set_exception(error)
+
+    def work() -> None:
+        value: T | None = None
+        failure: IdentityError | None = None
+        try:
+            value = call()
+        except IdentityError as error:
+            failure = error
+        except Exception as error:  # each system's keyring has errors of its own
+            failure = IdentityError(f"The system's keyring refused ({type(error).__name__}): unlock it.")
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(settle, value, failure)
+
+    threading.Thread(target=work, name="keyring", daemon=True).start()
+    try:
+        return await asyncio.wait_for(answer, patience_s)
+    except TimeoutError as error:
+        raise IdentityError("The system's keyring didn't answer: unlock it.") from error
+
+
+def put(find: Find, identity: Identity) -> None:
+    """Writes a key into the keyring and reads it back. Raises IdentityError."""
+    backend = found(find)
+    backend.set_password(SERVICE, identity.key.hex(), identity.seed().hex())
+    if backend.get_password(SERVICE, identity.key.hex()) != identity.seed().hex():
+        raise IdentityError("The system's keyring didn't keep the key.")
+
+
+def ask(find: Find, public_key: str, name: str) -> Identity:
+    """The key of that name in the keyring. Raises IdentityError."""
+    secret = found(find).get_password(SERVICE, public_key)
+    if secret is None:
+        raise IdentityError(
+            f"The key of {name} isn't in this keyring: log in as before, or enter its recovery words "
+            f"({restoring()})."
+        )
+    try:
+        identity = Identity(bytes.fromhex(secret))
+        if identity.key.hex() == public_key:
+            return identity
+    except ValueError:  # not hex, or too short
+        pass
+    raise IdentityError(f"The keyring's entry for {name} is damaged: enter its recovery words ({restoring()}).")
+
+
+def found(find: Find) -> keyring.backend.KeyringBackend:
+    """The keyring. Raises IdentityError where there is none."""
+    backend = find()
+    if backend is None:
+        raise IdentityError("This computer has no keyring.")
+    return backend
+
+
+def restoring() -> str:
+    """The command that takes recovery words."""
+    return remedy.command("identity restore")

@@ -1,0 +1,1 @@
+"""The checks that peers' groups pass before they are learned from."""

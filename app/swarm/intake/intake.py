@@ -1,0 +1,240 @@
+"""What a peer's group must pass before this node learns from it.
+
+Nothing is believed, neither what its author claims nor the relay that brought it: signature, question, safety
+and rewards are all checked here, the cheapest test first. A bad group costs nothing but the check.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from threading import Lock
+from typing import TypeVar
+
+import msgspec
+
+from app.sapo.families import FAMILIES
+from app.sapo.questions import VERSION, QuestionError, UnmadeQuestion
+from app.sapo.scoring.sandbox import Sandbox, SandboxResting
+from app.sapo.scoring.scoring import score_group
+from app.swarm.identity import names
+from app.swarm.intake.likeness import Likeness
+from app.swarm.intake.pool import Checked
+from app.swarm.intake.reasons import Reason, of_flaw
+from app.swarm.intake.unsafe import unsafe
+from app.swarm.wire.body import Body, Envelope, check_age, unseal
+from app.swarm.wire.limits import COMPLETION, OLDEST_S, Quotas, allowance
+from app.swarm.wire.protocol import item
+from app.swarm.wire.refusals import Refused
+
+REMEMBERED_IDS = 8192
+REMEMBERED_PEERS = 2048
+STRIKES = 3
+"""Deliberately bad groups after which an author is passed over, unless four times as many were good."""
+DISTRUST_MS = 3600 * 1000
+_SHARE = Quotas()
+"""What one author may publish at a relay is what is taken in of it here."""
+
+V = TypeVar("V")
+
+
+class Sifted(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch after the checks. `reports` are for the relay: ids by complaint."""
+
+    checked: tuple[Checked, ...]
+    refused: Mapping[Reason, int]
+    reports: Mapping[str, tuple[str, ...]]
+
+
+class _Author:
+    """What is remembered of a key whose signature held."""
+
+    __slots__ = ("allowance", "good", "strikes", "until_ms")
+
+    def __init__(self) -> None:
+        self.allowance = allowance(_SHARE.publish_per_min, _SHARE.publish_burst)
+        self.good = 0
+        self.strikes = 0
+        self.until_ms = 0
+
+
+class Intake:
+    """One node's checks, with what they remember: all of it bounded. Blocking; one check at a time."""
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        swarm: str,
+        own_keys: Iterable[bytes],
+        *,
+        families: Iterable[str] | None = None,
+        longest: int = COMPLETION,
+        oldest_s: int = OLDEST_S,
+    ) -> None:
+        """`own_keys` are all keys that this home ever signed with. `longest` is in characters of a completion,
+        `families` those that the node trains on."""
+        self._sandbox, self._swarm, self._longest, self._oldest_s = sandbox, swarm, longest, oldest_s
+        self._own = frozenset(key.hex() for key in own_keys)
+        self._families = frozenset(FAMILIES if families is None else families)
+        self._ids: OrderedDict[str, None] = OrderedDict()
+        self._authors: OrderedDict[str, _Author] = OrderedDict()
+        self._likeness = Likeness()
+        self._counts: dict[Reason, int] = dict.fromkeys(Reason, 0)
+        self._accepted = 0
+        self._one_at_a_time = Lock()
+
+    @property
+    def counts(self) -> dict[Reason, int]:
+        """Groups refused since the start, by reason; also the reasons that never came up."""
+        return dict(self._counts)
+
+    @property
+    def accepted(self) -> int:
+        return self._accepted
+
+    def sift(
+        self,
+        items: Sequence[bytes | msgspec.Raw | Envelope],
+        now_ms: int,
+        oldest_s: int | None = None,
+    ) -> Sifted:
+        """Checks every item of a batch, or those before the sandbox was put to rest. `oldest_s` is another age
+        up to which they are taken, as of an archive. Raises SandboxError and nothing else."""
+        checked: list[Checked] = []
+        refused: Counter[Reason] = Counter()
+        reports: dict[str, list[str]] = {}
+        for one in items:
+            envelope = _envelope(one)
+            try:
+                verdict = self.check(envelope, now_ms, oldest_s)
+            except SandboxResting:
+                break
+            if isinstance(verdict, Checked):
+                checked.append(verdict)
+                continue
+            refused[verdict] += 1
+            if verdict.complaint is not None and isinstance(envelope, Envelope):
+                reports.setdefault(verdict.complaint, []).append(envelope.id)
+        return Sifted(
+            checked=tuple(checked),
+            refused=dict(refused),
+            reports={complaint: tuple(ids) for complaint, ids in reports.items()},
+        )
+
+    def check(
+        self, one: bytes | msgspec.Raw | Envelope | Reason, now_ms: int, oldest_s: int | None = None
+    ) -> Checked | Reason:
+        """One group, or why it is not used. `now_ms` is Unix milliseconds by the relay's clock. Raises
+        SandboxError."""
+        with self._one_at_a_time:
+            envelope = _envelope(one)
+            verdict = envelope if isinstance(envelope, Reason) else self._check(envelope, now_ms, oldest_s)
+            if isinstance(verdict, Reason):
+                self._counts[verdict] += 1
+            else:
+                self._accepted += 1
+            return verdict
+
+    def _check(self, envelope: Envelope, now_ms: int, oldest_s: int | None) -> Checked | Reason:
+        if envelope.id in self._ids:
+            return Reason.SEEN
+        if envelope.pk in self._own:
+            return Reason.OWN
+        author = self._authors.get(envelope.pk)
+        if author is not None and now_ms < author.until_ms:
+            return Reason.DISTRUSTED
+        try:
+            body = unseal(envelope, self._swarm)
+        except Refused as refused:
+            return of_flaw(refused.flaw)
+        # From here on the author has really signed it: it is remembered, for the author and against it.
+        _keep(self._ids, envelope.id, None, REMEMBERED_IDS)
+        author = author or _Author()
+        _keep(self._authors, envelope.pk, author, REMEMBERED_PEERS)
+        verdict = self._signed(envelope, body, author, now_ms, oldest_s or self._oldest_s)
+        if isinstance(verdict, Checked):
+            author.good += 1
+        elif verdict.deliberate:
+            author.strikes += 1
+            if author.strikes >= STRIKES and 4 * author.strikes > author.good:
+                author.good = author.strikes = 0
+                author.until_ms = now_ms + DISTRUST_MS
+        return verdict
+
+    def _signed(
+        self, envelope: Envelope, body: Body, author: _Author, now_ms: int, oldest_s: int
+    ) -> Checked | Reason:
+        try:
+            check_age(body.created_ms, now_ms, oldest_s)
+        except Refused as refused:
+            return of_flaw(refused.flaw)
+        if author.allowance.left(now_ms / 1000) < 1:
+            return Reason.TOO_MUCH
+        author.allowance.take(1, now_ms / 1000)
+        unfit = self._unfit(body)
+        if unfit is not None:
+            return unfit
+        try:
+            return self._regenerated(envelope, body)
+        except UnmadeQuestion:
+            return Reason.SLOW_QUESTION
+        except QuestionError:
+            return Reason.NO_QUESTION
+
+    def _regenerated(self, envelope: Envelope, body: Body) -> Checked | Reason:
+        """Raises QuestionError. The question is made in the sandbox alone, where it can be cut short."""
+        group = body.group()
+        asked = self._sandbox.questions([group.coordinates])[0]
+        if isinstance(asked, QuestionError):
+            raise asked
+        text = asked.text
+        if asked.held_out:
+            return Reason.HELD_OUT
+        sketch = self._likeness.sketch(text, group.completions_G)
+        if self._likeness.alike(sketch):
+            return Reason.LOOK_ALIKE
+        scored = score_group(self._sandbox, group)
+        if scored.rewards_G != body.rewards:
+            return Reason.FALSE_REWARDS
+        self._likeness.remember(sketch)
+        return Checked(
+            id=envelope.id,
+            peer=envelope.pk,
+            name=names.name(bytes.fromhex(envelope.pk)),
+            scored=scored,
+            text=text,
+            created_ms=body.created_ms,
+        )
+
+    def _unfit(self, body: Body) -> Reason | None:
+        """What shows without making the question."""
+        task = body.task
+        if task.version != VERSION:
+            return Reason.OTHER_VERSION
+        family = FAMILIES.get(task.family)
+        if family is None or task.level >= len(family.levels):
+            return Reason.NO_QUESTION
+        if task.family not in self._families:
+            return Reason.FAMILY_OFF
+        if max(map(len, body.completions)) > self._longest:
+            return Reason.TOO_LONG
+        if any(map(unsafe, body.completions)):
+            return Reason.UNSAFE
+        return None
+
+
+def _envelope(one: bytes | msgspec.Raw | Envelope | Reason) -> Envelope | Reason:
+    if isinstance(one, Envelope | Reason):
+        return one
+    try:
+        return item(one)
+    except Refused as refused:
+        return of_flaw(refused.flaw)
+
+
+def _keep(store: OrderedDict[str, V], key: str, value: V, most: int) -> None:
+    """The latest `most` of them."""
+    store[key] = value
+    store.move_to_end(key)
+    while len(store) > most:
+        store.popitem(last=False)

@@ -1,0 +1,90 @@
+"""Why a peer's group is not used: a word for the counters, a sentence for people."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from app.swarm.wire.refusals import Flaw
+
+
+class Reason(StrEnum):
+    """In the order of the checks, cheapest first."""
+
+    NOT_JSON = "not-json"
+    WRONG_SHAPE = "wrong-shape"
+    TOO_LARGE = "too-large"
+    SEEN = "seen"
+    OWN = "own"
+    DISTRUSTED = "distrusted"
+    BAD_ENCODING = "bad-encoding"
+    BAD_ID = "bad-id"
+    BAD_SIGNATURE = "bad-signature"
+    OTHER_SWARM = "other-swarm"
+    STALE = "stale"
+    AHEAD = "ahead"
+    TOO_MUCH = "too-much"
+    OTHER_VERSION = "other-version"
+    NO_QUESTION = "no-question"
+    FAMILY_OFF = "family-off"
+    TOO_LONG = "too-long"
+    UNSAFE = "unsafe"
+    SLOW_QUESTION = "slow-question"
+    HELD_OUT = "held-out"
+    LOOK_ALIKE = "look-alike"
+    FALSE_REWARDS = "false-rewards"
+
+    @property
+    def sentence(self) -> str:
+        return _SENTENCES[self]
+
+    @property
+    def complaint(self) -> Literal["bad_reward", "unsafe"] | None:
+        """What the relay is told of such a group, if anything."""
+        return _COMPLAINTS.get(self)
+
+    @property
+    def deliberate(self) -> bool:
+        """Whether no honest node would have signed it: it counts against the author."""
+        return self in _DELIBERATE
+
+
+_SENTENCES = {
+    Reason.NOT_JSON: "It isn't JSON in UTF-8.",
+    Reason.WRONG_SHAPE: "It is no group: a field is missing, foreign, or of another kind.",
+    Reason.TOO_LARGE: "It is larger than a group may be.",
+    Reason.SEEN: "It came before.",
+    Reason.OWN: "A key of this node signed it.",
+    Reason.DISTRUSTED: "Its author has sent bad groups lately.",
+    Reason.BAD_ENCODING: "Its compressed text can't be unpacked.",
+    Reason.BAD_ID: "Its id belongs to other text or to another swarm.",
+    Reason.BAD_SIGNATURE: "Its signature doesn't hold.",
+    Reason.OTHER_SWARM: "It was written for another swarm.",
+    Reason.STALE: "It is too old.",
+    Reason.AHEAD: "It is stamped in the future.",
+    Reason.TOO_MUCH: "Its author sends more than its share.",
+    Reason.OTHER_VERSION: "It answers questions of another version.",
+    Reason.NO_QUESTION: "There is no such question.",
+    Reason.FAMILY_OFF: "This node doesn't train on its family of questions.",
+    Reason.TOO_LONG: "A completion is longer than this node takes.",
+    Reason.UNSAFE: "It holds hidden or controlling characters, or a model's control words.",
+    Reason.SLOW_QUESTION: "Its question takes too long to make.",
+    Reason.HELD_OUT: "Its question is one of those that nodes are tested on.",
+    Reason.LOOK_ALIKE: "It is almost the same as another one.",
+    Reason.FALSE_REWARDS: "Its answers don't earn what it claims.",
+}
+_COMPLAINTS: dict[Reason, Literal["bad_reward", "unsafe"]] = {
+    Reason.FALSE_REWARDS: "bad_reward",
+    Reason.UNSAFE: "unsafe",
+}
+_DELIBERATE = frozenset(
+    {Reason.FALSE_REWARDS, Reason.UNSAFE, Reason.SLOW_QUESTION, Reason.NO_QUESTION, Reason.OTHER_SWARM}
+)
+
+
+def of_flaw(flaw: Flaw) -> Reason:
+    """The reason of the same name; what has none here is of the wrong shape."""
+    try:
+        return Reason(flaw.value)
+    except ValueError:
+        return Reason.WRONG_SHAPE

@@ -1,0 +1,209 @@
+"""Relays on the local network, announced and found by DNS-SD over multicast DNS; no packet leaves the network.
+
+A relay announces its swarm, its id and where its websocket is, under a name that follows from its id: nothing
+of a computer or a person. Anybody can announce anything, so what is found is checked here and in `hello`.
+
+Only imported where a relay announces itself or a node looks for one: a node that learns alone never does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+import socket
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from hashlib import sha256
+
+import ifaddr
+import msgspec
+import zeroconf
+from zeroconf import ServiceStateChange
+from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
+
+from app.swarm.invite.invite import Invite, InviteError
+from app.swarm.wire.protocol import SOCKET_PATH, VERSIONS
+
+SERVICE = "_shoal._tcp.local."
+FIND_S = 2.0
+MOST_FOUND = 32
+MOST_HEARD = 128
+"""Announcements looked at: more come from somebody who floods the network."""
+_NAME = b"shoal-lan-v1\0"
+_RESOLVE_S = 1.0
+_TXT_VERSION = "1"
+
+
+class Advert(msgspec.Struct, frozen=True, kw_only=True):
+    """What a relay tells its network. `private`: not everybody gets in. `since_ms`: when it opened, in Unix
+    milliseconds."""
+
+    swarm: str
+    relay: str
+    port: int
+    since_ms: int
+    private: bool = False
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """A relay that says it is on this network. `invite` has its address, swarm and id, and no token."""
+
+    invite: Invite
+    private: bool
+    since_ms: int
+
+
+class DiscoveryError(Exception):
+    """This computer's network does not carry announcements; the message says what works instead."""
+
+
+@asynccontextmanager
+async def advertise(
+    advert: Advert, addresses: Sequence[str], interfaces: Sequence[str] | None = None
+) -> AsyncIterator[None]:
+    """Announces a relay until the block is left. `addresses` are where others on the network reach it,
+    `interfaces` the own addresses to speak from (None: all). Raises DiscoveryError."""
+    name = label(advert.relay)
+    service = AsyncServiceInfo(
+        SERVICE,
+        f"{name}.{SERVICE}",
+        parsed_addresses=list(addresses),
+        port=advert.port,
+        properties={
+            "v": _TXT_VERSION,
+            "swarm": advert.swarm,
+            "relay": advert.relay,
+            "proto": ",".join(map(str, VERSIONS)),
+            "path": SOCKET_PATH,
+            "private": "1" if advert.private else "0",
+            "since": str(advert.since_ms),
+        },
+        server=f"{name}.local.",
+    )
+    network = _network(interfaces)
+    try:
+        try:
+            await (await network.async_register_service(service, allow_name_change=True))
+        except (OSError, zeroconf.Error) as error:
+            raise _unheard(error) from error
+        yield
+    finally:
+        with suppress(OSError, zeroconf.Error):
+            await network.async_unregister_all_services()
+        await network.async_close()
+
+
+async def find(timeout_s: float = FIND_S, interfaces: Sequence[str] | None = None) -> list[Found]:
+    """The relays that answer within the time, the oldest first. Raises DiscoveryError where this computer has
+    no network to ask."""
+    network = _network(interfaces)
+    heard: dict[str, asyncio.Task[Found | None]] = {}
+
+    def hear(*, name: str, state_change: ServiceStateChange, **_: object) -> None:
+        if state_change is not ServiceStateChange.Removed and name not in heard and len(heard) < MOST_HEARD:
+            heard[name] = asyncio.create_task(_resolve(network.zeroconf, name))
+
+    try:
+        browser = AsyncServiceBrowser(network.zeroconf, SERVICE, handlers=[hear])
+        await asyncio.sleep(timeout_s)
+        await browser.async_cancel()
+        answers = await asyncio.gather(*heard.values()) if heard else []
+    except (OSError, zeroconf.Error) as error:
+        raise _unheard(error) from error
+    finally:
+        for task in heard.values():
+            task.cancel()
+        await network.async_close()
+    return order(one for one in answers if one is not None)
+
+
+def order(found: Iterable[Found]) -> list[Found]:
+    """Each address once, the oldest first, so that all nodes of a network agree which that is."""
+    unique = {one.invite.url: one for one in found}
+    return sorted(unique.values(), key=rank)[:MOST_FOUND]
+
+
+def rank(found: Found) -> tuple[int, str, str]:
+    """What relays of one network are ordered by."""
+    return found.since_ms, found.invite.relay or "", found.invite.url
+
+
+def label(relay: str) -> str:
+    """The name of a relay on the network: it follows from the relay's id alone."""
+    return "shoal-" + sha256(_NAME + relay.encode()).hexdigest()[:16]
+
+
+def read(addresses: Iterable[str], port: int | None, txt: Mapping[bytes, bytes | None]) -> Found | None:
+    """What an announcement says, None where any of it is not as a relay's. Only addresses of private networks
+    count, so that nobody on this one sends nodes out into the world, and neither this computer's own nor any
+    path but a relay's, so that nobody makes them talk to its other programs."""
+    entries = {name: value or b"" for name, value in txt.items()}
+    host = next(iter(sorted(filter(None, map(_local, addresses)), key=lambda one: ("[" in one, one))), None)
+    try:
+        versions = entries[b"proto"].decode("ascii").split(",")
+        if host is None or not port or entries[b"v"] != _TXT_VERSION.encode():
+            return None
+        if not {str(version) for version in VERSIONS} & set(versions):
+            return None
+        if entries[b"path"] != SOCKET_PATH.encode():
+            return None
+        invite = Invite(
+            url=f"ws://{host}{'' if port == 80 else f':{port}'}{SOCKET_PATH}",
+            swarm=entries[b"swarm"].decode("ascii"),
+            relay=entries[b"relay"].decode("ascii"),
+        )
+        if not re.fullmatch(rb"[0-9]{1,15}", entries[b"since"]):
+            return None
+    except (KeyError, UnicodeDecodeError, InviteError):
+        return None
+    return Found(invite=invite, private=entries.get(b"private") == b"1", since_ms=int(entries[b"since"]))
+
+
+def lan_address() -> str | None:
+    """This computer's address for others on its network, None without one. Sends nothing: the system is only
+    asked which way it would."""
+    for towards in ("224.0.0.251", "10.255.255.255", "203.0.113.1"):
+        with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+            asked.connect((towards, 9))
+            own = ipaddress.IPv4Address(asked.getsockname()[0])
+            if not own.is_loopback and not own.is_unspecified:
+                return str(own)
+    mine = (ip.ip for adapter in ifaddr.get_adapters() for ip in adapter.ips if isinstance(ip.ip, str))
+    return next((one for one in mine if not ipaddress.ip_address(one).is_loopback), None)
+
+
+async def _resolve(network: zeroconf.Zeroconf, name: str) -> Found | None:
+    service = AsyncServiceInfo(SERVICE, name)
+    if not await service.async_request(network, _RESOLVE_S * 1000):
+        return None
+    return read(service.parsed_addresses(), service.port, service.properties)
+
+
+def _local(text: str) -> str | None:
+    """An address as it stands in a URL, None where it is not one of a private network."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return None
+    if not address.is_private or address.is_unspecified or address.is_link_local or address.is_multicast:
+        return None
+    if address.is_loopback:
+        return None
+    return f"[{address}]" if address.version == 6 else str(address)
+
+
+def _network(interfaces: Sequence[str] | None) -> AsyncZeroconf:
+    try:
+        return AsyncZeroconf() if interfaces is None else AsyncZeroconf(interfaces=list(interfaces))
+    except (OSError, RuntimeError) as error:
+        raise _unheard(error) from error
+
+
+def _unheard(error: Exception) -> DiscoveryError:
+    why = (error.strerror if isinstance(error, OSError) else None) or "this computer has no network for them"
+    return DiscoveryError(
+        f"Relays on this network can be neither found nor announced ({why}): use an invite link instead."
+    )

@@ -1,0 +1,131 @@
+"""Private swarms: six words that a few people share, and what follows from them.
+
+    words -> argon2id -> access key (32 bytes) -> swarm id
+
+The words carry 60 random bits and 6 that check them. Each guess at them costs half a second and 64 MB, so that
+neither the swarm id, which everybody on a network may see, nor a sign-in gives them away.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import secrets
+from functools import cache
+from hashlib import sha256
+
+import msgspec
+import nacl.pwhash
+from mnemonic import Mnemonic
+
+WORDS = 6
+_BITS, _CHECK_BITS, _WORD_BITS = 60, 6, 11
+
+_OPERATIONS, _MEMORY = 12, 64 * 2**20
+"""Cost of one guess (argon2id). These, the salt and the names below are part of every code: never changed."""
+_SALT = sha256(b"shoal-private-v1").digest()[: nacl.pwhash.argon2id.SALTBYTES]
+_CHECK = b"shoal-private-check-v1\0"
+_SWARM = b"shoal-private-swarm-v1\0"
+_LINE = b"shoal-private-line-v1\0"
+_KEY_BYTES = 32
+_TOKEN = re.compile(r"a1\.([0-9a-f]{64})")
+
+
+class PrivateError(ValueError):
+    """These words or this key open no private swarm; the message says why and what to do."""
+
+
+class Private(msgspec.Struct, frozen=True):
+    """A private swarm for those who hold its access key, which is as secret as the words."""
+
+    key: bytes
+
+    @property
+    def swarm(self) -> str:
+        """Its id: public, and different for every code."""
+        digest = sha256(_SWARM + self.key).digest()[:10]
+        return "private-" + base64.b32encode(digest).decode().lower()
+
+    @property
+    def prologue(self) -> bytes:
+        """What both sides of a line of this swarm begin with; see `app.swarm.wire.noise`."""
+        return _LINE + self.swarm.encode()
+
+    @property
+    def token(self) -> str:
+        """The access key as text, for an invite or an environment variable: `a1.` and 64 hex digits."""
+        return f"a1.{self.key.hex()}"
+
+    def __repr__(self) -> str:
+        return f"<Private {self.swarm}>"
+
+    def __rich_repr__(self) -> list[tuple[str, str]]:
+        return [("", repr(self))]
+
+
+def new_words() -> str:
+    """Six words for a new private swarm, separated by blanks."""
+    return _spell(secrets.randbits(_BITS))
+
+
+def check_words(text: str) -> str:
+    """The words as they are meant: small letters, single blanks; hyphens and commas between them are fine.
+
+    Finds nearly every slip at once, without the slow part: unknown words always, others 63 times of 64. Raises
+    PrivateError.
+    """
+    words = re.sub(r"[\s,;-]+", " ", text.casefold()).split()
+    if len(words) != WORDS:
+        raise PrivateError(f"A private swarm has {WORDS} words; these are {len(words)}: enter all of them.")
+    places = _places()
+    for place, word in enumerate(words, 1):
+        if word not in places:
+            raise PrivateError(f"Word {place} isn't in the list that codes are made of: check its spelling.")
+    number = 0
+    for word in words:
+        number = number << _WORD_BITS | places[word]
+    if _spell(number >> _CHECK_BITS).split() != words:
+        raise PrivateError(
+            "Every word is in the list, but together they are no code: one is wrong, or two are swapped."
+        )
+    return " ".join(words)
+
+
+def unlock(text: str) -> Private:
+    """The private swarm of six words (half a second and 64 MB), or of an access key `a1.<hex>` (at once).
+    Raises PrivateError."""
+    if text.strip().startswith("a1."):
+        return from_token(text.strip())
+    secret = check_words(text).encode()
+    return Private(nacl.pwhash.argon2id.kdf(_KEY_BYTES, secret, _SALT, _OPERATIONS, _MEMORY))
+
+
+def from_token(text: str) -> Private:
+    """Raises PrivateError."""
+    found = _TOKEN.fullmatch(text)
+    if found is None:
+        raise PrivateError("This is no access key of a private swarm: it has a1. and 64 hex digits.")
+    return Private(bytes.fromhex(found[1]))
+
+
+def is_access_key(token: str | None) -> bool:
+    """Whether an invite's token is a private swarm's key, which is never sent."""
+    return token is not None and token.startswith("a1.")
+
+
+def _spell(number: int) -> str:
+    check = int.from_bytes(sha256(_CHECK + number.to_bytes(8, "big")).digest()[:1], "big") >> (8 - _CHECK_BITS)
+    number = number << _CHECK_BITS | check
+    mask = 2**_WORD_BITS - 1
+    places = [number >> _WORD_BITS * place & mask for place in reversed(range(WORDS))]
+    return " ".join(_list()[place] for place in places)
+
+
+@cache
+def _list() -> tuple[str, ...]:
+    return tuple(Mnemonic("english").wordlist)
+
+
+@cache
+def _places() -> dict[str, int]:
+    return {word: place for place, word in enumerate(_list())}

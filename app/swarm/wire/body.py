@@ -1,0 +1,240 @@
+"""What a group says on the wire: the signed body, and the envelope that carries it.
+
+A body is signed as exact bytes, so nobody has to agree on one way of writing JSON:
+
+    id  = SHA-256("sapo-rollout-v2" 0x00 swarm 0x00 pk body)
+    sig = Ed25519(id)
+
+The author's key is in the id: nobody can take another's body, sign it and be there first. Receivers hash the
+body as it came. It is parsed after its signature holds, never before.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+import zlib
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Annotated, Literal
+
+import msgspec
+
+from app.sapo.groups import HUMAN, Group, informative, lone
+from app.sapo.questions import MAX_INDEX, MAX_SEED, Coordinates
+from app.swarm.wire import signing
+from app.swarm.wire.keys import once
+from app.swarm.wire.limits import AHEAD_S, BODY, COMPLETION, MAX_GROUP, OLDEST_S, SAFE_INTEGER
+from app.swarm.wire.refusals import Flaw, Refused
+
+_DOMAIN = b"sapo-rollout-v2\0"
+
+_MODEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?"
+LOCAL_MODEL = "local"
+"""The name of every model that has no public one."""
+
+Hex32 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+Hex64 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{128}\Z")]
+SwarmId = Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9][a-z0-9-]{2,63}\Z")]
+ModelName = Annotated[str, msgspec.Meta(pattern=rf"\A{_MODEL}\Z")]
+FamilyName = Annotated[str, msgspec.Meta(pattern=r"\A[a-z][a-z0-9_]{0,47}\Z")]
+Encoding = Literal["plain", "zlib"]
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Coordinates on the wire. Unlike `Coordinates`, nothing has a default: a version left out would become the
+    reader's own. Whether the question exists is for `questions.generate` to say."""
+
+    family: FamilyName
+    level: Annotated[int, msgspec.Meta(ge=0, le=63)]
+    seed: Annotated[int, msgspec.Meta(ge=0, le=MAX_SEED)]
+    index: Annotated[int, msgspec.Meta(ge=0, le=MAX_INDEX)]
+    version: Annotated[str, msgspec.Meta(pattern=r"\A[0-9]+(\.[0-9]+){1,3}/[0-9]{1,6}\Z", max_length=32)]
+
+    @classmethod
+    def of(cls, where: Coordinates) -> Task:
+        return cls(
+            family=where.family, level=where.level, seed=where.seed, index=where.index, version=where.version
+        )
+
+    def coordinates(self) -> Coordinates:
+        return Coordinates(
+            family=self.family, level=self.level, seed=self.seed, index=self.index, version=self.version
+        )
+
+
+class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One group as its author published it. Rewards are a claim: readers score the completions themselves."""
+
+    v: Literal[1] = 1
+    swarm: SwarmId
+    key_seq: Annotated[int, msgspec.Meta(ge=1, le=SAFE_INTEGER)]
+    created_ms: Annotated[int, msgspec.Meta(ge=0, le=SAFE_INTEGER)]
+    task: Task
+    model: ModelName
+    completions: Annotated[
+        tuple[Annotated[str, msgspec.Meta(max_length=COMPLETION)], ...],
+        msgspec.Meta(min_length=1, max_length=MAX_GROUP),
+    ]
+    finished: tuple[bool, ...]
+    rewards: tuple[Literal[0, 1], ...]
+
+    def __post_init__(self) -> None:
+        if not len(self.completions) == len(self.finished) == len(self.rewards):
+            raise ValueError("A group needs as many completions as finished flags and rewards")
+        if False in self.finished and any(map(_unearned, self.rewards, self.finished)):
+            raise ValueError("A completion that was cut off earns no reward")
+        if self.model == HUMAN:
+            if not lone(self.rewards):
+                raise ValueError("A person's group is one right answer")
+        elif not informative(self.rewards):
+            raise ValueError("A group whose rewards are all equal teaches nothing and is not sent")
+
+    @classmethod
+    def of(cls, group: Group, rewards_G: Sequence[int], swarm: str, key_seq: int, created_ms: int) -> Body:
+        """A group as a body, its model under its public name. Raises Refused for what does not belong on the
+        wire."""
+        task = Task.of(group.coordinates)
+        body = {
+            "v": 1,
+            "swarm": swarm,
+            "key_seq": key_seq,
+            "created_ms": created_ms,
+            "task": msgspec.structs.asdict(task),
+            "model": public_model_name(group.model),
+            "completions": group.completions_G,
+            "finished": group.finished_G,
+            "rewards": tuple(rewards_G),
+        }
+        try:
+            return msgspec.convert(body, cls)
+        except msgspec.ValidationError as error:
+            raise Refused(Flaw.WRONG_SHAPE, f"This group does not belong on the wire: {error}.") from error
+
+    def group(self) -> Group:
+        return Group(
+            coordinates=self.task.coordinates(),
+            completions_G=self.completions,
+            finished_G=self.finished,
+            model=self.model,
+        )
+
+
+class Envelope(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """A body with its id, author and signature. `enc` says how `body` is written: as it is, or as base64 of
+    zlib."""
+
+    id: Hex32
+    pk: Hex32
+    sig: Hex64
+    body: str
+    enc: Encoding = "plain"
+
+
+def _unearned(reward: int, ended: bool) -> bool:
+    return bool(reward) and not ended
+
+
+_bodies = msgspec.json.Decoder(Body)
+
+
+def public_model_name(model: str) -> str:
+    """A model's name as others may see it: "starter" and hub ids stay, anything that may be a path of this
+    computer becomes "local". A name alone does not show that it is a folder here: such a model is to be called
+    LOCAL_MODEL by the caller.
+
+    >>> public_model_name("Qwen/Qwen2.5-0.5B"), public_model_name("/home/ann/cats"), public_model_name("a/../b")
+    ('Qwen/Qwen2.5-0.5B', 'local', 'local')
+    """
+    return model if re.fullmatch(_MODEL, model) else LOCAL_MODEL
+
+
+def body_id(swarm: str, key: bytes, body: bytes) -> bytes:
+    """The 32 bytes that name an author's body in a swarm, and that the author signs."""
+    return sha256(_DOMAIN + swarm.encode() + b"\0" + key + body).digest()
+
+
+def seal(body: Body, seed: bytes, enc: Encoding = "plain") -> Envelope:
+    """Signs a body. Raises Refused when it is too large or holds text that is not Unicode."""
+    try:
+        raw = msgspec.json.encode(body)
+    except UnicodeError as error:
+        raise Refused(Flaw.NOT_JSON, "A completion holds half of a character pair.") from error
+    _check_size(len(raw))
+    key = signing.public_key(seed)
+    digest = body_id(body.swarm, key, raw)
+    return Envelope(
+        id=digest.hex(),
+        pk=key.hex(),
+        sig=signing.sign(seed, digest).hex(),
+        body=raw.decode()
+        if enc == "plain"
+        else binascii.b2a_base64(zlib.compress(raw), newline=False).decode(),
+        enc=enc,
+    )
+
+
+def unseal(envelope: Envelope, swarm: str) -> Body:
+    """Checks size, id and signature and reads the body. Raises Refused. Age is `check_age`'s affair."""
+    raw = _raw(envelope)
+    key = bytes.fromhex(envelope.pk)
+    digest = body_id(swarm, key, raw)
+    if digest.hex() != envelope.id:
+        raise Refused(Flaw.BAD_ID, "The id does not belong to this author's body in this swarm.")
+    if not signing.verifies(key, digest, bytes.fromhex(envelope.sig)):
+        raise Refused(Flaw.BAD_SIGNATURE, "The signature does not hold.")
+    try:
+        body = _bodies.decode(raw)
+    except msgspec.ValidationError as error:
+        raise Refused(Flaw.WRONG_SHAPE, f"The body is not a group: {error}.") from error
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise Refused(Flaw.NOT_JSON, "The body is not JSON.") from error
+    if not once(raw, body):
+        raise Refused(Flaw.NOT_JSON, "A key stands twice in the body.")
+    if body.swarm != swarm:
+        raise Refused(Flaw.OTHER_SWARM, "The body names another swarm.")
+    return body
+
+
+class _Asked(msgspec.Struct):
+    task: Task
+
+
+_tasks = msgspec.json.Decoder(_Asked)
+
+
+def task_of(envelope: Envelope) -> Task:
+    """What a group that was unsealed before is about. Raises Refused, or MsgspecError for what never was."""
+    return _tasks.decode(_raw(envelope)).task
+
+
+def check_age(created_ms: int, now_ms: int, oldest_s: int = OLDEST_S, ahead_s: int = AHEAD_S) -> None:
+    """Raises Refused for a group from too long ago or from the future. Both times in Unix milliseconds."""
+    if created_ms < now_ms - oldest_s * 1000:
+        raise Refused(Flaw.STALE, f"The group is older than {oldest_s} s.")
+    if created_ms > now_ms + ahead_s * 1000:
+        raise Refused(Flaw.AHEAD, f"The group is stamped more than {ahead_s} s ahead: is the clock right?")
+
+
+def _raw(envelope: Envelope) -> bytes:
+    if envelope.enc == "plain":
+        try:
+            raw = envelope.body.encode()
+        except UnicodeError as error:
+            raise Refused(Flaw.NOT_JSON, "The body holds half of a character pair.") from error
+        _check_size(len(raw))
+        return raw
+    unpacker = zlib.decompressobj()
+    try:
+        raw = unpacker.decompress(binascii.a2b_base64(envelope.body, strict_mode=True), BODY + 1)
+    except (ValueError, zlib.error) as error:  # binascii.Error is a ValueError
+        raise Refused(Flaw.BAD_ENCODING, "The body is not base64 of zlib.") from error
+    _check_size(len(raw))
+    if not unpacker.eof or unpacker.unused_data:
+        raise Refused(Flaw.BAD_ENCODING, "The compressed body is cut off or has something behind it.")
+    return raw
+
+
+def _check_size(size: int) -> None:
+    if size > BODY:
+        raise Refused(Flaw.TOO_LARGE, f"The body is larger than {BODY} bytes.")

@@ -1,0 +1,371 @@
+"""Protocol v1.1: what nodes and relays say to each other over a websocket, one JSON text message a frame.
+
+Every message has its type in `t` and is read by its own decoder. A relay refuses fields it does not know; a
+client passes over them, so that a newer relay can say more. PROTOCOL.md tells the story in order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from app.sapo.questions import MAX_INDEX, MAX_SEED
+from app.swarm.wire.body import Envelope, FamilyName, Hex32, Hex64, SwarmId
+from app.swarm.wire.keys import once
+from app.swarm.wire.limits import BATCH, BATCH_FRAME, FRAME, REPORT_IDS, SAMPLE, Count, Limits, Quotas
+from app.swarm.wire.refusals import Code, Flaw, Refused
+
+SUBPROTOCOL = "sapo.v1.1"
+OLD_SUBPROTOCOL = "sapo.v1"
+"""Of version 1, where relays proved nothing; who speaks only that is told so."""
+OPENING = "Shoal-Open"
+"""The header of the websocket's request with the client's nonce, or its first message of Noise, in hex."""
+NONCE_BYTES = 32
+SOCKET_PATH = "/v1/ws"
+INFO_PATH = "/v1/info"
+VERSIONS = ("1.1",)
+ZLIB = "zlib"
+STATS_SUB = "stats-sub"
+ARCHIVE, ERASE = "archive", "erase"
+PEOPLE = "people"
+"""The relay takes groups of one person, which an older one would call invalid."""
+CLASS = "class"
+"""A classroom: its teacher sees what a node says of its skills, and may pause it. Only where the owner joined
+as one of a class is it in the client's list."""
+RECEIPTS = "receipts"
+CAPABILITIES = (ZLIB, STATS_SUB, ERASE, RECEIPTS, PEOPLE, ARCHIVE, CLASS)
+SHARES = 256
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+RelayId = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9.:_-]{0,127}\Z")]
+Text = Annotated[str, msgspec.Meta(max_length=500)]
+"""Words of a relay's operator or software, shown as they are and never acted on."""
+Capability = Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9-]{1,32}\Z")]
+Capabilities = Annotated[tuple[Capability, ...], msgspec.Meta(max_length=32)]
+Version = Annotated[str, msgspec.Meta(pattern=r"\A[0-9]{1,3}\.[0-9]{1,3}\Z")]
+Versions = Annotated[tuple[Version, ...], msgspec.Meta(min_length=1, max_length=16)]
+FamilyCounts = Annotated[dict[FamilyName, Count], msgspec.Meta(max_length=256)]
+AccessMode = Literal["open", "pow", "invite", "allowlist", "private"]
+Wait = Annotated[int, msgspec.Meta(ge=0, le=24 * 3600 * 1000)]
+"""Milliseconds before the next try; never more than a day."""
+
+
+class _FromClient(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="t"):
+    pass
+
+
+class _FromRelay(msgspec.Struct, frozen=True, kw_only=True, tag_field="t"):
+    pass
+
+
+class Auth(_FromClient, frozen=True, kw_only=True, tag="auth"):
+    """Answers `hello`: `sig` is over `auth_bytes`. `client` is the software's name and version."""
+
+    pk: Hex32
+    sig: Hex64
+    proto: Version
+    caps: Capabilities = ()
+    client: Annotated[str, msgspec.Meta(pattern=r"\A[a-z]{1,16}/[0-9]+(\.[0-9]+){0,3}\Z", max_length=40)]
+    pow: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{1,32}\Z")] | None = None
+    invite: Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9._-]{1,512}\Z")] | None = None
+
+
+class Pub(Envelope, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="t", tag="pub"):
+    """Publishes one group: an envelope's fields beside the type."""
+
+    @classmethod
+    def of(cls, sealed: Envelope) -> Pub:
+        return cls(id=sealed.id, pk=sealed.pk, sig=sealed.sig, body=sealed.body, enc=sealed.enc)
+
+    def envelope(self) -> Envelope:
+        """What the relay keeps and hands on."""
+        return Envelope(id=self.id, pk=self.pk, sig=self.sig, body=self.body, enc=self.enc)
+
+
+class Sample(_FromClient, frozen=True, kw_only=True, tag="sample"):
+    """Asks for up to `k` groups of others, `max_bytes` in all; `families` None means any."""
+
+    rid: Count
+    k: Annotated[int, msgspec.Meta(ge=1, le=SAMPLE)]
+    max_bytes: Annotated[int, msgspec.Meta(ge=1, le=BATCH)] = BATCH
+    families: Annotated[tuple[FamilyName, ...], msgspec.Meta(min_length=1, max_length=256)] | None = None
+    max_age_s: Annotated[int, msgspec.Meta(ge=1, le=24 * 3600)] | None = None
+    per_key_cap: Annotated[int, msgspec.Meta(ge=1, le=SAMPLE)] | None = None
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A question, or with no `seed` every question of a family and level."""
+
+    family: FamilyName
+    level: Annotated[int, msgspec.Meta(ge=0, le=63)]
+    seed: Annotated[int, msgspec.Meta(ge=0, le=MAX_SEED)] | None = None
+    index: Annotated[int, msgspec.Meta(ge=0, le=MAX_INDEX)] | None = None
+
+
+class Recall(_FromClient, frozen=True, kw_only=True, tag="recall"):
+    """Asks the archive for up to `k` groups of others on these tasks; answered like a sample."""
+
+    rid: Count
+    k: Annotated[int, msgspec.Meta(ge=1, le=SAMPLE)]
+    max_bytes: Annotated[int, msgspec.Meta(ge=1, le=BATCH)] = BATCH
+    tasks: Annotated[tuple[Wanted, ...], msgspec.Meta(min_length=1, max_length=SAMPLE)]
+
+
+class Erase(_FromClient, frozen=True, kw_only=True, tag="erase"):
+    """Asks the relay to let go of every group that this key has signed."""
+
+
+class Report(_FromClient, frozen=True, kw_only=True, tag="report"):
+    """Says that groups were bad. A relay checks before it acts."""
+
+    ids: Annotated[tuple[Hex32, ...], msgspec.Meta(min_length=1, max_length=REPORT_IDS)]
+    reason: Literal["bad_reward", "bad_sig", "unsafe", "dup"]
+
+
+class Receipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """That this key learned from the group `id`; `sig` is over `receipts.receipt_bytes`."""
+
+    id: Hex32
+    sig: Hex64
+
+
+class Receipts(_FromClient, frozen=True, kw_only=True, tag="receipts"):
+    """Says of others' groups that they were learned from. No answer."""
+
+    items: Annotated[tuple[Receipt, ...], msgspec.Meta(min_length=1, max_length=REPORT_IDS)]
+
+
+class AskStats(_FromClient, frozen=True, kw_only=True, tag="stats"):
+    """Asks for the swarm's figures: once, or with `subscribe` every 10 seconds until it is sent as false."""
+
+    subscribe: bool | None = None
+
+
+class Progress(_FromClient, frozen=True, kw_only=True, tag="progress"):
+    """In a class alone: shares of the held-out questions that this model solves, in all and by family."""
+
+    round: Count
+    share: Share
+    families: Annotated[dict[FamilyName, Share], msgspec.Meta(max_length=SHARES)] = {}
+
+
+class Hello(_FromRelay, frozen=True, kw_only=True, tag="hello"):
+    """A relay's first frame. `epoch` changes when it restarts; `challenge` is fresh for every connection.
+    `relay` follows from `key`, and `sig` is over `hello_bytes`."""
+
+    proto: Versions
+    relay: RelayId
+    key: Hex32
+    sig: Hex64
+    swarm: SwarmId
+    epoch: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+    time_ms: Count
+    challenge: Hex32
+    caps: Capabilities = ()
+    limits: Limits
+    pow_bits: Annotated[int, msgspec.Meta(ge=0, le=64)] = 0
+
+
+class Welcome(_FromRelay, frozen=True, kw_only=True, tag="welcome"):
+    session: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+    quotas: Quotas
+    time_ms: Count
+
+
+class Err(_FromRelay, frozen=True, kw_only=True, tag="err"):
+    """Refuses a frame that is no `pub`, or one so broken that its id is unknown. `rid` names a refused
+    sample."""
+
+    code: Code
+    msg: Text = ""
+    rid: Count | None = None
+    retry_after_ms: Wait | None = None
+
+
+class Ok(_FromRelay, frozen=True, kw_only=True, tag="ok"):
+    """The answer to one `pub`, good or bad: see `Code.final`."""
+
+    id: Hex32
+    code: Code
+    msg: Text = ""
+    retry_after_ms: Wait | None = None
+    time_ms: Count
+
+
+class Batch(_FromRelay, frozen=True, kw_only=True, tag="batch"):
+    """The answer to one `sample`; fewer items than asked for is normal. Items are read one by one (`item`), so
+    that a bad one spoils nothing. `window` groups are held, `eligible` of them could have been drawn, from
+    `sources` keys; `age_p50_s` is the median age of those."""
+
+    rid: Count
+    items: Annotated[tuple[msgspec.Raw, ...], msgspec.Meta(max_length=SAMPLE)]
+    window: Count
+    eligible: Count
+    sources: Count
+    age_p50_s: Annotated[float, msgspec.Meta(ge=0, le=1e9)] | None
+
+
+class Stats(_FromRelay, frozen=True, kw_only=True, tag="stats"):
+    """The swarm in figures. `families` counts the groups in the window, `stored` those that were ever
+    accepted."""
+
+    peers: Count
+    relays: Count
+    rollouts_min: Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+    window: Count
+    stored: Count = 0
+    families: FamilyCounts
+    learning: bool | None = None
+    """In a class: whether its teacher lets everybody learn now."""
+
+
+class Erased(_FromRelay, frozen=True, kw_only=True, tag="erased"):
+    """The answer to `erase`: so many groups are gone."""
+
+    groups: Count
+
+
+class Thanks(_FromRelay, frozen=True, kw_only=True, tag="thanks"):
+    """The key `pk`, which has standing, learned from the group `id` of this client's."""
+
+    id: Hex32
+    pk: Hex32
+    sig: Hex64
+
+
+class Notice(_FromRelay, frozen=True, kw_only=True, tag="notice"):
+    msg: Text
+
+
+class Bye(_FromRelay, frozen=True, kw_only=True, tag="bye"):
+    """The relay is about to close this connection."""
+
+    reason: Text
+    reconnect_after_ms: Wait
+
+
+class Operator(msgspec.Struct, frozen=True, kw_only=True):
+    name: Text = ""
+    contact: Text = ""
+    pk: Hex32 | None = None
+
+
+class Info(msgspec.Struct, frozen=True, kw_only=True):
+    """The document at `GET /v1/info`, readable without signing in. `versions` are those of questions."""
+
+    relay: RelayId
+    swarm: SwarmId
+    proto: Versions
+    software: Text
+    time_ms: Count
+    access: AccessMode
+    pow_bits: Annotated[int, msgspec.Meta(ge=0, le=64)] = 0
+    caps: Capabilities = ()
+    families: Annotated[tuple[FamilyName, ...], msgspec.Meta(max_length=256)]
+    versions: Annotated[tuple[Text, ...], msgspec.Meta(max_length=16)]
+    limits: Limits
+    quotas: Quotas
+    operator: Operator = Operator()
+    policies: Annotated[tuple[Text, ...], msgspec.Meta(max_length=16)] = ()
+
+
+FromClient = Auth | Pub | Sample | Recall | Report | Receipts | Erase | AskStats | Progress
+FromRelay = Hello | Welcome | Err | Ok | Batch | Stats | Erased | Thanks | Notice | Bye
+
+
+class _Kind(msgspec.Struct):
+    t: str
+
+
+def _table(types: Iterable[type[msgspec.Struct]]) -> dict[str, msgspec.json.Decoder[Any]]:
+    return {str(one.__struct_config__.tag): msgspec.json.Decoder(one) for one in types}
+
+
+_kinds = msgspec.json.Decoder(_Kind)
+TAG = re.compile(rb'\{"t":"([a-z]{1,16})"')
+"""A frame whose type stands first, as it does with us."""
+_client = _table((Auth, Pub, Sample, Recall, Report, Receipts, Erase, AskStats, Progress))
+_relay = _table((Hello, Welcome, Err, Ok, Batch, Stats, Erased, Thanks, Notice, Bye))
+_items = msgspec.json.Decoder(Envelope)
+_infos = msgspec.json.Decoder(Info)
+
+
+def from_client(frame: bytes) -> FromClient:
+    """What a relay reads. Raises Refused, and nothing else, for anything that is not exactly right."""
+    message: FromClient = _read(frame, _client, FRAME)
+    if not once(frame, message):
+        raise Refused(Flaw.NOT_JSON, "A key stands twice in the message.")
+    return message
+
+
+def from_relay(frame: bytes) -> FromRelay:
+    """What a client reads. Raises Refused; a client passes over a refused frame of an unknown type."""
+    message: FromRelay = _read(frame, _relay, BATCH_FRAME)
+    if not isinstance(message, Batch):
+        _check_size(len(frame), FRAME)
+    return message
+
+
+def item(raw: bytes | msgspec.Raw) -> Envelope:
+    """One envelope of a batch. Raises Refused."""
+    _check_size(len(memoryview(raw)), FRAME)
+    envelope: Envelope = _decode(bytes(raw), _items)
+    if not once(bytes(raw), envelope):
+        raise Refused(Flaw.NOT_JSON, "A key stands twice in the envelope.")
+    return envelope
+
+
+def info(document: bytes) -> Info:
+    """A relay's info document. Raises Refused."""
+    _check_size(len(document), FRAME)
+    read: Info = _decode(document, _infos)
+    return read
+
+
+def to_frame(message: FromClient | FromRelay) -> bytes:
+    """Raises Refused when the message would be larger than its receiver takes."""
+    try:
+        frame = msgspec.json.encode(message)
+    except UnicodeError as error:
+        raise Refused(Flaw.NOT_JSON, "The message holds half of a character pair.") from error
+    _check_size(len(frame), BATCH_FRAME if isinstance(message, Batch) else FRAME)
+    return frame
+
+
+def agree(theirs: Sequence[str]) -> str:
+    """The highest version that both sides speak. Raises Refused."""
+    common = set(theirs) & set(VERSIONS)
+    if not common:
+        raise Refused(
+            Flaw.OTHER_PROTOCOL, f"The relay speaks versions {list(theirs)[:8]}, this node {list(VERSIONS)}."
+        )
+    return max(common, key=lambda version: tuple(map(int, version.split("."))))
+
+
+def _read(frame: bytes, decoders: dict[str, msgspec.json.Decoder[Any]], limit: int) -> Any:
+    _check_size(len(frame), limit)
+    first = TAG.match(frame)  # then it is read only once
+    decoder = decoders.get(first[1].decode()) if first else None
+    if decoder is None:
+        kind: _Kind = _decode(frame, _kinds)
+        decoder = decoders.get(kind.t)
+    if decoder is None:
+        raise Refused(Flaw.UNKNOWN_TYPE, "There is no message of this type here.")
+    return _decode(frame, decoder)
+
+
+def _decode(raw: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
+    try:
+        return decoder.decode(raw)
+    except msgspec.ValidationError as error:
+        raise Refused(Flaw.WRONG_SHAPE, f"The message has another shape: {error}.") from error
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise Refused(Flaw.NOT_JSON, "The message is not JSON in UTF-8.") from error
+
+
+def _check_size(size: int, limit: int) -> None:
+    if size > limit:
+        raise Refused(Flaw.TOO_LARGE, f"The message is larger than {limit} bytes.")

@@ -1,0 +1,1 @@
+"""Drawn figures: the curve, tiles, tables and the week."""

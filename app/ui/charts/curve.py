@@ -1,0 +1,240 @@
+"""The curve with everything around it: where it stands, held-out or training, smoothing, axis, export."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QPainter, QPixmap
+from PySide6.QtWidgets import QFileDialog, QFrame, QMenu, QSizePolicy, QSlider, QWidget
+
+from app.node.record.records import Probe, Round
+from app.sapo.probe import Score
+from app.ui.charts.chart import Chart
+from app.ui.language.texts import number, percent, tr
+from app.ui.theme import Theme
+from app.ui.theme.palette import LEAD, TITLE
+from app.ui.theme.theme import font
+from app.ui.view.view import View
+from app.ui.view.words import day
+from app.ui.widgets.icons import drawn
+from app.ui.widgets.pieces import Empty, IconButton, Label, Segments, boxed, column, row, stack
+
+SAID_MS = 5000
+PROBE, TRAINING = "probe", "training"
+_SMOOTH = (0, 1, 2, 3, 5, 8, 12, 20, 35, 60, 100, 200, 500, 1000, 3000)
+"""Points on either side that a step of the slider joins."""
+
+
+class Curve(QFrame):
+    """Shows a View's curve. Export writes exactly the points that are there, not the smoothed ones."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.share: Callable[[], object] = lambda: None
+        """What "A card to share" does."""
+        self.setProperty("look", "card")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self._view = View()
+        self._theme = theme
+        self._what = PROBE
+        self.chart = Chart(theme)
+        self._name, self._figure = Label("", "caption"), Label("", "hero")
+        self._error, self._change = Label("", "lead"), Label("", "chip")
+        self._segments = Segments([(PROBE, tr("New puzzles")), (TRAINING, tr("Practice"))], tr("Which curve"))
+        self._segments.chosen.connect(self._choose)
+        self._place = row(gap=12)
+        self._empty = Empty(
+            theme,
+            "overview",
+            tr("The curve begins with the first measurement"),
+            tr("Before it learns, your model tries puzzles it will never train on."),
+        )
+        self._stack = stack(self._empty, self.chart)
+        figures = row(self._figure, self._error, self._change, 1, gap=10)
+        figures.setAlignment(self._error, Qt.AlignmentFlag.AlignBottom)
+        self._error.setContentsMargins(0, 0, 0, 6)
+        top = row(column(self._name, figures, gap=0), 1, self._place, self._segments, gap=12)
+        top.setAlignment(self._segments, Qt.AlignmentFlag.AlignTop)
+        inside = column(top, gap=8, margins=(22, 15, 22, 8))
+        inside.addWidget(self._stack, 1)
+        inside.addWidget(self._tools(theme))
+        self.setLayout(inside)
+        self.chart.view_changed.connect(lambda: self._all.setVisible(self.chart.zoomed))
+        self._all.hide()
+
+    def put_beside(self, widget: QWidget) -> None:
+        """Beside the figures."""
+        self._place.addWidget(widget)
+
+    def _tools(self, theme: Theme) -> QWidget:
+        self._slider = QSlider(Qt.Orientation.Horizontal)
+        self._slider.setRange(0, len(_SMOOTH) - 1)
+        self._slider.setFixedWidth(110)
+        self._slider.setAccessibleName(tr("Smoothing"))
+        self._slider.valueChanged.connect(lambda at: self.chart.set_smooth(_SMOOTH[at]))
+        self._log = IconButton(
+            theme, "log", tr("Shows early rounds wider (logarithmic axis)"), tr("Early rounds")
+        )
+        self._log.setCheckable(True)
+        self._log.toggled.connect(self.chart.set_log)
+        self._all = IconButton(theme, "reset", tr("Show the whole curve"), tr("Show all"))
+        self._all.clicked.connect(self.chart.show_all)
+        self._export = IconButton(theme, "export", tr("Export the curve"), tr("Export"))
+        menu = QMenu(self._export)
+        menu.addAction(tr("Values as CSV …"), self._save_csv)
+        menu.addAction(tr("Picture as PNG …"), self._save_png)
+        menu.addAction(tr("A card to share …"), lambda: self.share())
+        self._export.setMenu(menu)
+        self._export.setPopupMode(IconButton.ToolButtonPopupMode.InstantPopup)
+        caption = Label(tr("Smoothing"), "faint")
+        self._saved = Label("", "faint")
+        self._saved.hide()
+        tools = row(caption, self._slider, 1, self._saved, self._log, self._all, self._export, gap=6)
+        box = boxed(tools)
+        self._bar = box
+        return box
+
+    def show_view(self, view: View) -> None:
+        self._view = view
+        points = self._points()
+        self._stack.setCurrentIndex(1 if points else 0)
+        self._bar.setVisible(bool(points))
+        self._segments.setVisible(bool(view.rounds or view.curve))
+        self.chart.show_series(points, "own" if self._what == PROBE else "peer")
+        if self._what == PROBE:
+            self._say_probe(view.curve)
+        else:
+            self._say_training(view.rounds)
+        self.chart.setAccessibleName(self.summary())
+
+    def summary(self) -> str:
+        """The curve in words, for those who cannot see it."""
+        points = self._points()
+        if not points:
+            return tr("The curve has no points yet.")
+        first, last = points[0], points[-1]
+        best = max(points, key=lambda point: point[1])
+        return tr(
+            "{name}: {now} at round {last}, {then} at round {first}, the highest was {best} at round {at}; "
+            "{n} points. "
+            "Arrow keys read single points.",
+            name=self._name.text(),
+            now=percent(last[1], 1),
+            last=last[0],
+            then=percent(first[1], 1),
+            first=first[0],
+            best=percent(best[1], 1),
+            at=best[0],
+            n=len(points),
+        )
+
+    def _points(self) -> Sequence[tuple[float, float, float]]:
+        if self._what == PROBE:
+            return [(point.round, point.share, point.stderr) for point in self._view.curve]
+        return [(row_.round, row_.train_solved, 0.0) for row_ in self._view.rounds if not row_.lesson]
+
+    def _say_probe(self, curve: Sequence[Probe]) -> None:
+        self._name.say(tr("New puzzles solved"))
+        self._error.setVisible(bool(curve))
+        self._figure.say(percent(curve[-1].share, 1) if curve else "–")
+        self._error.say(f"± {number(100 * curve[-1].stderr, 1)}" if curve else "")
+        self._error.setToolTip(
+            tr("Puzzles no one trains on (held-out). ± is one standard error: right two times out of three.")
+        )
+        self._change.setVisible(len(curve) > 1)
+        if len(curve) > 1:
+            points = 100 * (curve[-1].share - curve[0].share)
+            sure = 100 * (curve[-1].stderr ** 2 + curve[0].stderr ** 2) ** 0.5
+            if abs(points) < 2 * sure:
+                self._change.say(tr("too early to tell"))
+            else:
+                first, last = (number(100 * point.share) for point in (curve[0], curve[-1]))
+                self._change.say(tr("{first} → {last} of 100 since it started", first=first, last=last))
+
+    def _say_training(self, rounds: Sequence[Round]) -> None:
+        self._name.say(tr("Practice answers right, latest round"))
+        self._figure.say(percent(rounds[-1].train_solved, 1) if rounds else "–")
+        self._error.hide()
+        self._change.setVisible(bool(rounds))
+        self._change.say(tr("puzzles get harder as it learns"))
+
+    def _choose(self, what: object) -> None:
+        self._what = str(what)
+        self.chart.show_all()
+        self.show_view(self._view)
+
+    # ---- export
+
+    def csv(self) -> str:
+        """Every point of the curve in sight, one row each."""
+        text = io.StringIO()
+        write = csv.writer(text, lineterminator="\n").writerow
+        if self._what == PROBE:
+            write(["round", "time", *Score.__struct_encode_fields__])
+            for point in self._view.curve:
+                write([point.round, _moment(point.at), point.share, point.stderr])
+        else:
+            write(["round", "time", "train_solved", "solved", "answered", "seconds"])
+            for one in self._view.rounds:
+                write([one.round, _moment(one.at), one.train_solved, one.solved, one.answered, one.seconds])
+        return text.getvalue()
+
+    def _save_csv(self) -> None:
+        if path := self._ask(tr("Save the values"), "csv"):
+            try:
+                path.write_text(self.csv(), encoding="utf-8")
+            except OSError:
+                self._say_saved(path, False)
+            else:
+                self._say_saved(path, True)
+
+    def _save_png(self) -> None:
+        if path := self._ask(tr("Save the picture"), "png"):
+            self._say_saved(path, self.picture().save(str(path)))
+
+    def picture(self) -> QPixmap:
+        """The curve for others: whose model, what is shown, how it stands, and when."""
+        wide, high, above, scale, palette = 960, 480, 96, 2.0, self._theme.palette
+        made = QPixmap(round(wide * scale), round((high + above) * scale))
+        made.setDevicePixelRatio(scale)
+        made.fill(self._theme.colour("surface"))
+        painter = QPainter(made)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.drawPixmap(32, 26, drawn("mark", palette.own, 58, 48, scale))
+        shown = [part for part in (self._figure, self._error, self._change) if not part.isHidden()]
+        painter.setPen(self._theme.colour("text"))
+        painter.setFont(font(TITLE, font(TITLE).Weight.DemiBold))
+        painter.drawText(110, 50, f"{self._name.text()}: " + "  ".join(part.text() for part in shown))
+        view = self._view
+        facts = (
+            f"Shoal, {view.called or view.model}" if view.model else "Shoal",
+            tr("Round {n}", n=number(view.safe_round)),
+            day(time.time()),
+        )
+        painter.setPen(self._theme.colour("text_soft"))
+        painter.setFont(font(LEAD))
+        painter.drawText(110, 74, "  ·  ".join(facts))
+        painter.drawPixmap(0, above, self.chart.picture(wide, high, scale))
+        painter.end()
+        return made
+
+    def _say_saved(self, path: Path, done: bool) -> None:
+        said = tr("Saved: {name}", name=path.name) if done else tr("{name} couldn't be saved.", name=path.name)
+        self._saved.tell(said)
+        self._saved.look("faint" if done else "bad")
+        QTimer.singleShot(SAID_MS, self._saved, lambda: self._saved.tell(""))
+
+    def _ask(self, title: str, ending: str) -> Path | None:
+        name = f"shoal-{self._what}.{ending}"
+        path, _ = QFileDialog.getSaveFileName(self, title, str(Path.home() / name), f"*.{ending}")
+        return Path(path) if path else None
+
+
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds") if at else ""

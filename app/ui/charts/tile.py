@@ -1,0 +1,228 @@
+"""A family of puzzles at a glance: how much of it is solved and how sure that is, its level, and since when."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QFrame, QGridLayout, QSizePolicy, QWidget
+
+from app.ui.language.texts import counted, percent, tr
+from app.ui.theme import Theme
+from app.ui.view.view import Family, wilson
+from app.ui.widgets.pieces import Elided, Label, column, row
+
+
+class Band(QWidget):
+    """A track from 0 to 100 %: the value, the interval around it, and a tick where it began."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._value: tuple[float, float, float, float] | None = None
+        self.setFixedHeight(16)
+        theme.changed.connect(self.update)
+
+    def say(self, value: float | None, low: float, high: float, first: float | None) -> None:
+        self._value = None if value is None else (value, low, high, value if first is None else first)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        width, middle = self.width(), self.height() / 2
+        painter.setBrush(self._theme.colour("sunken"))
+        painter.drawRoundedRect(QRectF(0, middle - 3, width, 6), 3, 3)
+        if self._value is not None:
+            value, low, high, first = self._value
+            painter.setBrush(self._theme.colour("own", 0.28))
+            painter.drawRoundedRect(QRectF(low * width, middle - 3, max(3, (high - low) * width), 6), 3, 3)
+            painter.setBrush(self._theme.colour("text_faint"))
+            painter.drawRoundedRect(QRectF(min(width - 2, first * width), middle - 6, 2, 12), 1, 1)
+            painter.setBrush(self._theme.colour("own"))
+            painter.drawEllipse(QPointF(min(max(value * width, 5), width - 5), middle), 5, 5)
+        painter.end()
+
+
+class Spark(QWidget):
+    """The way here, in a thumbnail."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._values: Sequence[float] = ()
+        self.setFixedHeight(30)
+        self.setMinimumWidth(44)
+        self.setMaximumWidth(72)
+        theme.changed.connect(self.update)
+
+    def sizeHint(self) -> QSize:
+        return QSize(72, 30)
+
+    def say(self, values: Sequence[float]) -> None:
+        self._values = values if len(values) <= 72 else values[:: math.ceil(len(values) / 72)]
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if len(self._values) < 2:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        step, tall = (self.width() - 6) / (len(self._values) - 1), self.height() - 8
+        places = [QPointF(3 + at * step, 4 + (1 - value) * tall) for at, value in enumerate(self._values)]
+        painter.setPen(QPen(self._theme.colour("own"), 1.6, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+        painter.drawPolyline(QPolygonF(places))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(self._theme.colour("own"))
+        painter.drawEllipse(places[-1], 2.6, 2.6)
+        painter.end()
+
+
+class Pips(QWidget):
+    """Levels as dots; those reached are filled."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._reached, self._all = 0, 0
+        self.setFixedHeight(10)
+        theme.changed.connect(self.update)
+
+    def say(self, reached: int, of: int) -> None:
+        self._reached, self._all = reached, of
+        self.setFixedWidth(max(10, 12 * of))
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for at in range(self._all):
+            reached = at < self._reached
+            painter.setPen(QPen(self._theme.colour("own" if reached else "text_faint"), 1.2))
+            painter.setBrush(self._theme.colour("own") if reached else Qt.BrushStyle.NoBrush)
+            painter.drawEllipse(QPointF(5 + 12 * at, 5), 3.2, 3.2)
+        painter.end()
+
+
+class Tile(QFrame):
+    """One family."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setProperty("look", "card")
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setToolTip(tr("Show its answers"))
+        self.press: Callable[[], object] = lambda: None
+        """What a click, Space or Enter does."""
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._title, self._level = Elided("", "strong"), Label("", "faint")
+        self._pips, self._band, self._spark = Pips(theme), Band(theme), Spark(theme)
+        self._figure, self._change = Label("", "figure"), Label("", "faint")
+        self._sure, self._since = Elided("", "faint"), Elided("", "faint")
+        self.setLayout(
+            column(
+                row(self._title, self._pips, gap=12),
+                row(self._figure, self._change, 1, self._spark, gap=8),
+                self._band,
+                column(self._sure, self._since, gap=2),
+                gap=10,
+                margins=(18, 16, 18, 14),
+            )
+        )
+
+    def sizeHint(self) -> QSize:
+        return QSize(250, 172)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if self.rect().contains(event.position().toPoint()):
+            self.press()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.press()
+        else:
+            super().keyPressEvent(event)
+
+    def say(self, family: Family, since: str) -> None:
+        self._title.say(tr(family.title))
+        self._pips.say(family.level + 1, family.levels)
+        level = tr("Level {n} of {all}", n=family.level + 1, all=family.levels)
+        self._pips.setToolTip(level)
+        self._spark.say(family.trend)
+        self._since.say(since)
+        if family.latest is None:
+            self._figure.say("–")
+            self._change.say("")
+            self._band.say(None, 0, 0, None)
+            self._sure.say(tr("Not tested yet"))
+        else:
+            low, high = wilson(family.latest, family.questions)
+            self._figure.say(percent(family.latest))
+            self._change.say(_change(family))
+            self._band.say(family.latest, low, high, family.first)
+            self._sure.say(
+                counted(
+                    "{low} to {high} likely, {n} puzzle",
+                    "{low} to {high} likely, {n} puzzles",
+                    family.questions,
+                    low=percent(low),
+                    high=percent(high),
+                )
+            )
+        texts = (tr(family.title), level, self._figure.text(), self._change.text(), self._sure.text(), since)
+        self.setAccessibleName(", ".join(filter(None, texts)))
+
+
+def _change(family: Family) -> str:
+    if family.first is None or family.latest is None or len(family.trend) < 2:
+        return ""
+    points = round(100 * (family.latest - family.first))
+    if not points:
+        return tr("no change")
+    return tr("{sign}{n} points", sign="+" if points > 0 else "−", n=abs(points))
+
+
+class Tiles(QWidget):
+    """Tiles in as many columns as there is room for."""
+
+    def __init__(self, theme: Theme, least: int = 244) -> None:
+        super().__init__()
+        self._theme, self._least = theme, least
+        self._tiles: list[Tile] = []
+        self._columns = 0
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setSpacing(16)
+
+    def tiles(self, count: int) -> list[Tile]:
+        """So many tiles, made or hidden as needed."""
+        while len(self._tiles) < count:
+            self._tiles.append(Tile(self._theme))
+            self._columns = 0
+        self._arrange()  # before they are shown: a widget without a parent would flash up as a window
+        for at, tile in enumerate(self._tiles):
+            tile.setVisible(at < count)
+        return self._tiles[:count]
+
+    def minimumSizeHint(self) -> QSize:
+        """One column is enough, whatever the number is now: otherwise the page could grow but never shrink."""
+        return QSize(self._least, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: object) -> None:
+        self._arrange()
+
+    def _arrange(self) -> None:
+        columns = max(1, min(4, (self.width() + 16) // (self._least + 16)))
+        if columns == self._columns:
+            return
+        for at in range(self._columns):
+            self._grid.setColumnStretch(at, 0)
+        self._columns = columns
+        for at, tile in enumerate(self._tiles):
+            self._grid.addWidget(tile, at // columns, at % columns)
+        for at in range(columns):
+            self._grid.setColumnStretch(at, 1)

@@ -1,0 +1,174 @@
+"""The window's chat: a process with the model, started with the first question and put away some time after
+nobody looks any more. What was asked and answered is nobody's but the page's, and is never written down."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.chat import messages
+from app.chat.messages import MessageError, Opened, Reply, Request
+from app.ui.language.spoken import spoken
+from app.ui.language.texts import tr
+from app.ui.process.child import Child
+from app.ui.view.engine_pack import lacking
+from app.ui.view.settings import Choices
+
+AWAY_S = 180
+"""So long after the page was left the model stays in memory."""
+STOP_S = 5
+"""One that has not stopped by then is ended with its process: it may be reading a long question."""
+
+
+class Stage(Enum):
+    AWAY = "away"
+    """No process, so no memory."""
+    LOADING = "loading"
+    READY = "ready"
+    BUSY = "busy"
+
+
+class Chatting(QObject):
+    """`changed`: the stage is another one. `replied` hands on a reply. `broke` says in a sentence that there
+    will be no more replies to what was asked."""
+
+    changed = Signal()
+    replied = Signal(object)
+    broke = Signal(str)
+
+    def __init__(
+        self,
+        choices: Choices,
+        child: Child | None = None,
+        away_s: float = AWAY_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self._choices, self._clock = choices, clock
+        self._child = child or Child(messages.MAX_LINE)
+        self._child.line.connect(self._line)
+        self._child.ended.connect(self._ended)
+        self._leave = QTimer(self, singleShot=True, interval=int(away_s * 1000))
+        self._leave.timeout.connect(self._leave_now)
+        self._deaf = QTimer(self, singleShot=True, interval=STOP_S * 1000)
+        self._deaf.timeout.connect(self._end_now)
+        self._away = False
+        self._number = 0
+        self._open: set[int] = set()
+        self._options: list[str] = []
+        self._since = 0.0
+        self._refusal = ""
+        self.stage = Stage.AWAY
+        self.opened: Opened | None = None
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    @property
+    def waited_s(self) -> float:
+        """Since the stage began."""
+        return self._clock() - self._since
+
+    def ask(self, home: str, make: Callable[[int], Request]) -> int:
+        """Sends a request, starting the process where there is none or another model was chosen. Its number."""
+        options = self._wanted(home)
+        if not self._child.running or (options != self._options and not self._open):
+            self._options, self.opened, self._refusal = options, None, ""
+            self._child.start(options, Path(home) / "logs" / "chat.log" if Path(home).is_dir() else None)
+            self._go(Stage.LOADING)
+        elif self.stage is Stage.READY:
+            self._go(Stage.BUSY)
+        self._number += 1
+        self._open.add(self._number)
+        self._child.write(messages.to_line(make(self._number)))
+        return self._number
+
+    def stop(self) -> None:
+        """Ends an answer where it is; while the model still loads, the process."""
+        if self.stage is not Stage.BUSY:
+            self._end_now()
+            return
+        for number in sorted(self._open):
+            self._child.write(messages.to_line(messages.Stop(number=number)))
+        self._deaf.start()
+
+    def _end_now(self) -> None:
+        self._child.kill()
+        self._lost(tr("Stopped."))
+
+    def come(self) -> None:
+        """Somebody looks."""
+        self._away = False
+        self._leave.stop()
+
+    def go_away(self) -> None:
+        """Nobody looks any more."""
+        self._away = True
+        if self._child.running:
+            self._leave.start()
+
+    def close(self) -> None:
+        """For the window's end: returns when the process is gone."""
+        self._leave.stop()
+        self._deaf.stop()
+        self.blockSignals(True)
+        self._child.end(wait=True)
+
+    def _wanted(self, home: str) -> list[str]:
+        chosen = [part for key in ("model", "engine") for part in (f"--{key}", str(self._choices[key]))]
+        return ["chat", "--json", "--attached", "--home", home, *chosen]
+
+    def _line(self, line: bytes) -> None:
+        try:
+            reply: Reply = messages.reply(line)
+        except MessageError:
+            return  # a fault that its end will tell
+        match reply:
+            case Opened():
+                self.opened = reply
+                self._go(Stage.BUSY if self._open else Stage.READY)
+            case messages.Failed(final=True):
+                self._refusal = spoken(reply.sentence)
+                return
+            case messages.Done() | messages.Failed():
+                self._open.discard(reply.number)
+        self.replied.emit(reply)
+        if self.stage is Stage.BUSY and not self._open:
+            self._deaf.stop()
+            self._go(Stage.READY)
+            if self._away and not self._leave.isActive():
+                self._leave.start()
+
+    def _ended(self, code: int) -> None:
+        self._lost(
+            self._refusal
+            or lacking()
+            or tr("The model stopped, most likely because memory ran short. Close other apps and ask again.")
+        )
+
+    def _lost(self, sentence: str) -> None:
+        waiting = bool(self._open) or bool(self._refusal)
+        self._open.clear()
+        self._deaf.stop()
+        self._go(Stage.AWAY)
+        if waiting:
+            self.broke.emit(sentence)
+
+    def _leave_now(self) -> None:
+        if self._open:  # still at it; the end of the answer starts the time anew
+            return
+        self._child.end()
+        self._go(Stage.AWAY)
+
+    def _go(self, stage: Stage) -> None:
+        self._since = self._clock()
+        if stage is Stage.AWAY:
+            self.opened = None
+        if stage is not self.stage:
+            self.stage = stage
+            self.changed.emit()

@@ -1,0 +1,1 @@
+"""The model as a fish and the swarm as water: drawings that move."""

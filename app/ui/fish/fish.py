@@ -1,0 +1,116 @@
+"""A fish, painted: vector, in any size, with a body that bends as it swims."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QBrush, QColor, QLinearGradient, QPainter, QPainterPath, QPen, QPolygonF
+
+from app.ui.theme import Theme
+from app.ui.view.growth import Fish
+
+_ALONG = tuple((at / 27) ** 1.7 for at in range(28))
+"""Places along the body, from nose (0) to the root of the tail (1), closer where it is round."""
+_THICK = 0.2
+"""Half of its height, of its length."""
+_STROKES = 2 * math.pi
+
+
+def paint(
+    painter: QPainter,
+    theme: Theme,
+    fish: Fish,
+    nose: QPointF,
+    length: float,
+    phase: float = 0.0,
+    colour: str = "own",
+    left: bool = False,
+) -> None:
+    """With its nose there, `length` pixels long, looking right, or `left`. `phase` is where its tail is in its
+    stroke, in turns: 0 is a fish at rest."""
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.translate(nose)
+    painter.scale(-length if left else length, length)
+    body = theme.colour(colour)
+    spine = [_bent(along, phase) for along in _ALONG]
+    _fins(painter, fish, body, phase)
+    outline = _outline(spine)
+    shade = QLinearGradient(0, -_THICK, 0, _THICK)
+    shade.setColorAt(0.0, body.darker(112))
+    shade.setColorAt(0.55, body)
+    shade.setColorAt(1.0, body.lighter(135))
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QBrush(shade))
+    painter.drawPath(outline)
+    painter.setClipPath(outline)
+    _stripes(painter, theme, fish.stripes, phase)
+    painter.setClipping(False)
+    eye = _bent(0.14, phase) + QPointF(0, -0.04)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(Qt.GlobalColor.white)
+    painter.drawEllipse(eye, 0.034, 0.034)
+    painter.setBrush(QColor("#0f2429"))
+    painter.drawEllipse(eye + QPointF(0.006, 0), 0.018, 0.018)
+    painter.restore()
+
+
+def _bent(along: float, phase: float) -> QPointF:
+    """A point of the spine, from nose (0) to the root of the tail (1): the wave grows towards the tail."""
+    wave = math.sin(_STROKES * (phase - 0.55 * along)) * 0.055 * along**1.6 if phase else 0.0
+    return QPointF(-0.8 * along, wave)
+
+
+def _half(along: float) -> float:
+    """Half of the body's height there: a drop, thickest before its middle."""
+    return _THICK * math.sin(math.pi * along**0.66) ** 0.9 + 0.03 * along**3
+
+
+def _outline(spine: list[QPointF]) -> QPainterPath:
+    above = [point - QPointF(0, _half(along)) for along, point in zip(_ALONG, spine, strict=True)]
+    below = [point + QPointF(0, _half(along)) for along, point in zip(_ALONG, spine, strict=True)]
+    path = QPainterPath()
+    path.addPolygon(QPolygonF([*above, *reversed(below), above[0]]))
+    path.closeSubpath()
+    return path
+
+
+def _fins(painter: QPainter, fish: Fish, body: QColor, phase: float) -> None:
+    """Tail, belly, and as many on the back as it has; behind the body, and lighter."""
+    fin = QColor(body)
+    fin.setAlphaF(0.72)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(fin)
+    root = _bent(1.0, phase)
+    swing = (root.y() - _bent(0.86, phase).y()) * 2.4
+    spread = 0.12 + 0.05 * fish.length
+    tail = QPainterPath(root + QPointF(0.06, -0.025))
+    tail.quadTo(root + QPointF(-0.06, -0.03), root + QPointF(-0.2, swing - spread))
+    tail.quadTo(root + QPointF(-0.1, swing), root + QPointF(-0.2, swing + spread))
+    tail.quadTo(root + QPointF(-0.06, 0.03), root + QPointF(0.06, 0.025))
+    painter.drawPath(tail)
+    belly, flap = _bent(0.4, phase), 0.02 * math.sin(_STROKES * phase)
+    under = QPainterPath(belly + QPointF(0.05, 0.12))
+    under.quadTo(belly + QPointF(-0.03, 0.26 + flap), belly + QPointF(-0.14, 0.27 + flap))
+    under.quadTo(belly + QPointF(-0.1, 0.18), belly + QPointF(-0.09, 0.11))
+    painter.drawPath(under)
+    for number in range(fish.fins):
+        along = 0.3 + 0.4 * number / max(3, fish.fins)
+        top = _bent(along, phase) - QPointF(0, _half(along) - 0.03)
+        high = 0.15 - 0.018 * number
+        back = QPainterPath(top + QPointF(0.06, 0.01))
+        back.quadTo(top + QPointF(0.0, -high), top + QPointF(-0.13, -high * 0.95))
+        back.quadTo(top + QPointF(-0.07, -0.04), top + QPointF(-0.07, 0.02))
+        painter.drawPath(back)
+
+
+def _stripes(painter: QPainter, theme: Theme, stripes: int, phase: float) -> None:
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.setPen(QPen(theme.colour("surface", 0.5), 0.026, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap))
+    for number in range(stripes):
+        along = 0.34 + 0.5 * number / max(4, stripes)
+        half, middle = _half(along), _bent(along, phase)
+        stripe = QPainterPath(middle - QPointF(-0.01, half))
+        stripe.quadTo(middle - QPointF(0.035, 0), middle + QPointF(0.01, half))
+        painter.drawPath(stripe)

@@ -1,0 +1,39 @@
+"""Milestones in words, and where the answers behind them are."""
+
+from __future__ import annotations
+
+from app.common.text import safe_line
+from app.node.history.milestones import Kind, Milestone
+from app.sapo.families import FAMILIES
+from app.ui.frame.frame import Actions
+from app.ui.language.texts import counted, number, tr
+
+
+def told(one: Milestone) -> str:
+    """One sentence; a peer's name is told as what came before, not as the cause."""
+    title = tr(FAMILIES[one.family].title) if one.family in FAMILIES else one.family
+    match one.kind:
+        case Kind.FIRST:
+            said = counted(
+                "{family}: the first right answer, after a wrong one.",
+                "{family}: the first right answer, after {n} wrong ones.",
+                one.tried,
+                family=title,
+            )
+            if one.peer:
+                said += " " + tr("It had seen answers of {peer} before.", peer=safe_line(one.peer))
+            return said
+        case Kind.LEVEL:
+            return tr("{family}: reached level {n}.", family=title, n=number(one.level + 1))
+        case Kind.HALF:
+            return tr("{family}: half of its answers are right now.", family=title)
+        case Kind.MEASURED_HALF:
+            return tr("It solves half of all new puzzles.")
+
+
+def open_(one: Milestone, actions: Actions) -> None:
+    """The answers of that round. A measurement keeps none, so it opens what was measured."""
+    if one.kind is Kind.MEASURED_HALF:
+        actions.go("skills")
+    else:
+        actions.show_round(one.round)

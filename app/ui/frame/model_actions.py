@@ -1,0 +1,44 @@
+"""What pages may ask for concerning models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+def _hub() -> str:
+    return "huggingface.co"
+
+
+@dataclass(frozen=True)
+class ModelActions:
+    """`name` is what --model takes. Whoever calls `get` has shown the person what it means and was told yes."""
+
+    refresh: Callable[[], None] = _nothing
+    """Reads the library anew; View.models follows."""
+    get: Callable[[str], None] = _nothing
+    cancel: Callable[[str], None] = _nothing
+    retry: Callable[[str], None] = _nothing
+    """Tries a download that waits again, now."""
+    remove: Callable[[str], None] = _nothing
+    choose: Callable[[str], None] = _nothing
+    """Learns with it; a node that runs changes over."""
+    learn: Callable[[str], None] = _nothing
+    """The same, and begins at once where nothing runs."""
+    add_folder: Callable[[str], None] = _nothing
+    export: Callable[[str, str, str], None] = _nothing
+    """What a model has learned, in a format of `./shoal export`, into a new folder."""
+    name: Callable[[str, str], None] = _nothing
+    """What its owner calls what a model learned; empty for no name."""
+    back: Callable[[str, str, bool], None] = _nothing
+    """To a round or to a version that was put by; whether what it is now is kept."""
+    start_over: Callable[[str, bool], None] = _nothing
+    forget: Callable[[str, str], None] = _nothing
+    """Deletes a version that was put by."""
+    keep_token: Callable[[str], None] = _nothing
+    host: Callable[[], str] = _hub
+    """Where models come from: the hub, or the mirror of the settings."""

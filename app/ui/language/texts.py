@@ -1,0 +1,94 @@
+"""Every text that people read goes through `tr` or `counted`; tests/ui/language/test_texts.py finds those that
+do not.
+
+English is the source. Other languages are Qt translation files (.qm) with the context "shoal".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import QCoreApplication, QLocale
+
+from app.common.text import coarse, scaled
+from app.sapo.families import FAMILIES
+
+CONTEXT = "shoal"
+
+
+def mark(text: str) -> str:
+    """Says that a text is translated later, where it is shown: for tables that are read before there is a
+    language."""
+    return text
+
+
+def tr(text: str, /, **values: object) -> str:
+    """The text in the person's language, with `{name}` filled in from `values`."""
+    said = QCoreApplication.translate(CONTEXT, text)
+    return said.format(**values) if values else said
+
+
+def family_titles(names: Iterable[str]) -> tuple[str, ...]:
+    """Families of puzzles by their titles."""
+    return tuple(tr(FAMILIES[name].title) if name in FAMILIES else name for name in names)
+
+
+def counted(one: str, many: str, n: int, /, **values: object) -> str:
+    """A text with a number in it: `one` for exactly one, else `many`; translations have their own plurals. The
+    number is filled in as `{n}`, with thin spaces between thousands."""
+    said = QCoreApplication.translate(CONTEXT, many, None, n)
+    if said == many and n == 1:
+        said = QCoreApplication.translate(CONTEXT, one)
+    return said.format(n=number(n), **values)
+
+
+def number(value: float, digits: int = 0) -> str:
+    """With thin spaces between thousands and the decimal sign of the language.
+
+    >>> number(1234567), number(0.256, 1)
+    ('1\\u2009234\\u2009567', '0.3')
+    """
+    return f"{value:,.{digits}f}".replace(",", "\u2009").replace(".", QLocale().decimalPoint())
+
+
+def percent(share: float | None, digits: int = 0) -> str:
+    """
+    >>> percent(0.317, 1), percent(None)
+    ('31.7 %', '–')
+    """
+    return "–" if share is None else f"{number(100 * share, digits)} %"
+
+
+def size(count: float) -> str:
+    """Bytes for people, in powers of 1000.
+
+    >>> size(0), size(999), size(2_340), size(15_600_000)
+    ('0 B', '999 B', '2.3 kB', '15.6 MB')
+    """
+    value, unit = scaled(count)
+    return f"{number(value, 0 if unit == 'B' else 1)} {unit}"
+
+
+_SPANS = {"s": mark("{n} s"), "min": mark("{n} min"), "h": mark("{n} h"), "days": mark("{n} days")}
+
+
+def span(seconds: float) -> str:
+    """A length of time for people.
+
+    >>> span(40.2), span(95), span(7300)
+    ('40 s', '2 min', '2 h')
+    """
+    n, unit = coarse(seconds)
+    return tr(_SPANS[unit], n=n)
+
+
+def ago(at: float | None, now: float) -> str:
+    """How long ago a moment was; moments in the future, after a clock was set back, are "just now"."""
+    if at is None:
+        return tr("never")
+    if now - at < 5:
+        return tr("just now")
+    n, unit = coarse(now - at)
+    if unit == "days":
+        return tr("{n} days ago", n=n)
+    return tr("{span} ago", span=span(now - at))

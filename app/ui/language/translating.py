@@ -1,0 +1,305 @@
+"""From the source to the translators' files (Qt's .ts, an XML format, and the .qm compiled from it).
+
+Texts are read from the source without running it: every constant given to `tr`, `mark` or `counted`. The rules'
+reasons and settings belong to the node, which knows no translation; they are taken from its tables. What else
+the learner says is found in its source by its look: a sentence there is a text like any other.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import msgspec
+
+from app.ui.language.spoken import FILE, UNITS
+from app.ui.language.texts import CONTEXT
+
+FOLDER = Path(__file__).parents[3] / "resources" / "translations"
+_SOURCE = Path(__file__).parents[1]
+_ROOT = _SOURCE.parents[1]
+_LEARNER = (
+    *(
+        f"app/{room}"
+        for room in (
+            "chat",
+            "common",
+            "desktop",
+            "learning",
+            "models",
+            "node",
+            "install/packs",
+            "install/updates",
+            "swarm",
+        )
+    ),
+    "engines",
+    "app/sapo/scoring/sandbox.py",
+)
+_UNSEEN = {
+    "app/chat/solving.py": "the terminal's",
+    "app/chat/terminal.py": "the terminal's",
+    "app/common/arguments.py": "the command line's",
+    "app/common/home.py": "said in a terminal, before there is a window",
+    "app/common/rate.py": "a fault in the source",
+    "app/node/models/card.py": "a page for whoever gets an exported model",
+    "app/node/rules/causes.py": "faults in the source",
+    "app/node/terminal/fleet.py": "the terminal's",
+    "app/node/terminal/fleet_view.py": "the terminal's",
+    "app/node/history/history.py": "a language of databases",
+    "app/node/trainer/messages.py": "faults of the protocol",
+    "app/node/rules/preferences.py": "a table of its own",
+    "app/node/terminal/quiet.py": "the terminal's",
+    "app/node/record/reasons.py": "a table of its own",
+    "app/node/record/settings.py": "the command line's",
+    "app/node/record/snapshot.py": "the terminal's",
+    "app/node/history/store.py": "a language of databases",
+    "app/node/models/survey.py": "a table of its own",
+    "app/node/terminal/swarm_view.py": "the terminal's",
+    "app/node/terminal/terminal.py": "the terminal's",
+    "app/swarm/wire/body.py": "what relays answer to programs",
+    "app/swarm/wire/noise.py": "faults of the protocol",
+    "app/swarm/wire/protocol.py": "what relays answer to programs",
+    "app/swarm/wire/signin.py": "what relays answer to programs",
+    "app/swarm/wire/signing.py": "a fault in the source",
+    "engines/models/catalogue.py": "a table of its own",
+}
+"""Files of the learner whose sentences no window shows."""
+_PHRASES = ("app/common/remedy.py", "engines/remedy.py", "app/node/rules/setting.py")
+"""Files whose texts are parts of sentences."""
+_PARTS = ("{n} days", "name another folder with SHOAL_PACKS", "move the data folder")
+"""Other parts of sentences."""
+_BETWEEN = re.compile(r"(?<=[.!?]) (?=[A-Z{])|(?<=\}) (?=[A-Z][a-z]+ )|(?<=^\{way\}) |(?<=^\{reason\}) ")
+
+
+class Text(msgspec.Struct, frozen=True):
+    """`counted`: it has a number in it, and the language's own plural forms."""
+
+    source: str
+    counted: bool = False
+
+
+def collect() -> list[Text]:
+    """Every text of the window, once, in the order of the files."""
+    found: dict[str, Text] = {}
+    for path in sorted(_SOURCE.rglob("*.py")):
+        for text in _in_source(path.read_text(encoding="utf-8")):
+            if text.source not in found or text.counted:
+                found[text.source] = text
+    for source in (*_of_the_node(), *sentences(), *phrases()):
+        found.setdefault(source, Text(source))
+    return [text for text in found.values() if text.source]
+
+
+def id_of(source: str) -> str:
+    """A text's name in lists: it stays as long as the English does.
+
+    >>> id_of("Learning.")
+    'fdf6ea'
+    """
+    return hashlib.sha256(source.encode()).hexdigest()[:6]
+
+
+def sentences() -> list[str]:
+    """Every sentence of the learner that a window can show, with the places of its values, once."""
+    found = dict[str, None]()
+    for room in _LEARNER:
+        for path in sorted((_ROOT / room).rglob("*.py")) or [_ROOT / room]:
+            if str(path.relative_to(_ROOT)) not in _UNSEEN:
+                found |= dict.fromkeys(said_in(path.read_text(encoding="utf-8")))
+    return list(found)
+
+
+def phrases() -> list[str]:
+    """The parts that sentences are put together from."""
+    found = dict.fromkeys(_PARTS)
+    for name in _PHRASES:
+        for text in _texts((_ROOT / name).read_text(encoding="utf-8")):
+            if _words(text) > 1 and " " in text:
+                found[text.strip()] = None
+    return list(found)
+
+
+def write_learner() -> None:
+    """What the window needs to recognise them: it has no source to look into."""
+    told = msgspec.json.encode({"sentences": sentences(), "phrases": phrases()})
+    FILE.write_bytes(msgspec.json.format(told, indent=1) + b"\n")
+
+
+def said_in(source: str) -> Iterator[str]:
+    """The sentences of a file, one by one.
+
+    >>> list(said_in('say(f"Round {one.round} is safe. {more} All is lost: go back."); sql = "B FROM a"'))
+    ['Round {round} is safe.', 'All is lost:', 'go back.']
+    """
+    for text in _texts(source):
+        parts = _BETWEEN.split(text.strip())
+        if "\n" not in text and all(map(_sentence, parts)):
+            yield from (unit for part in parts for unit in UNITS.split(part) if _words(unit))
+
+
+def _sentence(text: str) -> bool:
+    """Whether it is one, or the place of one: it ends as sentences do, or with a value behind some words."""
+    if re.fullmatch(r"\{\w+\}", text):
+        return True
+    ended = re.search(r"[.!?]$", text) or re.match(r"[A-Z{].*[a-z:] \{\w+\}$", text)
+    words = (
+        re.match(r"[A-Za-z{]", text)
+        and text.count(" ") > 1
+        and not re.search(r"\b(SET|FROM|PARAMETER)\b", text)
+    )
+    return bool(ended and words) and _words(text) > 1
+
+
+def _words(text: str) -> int:
+    return len(re.findall(r"[a-z]{2,}", re.sub(r"\{\w+\}", "", text)))
+
+
+def _texts(source: str) -> Iterator[str]:
+    """Every string of a file, but for documentation; values stand as {name}."""
+    tree = ast.parse(source)
+    inside: set[ast.AST] = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            inside |= {part for part in ast.walk(node) if isinstance(part, ast.Constant) or part is not node}
+    for node in ast.walk(tree):
+        if node in inside:
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.JoinedStr):
+            yield _with_places(node)
+
+
+def _with_places(text: ast.JoinedStr) -> str:
+    said, names = "", list[str]()
+    for part in text.values:
+        if isinstance(part, ast.FormattedValue):
+            name = _name(part.value)
+            names.append(name)
+            said += f"{{{name}{names.count(name) if names.count(name) > 1 else ''}}}"
+        else:
+            assert isinstance(part, ast.Constant)
+            said += str(part.value)
+    return said
+
+
+def _name(value: ast.expr) -> str:
+    """What a translator reads in place of the value.
+
+    >>> [_name(ast.parse(text, mode="eval").body) for text in ("n", "error.strerror", "in_bytes(size)", "1")]
+    ['n', 'strerror', 'size', 'value']
+    """
+    match value:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name.strip("_")
+        case ast.Call(args=[first, *_]) if not isinstance(first, ast.Constant):
+            return _name(first)
+        case ast.Call(func=ast.Attribute(value=of)):
+            return _name(of)
+    found = (_name(node) for node in ast.walk(value) if isinstance(node, ast.Attribute | ast.Name))
+    return next(found, "value")
+
+
+def files() -> list[Path]:
+    """The translators' files that are there."""
+    return sorted(FOLDER.glob(f"{CONTEXT}_*.ts"))
+
+
+def begin(code: str) -> Path:
+    """An empty file for one more language; one that is there stays as it is."""
+    path = FOLDER / f"{CONTEXT}_{code}.ts"
+    if not path.exists():
+        _write(path, code, [], {})
+    return path
+
+
+def read(path: Path) -> dict[str, list[str]]:
+    """What has been translated: source to its forms, a single one unless it is counted."""
+    done: dict[str, list[str]] = {}
+    for message in ElementTree.parse(path).iter("message"):
+        translation = message.find("translation")
+        if translation is None or translation.get("type") == "unfinished":
+            continue
+        forms = [form.text or "" for form in translation.findall("numerusform")] or [translation.text or ""]
+        if all(forms):
+            done[message.findtext("source", "")] = forms
+    return done
+
+
+def update(path: Path, texts: list[Text]) -> int:
+    """Adds what is new, drops what nobody shows any more. Returns how many texts are not translated."""
+    done = read(path)
+    _write(path, path.stem.removeprefix(f"{CONTEXT}_"), texts, done)
+    return sum(text.source not in done for text in texts)
+
+
+def compile(path: Path) -> Path:
+    """Qt's own compiler makes the file that the window loads. Raises CalledProcessError."""
+    to = path.with_suffix(".qm")
+    tool = Path(sysconfig.get_path("scripts")) / f"pyside6-lrelease{'.exe' if sys.platform == 'win32' else ''}"
+    subprocess.run([tool, "-silent", path, "-qm", to], check=True, stdin=subprocess.DEVNULL)
+    return to
+
+
+def _in_source(source: str) -> Iterator[Text]:
+    for node in ast.walk(ast.parse(source)):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+            continue
+        given = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
+        strings = [value for value in given if isinstance(value, str)]
+        match node.func.id:
+            case "tr" | "mark" if strings:
+                yield Text(strings[0])
+            case "counted" if len(strings) >= 2:
+                yield Text(strings[0])
+                yield Text(strings[1], counted=True)
+
+
+def _of_the_node() -> Iterator[str]:
+    from app.node.models.survey import STARTER_ABOUT
+    from app.node.record.reasons import Reason
+    from app.node.rules.preferences import SETTINGS
+    from app.sapo.families import FAMILIES
+    from app.sapo.families.family import Kind
+    from engines.models.catalogue import entries
+
+    for reason in Reason:
+        yield from (reason.sentence, reason.short)
+    for entry in entries():
+        yield from (entry.about, entry.gated)
+    yield STARTER_ABOUT
+    yield from (family.title for family in FAMILIES.values())
+    yield from Kind
+    for setting in SETTINGS:
+        yield from (setting.group, setting.label, setting.help, setting.words)
+        yield from (label for _, label in setting.options)
+
+
+def _write(path: Path, code: str, texts: list[Text], done: dict[str, list[str]]) -> None:
+    root = ElementTree.Element("TS", version="2.1", language=code, sourcelanguage="en")
+    context = ElementTree.SubElement(root, "context")
+    ElementTree.SubElement(context, "name").text = CONTEXT
+    for text in texts:
+        message = ElementTree.SubElement(context, "message", {"numerus": "yes"} if text.counted else {})
+        ElementTree.SubElement(message, "source").text = text.source
+        translation = ElementTree.SubElement(message, "translation")
+        forms = done.get(text.source, [])
+        if not forms:
+            translation.set("type", "unfinished")
+        elif text.counted:
+            for form in forms:
+                ElementTree.SubElement(translation, "numerusform").text = form
+        else:
+            translation.text = forms[0]
+    ElementTree.indent(root, " ")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    written = ElementTree.tostring(root, encoding="unicode")
+    path.write_text(f'<?xml version="1.0" encoding="utf-8"?>\n<!DOCTYPE TS>\n{written}\n', encoding="utf-8")

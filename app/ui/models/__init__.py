@@ -1,0 +1,1 @@
+"""The page Models: choosing, fetching and keeping models."""

@@ -1,0 +1,162 @@
+"""Models: which are here, which can be had and whether they fit, what each takes, and which one learns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtWidgets import QFileDialog, QFrame, QVBoxLayout, QWidget
+
+from app.node.data.library import Library, Model
+from app.ui.frame.frame import Actions, Page
+from app.ui.language.texts import counted, size, tr
+from app.ui.models.row import ModelRow
+from app.ui.theme import Theme
+from app.ui.view import model_words as words
+from app.ui.view.models import Holdings
+from app.ui.view.view import State, View
+from app.ui.widgets.pieces import IconButton, Label, card, column
+from app.ui.widgets.stat import Stat, stats_row
+
+_RUNS = (State.LEARNING, State.STARTING, State.WAITING)
+
+
+class Models(Page):
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__(theme, actions, tr("Models"))
+        add = IconButton(theme, "folder", tr("Use a model folder of your own"), tr("Add a folder"))
+        add.clicked.connect(self._add)
+        open_ = IconButton(
+            theme, "models", tr("Use a .gguf file, or drop it onto the window"), tr("Open a file")
+        )
+        open_.clicked.connect(self._open)
+        self.header.addWidget(open_)
+        self.header.addWidget(add)
+        self._stats = [Stat() for _ in range(4)]
+        self._stat_row = QWidget()
+        self._stat_row.setLayout(stats_row(*self._stats))
+        self._problem = Label("", "bad", wrap=True)
+        self._said = Label("", "good", wrap=True)
+        self._reading = Label(tr("Looking at what you have."), "soft")
+        self._here, self._there = Group(tr("On this computer")), Group(tr("Available"))
+        self._others = Group(tr("Downloaded by other apps"))
+        self._rows: dict[str, ModelRow] = {}
+        self._left = Label("", "soft", wrap=True)
+        self._left_card = card(
+            column(Label(tr("Training without its model"), "heading"), self._left, gap=6), padding=20
+        )
+        self._source = Label("", "faint", wrap=True)
+        for part in (
+            self._stat_row,
+            self._problem,
+            self._said,
+            self._reading,
+            self._here,
+            self._others,
+            self._there,
+            self._left_card,
+            self._source,
+        ):
+            self.add(part)
+        self.body.addStretch(1)
+        self._view = View()
+
+    def arrived(self) -> None:
+        self.ask.models.refresh()
+
+    def show_view(self, view: View) -> None:
+        self._view = view
+        holdings = view.models
+        library = holdings.library if holdings is not None else None
+        for part in (self._stat_row, self._here, self._others, self._there, self._source):
+            part.setVisible(library is not None)
+        self._problem.say(holdings.problem if holdings is not None else "")
+        self._problem.setVisible(bool(self._problem.text()))
+        self._said.say(holdings.said if holdings is not None else "")
+        self._said.setVisible(bool(self._said.text()))
+        self._reading.setVisible(library is None and not self._problem.text())
+        if holdings is None or library is None:
+            self._left_card.hide()
+            return
+        self._say_stats(library)
+        self._show_rows(holdings, library)
+        kept = sum(training.bytes for training in library.orphans)
+        self._left_card.setVisible(bool(library.orphans))
+        self._left.say(
+            counted(
+                "What {n} model learned is still here ({size}). Download the model again to continue.",
+                "What {n} models learned is still here ({size}). Download a model again to continue with it.",
+                len(library.orphans),
+                size=size(kept),
+            )
+        )
+        self._source.say(
+            tr(
+                "Shoal checks every download and only opens weights that can't run code: .safetensors and "
+                ".gguf."
+            )
+        )
+
+    def _say_stats(self, library: Library) -> None:
+        models, training, disk, memory = self._stats
+        fetched = sum(model.installed and not model.local for model in library.models)
+        models.say(
+            tr("Models"),
+            size(library.hub_bytes + sum(model.bytes for model in library.models if words.is_starter(model))),
+            counted("{n} on this computer", "{n} on this computer", fetched),
+        )
+        training.say(tr("Learned"), size(library.training_bytes), tr("adapters and histories"))
+        disk.say(tr("Free on disk"), size(library.disk_free), tr("where your data is"))
+        most = tr("free now, of {most}", most=size(library.memory.most))
+        memory.say(tr("Memory for a model"), size(library.memory.free), most)
+
+    def _show_rows(self, holdings: Holdings, library: Library) -> None:
+        running, learning = self._view.state in _RUNS, self._view.state is State.LEARNING
+        names = {model.name for model in library.models}
+        for name in [name for name in self._rows if name not in names]:
+            self._rows.pop(name).deleteLater()
+        here = sorted(
+            (model for model in library.models if model.installed),
+            key=lambda model: model.name != holdings.chosen,
+        )
+        for group, models in (
+            (self._here, here),
+            (self._others, [m for m in library.models if not m.installed and m.program]),
+            (self._there, [m for m in library.models if not m.installed and not m.program]),
+        ):
+            group.place([self._row(model) for model in models])
+            group.setVisible(bool(models))
+            for model in models:
+                self._rows[model.name].show_model(model, holdings, running, learning)
+
+    def _row(self, model: Model) -> ModelRow:
+        if model.name not in self._rows:
+            self._rows[model.name] = ModelRow(self.theme, self.ask.models, model.name)
+        return self._rows[model.name]
+
+    def _add(self) -> None:
+        folder = QFileDialog.getExistingDirectory(self, tr("A folder with config.json"), str(Path.home()))
+        if folder:
+            self.ask.models.add_folder(folder)
+
+    def _open(self) -> None:
+        kind = tr("Models ({pattern})", pattern="*.gguf")
+        file, _ = QFileDialog.getOpenFileName(self, tr("A GGUF file"), str(Path.home()), kind)
+        if file:
+            self.ask.models.get(file)
+
+
+class Group(QFrame):
+    """A heading with rows under it."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self._list: QVBoxLayout = column(gap=10)
+        self.setLayout(column(Label(title, "heading"), self._list, gap=10))
+
+    def place(self, rows: list[ModelRow]) -> None:
+        """These, in this order; rows that stay where they are are not touched."""
+        places = [self._list.itemAt(at) for at in range(self._list.count())]
+        there = [place.widget() for place in places if place is not None]
+        if there != rows:
+            for at, one in enumerate(rows):
+                self._list.insertWidget(at, one)

@@ -1,0 +1,333 @@
+"""The window's dealings with models: reading the library, fetching, removing, keeping the token. Each is a
+process of its own (./shoal models): only the one that fetches opens sockets, and only after the person
+agreed to it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.node.data.library import Library
+from app.ui.language.spoken import spoken
+from app.ui.language.texts import percent, tr
+from app.ui.process.child import Child
+from app.ui.view.models import Fetch, Holdings
+from app.ui.view.settings import Choices
+from engines.models.found import lm_studio
+from engines.models.gguf_shelf import is_gguf
+
+MAX_LINE = 2**22
+TICK_MS = 250
+"""Progress is shown at most this often."""
+NODE_ENDS_S = 20
+"""So long a node that was told to end may take, before what it learned is changed."""
+
+MakeChild = Callable[[], Child]
+
+
+class Fetching(QObject):
+    """`changed` tells the new Holdings."""
+
+    changed = Signal(object)
+    resting = Signal()
+    """No node may run now: what a model learned is about to be changed."""
+    past_changed = Signal()
+    awake = Signal()
+    """What ran before `resting` may run again."""
+    named = Signal()
+
+    def __init__(self, home: Path, choices: Choices, child: MakeChild = lambda: Child(MAX_LINE)) -> None:
+        super().__init__()
+        self._home, self._choices = home, choices
+        self.holdings = Holdings(chosen=str(choices["model"]))
+        self._reader, self._getter, self._doer = child(), child(), child()
+        self._reader.line.connect(self._read)
+        self._reader.ended.connect(self._has_read)
+        self._getter.line.connect(self._heard)
+        self._getter.ended.connect(self._fetched)
+        self._doer.line.connect(self._told)
+        self._doer.ended.connect(self._did)
+        self._again = False
+        self._asked = False
+        self._sentence = ""
+        self._doing: tuple[str, str] = ("", "")
+        self._told_last: dict[str, Any] = {}
+        self._tick = QTimer(self, singleShot=True, interval=TICK_MS)
+        self._tick.timeout.connect(lambda: self.changed.emit(self.holdings))
+        self._second = QTimer(self, interval=1000)
+        self._second.timeout.connect(lambda: self.changed.emit(self.holdings))
+
+    def refresh(self) -> None:
+        """Reads the library anew, in the background."""
+        if self._reader.running:
+            self._again = True
+            return
+        self._again = False
+        self._reader.start(["models", "list", "--json", "--home", str(self._home)], self._log)
+
+    def get(self, name: str) -> None:
+        """Fetches a model, or takes a GGUF file over, now or after the one before it. The person has agreed to
+        it."""
+        holdings = self.holdings
+        if name in holdings.queue or (holdings.fetch is not None and holdings.fetch.name == name):
+            return
+        failed = {key: said for key, said in holdings.failed.items() if key != name}
+        reading = tr("Reading {name}.", name=Path(name).name) if is_gguf(name) else ""
+        self._change(failed=failed, problem="", said=reading)
+        if holdings.fetch is not None:
+            self._change(queue=(*holdings.queue, name))
+            return
+        model = holdings.library.find(name) if holdings.library is not None else None
+        partial = model.partial if model is not None else None
+        self._sentence = ""
+        self._change(
+            fetch=Fetch(name=name, have=partial.have if partial else 0, total=partial.total if partial else 0)
+        )
+        self._fetch(name)
+
+    def retry(self, name: str) -> None:
+        """Tries a download that waits again, now."""
+        fetch = self.holdings.fetch
+        if fetch is not None and fetch.name == name:
+            self._hear(msgspec.structs.replace(fetch, note="", retry_at=None))
+            self._fetch(name)
+
+    def _fetch(self, name: str) -> None:
+        mirror = str(self._choices["mirror"])
+        self._getter.start(
+            ["models", "get", name, "--json", "--attached", "--home", str(self._home)]
+            + (["--mirror", mirror] if mirror else []),
+            self._log,
+        )
+
+    def cancel(self, name: str) -> None:
+        """Ends a download; what has come stays."""
+        holdings = self.holdings
+        if name in holdings.queue:
+            self._change(queue=tuple(one for one in holdings.queue if one != name))
+        elif holdings.fetch is not None and holdings.fetch.name == name:
+            self._getter.end()
+            self._next()
+
+    def remove(self, name: str) -> None:
+        """Deletes a model, or what was begun of it, or forgets a folder."""
+        self._do("remove", name, ["models", "remove", name, "--yes", "--json"])
+
+    def add_folder(self, folder: str) -> None:
+        """Takes a folder of the person's own into the list."""
+        self._do("add", folder, ["models", "get", folder])
+
+    def export(self, name: str, form: str, to: str) -> None:
+        """Writes what a model has learned, for other programs, into the new folder `to`."""
+        self._do("export", name, ["export", to, "--format", form, "--model", name, "--json"])
+        self._change(said=tr("Exporting …"))
+
+    def name(self, model: str, called: str) -> None:
+        """What its owner calls it from now on."""
+        self._do("name", model, ["models", "name", model, called])
+
+    def back(self, model: str, to: str, keep: bool) -> None:
+        """To a round, or to a version that was put by."""
+        self._change_past(model, ["models", "back", model, to, *(["--keep"] if keep else [])])
+
+    def start_over(self, model: str, keep: bool) -> None:
+        self._change_past(model, ["models", "start-over", model, *(["--keep"] if keep else [])])
+
+    def forget(self, model: str, version: str) -> None:
+        """Deletes a version that was put by."""
+        self._change_past(model, ["models", "forget", model, version])
+
+    def _change_past(self, model: str, arguments: list[str]) -> None:
+        if self._doer.running:
+            return
+        self.resting.emit()
+        self._do("past", model, [*arguments, "--yes", "--wait", str(NODE_ENDS_S)])
+
+    def keep_token(self, token: str) -> None:
+        """Hands the access token to the keyring."""
+        self._do("token", "", ["models", "token"], token.strip().encode() + b"\n")
+
+    def choose(self, name: str) -> None:
+        """It learns from the next start on. Raises OSError where that cannot be saved."""
+        self._choices.put("model", name)
+        self._change(chosen=name, said="")
+
+    def host(self) -> str:
+        """Where models come from."""
+        mirror = str(self._choices["mirror"]) or os.environ.get("HF_ENDPOINT", "")
+        return urlsplit(mirror).hostname or mirror or "huggingface.co"
+
+    def close(self) -> None:
+        """For the window's end: returns when every process is gone."""
+        self.blockSignals(True)
+        self._tick.stop()
+        self._second.stop()
+        for one in (self._reader, self._getter, self._doer):
+            one.blockSignals(True)
+            one.end(wait=True)
+
+    @property
+    def _log(self) -> Path | None:
+        return self._home / "logs" / "models.log" if self._home.is_dir() else None
+
+    def _do(self, what: str, name: str, arguments: list[str], line: bytes = b"") -> None:
+        if self._doer.running:
+            return
+        self._doing, self._told_last = (what, name), {}
+        self._change(problem="", said="", failed={k: v for k, v in self.holdings.failed.items() if k != name})
+        heard = what in ("past", "name")
+        self._doer.start([*arguments, "--home", str(self._home)], self._log, hear=heard)
+        if line:
+            self._doer.write(line)
+
+    def _told(self, line: bytes) -> None:
+        """What an export says; removing and the like say nothing that is needed."""
+        with contextlib.suppress(msgspec.MsgspecError):
+            self._told_last = msgspec.json.decode(line, type=dict[str, Any])
+        if self._doing[0] == "export" and (share := self._told_last.get("share")) is not None:
+            self._change(said=tr("Exporting, {share}", share=percent(float(share))))
+
+    def _exported(self, code: int) -> None:
+        if code == 0:
+            self._change(said=exported(*(str(self._told_last.get(key, "")) for key in ("folder", "command"))))
+        else:
+            ended = tr("The export failed. The log in Settings says why.")
+            self._change(said="", problem=spoken(str(self._told_last.get("sentence", ended))))
+
+    def _did(self, code: int) -> None:
+        what, name = self._doing
+        if what == "export":
+            self._exported(code)
+        elif code == 0:
+            said = tr("The access token is in the keyring.") if what == "token" else ""
+            if what == "remove" and name == self.holdings.chosen:
+                self.choose("starter")
+            self._change(said=said)
+        elif what in ("past", "name"):
+            failed = self._doer.complaint or tr("That didn't work. Nothing was changed.")
+            self._change(failed={**self.holdings.failed, name: failed})
+        elif what == "remove":
+            failed = tr("It couldn't be deleted. The log in Settings says why.")
+            self._change(failed={**self.holdings.failed, name: failed})
+        elif what == "add":
+            self._change(
+                problem=tr(
+                    "No model that can learn in that folder. It needs config.json and .safetensors files."
+                )
+            )
+        else:
+            self._change(
+                problem=tr(
+                    "That isn't a valid token, or this computer has no keyring. You can set HF_TOKEN instead."
+                )
+            )
+        if what == "past":
+            if code == 0 and name == self.holdings.chosen:
+                self.past_changed.emit()
+            self.awake.emit()
+        elif what == "name" and name == self.holdings.chosen:
+            self.named.emit()
+        self.refresh()
+
+    def _read(self, line: bytes) -> None:
+        try:
+            library = msgspec.json.decode(line, type=Library)
+        except msgspec.MsgspecError:
+            return
+        self._asked = True
+        self._change(library=library, problem="")
+
+    def _has_read(self, code: int) -> None:
+        if code != 0 and not self._asked:
+            self._change(problem=tr("The list of models can't be read. The log in Settings says why."))
+        if self._again:
+            self.refresh()
+
+    def _heard(self, line: bytes) -> None:
+        fetch = self.holdings.fetch
+        try:
+            event: dict[str, Any] = msgspec.json.decode(line, type=dict[str, Any])
+        except msgspec.MsgspecError:
+            return
+        if fetch is None:
+            return
+        match event.get("event"):
+            case "planned":
+                fetch = msgspec.structs.replace(
+                    fetch, have=event["have"], total=event["total"], note="", retry_at=None
+                )
+            case "progress":
+                fetch = msgspec.structs.replace(
+                    fetch,
+                    have=event["have"],
+                    total=event["total"],
+                    per_second=event["per_second"],
+                    left_s=event["left_s"],
+                    note="",
+                    retry_at=None,
+                )
+            case "elsewhere":
+                fetch = msgspec.structs.replace(fetch, note=spoken(str(event["sentence"])), retry_at=None)
+            case "waiting":
+                at = time.time() + float(event["seconds"])
+                fetch = msgspec.structs.replace(
+                    fetch, note=spoken(str(event["sentence"])), retry_at=at, per_second=None, left_s=None
+                )
+            case "failed":
+                self._sentence = spoken(str(event["sentence"]))
+        self._hear(fetch)
+
+    def _hear(self, fetch: Fetch) -> None:
+        self.holdings = msgspec.structs.replace(self.holdings, fetch=fetch)
+        self._keep_time()
+        if not self._tick.isActive():
+            self._tick.start()
+
+    def _fetched(self, code: int) -> None:
+        fetch = self.holdings.fetch
+        if fetch is not None and code != 0:
+            ended = tr("The download failed. Nothing is lost: it resumes where it stopped.")
+            said = self._sentence or ended
+            self._change(failed={**self.holdings.failed, fetch.name: said})
+            if is_gguf(fetch.name):  # it may have no row of its own to say that in
+                self._change(problem=said)
+        elif fetch is not None and is_gguf(fetch.name):
+            self._change(said=tr("{name} is in your list now.", name=Path(fetch.name).name))
+        self._next()
+
+    def _next(self) -> None:
+        queue = self.holdings.queue
+        self._change(fetch=None, queue=queue[1:])
+        self.refresh()
+        if queue:
+            self.get(queue[0])
+
+    def _keep_time(self) -> None:
+        """A second's hand, while a download waits."""
+        fetch = self.holdings.fetch
+        waits = fetch is not None and fetch.retry_at is not None
+        if waits != self._second.isActive():
+            self._second.start() if waits else self._second.stop()
+
+    def _change(self, **fields: object) -> None:
+        self.holdings = msgspec.structs.replace(self.holdings, **fields)
+        self._keep_time()
+        self._tick.stop()
+        self.changed.emit(self.holdings)
+
+
+def exported(folder: str, command: str) -> str:
+    """Where it lies now, and the one thing to do there."""
+    place, studio = Path(folder), lm_studio()
+    if studio is not None and place.is_relative_to(studio):
+        return tr("It's in LM Studio now: pick {name} there.", name=place.name)
+    said = tr("Exported to {folder}", folder=folder)
+    return said + "\n" + tr("For Ollama, run this once: {command}", command=command) if command else said

@@ -1,0 +1,350 @@
+"""One model on its page: what it is, whether it fits, how far its download is, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QApplication,
+    QFileDialog,
+    QFrame,
+    QLineEdit,
+    QMenu,
+    QProgressBar,
+    QPushButton,
+    QWidget,
+)
+
+from app.node.data.library import Model
+from app.ui.frame.model_actions import ModelActions
+from app.ui.language.spoken import spoken
+from app.ui.language.texts import tr
+from app.ui.models.versions import Naming, Past
+from app.ui.theme import Theme
+from app.ui.view import model_words as words
+from app.ui.view.models import Fetch, Holdings
+from app.ui.widgets.pieces import Elided, Label, button, column, row
+from engines.models.found import lm_studio
+from engines.models.gguf_shelf import is_gguf
+from engines.models.needs import Verdict
+
+_STEPS = 1000
+
+
+class ModelRow(QFrame):
+    """Shows one Model and asks for things only through `ask`."""
+
+    def __init__(self, theme: Theme, ask: ModelActions, name: str) -> None:
+        super().__init__()
+        self.setProperty("look", "card")
+        self.name, self._ask = name, ask
+        self._model = Model(name=name, title=name)
+        self._running = False
+        self._holdings = Holdings(chosen="")
+        self._title, self._chip, self._about = (
+            Elided("", "heading"),
+            Label("", "chip"),
+            Label("", "soft", wrap=True),
+        )
+        self._begins = Label("", "soft", wrap=True)
+        self._facts = Elided("", "faint")
+        self._fit, self._why = Label("", "good"), Label("", "soft", wrap=True)
+        self._bar, self._far = QProgressBar(), Label("", "soft", wrap=True)
+        self._bar.setRange(0, _STEPS)
+        self._bar.setTextVisible(False)
+        self._failed = Label("", "bad", wrap=True)
+        self._panel = Panel(self._close)
+        self._use = self._button(tr("Learn with this"), self._ask_use, "primary")
+        self._get = self._button(tr("Download"), self._ask_get)
+        self._retry = self._button(tr("Retry"), self._try_again, "primary")
+        self._cancel = self._button(tr("Cancel"), lambda: ask.cancel(self.name))
+        self._delete = self._button(tr("Delete"), self._ask_delete, "flat")
+        self._again = self._button(tr("Retry now"), lambda: ask.retry(self.name))
+        self._naming = Naming(lambda called: ask.name(self.name, called))
+        self._past = Past(ask, self._panel.ask, self._naming)
+        self._export = self._button(tr("Export"), lambda: None, "flat")
+        menu = QMenu(self._export)
+        menu.addAction(tr("For Ollama …"), lambda: self._ask_export("merged-gguf"))
+        self._studio = menu.addAction(tr("Into LM Studio"), self._to_studio)
+        for form, text in (
+            ("merged-gguf", tr("The whole model as GGUF, for llama.cpp and others …")),
+            ("peft", tr("What it learned as a LoRA adapter (PEFT) …")),
+        ):
+            menu.addAction(text).triggered.connect(lambda _=False, form=form: self._ask_export(form))
+        menu.aboutToShow.connect(lambda: self._studio.setVisible(lm_studio() is not None))
+        self._export.setMenu(menu)
+        head = row(self._title, self._chip, gap=10)
+        head.setStretch(0, 1)
+        fit = row(self._fit, self._why, gap=8)
+        fit.setStretch(1, 1)
+        fit.setAlignment(self._fit, Qt.AlignmentFlag.AlignTop)
+        self._fit_line = QWidget()
+        self._fit_line.setLayout(fit)
+        said = column(head, self._about, self._facts, self._fit_line, self._begins, gap=4)
+        doing = row(
+            self._past,
+            self._delete,
+            self._export,
+            self._cancel,
+            self._again,
+            self._get,
+            self._retry,
+            self._use,
+            gap=8,
+        )
+        top = row(said, gap=20)
+        top.setStretch(0, 1)
+        top.addLayout(doing)
+        top.setAlignment(doing, Qt.AlignmentFlag.AlignTop)
+        self._progress = QWidget()
+        self._progress.setLayout(column(self._bar, self._far, gap=6))
+        below = (self._progress, self._failed, self._panel, self._naming)
+        self.setLayout(column(top, *below, gap=12, margins=(20, 16, 18, 16)))
+        self._close()
+
+    def show_model(self, model: Model, holdings: Holdings, running: bool, learning: bool) -> None:
+        """`running`: a node learns, or will as soon as it may; `learning`: at this moment."""
+        assert holdings.library is not None
+        focused = self._focused()
+        self._model, self._holdings, self._running = model, holdings, running
+        chosen = holdings.chosen == model.name
+        fetch = holdings.fetch if holdings.fetch is not None and holdings.fetch.name == model.name else None
+        waits = model.name in holdings.queue
+        elsewhere = model.partial is not None and model.partial.running and fetch is None
+        cut = (
+            not model.installed and model.partial is not None and fetch is None and not waits and not elsewhere
+        )
+        called = model.training.called if model.training is not None else ""
+        self._title.say(tr("{called} ({title})", called=called, title=model.title) if called else model.title)
+        self._title.setToolTip(model.name)
+        self._say_chip(chosen, learning)
+        self._about.say(words.about(model))
+        self._facts.say(words.facts(model))
+        self._begins.tell(words.begins(model))
+        look, word, why = words.fit(model, holdings.library)
+        self._fit_line.setVisible(bool(word))
+        self._fit.look(look or "good")
+        self._fit.say(word)
+        self._why.say(why)
+        self._say_progress(fetch, waits, elsewhere)
+        sentence = holdings.failed.get(model.name) or (
+            spoken(model.partial.sentence) if cut and model.partial else ""
+        )
+        if cut and not sentence:
+            sentence = tr("Download interrupted. Nothing is lost: it resumes where it stopped.")
+        self._failed.say(sentence)
+        self._failed.setVisible(bool(sentence))
+        busy = fetch is not None or waits
+        self._use.setVisible(model.installed and not chosen)
+        self._get.setVisible(not model.installed and not busy and not cut and not elsewhere)
+        self._get.setEnabled(can_be_had(model))
+        self._get.setText(tr("Use this") if model.program else tr("Download"))
+        self._retry.setVisible(cut)
+        self._cancel.setVisible(busy)
+        self._again.setVisible(fetch is not None and fetch.retry_at is not None)
+        self._past.show_model(model)
+        deletable = model.installed or cut
+        theirs = words.is_starter(model) or bool(model.program)
+        self._delete.setVisible(deletable and not theirs and not busy)
+        self._export.setVisible(model.training is not None and model.training.rounds > 0 and model.installed)
+        self._delete.setEnabled(not chosen)
+        self._delete.setText(tr("Remove") if model.local else tr("Delete"))
+        self._delete.setToolTip(tr("Choose another model to learn with first.") if chosen else "")
+        self._name_buttons()
+        if focused and not self._focused():
+            self._focus()
+
+    def _focused(self) -> bool:
+        has = QApplication.focusWidget()
+        return has is not None and self.isAncestorOf(has)
+
+    def _focus(self) -> None:
+        """What can be pressed now, in this row: Qt would go on to the next model's."""
+        for one in (self._use, self._cancel, self._get, self._retry, self._delete):
+            if one.isVisible() and one.isEnabled():
+                one.setFocus()
+                return
+
+    def _say_chip(self, chosen: bool, learning: bool) -> None:
+        model = self._model
+        text = ""
+        if chosen:
+            text = tr("Learning now") if learning else tr("Chosen")
+        elif model.recommended:
+            text = tr("Recommended")
+        elif model.gated and not model.installed:
+            text = tr("Licence to accept")
+        elif model.program:
+            text = model.program
+        elif model.local:
+            text = tr("Your file") if is_gguf(model.name) else tr("Your folder")
+        self._chip.look("chip" if chosen else "chip-peer")
+        self._chip.say(text)
+        self._chip.setVisible(bool(text))
+
+    def _say_progress(self, fetch: Fetch | None, waits: bool, elsewhere: bool) -> None:
+        partial = self._model.partial
+        shown = fetch
+        if shown is None and partial is not None and partial.total and not self._model.installed:
+            shown = Fetch(name=self.name, have=partial.have, total=partial.total)
+        self._progress.setVisible(fetch is not None or waits or shown is not None)
+        if waits:
+            self._far.say(tr("Next in line."))
+        elif fetch is not None:
+            self._far.say(words.progress(fetch))
+        elif elsewhere:
+            self._far.say(tr("Another Shoal is downloading it."))
+        elif shown is not None:
+            self._far.say(words.progress(shown))
+        share = shown.have / shown.total if shown is not None and shown.total else 0.0
+        self._bar.setValue(round(_STEPS * share))
+        self._bar.setAccessibleName(tr("Download of {title}", title=self._model.title))
+        self._bar.setAccessibleDescription(self._far.text())
+
+    def _try_again(self) -> None:
+        """What was agreed to before; only an access token may be missing."""
+        if self._model.gated:
+            self._ask_get()
+        else:
+            self._ask.get(self.name)
+
+    def _ask_get(self) -> None:
+        if self._model.program:
+            self._ask.get(self.name)  # nothing is fetched, and nothing of the program's is changed
+            return
+        library = self._holdings.library
+        assert library is not None
+        partial = self._model.partial
+        begun = partial is not None and partial.have > 0
+        text = words.consent(self._model, library, self._ask.host())
+        gated = tr(self._model.gated) if self._model.gated else ""
+        self._panel.ask(
+            f"{gated}\n\n{text}" if gated else text,
+            tr("Resume download") if begun else tr("Download"),
+            lambda: self._ask.get(self.name),
+            token=self._ask.keep_token if gated else None,
+        )
+
+    def _ask_delete(self) -> None:
+        yes = tr("Remove from the list") if self._model.local else tr("Delete for good")
+        self._panel.ask(words.deleting(self._model), yes, lambda: self._ask.remove(self.name), danger=True)
+
+    def _ask_export(self, form: str) -> None:
+        above = QFileDialog.getExistingDirectory(self, tr("Where to save the export"), str(Path.home()))
+        if above and self._model.training is not None:
+            self._ask.export(self.name, form, str(Path(above) / f"{self._file_name()}-{form}"))
+
+    def _to_studio(self) -> None:
+        """Where LM Studio looks: publisher, model, file."""
+        above = lm_studio()
+        if above is not None and self._model.training is not None:
+            self._ask.export(self.name, "merged-gguf", str(above / "shoal" / self._file_name()))
+
+    def _file_name(self) -> str:
+        training = self._model.training
+        assert training is not None
+        called = "".join(one if one.isalnum() else "-" for one in training.called)
+        return f"{called or Path(self.name).name.removesuffix('.gguf')}-shoal-{training.rounds}"
+
+    def _ask_use(self) -> None:
+        text = words.switching(self._model, self._running)
+        self._panel.ask(text, tr("Learn with this"), lambda: self._ask.learn(self.name))
+
+    def _close(self) -> None:
+        if self._focused():
+            self._focus()
+        self._panel.hide()
+
+    def _button(self, text: str, act: Callable[[], object], look: str = "") -> QPushButton:
+        return button(text, act, look)
+
+    def _name_buttons(self) -> None:
+        """Each says of which model, for those who hear it."""
+        for one in (
+            self._use,
+            self._get,
+            self._retry,
+            self._again,
+            self._cancel,
+            self._delete,
+            self._export,
+            self._past,
+        ):
+            one.setAccessibleName(f"{one.text()}: {self._model.title}")
+
+
+class Panel(QFrame):
+    """A question in the row itself: what happens, a field for the access token where one is needed, yes and
+    no."""
+
+    def __init__(self, close: Callable[[], None]) -> None:
+        super().__init__()
+        self.setProperty("look", "quiet")
+        self._text = Label("", wrap=True)
+        self._token = QLineEdit()
+        self._token.setEchoMode(QLineEdit.EchoMode.Password)
+        self._token.setPlaceholderText(tr("Access token, hf_…"))
+        self._token.setAccessibleName(tr("Access token"))
+        self._token.setFixedWidth(260)
+        self._yes = button("", self._go, "primary")
+        self._other = button("", lambda: self._go(self._other_act), "danger")
+        self._no = button(tr("Not now"), close, "flat")
+        self._save = button(tr("Save the token"), self._keep)
+        self._token_line = QWidget()
+        self._token_line.setLayout(row(self._token, self._save, 1, gap=8))
+        self.setLayout(
+            column(
+                self._text,
+                self._token_line,
+                row(self._yes, self._other, self._no, 1, gap=8),
+                gap=12,
+                margins=(16, 14, 16, 14),
+            )
+        )
+        self._act: Callable[[], None] = close
+        self._other_act: Callable[[], None] = close
+        self._keep_token: Callable[[str], None] | None = None
+        self._close = close
+
+    def ask(
+        self,
+        text: str,
+        yes: str,
+        act: Callable[[], None],
+        token: Callable[[str], None] | None = None,
+        danger: bool = False,
+        other: tuple[str, Callable[[], None]] | None = None,
+    ) -> None:
+        """`other` is a second way to say yes, one that deletes."""
+        self._act, self._keep_token = act, token
+        self._other.setVisible(other is not None)
+        if other is not None:
+            self._other.setText(other[0])
+            self._other_act = other[1]
+        self._text.say(text)
+        self._yes.setText(yes)
+        self._yes.setProperty("look", "danger" if danger else "primary")
+        self._yes.style().unpolish(self._yes)
+        self._yes.style().polish(self._yes)
+        self._token.clear()
+        self._token_line.setVisible(token is not None)
+        self.show()
+        self._yes.setFocus()
+
+    def _keep(self) -> None:
+        if self._keep_token is not None and self._token.text().strip():
+            self._keep_token(self._token.text())
+            self._token.clear()
+
+    def _go(self, act: Callable[[], None] | None = None) -> None:
+        self._keep()
+        self._close()
+        (act or self._act)()
+
+
+def can_be_had(model: Model) -> bool:
+    """Not where the disk has no room, nor what cannot learn. One too large for the memory can be: for another
+    computer, or for later."""
+    return not model.problem and (model.fit is None or model.fit.verdict is not Verdict.NO_DISK)

@@ -1,0 +1,101 @@
+"""What next, when the curve has been flat: with others, harder puzzles, a larger model, or a rest."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QFrame
+
+from app.node.data.library import Model
+from app.ui.frame.frame import Actions
+from app.ui.language.spoken import spoken
+from app.ui.language.texts import number, tr
+from app.ui.overview.note import remember
+from app.ui.theme import Theme
+from app.ui.view import model_words, notes
+from app.ui.view.view import View
+from app.ui.widgets.pieces import Elided, IconButton, Label, button, column, row
+from engines.models.needs import Verdict
+
+_LATELY = 50
+"""Rounds in which the learner itself said why nothing is gained."""
+
+
+class NextCard(QFrame):
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__()
+        self.setProperty("look", "card")
+        self._actions, self._view = actions, View()
+        self._title, self._why = Label("", "strong"), Elided("", "soft")
+        self._larger = Elided("", "faint")
+        self._others = button(tr("Learn with others"), lambda: self._do(lambda: actions.learn("others")))
+        self._harder = button(
+            tr("Harder puzzles"), lambda: self._do(actions.harder), hint=tr("Every kind of puzzle a level up")
+        )
+        self._bigger = button(tr("A bigger model"), lambda: actions.go("models"))
+        self._rest = button(tr("Let it rest"), lambda: self._do(actions.pause))
+        away = IconButton(theme, "cross", tr("Put this away"))
+        away.clicked.connect(lambda: self._do(lambda: None))
+        choices = row(self._others, self._harder, self._bigger, self._rest, self._larger, gap=8, fill=4)
+        head = row(self._title, self._why, away, gap=10, fill=1)
+        self.setLayout(column(head, choices, gap=6, margins=(20, 6, 10, 12)))
+        self.hide()
+
+    def show_view(self, view: View) -> None:
+        self._view = view
+        due = notes.next_due(view, self._actions.choices.memory.seen, self._actions.choices)
+        if due and self.isHidden() and view.models is None:
+            self._actions.models.refresh()
+        self.setVisible(due)
+        if not due:
+            return
+        self._title.say(tr("What next?"))
+        self._why.say(why(view))
+        self._others.setVisible(view.solo)
+        model = larger(view)
+        self._larger.say(about(model) if model is not None else "")
+        self.setAccessibleName(f"{self._title.text()} {self._why.text()}")
+
+    def _do(self, act: object) -> None:
+        last = self._view.curve[-1].round if self._view.curve else 0
+        remember(self._actions, next_of=notes.model(self._view), next_at=last)
+        self.hide()
+        if callable(act):
+            act()
+
+
+def why(view: View) -> str:
+    """How long it has been flat, and the learner's own reason where it gave one lately."""
+    from app.learning.flat import STEADY
+
+    steady = view.curve[-STEADY:]
+    rounds = steady[-1].round - steady[0].round
+    said = tr("The curve has been flat for {n} rounds.", n=number(rounds))
+    reasons = [one for one in view.happenings[-200:] if one.kind == "flat"]
+    if reasons and steady[-1].round - reasons[-1].round <= _LATELY:
+        said += " " + spoken(reasons[-1].sentence)
+    return said
+
+
+def larger(view: View) -> Model | None:
+    """The next larger model that fits here: the recommended one first, then the smallest."""
+    if view.models is None or view.models.library is None:
+        return None
+    library = view.models.library
+    known = library.find(view.model) or library.find(view.models.chosen)
+    if known is None:
+        return None
+    fitting = [
+        one
+        for one in library.models
+        if one.bytes > known.bytes
+        and not one.problem
+        and one.fit is not None
+        and one.fit.verdict is Verdict.FITS
+    ]
+    return min(fitting, key=lambda one: (not one.recommended, one.bytes), default=None)
+
+
+def about(model: Model) -> str:
+    """Its name, and how fast it learns here."""
+    pace = model_words.pace(model)
+    said = tr("Bigger, and fits here: {title}.", title=model.title)
+    return tr("Bigger, and fits here: {title}, {pace}.", title=model.title, pace=pace) if pace else said

@@ -1,0 +1,86 @@
+"""One gentle line beside the overview's title: a milestone, or the first race. It moves nothing else, takes no
+focus, and can be put away."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+import msgspec
+from PySide6.QtWidgets import QFrame
+
+from app.node.history.milestones import Milestone
+from app.ui.frame.frame import Actions
+from app.ui.frame.milestone_words import open_, told
+from app.ui.language.texts import tr
+from app.ui.theme import Theme
+from app.ui.view import notes
+from app.ui.view.view import View
+from app.ui.widgets.pieces import Elided, IconButton, button, row
+
+_LEAST = 90
+"""Pixels of text, at least."""
+
+
+class NoteLine(QFrame):
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__()
+        self.setProperty("look", "quiet")
+        self._actions, self._view = actions, View()
+        self._milestone: Milestone | None = None
+        self._due = False
+        self._said = Elided("", "strong")
+        self._act = button("", self._do, "flat")
+        self._away = IconButton(theme, "cross", tr("Put this away"))
+        self._away.clicked.connect(self._put_away)
+        self.setLayout(row(self._said, self._act, self._away, gap=8, margins=(12, 0, 2, 0), fill=0))
+        self.setMaximumHeight(36)
+        self.hide()
+
+    def fit(self, room: int) -> None:
+        """Into so many pixels; where they are too few, the diary alone has it."""
+        text = self._said.fontMetrics().horizontalAdvance(self._said.text())
+        beside = self._act.sizeHint().width() + self._away.sizeHint().width() + 34
+        self.setFixedWidth(max(1, min(room, text + beside)))
+        self.setVisible(self._due and room >= beside + _LEAST)
+
+    def show_view(self, view: View, now: float, quiet: bool = False) -> None:
+        """`quiet`: something else is asked already."""
+        self._view = view
+        seen, choices = self._actions.choices.memory.seen, self._actions.choices
+        race = not quiet and notes.race_due(view, seen, choices)
+        self._milestone = None if race or quiet else notes.milestone(view, seen, choices, now)
+        self._due = race or self._milestone is not None
+        self.setVisible(self._due)
+        if race:
+            self._say(
+                tr("Twenty rounds learned. Is it better than it was? Let both race."), tr("Watch the race")
+            )
+        elif self._milestone is not None:
+            self._say(told(self._milestone), tr("See the answers"))
+
+    def _say(self, sentence: str, act: str) -> None:
+        self._said.say(sentence)
+        self._act.setText(act)
+        self.setAccessibleName(sentence)
+
+    def _do(self) -> None:
+        one = self._milestone
+        act: Callable[[], None] = self._actions.race if one is None else lambda: open_(one, self._actions)
+        self._put_away()
+        act()
+
+    def _put_away(self) -> None:
+        if self._milestone is None:
+            remember(self._actions, raced=notes.model(self._view))
+        else:
+            remember(self._actions, told=self._milestone.at)
+        self._due = False
+        self.hide()
+
+
+def remember(actions: Actions, **fields: object) -> None:
+    """A note that was put away stays away, as far as that can be saved."""
+    memory = actions.choices.memory
+    with contextlib.suppress(OSError):
+        actions.choices.remember(seen=msgspec.structs.replace(memory.seen, **fields))

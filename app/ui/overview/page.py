@@ -1,0 +1,183 @@
+"""Overview: is it learning, how well, and is everything safe. What most people look at, most of the time."""
+
+from __future__ import annotations
+
+import time
+
+from PySide6.QtGui import QResizeEvent
+
+from app.ui.charts.curve import Curve
+from app.ui.engine.page import EngineCard, NewerEngine
+from app.ui.fish.pond import Pond
+from app.ui.frame.frame import Actions, Page
+from app.ui.language.spoken import spoken
+from app.ui.language.texts import ago, counted, number, percent, span, tr
+from app.ui.overview.next import NextCard
+from app.ui.overview.note import NoteLine
+from app.ui.overview.now import Now
+from app.ui.overview.sharing import ShareDialog
+from app.ui.theme import Theme
+from app.ui.updates.card import UpdateLine
+from app.ui.view import words
+from app.ui.view.view import State, View
+from app.ui.welcome.page import Welcome
+from app.ui.widgets.pieces import Elided, Label, Notice, boxed, button, row
+from app.ui.widgets.power import PowerLine
+from app.ui.widgets.stat import Stat, stats_row
+
+SETTLED_S = 2 * 3600.0
+"""So long after its very first start Shoal asks nothing more than it has to."""
+_POND_FROM = 880
+"""Pixels of the page: on a narrower one the fish would push the figures aside."""
+_AROUND = 110
+"""Pixels of the title's line that are margins and gaps."""
+_HIGH = 780
+"""Pixels of a page that has room for the day's figures below "what next"."""
+_LONGEST = 40
+"""Characters of a model's name beside the title."""
+
+
+class Overview(Page):
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__(theme, actions, tr("Overview"))
+        self._view, self._fresh = View(), True
+        self._note = NoteLine(theme, actions)
+        self.header.addWidget(self._note)
+        self._device = Label("", "faint")
+        self.header.addWidget(self._device)
+        self._model = Label("", "chip")
+        self.header.addWidget(self._model)
+        self._notice = Notice(button(tr("Try again"), actions.start))
+        self._update = UpdateLine(actions.updates, lambda: actions.go("settings"))
+        self._welcome = Welcome(theme, actions)
+        self._engine = EngineCard(theme, actions.engine)
+        self._newer = NewerEngine(actions.engine)
+        self._now = Now(theme, actions)
+        self._next = NextCard(theme, actions)
+        self._curve = Curve(theme)
+        self._pond = Pond(theme, actions.choices, lambda: actions.go("skills"))
+        self._curve.put_beside(self._pond)
+        self._curve.share = lambda: ShareDialog(self.window(), theme, self._view).open()
+        self._stats = [Stat() for _ in range(4)]
+        self._stat_row = boxed(stats_row(*self._stats))
+        self._foot, self._power = Elided("", "faint"), PowerLine()
+        self.add(self._notice)
+        self.add(self._update)
+        self.add(self._newer)
+        self.add(self._welcome)
+        self.add(self._engine)
+        self.add(self._now)
+        self.add(self._next)
+        self.add(self._curve, 1)
+        self.add(self._stat_row)
+        self.add(boxed(row(self._foot, self._power, gap=16, fill=0)))
+
+    def show_view(self, view: View) -> None:
+        self._view = view
+        now = time.time()
+        fresh = self._fresh = view.state is State.NEW and not view.curve
+        lacking = not fresh and view.pack is not None and not view.pack.usable
+        self._notice.show_problem(None if lacking else view.problem)
+        self._show_engine(view, lacking)
+        self._update.show_renewal(view.renewal, question=_settled(view, now))
+        self._welcome.show_view(view)
+        self._welcome.setVisible(fresh)
+        for part in (self.title, self._curve, self._stat_row):
+            part.setVisible(not fresh)
+        self._foot.setVisible(not fresh and bool(view.news))
+        self._now.setVisible(not fresh and not lacking and view.problem is None)
+        name = words.model_name(view)
+        self._model.setVisible(bool(name) and not fresh)
+        self._device.setVisible(not fresh)
+        self._model.say(name if len(name) <= _LONGEST else name[: _LONGEST - 2] + " …")
+        self._model.setToolTip(view.model)
+        shown = not fresh and bool(self.ask.choices["power"]) and view.ruling is not None
+        self._power.show_energy(view.ruling.energy if shown and view.ruling is not None else None)
+        if fresh:
+            self._note.hide()
+            self._next.hide()
+            return
+        self._next.show_view(view)
+        self._note.show_view(view, now, quiet=not self._next.isHidden())
+        self._pond.show_view(view)
+        self._now.show_view(view, now)
+        self._curve.show_view(view)
+        self._say_stats(view, now)
+        self._foot.say(spoken(view.news, most=2))
+        self._device.say(words.device(view))
+        self._device.setToolTip(words.why_device(view))
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """What is there only where it has room: the fish, the note, and the day's figures beside a question."""
+        self._pond.setVisible(bool(self.ask.choices["fish"]) and self.width() >= _POND_FROM)
+        if self._fresh:
+            return
+        said = (self.title, self._device, self._model)
+        self._note.fit(self.width() - _AROUND - sum(one.sizeHint().width() for one in said))
+        self._stat_row.setVisible(self._next.isHidden() or self.height() >= _HIGH)
+        self._pond.setVisible(bool(self.ask.choices["fish"]) and self.width() >= _POND_FROM)
+
+    def _show_engine(self, view: View, lacking: bool) -> None:
+        """Only of an installed app: what stands in the way of learning, or the engine of a newer Shoal."""
+        pack = view.pack
+        self._engine.setVisible(lacking)
+        if lacking:
+            self._engine.show_view(view)
+        newer = pack.newer if pack is not None and pack.usable else None
+        hidden = newer is not None and newer.version == self.ask.choices.memory.engine_not_now
+        self._newer.setVisible(newer is not None and not hidden)
+        if pack is not None and newer is not None:
+            self._newer.show_pack(pack)
+
+    def arrived(self) -> None:
+        self._welcome.arrived()
+
+    def close_down(self) -> None:
+        self._welcome.close_down()
+
+    def _say_stats(self, view: View, now: float) -> None:
+        today, swarm = view.today, view.swarm
+        first, second, third, last = self._stats
+        right = percent(today.solved / today.answered) if today.answered else ""
+        first.say(
+            tr("Solved today"),
+            number(today.solved),
+            tr("{share} of {n}", share=right, n=number(today.answered)) if right else tr("no answers yet"),
+        )
+        if swarm is None:
+            second.say(
+                tr("Rounds today"),
+                number(today.rounds),
+                tr("about {span} each", span=span(view.round_s)) if view.round_s else tr("not yet"),
+            )
+            if view.rounds and view.rounds[-1].tokens:
+                third.say(tr("Speed"), number(view.rounds[-1].speed), tr("tokens a second"))
+            else:
+                began = tr("since {day}", day=words.day(view.runs[0].started)) if view.runs else tr("not yet")
+                third.say(tr("Rounds in all"), number(view.safe_round), began)
+        else:
+            linked = tr("connected") if swarm.connected else spoken(swarm.sentence) or tr("not connected")
+            second.say(tr("Peers online"), number(swarm.online), linked)
+            waiting = (
+                counted("{n} on its way", "{n} on their way", swarm.waiting)
+                if swarm.waiting
+                else tr("puzzles with their answers")
+            )
+            known = swarm.given_ever or swarm.relay
+            shared = number(swarm.given_ever) if known else "–"
+            given = tr("{given} / {taken}", given=shared, taken=number(view.taken))
+            third.say(tr("Shared / learned from"), given, waiting)
+        safe = tr("Round {n}", n=number(view.safe_round)) if view.safe_round else "–"
+        last.say(
+            tr("Last saved"), safe, ago(view.safe_at, now) if view.safe_at else tr("after the first round")
+        )
+
+
+def _settled(view: View, now: float) -> bool:
+    """Whether one may be asked about new versions: only where the answer means something, and not at first."""
+    return not view.solo and bool(view.runs) and now - view.runs[0].started > SETTLED_S

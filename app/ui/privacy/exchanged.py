@@ -1,0 +1,75 @@
+"""What a message of the swarm says to people: puzzles with their answers, read out of its text.
+
+The text is a peer's or a relay's: it is read for show alone, within limits. What cannot be read is left out."""
+
+from __future__ import annotations
+
+import binascii
+import json
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from app.node.record.records import GroupRow
+from app.sapo.questions import Coordinates
+from app.swarm.client.ledger import UNPACKED, Message
+from app.swarm.identity.names import name
+from app.swarm.wire.limits import BODY
+
+_ITEMS = '"items":['
+_decoder = json.JSONDecoder()
+
+
+class _Body(msgspec.Struct):
+    task: Coordinates
+    completions: tuple[str, ...]
+    rewards: tuple[int, ...]
+
+
+def groups(message: Message) -> list[GroupRow]:
+    """The groups that a message carries, of a long one those in its beginning."""
+    if message.kind == "pub":
+        wholes: Iterator[object] = _values(message.text.split(UNPACKED)[0], 0)
+    elif message.kind == "batch" and (at := message.text.find(_ITEMS)) >= 0:
+        wholes = _values(message.text, at + len(_ITEMS))
+    else:
+        return []
+    return [row for whole in wholes if (row := _row(whole, message)) is not None]
+
+
+def _values(text: str, at: int) -> Iterator[object]:
+    """JSON values with commas between them, up to what is none."""
+    while True:
+        try:
+            value, at = _decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return
+        yield value
+        if text[at : at + 1] != ",":
+            return
+        at += 1
+
+
+def _row(envelope: Any, message: Message) -> GroupRow | None:
+    try:
+        text = envelope["body"]
+        if envelope.get("enc") == "zlib":
+            text = zlib.decompressobj().decompress(binascii.a2b_base64(text), BODY)
+        body = msgspec.json.decode(text, type=_Body)
+        author = None if message.outgoing else name(bytes.fromhex(envelope["pk"]))
+        if len(body.completions) != len(body.rewards):
+            return None
+    except (msgspec.MsgspecError, zlib.error, ValueError, KeyError, TypeError, AttributeError, UnicodeError):
+        return None
+    return GroupRow(
+        round=0,
+        at=message.at,
+        coordinates=body.task,
+        rewards_G=body.rewards,
+        finished_G=(True,) * len(body.rewards),
+        scores_G=tuple(map(float, body.rewards)),
+        completions_G=body.completions,
+        peer=author,
+    )

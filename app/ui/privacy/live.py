@@ -1,0 +1,470 @@
+"""Live: questions and answers as they come, with the verdict on each; the model's own and its peers'."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import msgspec
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter, QPen
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QListView,
+    QScrollArea,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
+
+from app.chat.board import board
+from app.common.text import safe, safe_line
+from app.node.record.records import GroupRow
+from app.sapo.asking import OPEN, SHORT, extract_answer
+from app.sapo.families import FAMILIES
+from app.sapo.questions import VERSION, Coordinates
+from app.ui.frame.frame import Actions, Page
+from app.ui.language.texts import counted, number, tr
+from app.ui.theme import Theme
+from app.ui.theme.palette import BODY, SMALL
+from app.ui.theme.theme import font, mono
+from app.ui.view import words
+from app.ui.view.view import View
+from app.ui.widgets.board import Board
+from app.ui.widgets.exchange import breakable
+from app.ui.widgets.icons import drawn
+from app.ui.widgets.pieces import (
+    Elided,
+    Empty,
+    Label,
+    Picker,
+    Segments,
+    boxed,
+    button,
+    card,
+    column,
+    row,
+    stack,
+)
+
+_LONGEST_ANSWER = 24
+"""Characters of an answer that stand beside its working."""
+ALL, OWN, PEERS = "all", "own", "peers"
+_ROW = 84
+_Index = QModelIndex | QPersistentModelIndex
+_ROOT = QModelIndex()
+
+
+class Live(Page):
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__(theme, actions, tr("Live"))
+        self._view = self._told = View()
+        self._source = Segments([(ALL, tr("All")), (OWN, tr("Own")), (PEERS, tr("Peers"))], tr("Whose answers"))
+        self._source.chosen.connect(lambda _: self._filter())
+        self._family = Picker(theme, tr("Kind of puzzle"))
+        self._family.setMinimumWidth(190)
+        self._family.addItem(tr("All kinds"), "")
+        self._family.currentIndexChanged.connect(lambda _: self._filter())
+        self._round = 0
+        """The only one whose answers are shown; 0 for all."""
+        self._only = button("", self._show_all, "", tr("Show the answers of every round"))
+        self._only.hide()
+        self.header.addWidget(self._only)
+        self.header.addWidget(self._source)
+        self.header.addWidget(self._family)
+        self._groups = Groups()
+        self._list = QListView()
+        self._list.setModel(self._groups)
+        self._list.setItemDelegate(GroupPainter(theme, self._list))
+        self._list.setUniformItemSizes(True)
+        self._list.setFrameShape(QFrame.Shape.NoFrame)
+        self._list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self._list.setAccessibleName(tr("Puzzles, newest first"))
+        self._list.setMouseTracking(True)
+        self._list.setStyleSheet("QListView { background: transparent; border: none; }")
+        self._list.setMinimumWidth(300)
+        self._list.selectionModel().currentChanged.connect(lambda *_: self._show_detail())
+        self._detail = Detail(theme)
+        box = card(row(self._list, gap=0, margins=(6, 6, 6, 6)), padding=None)
+        sides = row(box, self._detail, gap=16)
+        sides.setStretch(0, 5)
+        sides.setStretch(1, 6)
+        self._none = Empty(
+            theme,
+            "live",
+            tr("No answers yet"),
+            tr("After the first round, every puzzle appears here with all of your model's answers."),
+        )
+        self._nothing_left = Empty(
+            theme,
+            "search",
+            "",
+            "",
+            button(tr("Show everything"), self._show_all),
+        )
+        self._stack = stack(self._none, self._nothing_left, boxed(sides))
+        self.add(self._stack, 1)
+
+    def show_view(self, view: View) -> None:
+        old, self._told = self._told, view
+        if view.groups is old.groups and view.questions is old.questions and view.groups:
+            return
+        if unknown := [one.coordinates for one in view.groups if one.question is None]:
+            self.ask.want_questions(unknown)
+            view = msgspec.structs.replace(view, groups=tuple(map(partial(asked, view.questions), view.groups)))
+        self._source.setVisible(bool(view.groups))
+        self._family.setVisible(bool(view.groups))
+        self._view = view
+        known = {self._family.itemData(at) for at in range(self._family.count())}
+        for name in sorted({group.family for group in view.groups} - known, key=family_title):
+            self._family.addItem(family_title(name), name)
+        self._filter()
+
+    def show_family(self, name: str) -> None:
+        """Only its answers; all of them where none are known."""
+        self._source.choose(ALL)
+        self._family.setCurrentIndex(max(0, self._family.findData(name)))
+        self._filter()
+
+    def show_round(self, round: int) -> None:
+        """Only its answers, as far as they are kept."""
+        self._source.choose(ALL)
+        self._family.setCurrentIndex(0)
+        self._round = round
+        self._list.setCurrentIndex(QModelIndex())
+        self._filter()
+
+    def show_group(self, round: int, family: str, peer: str) -> None:
+        """Peers' answers of this family in this round, those of `peer` first in sight."""
+        self.show_round(round)
+        self._source.choose(PEERS)
+        self._family.setCurrentIndex(max(0, self._family.findData(family)))
+        self._filter()
+        for at in range(self._groups.rowCount()):
+            if self._groups.group(self._groups.index(at)).peer == peer:
+                self._list.setCurrentIndex(self._groups.index(at))
+                return
+
+    def _show_all(self) -> None:
+        self._round = 0
+        self._source.choose(ALL)
+        self._family.setCurrentIndex(0)
+        self._filter()
+
+    def _filter(self) -> None:
+        self._only.setVisible(self._round > 0)
+        self._only.setText(tr("Round {n}  ✕", n=number(self._round)))
+        self._only.setAccessibleName(tr("Round {n} only. Show all rounds.", n=number(self._round)))
+        if self._round:
+            self._nothing_left.title.say(tr("These answers are gone"))
+            self._nothing_left.sentence.say(tr("Shoal keeps the answers of the latest rounds."))
+        else:
+            self._nothing_left.title.say(tr("Nothing here yet"))
+            self._nothing_left.sentence.say(tr("Pick another kind of puzzle, or answers from everyone."))
+        source, family = self._source.value, self._family.currentData()
+        kept = [
+            group
+            for group in self._view.groups
+            if (not family or group.family == family)
+            and (not self._round or group.round == self._round)
+            and (source == ALL or (group.peer is None) == (source == OWN))
+        ]
+        self._stack.setCurrentIndex(2 if kept else 1 if self._view.groups else 0)
+        at = self._list.currentIndex()
+        chosen = self._groups.group(at) if at.isValid() else None
+        follow = chosen is None or at.row() == 0
+        self._groups.show_groups(kept)
+        if kept:
+            row_ = 0 if follow or chosen is None else _place(chosen, kept)
+            self._list.setCurrentIndex(self._groups.index(row_))
+        self._show_detail()
+
+    def _show_detail(self) -> None:
+        at = self._list.currentIndex()
+        self._detail.show_group(self._groups.group(at) if at.isValid() else None)
+
+
+class Groups(QAbstractListModel):
+    """Groups, newest first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._groups: Sequence[GroupRow] = ()
+
+    def show_groups(self, groups: Sequence[GroupRow]) -> None:
+        self.beginResetModel()
+        self._groups = groups
+        self.endResetModel()
+
+    def group(self, at: _Index) -> GroupRow:
+        return self._groups[at.row()]
+
+    def rowCount(self, parent: _Index = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self._groups)
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        group = self._groups[index.row()]
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            return ", ".join((family_title(group.family), gist(group), verdict(group), who(group)))
+        return None
+
+
+class GroupPainter(QStyledItemDelegate):
+    """A question in three lines: what it is, its gist, and a dot for every answer."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        theme.changed.connect(parent.update)
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+        return QSize(280, _ROW)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        model = index.model()
+        assert isinstance(model, Groups)
+        group, theme = model.group(index), self._theme
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        area = QRectF(option.rect).adjusted(2, 2, -2, -2)
+        state = option.state
+        if state & QStyle.StateFlag.State_Selected:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.colour("accent_soft"))
+            painter.drawRoundedRect(area, 9, 9)
+        elif state & QStyle.StateFlag.State_MouseOver:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.colour("sunken"))
+            painter.drawRoundedRect(area, 9, 9)
+        if state & QStyle.StateFlag.State_HasFocus and option.widget.hasFocus():
+            painter.setPen(QPen(theme.colour("accent"), 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(area, 9, 9)
+        inner = area.adjusted(12, 9, -12, -9)
+        self._line(
+            painter,
+            inner,
+            0,
+            family_title(group.family),
+            "text",
+            font(BODY, font(BODY).Weight.DemiBold),
+            who(group),
+        )
+        self._line(painter, inner, 22, gist(group), "text_soft", font(BODY), "")
+        self._dots(painter, inner, group)
+        painter.restore()
+
+    def _line(
+        self, painter: QPainter, area: QRectF, down: int, text: str, colour: str, style: object, right: str
+    ) -> None:
+        used = 0.0
+        if right:
+            painter.setFont(font(SMALL))
+            metrics = QFontMetricsF(painter.font())
+            right = metrics.elidedText(right, Qt.TextElideMode.ElideRight, area.width() / 2)
+            used = metrics.horizontalAdvance(right) + 10
+            painter.setPen(self._theme.colour("text_faint"))
+            painter.drawText(
+                QRectF(area.left(), area.top() + down, area.width(), 18),
+                int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter),
+                right,
+            )
+        painter.setFont(style)  # type: ignore[arg-type]
+        painter.setPen(self._theme.colour(colour))
+        fitted = QFontMetricsF(painter.font()).elidedText(
+            text, Qt.TextElideMode.ElideRight, area.width() - used
+        )
+        painter.drawText(
+            QRectF(area.left(), area.top() + down, area.width(), 18), int(Qt.AlignmentFlag.AlignVCenter), fitted
+        )
+
+    def _dots(self, painter: QPainter, area: QRectF, group: GroupRow) -> None:
+        theme, y = self._theme, area.bottom() - 7
+        for at, solved in enumerate(group.rewards_G[:24]):
+            painter.setPen(QPen(theme.colour("good" if solved else "text_faint"), 1.4))
+            painter.setBrush(theme.colour("good") if solved else Qt.BrushStyle.NoBrush)
+            painter.drawEllipse(QRectF(area.left() + 13 * at, y - 4, 8, 8))
+        painter.setFont(font(SMALL))
+        painter.setPen(theme.colour("text_faint"))
+        text = tr("round {n}", n=group.round)
+        painter.drawText(
+            QRectF(area.left(), y - 9, area.width(), 18),
+            int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter),
+            text,
+        )
+
+
+class Detail(QFrame):
+    """One question with everything that was answered."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setProperty("look", "card")
+        self._theme = theme
+        self._title, self._who, self._level = Label("", "heading"), Label("", "chip"), Elided("", "faint")
+        self._question = Label("", wrap=True)
+        self._question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._board = Board(theme)
+        self._verdict = Label("", "caption")
+        self._legend = Label(tr("Grey: its working. Framed: its answer."), "caption", wrap=True)
+        self._answers = column(gap=8)
+        self._rows: list[AnswerRow] = []
+        inside = boxed(
+            column(
+                row(self._title, 1, self._who),
+                self._level,
+                self._question,
+                self._board,
+                self._verdict,
+                self._answers,
+                self._legend,
+                1,
+                gap=10,
+                margins=(22, 18, 22, 18),
+            )
+        )
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(inside)
+        inside.setProperty("look", "page")
+        area.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setLayout(row(area, margins=(0, 4, 4, 4)))
+        self.setMinimumWidth(300)
+        self._group: GroupRow | None = None
+
+    def show_group(self, group: GroupRow | None) -> None:
+        self.setVisible(group is not None)
+        if group is None or group == self._group:
+            return
+        self._group = group
+        self._title.say(family_title(group.family))
+        self._who.look("chip" if group.peer is None else "chip-peer")
+        self._who.say(who(group))
+        family, when = FAMILIES.get(group.family), words.moment(group.at, time.time())
+        known = family is not None and group.level >= 0
+        level = tr("Level {n} of {all}", n=group.level + 1, all=len(family.levels)) if known and family else ""
+        self._level.say("  ·  ".join(filter(None, (level, tr("round {n}", n=group.round), when))))
+        self._question.tell(breakable(question(group)))
+        self._board.say(board(group.family, question(group)))
+        right = next((parts(text)[1] for text, solved, _ in merged(group) if solved), "")
+        said = verdict(group)
+        self._verdict.say(
+            tr("{verdict}. The answer is {answer}.", verdict=said, answer=right) if right else said
+        )
+        answers = merged(group)
+        while len(self._rows) < len(answers):
+            made = AnswerRow(self._theme)
+            self._rows.append(made)
+            self._answers.addWidget(made)
+        for at, line in enumerate(self._rows):
+            line.setVisible(at < len(answers))
+            if at < len(answers):
+                line.say(*answers[at])
+
+
+class AnswerRow(QFrame):
+    """One answer, with its working in grey, how often it was given, and its verdict as a sign and in words."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setProperty("look", "quiet")
+        self._theme = theme
+        self._sign, self._text = Label(""), Label("", "soft", wrap=True)
+        self._answer, self._times = Label("", "chip"), Label("", "faint")
+        for label in (self._text, self._answer):
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._text.setStyleSheet(f'font-family: "{mono(BODY).family()}"; font-size: {BODY}px;')
+        self._sign.setFixedWidth(20)
+        inside = row(self._sign, self._text, self._answer, self._times, gap=8, margins=(12, 8, 12, 8), fill=1)
+        for part in (self._sign, self._answer, self._times):
+            inside.setAlignment(part, Qt.AlignmentFlag.AlignTop)
+        self.setLayout(inside)
+        self._solved = False
+        theme.changed.connect(self._draw)
+
+    def say(self, text: str, solved: bool, times: int = 1) -> None:
+        self._solved = solved
+        working, answer = parts(text)
+        self._text.say(breakable(safe(working)) or ("" if answer else tr("(empty)")))
+        self._answer.look("chip" if solved else "chip-peer")
+        self._answer.tell(safe_line(answer))
+        self._times.tell(f"× {times}" if times > 1 else "")
+        self._sign.setAccessibleName(tr("right") if solved else tr("wrong"))
+        said = " ".join(filter(None, (self._text.text(), self._answer.text(), self._times.text())))
+        self.setAccessibleName(f"{self._sign.accessibleName()}: {said}")
+        self._draw()
+
+    def _draw(self) -> None:
+        colours = self._theme.palette
+        self._sign.setPixmap(
+            drawn(
+                "check" if self._solved else "cross",
+                colours.good if self._solved else colours.text_faint,
+                16,
+                16,
+            )
+        )
+
+
+def asked(texts: Mapping[Coordinates, str], group: GroupRow) -> GroupRow:
+    """With its question, where that is known."""
+    if group.question is not None or group.coordinates not in texts:
+        return group
+    return msgspec.structs.replace(group, question=texts[group.coordinates])
+
+
+def parts(text: str) -> tuple[str, str]:
+    """Working and answer of a completion. One without an answer, or with a long one, is working alone.
+
+    >>> parts("7-3=4 4+9=13 #13"), parts("no idea"), parts("<answer>5</answer>")
+    (('7-3=4 4+9=13', '13'), ('no idea', ''), ('', '5'))
+    """
+    answer = extract_answer(text)
+    if answer is None or len(answer) > _LONGEST_ANSWER:
+        return text, ""
+    end = max(text.rfind(SHORT), text.rfind(OPEN))
+    return text[: end if end >= 0 else len(text)].strip(), answer
+
+
+def merged(group: GroupRow) -> list[tuple[str, bool, int]]:
+    """(text, right, how often) of every different answer, in the order in which they came."""
+    counts = Counter(zip(group.completions_G, map(bool, group.rewards_G), strict=True))
+    return [(text, right, times) for (text, right), times in counts.items()]
+
+
+def _place(group: GroupRow, among: Sequence[GroupRow]) -> int:
+    """Where a group stands now, 0 where it is gone."""
+    known = (group.round, group.coordinates, group.peer)
+    found = (at for at, one in enumerate(among) if (one.round, one.coordinates, one.peer) == known)
+    return next(found, 0)
+
+
+def question(group: GroupRow) -> str:
+    """Its text, nothing while that is not known, and why not where it cannot be made here."""
+    if group.question is None and group.coordinates.version != VERSION:
+        return tr("A puzzle of another version of Shoal: its text cannot be made again.")
+    return group.question or ""
+
+
+def gist(group: GroupRow) -> str:
+    """The question on one line."""
+    return safe_line(question(group))
+
+
+def verdict(group: GroupRow) -> str:
+    right, n = sum(group.rewards_G), len(group.rewards_G)
+    return counted("{right} of {n} answer right", "{right} of {n} answers right", n, right=right)
+
+
+def who(group: GroupRow) -> str:
+    return tr("this computer") if group.peer is None else group.peer
+
+
+def family_title(name: str) -> str:
+    return tr(FAMILIES[name].title) if name in FAMILIES else name

@@ -1,0 +1,407 @@
+"""Between the node and the pages: takes lines in, gives one View a tick out, and does what buttons ask for.
+
+Whether the node learns is the node's own decision (app.node.rules.rules): its process stays while it waits or
+is paused, and only its trainer ends. This side starts the process, hands on orders, ends it with the window."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.common.process.secrets import PIPED
+from app.node.data.library import called, history_of
+from app.node.history import history
+from app.node.record.records import Round
+from app.node.record.snapshot import SwarmView
+from app.node.rules.preferences import Preferences, check
+from app.sapo.questions import Coordinates
+from app.ui.language.texts import tr
+from app.ui.process.link import Link
+from app.ui.process.private import PrivateWords
+from app.ui.view.engine_pack import EnginePack
+from app.ui.view.identity import Persona
+from app.ui.view.models import Holdings
+from app.ui.view.reducer import Fold, FoldError
+from app.ui.view.settings import Choices
+from app.ui.view.updates import Renewal
+from app.ui.view.view import Problem, State, View
+from engines.models.catalogue import STARTER
+
+TICK_MS = 200
+"""Pages are redrawn at most this often."""
+MINUTE_MS = 60_000
+INSIST_S = 600.0
+"""So long an owner who insists is obeyed, as at the very first start: nobody should have to leave to see it
+learn, or to close other apps."""
+READING_S = 5.0
+"""So long the window's end waits for a history that is still being read."""
+
+
+class Control(QObject):
+    """`view` is current; `changed` comes at most once a tick. Commands return at once."""
+
+    changed = Signal(object)
+    failed = Signal(object)
+    _read = Signal(object)
+
+    def __init__(
+        self,
+        home: Path,
+        choices: Choices,
+        link: Link,
+        clock: Callable[[], float] = time.time,
+        obstacle: Callable[[], Problem | None] = lambda: None,
+    ) -> None:
+        """`obstacle` is asked before a node is started: why it could not learn."""
+        super().__init__()
+        self._home, self._choices, self._link, self._clock = home, choices, link, clock
+        self._obstacle, self._words = obstacle, PrivateWords(home)
+        memory = choices.memory
+        state = State.PAUSED if memory.asked else State.NEW
+        waits = tr("Shoal waits until you start it.") if memory.asked else ""
+        self._fold = Fold(
+            View(
+                home=str(home),
+                state=state,
+                reason=waits,
+                willing=memory.asked and memory.willing,
+                solo=choices["company"] == "alone",
+                rules=Preferences(home).values,
+                words=self._words.text,
+            )
+        )
+        self._tick = QTimer(self, singleShot=True, interval=TICK_MS)
+        self._tick.timeout.connect(self._tell)
+        self._minute = QTimer(self, interval=MINUTE_MS)
+        self._minute.timeout.connect(self._new_minute)
+        self._minute.start()
+        self._invite = ""
+        self._resting = False
+        self._readers: list[threading.Thread] = []
+        self._read.connect(self._recalled)
+        link.line.connect(self._line)
+        link.started.connect(self._starting)
+        link.stopped.connect(self._stopped)
+        link.again.connect(self._again)
+        link.failed.connect(self._failed)
+
+    @property
+    def view(self) -> View:
+        return self._fold.view
+
+    def open(self, learn: bool = True) -> None:
+        """Reads the past in the background, and starts the node where that is wanted; a pause that was ordered
+        before still holds then."""
+        self._recall()
+        if learn and self._choices.memory.asked and self._choices["learn_at_start"]:
+            self._launch()
+
+    def learn(self, company: str) -> None:
+        """Learns "alone" or with "others" from now on, and at every later start."""
+        self._go("", company)
+
+    def join(self, invite: str) -> None:
+        """Learns with others, by this invite or address; without one, where the node finds or makes a swarm.
+        The node remembers where it was, so the invite is not kept here. A private swarm is left for good."""
+        self._words.put("")
+        self._change(words="")
+        self._go(invite, "others")
+
+    def join_private(self, words: str) -> None:
+        """Learns with those alone who have these six words; makes their swarm where there is none. Raises
+        OSError where the words cannot be kept."""
+        self._words.put(words)
+        self._change(words=words)
+        self._go("", "others")
+
+    def leave(self) -> None:
+        """Closes every connection for good. What was learning goes on alone, what was paused stays so."""
+        with contextlib.suppress(OSError):
+            self.keep_company("alone")
+
+    def keep_company(self, company: str) -> None:
+        """ "alone" or "others", at once where something learns and else from its next start. Raises OSError."""
+        self._choices.put("company", company)
+        self._invite = ""
+        if self._link.wanted:
+            self._launch()
+        else:
+            self._change(solo=company == "alone", swarm=None)
+
+    def contribute(self, on: bool) -> None:
+        """Whether it is to learn whenever nobody uses the computer. Off, it pauses as well."""
+        if on:
+            self.start()
+        else:
+            self._remember(willing=False)
+            self._change(willing=False)
+            self.pause()
+
+    def start(self) -> None:
+        """Contributes from now on, as the rules allow: ends every pause."""
+        self._be_willing()
+        self._launch()
+        self._link.tell(command="resume")
+
+    def insist(self) -> None:
+        """Learns for a while whatever else runs on this computer."""
+        self._be_willing()
+        self._launch()
+        self._link.tell(command="insist", seconds=INSIST_S)
+
+    def pause(self) -> None:
+        """Until `start`. The trainer ends and its memory is free."""
+        self._order(command="pause")
+        if self._link.running and self.view.ruling is None:  # it still starts, and will say so only then
+            self._change(state=State.STOPPING)
+
+    def snooze(self, seconds: float | None) -> None:
+        """Pauses for so long, or until tomorrow."""
+        self._order(command="snooze", **({"tomorrow": True} if seconds is None else {"seconds": seconds}))
+
+    def finish(self) -> None:
+        """Pauses after the round in flight."""
+        self._order(command="finish")
+
+    def harder(self) -> None:
+        """Harder puzzles, now or as soon as it learns again."""
+        self._link.tell(command="harder")
+
+    def set_rule(self, key: str, value: object) -> None:
+        """A setting of app.node.rules.preferences. Raises PreferenceError, and OSError where it cannot be
+        saved."""
+        check(key, value)
+        if self._link.running:
+            self._link.tell(command="settings", changed={key: value})
+        else:
+            Preferences(self._home).change({key: value})
+        self._change(rules={**self.view.rules, key: value})
+
+    def show_models(self, models: Holdings) -> None:
+        """The library was read anew, or a download went on."""
+        self._change(models=models)
+
+    def show_questions(self, texts: Mapping[Coordinates, str]) -> None:
+        """Texts of more questions are known."""
+        self._change(questions=texts)
+
+    def show_renewal(self, renewal: Renewal) -> None:
+        """What is known of new versions has changed."""
+        self._change(renewal=renewal)
+
+    def show_persona(self, persona: Persona) -> None:
+        """What is known of the owner's name has changed."""
+        self._change(persona=persona)
+
+    def rest(self) -> None:
+        """Ends the node, without a pause that would last: what was learning goes on with `wake`."""
+        self._resting = self._link.wanted
+        self._link.stop()
+
+    def wake(self) -> None:
+        if self._resting:
+            self._resting = False
+            self._launch()
+
+    def show_pack(self, pack: EnginePack) -> None:
+        """The engine of an installed app was looked at anew, or its installation went on."""
+        self._change(pack=pack)
+
+    def engine_changed(self) -> None:
+        """Another engine is in use: a node that runs gives way to one with it, and one that failed is tried
+        again."""
+        if self._link.wanted:
+            self._link.renew()
+        elif self._resting:
+            self.wake()
+        elif self.view.state is State.FAILED and self._choices.memory.asked:
+            self._launch()
+
+    def change_model(self) -> None:
+        """Another model was chosen: its own past is shown, and a node that runs gives way to one with it."""
+        view = self.view
+        state = State.PAUSED if view.state is State.FAILED else view.state
+        self._fold = Fold(
+            View(
+                home=view.home,
+                state=state,
+                reason=tr("Shoal waits until you start it.") if state is State.PAUSED else view.reason,
+                solo=view.solo,
+                willing=view.willing,
+                rules=view.rules,
+                questions=view.questions,
+                words=view.words,
+                swarm=view.swarm,
+                models=view.models,
+                pack=view.pack,
+                renewal=view.renewal,
+                persona=view.persona,
+            )
+        )
+        self._recall()
+        if self._link.running:
+            self._launch()
+        self._soon()
+
+    def change_past(self) -> None:
+        """What the chosen model learned was changed while no node ran: it is read anew."""
+        self.change_model()
+
+    def look_again(self) -> None:
+        """Reads the past anew, beside a node that may learn."""
+        self._recall()
+
+    def close(self) -> None:
+        """Ends the node and returns when it is gone. What was learning goes on learning at the next start.
+        Nothing is told from here on: the window may be gone."""
+        self._link.stop_and_wait()
+        self.blockSignals(True)
+        self._tick.stop()
+        self._minute.stop()
+        for reader in self._readers:  # the last to hold this object must not be another thread
+            reader.join(READING_S)
+
+    def _go(self, invite: str, company: str) -> None:
+        with contextlib.suppress(OSError):
+            self._choices.put("company", company)
+        self._invite = invite
+        first = not self._choices.memory.asked
+        self.start()
+        if first:
+            self.insist()
+
+    def _be_willing(self) -> None:
+        self._remember(asked=True, willing=True)
+        self._change(willing=True)
+
+    def _launch(self) -> None:
+        """Sees to it that a node runs, with the options of now."""
+        alone, options = self._choices["company"] == "alone", self._options()
+        secret = "" if alone else self._invite or self._words.text
+        if self._link.runs_with(options, secret):
+            return
+        if (problem := self._obstacle()) is not None:
+            self._failed(problem)
+            return
+        self._change(
+            state=State.STARTING,
+            reason="",
+            until=None,
+            ruling=None,
+            problem=None,
+            solo=alone,
+            swarm=None if alone else SwarmView(),
+        )
+        self._link.start(options, secret)
+
+    def _order(self, **command: object) -> None:
+        """To a node that runs; one that is about to be tried again is not."""
+        if self._link.running:
+            self._link.tell(**command)
+        else:
+            self._link.stop()
+
+    def _options(self) -> list[str]:
+        where = ["--relay", PIPED] if self._invite else ["--private"] if self._words.text else []
+        engine, model = str(self._choices["engine"]), str(self._choices["model"]) or STARTER
+        return [
+            *(["--solo"] if self._choices["company"] == "alone" else where),
+            "--recipe",
+            str(self._choices["recipe"]),
+            "--probe-every",
+            str(self._choices["probe_every"]),
+            *(["--engine", engine] if engine != "auto" else []),
+            *(["--model", model] if model != STARTER else []),
+        ]
+
+    def _line(self, line: bytes) -> None:
+        now = self._clock()
+        try:
+            name = self._fold.line(line, now)
+        except FoldError:
+            return  # one bad line is not worth the whole picture; a dead node says so by ending
+        if name == "start":
+            self._recall()
+        elif name == "round":
+            self._link.finished_something()
+        self._soon()
+
+    def _starting(self) -> None:
+        swarm = (
+            None if self.view.solo else self.view.swarm
+        )  # the node before may have told of its own to the end
+        self._change(
+            state=State.STARTING,
+            reason="",
+            until=None,
+            ruling=None,
+            step=None,
+            step_since=self._clock(),
+            swarm=swarm,
+        )
+
+    def _stopped(self) -> None:
+        self._at_rest(State.PAUSED, reason=tr("Shoal waits until you start it."), until=None)
+
+    def _again(self, sentence: str, wait: float) -> None:
+        self._at_rest(State.WAITING, reason=sentence, until=self._clock() + wait)
+
+    def _failed(self, problem: Problem) -> None:
+        self._at_rest(State.FAILED, problem=problem, reason=problem.sentence, until=None)
+        self.failed.emit(problem)
+
+    def _at_rest(self, state: State, **fields: object) -> None:
+        """No node runs."""
+        if self.view.swarm is not None:
+            fields["swarm"] = msgspec.structs.replace(self.view.swarm, connected=False, sentence="")
+        self._change(state=state, ruling=None, step=None, done=0, total=0, left_s=None, **fields)
+
+    def _recall(self) -> None:
+        """Reads the history beside the window's own work: a large one takes a moment."""
+        model = str(self._choices["model"])
+
+        def work() -> None:
+            found = history.read(history_of(self._home, model))
+            with contextlib.suppress(RuntimeError):  # the window is gone
+                self._read.emit(found)
+
+        self._readers = [reader for reader in self._readers if reader.is_alive()]
+        self._readers.append(threading.Thread(target=work, daemon=True))
+        self._readers[-1].start()
+
+    def _recalled(self, found: history.History) -> None:
+        self._fold.change(called=called(found.folder) if found.folder is not None else "")
+        if found.curve or found.rounds or found.runs:
+            if _last(found.rounds) >= _last(self._fold.view.rounds):
+                self._fold.recall(found)
+            self._fold.tick(self._clock())
+        self._soon()
+
+    def _new_minute(self) -> None:
+        self._fold.tick(self._clock())
+        self._soon()
+
+    def _remember(self, **fields: object) -> None:
+        with contextlib.suppress(OSError):  # a full disk is told by the node
+            self._choices.remember(**fields)
+
+    def _change(self, **fields: object) -> None:
+        self._fold.change(**fields)
+        self._soon()
+
+    def _soon(self) -> None:
+        if not self._tick.isActive():
+            self._tick.start()
+
+    def _tell(self) -> None:
+        self.changed.emit(self._fold.view)
+
+
+def _last(rounds: tuple[Round, ...]) -> int:
+    return rounds[-1].round if rounds else 0

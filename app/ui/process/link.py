@@ -1,0 +1,259 @@
+"""The node's process: started, listened to, ended; started again with back-off when it dies.
+
+The node writes one JSON object a line to standard output. Its standard error goes to a log file; only the last
+sentence there is used, and only when the process ended without an `end` event. Commands go to its standard
+input (app.node.record.commands); closing that ends it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QProcess, QTimer, Signal
+
+from app.common import remedy
+from app.common.files import log_with_room
+from app.common.retry import wait_s
+from app.ui.language.spoken import spoken
+from app.ui.language.texts import tr
+from app.ui.process.child import surroundings
+from app.ui.view.view import Problem
+
+NODE = ("-m", "app.cli", "run", "--snapshots", "--rules")
+MAX_LINE = 16 * 2**20
+GRACE_MS = 8_000
+"""A node that does not end by itself within this time is ended."""
+CRASHES = 5
+"""A node that dies this often in a row without finishing a round is not started again by itself."""
+
+
+class Link(QObject):
+    """One node at a time. Signals: `line` for every message, `stopped` when it ended as it was told to,
+    `again` with a sentence and the seconds until the next start, `failed` with a Problem when nothing more is
+    tried."""
+
+    line = Signal(bytes)
+    started = Signal()
+    stopped = Signal()
+    again = Signal(str, float)
+    failed = Signal(object)
+
+    def __init__(self, home: Path, command: Sequence[str] = NODE, program: str = sys.executable) -> None:
+        super().__init__()
+        self._home, self._command, self._program = home, list(command), program
+        self._options: list[str] = []
+        self._secret = ""
+        self._process: QProcess | None = None
+        self._later: list[bytes] = []
+        self._wanted = self._closing = False
+        self._crashes = 0
+        self._reached_start = False
+        self._last_words = ""
+        self._reason_of_end: tuple[str, str] | None = None
+        self._restart = QTimer(self, singleShot=True)
+        self._restart.timeout.connect(self._launch)
+        self._patience = QTimer(self, singleShot=True)
+        self._patience.timeout.connect(self._end_it)
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether a node runs, or is about to be started again."""
+        return self._wanted
+
+    def runs_with(self, options: Sequence[str], secret: str) -> bool:
+        """Whether a node runs with these options and this secret, and goes on."""
+        same = list(options) == self._options and secret == self._secret
+        return self._process is not None and not self._closing and same
+
+    @property
+    def pid(self) -> int:
+        return self._process.processId() if self._process else 0
+
+    def start(self, options: Sequence[str], secret: str = "") -> None:
+        """Starts a node with these options, now or as soon as the one before has ended. One that already runs
+        with others gives way. A `secret` is the first line of its standard input
+        (app.common.process.secrets)."""
+        other = list(options) != self._options or secret != self._secret
+        self._options, self._secret, self._wanted, self._crashes = list(options), secret, True, 0
+        self._restart.stop()
+        if self._process is None:
+            self._launch()
+        elif other:
+            self._close()
+
+    def renew(self) -> None:
+        """The same again in another process: what it runs with has changed."""
+        self._crashes = 0
+        self._restart.stop()
+        if self._process is None:
+            self._launch()
+        elif not self._closing:
+            self._close()
+
+    def tell(self, **command: object) -> None:
+        """Gives the node a command, now or, where one is only about to be started, as soon as it is."""
+        line = json.dumps(command).encode() + b"\n"
+        if self._process is None or self._closing:
+            self._later.append(line)
+        else:
+            self._process.write(line)
+
+    def stop(self) -> None:
+        """Ends the node: its pipe closes, and it saves what is to be saved. `stopped` follows."""
+        self._wanted = False
+        self._later.clear()
+        self._restart.stop()
+        if self._process is None:
+            self.stopped.emit()
+            return
+        self._close()
+
+    def _close(self) -> None:
+        assert self._process is not None
+        self._closing = True
+        self._process.closeWriteChannel()
+        self._patience.start(GRACE_MS)
+
+    def stop_and_wait(self) -> None:
+        """For the end of the window: returns when the node is gone."""
+        self._wanted = False
+        self._restart.stop()
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.blockSignals(True)
+        process.closeWriteChannel()
+        if not process.waitForFinished(GRACE_MS):
+            process.kill()
+            process.waitForFinished(1000)
+
+    def finished_something(self) -> None:
+        """A round is done: earlier deaths do not count any more."""
+        self._crashes = 0
+        self._reached_start = True
+
+    def _launch(self) -> None:
+        if self._process is not None or not self._wanted:
+            return
+        self._last_words, self._reason_of_end = "", None
+        self._reached_start = self._closing = False
+        process = QProcess(self)
+        process.setProcessEnvironment(surroundings())
+        process.readyReadStandardOutput.connect(self._read)
+        process.readyReadStandardError.connect(self._listen)
+        process.finished.connect(self._ended)
+        process.errorOccurred.connect(self._went_wrong)
+        self._process = process
+        process.start(self._program, [*self._command, "--home", str(self._home), *self._options])
+        if self._secret:
+            process.write(self._secret.encode() + b"\n")
+        for line in self._later:
+            process.write(line)
+        self._later.clear()
+        self.started.emit()
+
+    def _read(self) -> None:
+        process = self._process
+        while process is not None and process is self._process and process.canReadLine():
+            line = bytes(process.readLine().data())
+            if line.startswith(b'{"event":"start"'):
+                self._reached_start = True
+            elif line.startswith(b'{"event":"end"'):
+                self._remember_end(line)
+            self.line.emit(line)
+        if process is not None and process is self._process and process.bytesAvailable() > MAX_LINE:
+            self._last_words = tr("It sent a message that is too long.")
+            process.kill()
+
+    def _remember_end(self, line: bytes) -> None:
+        event = json.loads(line)
+        self._reason_of_end = (str(event.get("reason", "")), str(event.get("sentence", "")))
+
+    def _listen(self) -> None:
+        if self._process is None:
+            return
+        said = bytes(self._process.readAllStandardError().data())
+        log = self._home / "logs" / "node.log"
+        try:
+            with log_with_room(log).open("ab") as file:
+                file.write(said)
+        except OSError:
+            pass  # a full disk is told by the node itself
+        for words in said.decode("utf-8", "replace").splitlines():
+            if words.startswith("shoal"):
+                self._last_words = words.partition(": ")[2] or words
+
+    def _went_wrong(self, error: QProcess.ProcessError) -> None:
+        if error is QProcess.ProcessError.FailedToStart:
+            self._process = None
+            self.failed.emit(
+                Problem(
+                    title=tr("Learning can't start"),
+                    sentence=tr("The system refused to start {program}.", program=self._program),
+                    remedy=tr("Install Shoal again.")
+                    if remedy.installed()
+                    else tr("Run {setup}; it repairs the installation.", setup=remedy.command("setup")),
+                )
+            )
+
+    def _ended(self, code: int, status: QProcess.ExitStatus) -> None:
+        self._read()
+        self._listen()
+        self._patience.stop()
+        process, self._process = self._process, None
+        if process is not None:
+            process.deleteLater()
+        if not self._wanted:
+            self.stopped.emit()
+        elif self._closing:  # it made room for one that was asked for meanwhile
+            self._launch()
+        elif self._reason_of_end is not None and self._reason_of_end[0] in ("rounds", "stopped"):
+            self._wanted = False
+            self.stopped.emit()
+        else:
+            self._died(code, status)
+
+    def _died(self, code: int, status: QProcess.ExitStatus) -> None:
+        """A refusal of the node's own (exit code 1 and a sentence) is final, unless it came before the start:
+        an earlier node may just be ending. Everything else is a crash, and is tried again."""
+        self._crashes += 1
+        sentence = (self._reason_of_end or ("", ""))[1] or self._last_words
+        refused = status is QProcess.ExitStatus.NormalExit and code in (1, 2) and bool(sentence)
+        if (refused and (self._reached_start or self._crashes > 2)) or self._crashes >= CRASHES:
+            self._wanted = False
+            self.failed.emit(problem(spoken(sentence)))
+            return
+        wait = wait_s(self._crashes, first_s=1.0, longest_s=60.0, growth=4.0)
+        self._restart.start(int(wait * 1000))
+        self.again.emit(
+            spoken(sentence) or tr("Learning crashed. Everything up to the last save is safe."),
+            wait,
+        )
+
+    def _end_it(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+
+
+def problem(sentence: str) -> Problem:
+    """A node's last sentence ("what: what to do.") as title, sentence and remedy."""
+    what, colon, remedy = sentence.partition(": ")
+    if not sentence:
+        what, remedy = (
+            tr("Learning keeps crashing. What it learned is safe."),
+            tr("Start it again, or look at the log in Settings."),
+        )
+    elif not colon:
+        what, semicolon, remedy = sentence.partition("; ")
+        remedy = remedy if semicolon else tr("Fix that and start it again.")
+    return Problem(
+        title=tr("Learning stopped"),
+        sentence=what.rstrip(".") + ".",
+        remedy=remedy[:1].upper() + remedy[1:].rstrip(".") + ".",
+    )

@@ -1,0 +1,1 @@
+"""The page Settings: editors, identity, storage, logs and diagnostics."""

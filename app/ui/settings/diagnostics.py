@@ -1,0 +1,142 @@
+"""What helps to find a fault, as a few text files: versions and state, what doctor says, the settings, the last
+events, the ends of the logs. No keys, invites or tokens, nothing that people or models wrote; see
+app.ui.settings.redaction. Shown before they are saved, and never sent.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import PySide6
+
+from app.common.files import staged
+from app.install.updates import installed
+from app.node.data import contents
+from app.node.rules import preferences
+from app.ui.process.logs import LOGS, PACK, tail
+from app.ui.settings.redaction import cleaned
+from app.ui.view import settings
+from app.ui.view.view import View
+
+LOG_BYTES = 64_000
+EVENTS = 200
+ROUNDS = 20
+
+
+class File(msgspec.Struct, frozen=True):
+    """One file of the bundle; `text` is what is saved, to the letter."""
+
+    name: str
+    text: str
+
+
+def files(view: View, doctor: str = "") -> tuple[File, ...]:
+    """The whole bundle. `doctor` is what `./shoal doctor --json` printed, or a sentence saying why nothing."""
+    home = Path(view.home)
+    made = [
+        File("about.txt", _about(view)),
+        File("doctor.json", _indented(doctor)),
+        File("settings.json", _settings(home)),
+        File("events.txt", _events(view)),
+        File("data.txt", _data(home)),
+        File("sampler.txt", sampler(view)),
+        *(File(f"logs/{name}", tail(home / "logs" / name, LOG_BYTES)) for name in (*LOGS, PACK)),
+    ]
+    return tuple(File(one.name, cleaned(one.text)) for one in made if one.text.strip())
+
+
+def save(bundle: Sequence[File], path: Path) -> None:
+    """As a zip file, whole or not at all. Raises OSError."""
+    with staged(path) as fresh, zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as archive:
+        for one in bundle:
+            archive.writestr(f"shoal-diagnostics/{one.name}", one.text)
+
+
+def _about(view: View) -> str:
+    facts = {
+        "made": time.strftime("%Y-%m-%d %H:%M:%S %z"),
+        "shoal": installed.version(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "qt": PySide6.__version__,
+        "processors": str(os.cpu_count()),
+        "session": os.environ.get("XDG_SESSION_TYPE", "") or sys.platform,
+        "state": view.state.value,
+        "reason": view.reason or (view.ruling.sentence if view.ruling else ""),
+        "problem": f"{view.problem.sentence} {view.problem.remedy}" if view.problem else "",
+        "model": view.model,
+        "recipe": view.recipe,
+        "company": "alone" if view.solo else "others",
+        "engine pack": _pack(view),
+        "engine": msgspec.json.encode(view.engine).decode() if view.engine else "",
+        "rounds": str(view.safe_round),
+        "held-out": str(view.curve[-1]) if view.curve else "",
+        "swarm": _swarm(view),
+    }
+    return "".join(f"{name}: {value}\n" for name, value in facts.items() if value)
+
+
+def _pack(view: View) -> str:
+    """Of an installed app."""
+    if view.pack is None:
+        return ""
+    used = [f"{pack.pack} ({pack.use or 'spare'}, Python {pack.python or '?'})" for pack in view.pack.packs]
+    return "; ".join(filter(None, [", ".join(used) or "none", view.pack.broken, view.pack.failed]))
+
+
+def _swarm(view: View) -> str:
+    """Figures alone: whom somebody learns with is theirs."""
+    swarm = view.swarm
+    if swarm is None:
+        return ""
+    return (
+        f"connected {swarm.connected}, online {swarm.online}, given {swarm.given}, waiting {swarm.waiting}, "
+        f"taken {swarm.taken}, refused {sum(swarm.refused.values())}"
+    )
+
+
+def _settings(home: Path) -> str:
+    """Both tables, with the values that hold. Of lists that somebody wrote, only how long they are."""
+    chosen = settings.Choices(home)
+    values = dict(preferences.Preferences(home).values)
+    for setting in preferences.SETTINGS:
+        if setting.kind == "names":
+            values[setting.key] = f"{len(values[setting.key])} names"
+    window = {setting.key: chosen[setting.key] for setting in settings.SETTINGS if not setting.elsewhere}
+    return _indented(msgspec.json.encode({"learner": values, "window": window}).decode())
+
+
+def _events(view: View) -> str:
+    return "".join(
+        f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(one.at))} round {one.round} {one.kind}: "
+        f"{one.sentence}\n"
+        for one in view.happenings[-EVENTS:]
+    )
+
+
+def _data(home: Path) -> str:
+    return "".join(f"{size.kind}: {size.bytes} bytes in {size.files} files\n" for size in contents.sizes(home))
+
+
+def sampler(view: View) -> str:
+    """Of the last rounds that another program than the learner sampled: how far apart the two are."""
+    sampled = [one for one in view.rounds if one.mismatch is not None][-ROUNDS:]
+    return "".join(
+        f"round {one.round}: mismatch {one.mismatch:.2e} nats, "
+        f"{100 * (one.capped or 0.0):.2f} % of the tokens at the cap\n"
+        for one in reversed(sampled)
+    )
+
+
+def _indented(text: str) -> str:
+    try:
+        return msgspec.json.format(text.encode(), indent=2).decode() + "\n"
+    except msgspec.MsgspecError:
+        return text

@@ -1,0 +1,118 @@
+"""What changes a setting: one control for each kind, made from the declaration alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtWidgets import QSpinBox, QWidget
+
+from app.node.rules.setting import Setting
+from app.ui.language.texts import span, tr
+from app.ui.settings.hours import HoursEditor
+from app.ui.theme import Theme
+from app.ui.widgets.pieces import Picker, Segments, Switch, field
+
+Put = Callable[[Any], None]
+_WIDE = 260
+
+
+class Editor:
+    """`widget`, and `show`, which puts another value there without telling anybody. A `broad` one wants a line
+    of its own; `busy` tells that somebody is just using it."""
+
+    def __init__(
+        self,
+        widget: QWidget,
+        show: Callable[[Any], None],
+        busy: Callable[[], bool] | None = None,
+        broad: bool = False,
+    ) -> None:
+        self.widget, self.broad = widget, broad
+        self._show, self._busy = show, busy or widget.hasFocus
+
+    def show(self, value: Any) -> None:
+        if not self._busy():  # nothing is taken from under somebody's fingers
+            blocked = self.widget.blockSignals(True)
+            self._show(value)
+            self.widget.blockSignals(blocked)
+
+
+def editor(theme: Theme, setting: Setting, name: str, value: Any, put: Put) -> Editor:
+    """For a setting with this value; `put` is told every change."""
+    match setting.kind:
+        case "switch":
+            made = _switch(theme, name, put)
+        case "number" if setting.options:
+            made = _pick(theme, setting, name, put)
+        case "number":
+            made = _number(setting, name, put)
+        case "names":
+            made = _line(
+                name,
+                tr("none"),
+                ", ".join,
+                lambda text: [part.strip() for part in text.split(",") if part.strip()],
+                put,
+            )
+        case "hours":
+            hours = HoursEditor(theme, name, put)
+            made = Editor(hours, hours.show_text, hours.busy, broad=True)
+        case "text":
+            made = _line(name, "", str, str.strip, put)
+        case "choice" if len(setting.options) <= 3:
+            made = _segments(setting, name, put)
+        case _:
+            made = _pick(theme, setting, name, put)
+    made.show(value)
+    return made
+
+
+def _switch(theme: Theme, name: str, put: Put) -> Editor:
+    switch = Switch(theme, name)
+    switch.toggled.connect(put)
+    return Editor(switch, switch.setChecked, _never)
+
+
+def _number(setting: Setting, name: str, put: Put) -> Editor:
+    spin = QSpinBox()
+    spin.setRange(setting.least, setting.most)
+    spin.setKeyboardTracking(False)
+    spin.setSuffix(f" {setting.unit}" if setting.unit else "")
+    spin.setFixedWidth(96)
+    spin.lineEdit().setTextMargins(10, 0, 6, 0)  # a style sheet cannot: its padding is not heeded in there
+    spin.setAccessibleName(name)
+    spin.valueChanged.connect(put)
+    return Editor(spin, spin.setValue)
+
+
+def _segments(setting: Setting, name: str, put: Put) -> Editor:
+    segments = Segments([(option, tr(text)) for option, text in setting.options], name)
+    segments.chosen.connect(put)
+    return Editor(segments, segments.choose, _never)
+
+
+def _never() -> bool:
+    """Nobody is ever in the middle of a press."""
+    return False
+
+
+def _pick(theme: Theme, setting: Setting, name: str, put: Put) -> Editor:
+    """A list; a value that is not on it, because somebody wrote it elsewhere, is put there."""
+    box = Picker(theme, name)
+    for option, text in setting.options:
+        box.addItem(tr(text), option)
+    box.currentIndexChanged.connect(lambda at: put(box.itemData(at)))
+
+    def show(value: Any) -> None:
+        if box.findData(value) < 0:
+            box.addItem(span(value) if isinstance(value, int) else str(value), value)
+        box.setCurrentIndex(box.findData(value))
+
+    return Editor(box, show, box.view().isVisible)
+
+
+def _line(name: str, empty: str, write: Callable[[Any], str], read: Callable[[str], Any], put: Put) -> Editor:
+    line = field(empty, name, _WIDE)
+    line.editingFinished.connect(lambda: put(read(line.text())))
+    return Editor(line, lambda value: line.setText(write(value)))

@@ -1,0 +1,273 @@
+"""Settings: built from their declarations, searchable, each with its help; below, where everything is kept, the
+logs and the diagnostics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
+
+from app.common import remedy
+from app.desktop.autostart.autostart import AutostartError
+from app.node.rules.preferences import COST, EXTRAS
+from app.node.rules.preferences import SETTINGS as RULES
+from app.node.rules.setting import Setting
+from app.ui.engine.section import EngineSection
+from app.ui.frame.frame import Actions, Page
+from app.ui.language.spoken import spoken
+from app.ui.language.texts import tr
+from app.ui.pages import about
+from app.ui.settings.bundle import BundleDialog
+from app.ui.settings.editors import editor
+from app.ui.settings.identity_section import IdentitySection
+from app.ui.settings.logview import LogView
+from app.ui.settings.storage import Storage
+from app.ui.theme import Theme
+from app.ui.updates.card import UpdateCard
+from app.ui.view.settings import SETTINGS
+from app.ui.view.view import View
+from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule, search
+from app.ui.widgets.power import PowerLine
+
+CHOICES = {setting.key for setting in SETTINGS if not setting.elsewhere}
+AT_LOGIN = "start_at_login"
+"""The system keeps it, and is asked only while somebody looks."""
+LOGIN_MS = 500
+
+
+class SettingsPage(Page):
+    lasting = False
+
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__(theme, actions, tr("Settings"))
+        self._view = View()
+        self._find = search(tr("Search settings"), self._search, width=240)
+        self.header.addWidget(self._find)
+        self._lines: list[tuple[QFrame, SettingRow]] = []
+        declared: list[Setting] = [*RULES, *SETTINGS]
+        self._updates, self._power = UpdateCard(actions.updates), PowerLine(whole=True)
+        self._engine = EngineSection(actions.engine)
+        self._engine_card = card(column(self._engine), padding=24)
+        self._engine_card.hide()
+        self._identity = IdentitySection(actions.identity)
+        self._identity_card = card(column(self._identity), padding=24)
+        for group in sorted(dict.fromkeys(setting.group for setting in declared), key=EXTRAS.__eq__):
+            settings = [setting for setting in declared if setting.group == group]
+            inside = self._add_group(group, settings)
+            if any(setting.key == "updates" for setting in settings):
+                inside.addWidget(self._updates)
+            if group == COST:
+                inside.addWidget(self._power)
+        self._nothing = Empty(
+            theme, "search", tr("No such setting"), tr("Try another word, for example colours or tray.")
+        )
+        self._nothing.hide()
+        self.add(self._nothing)
+        self.add(self._engine_card)
+        self.add(self._identity_card)
+        self._help = self._kept_and_help()
+        self.add(self._help)
+        self.body.addStretch(1)
+        self._login = QTimer(self, interval=LOGIN_MS)
+        self._login.timeout.connect(self._look_at_login)
+
+    def show_view(self, view: View) -> None:
+        self._view = view
+        self._storage.show_home(Path(view.home))
+        self._log.show_home(Path(view.home))
+        self._updates.show_renewal(view.renewal)
+        self._power.show_energy(view.ruling.energy if view.ruling is not None else None)
+        self._identity.show_persona(view.persona)
+        if view.pack is not None:
+            self._engine.show_pack(view.pack)
+        self._show_other_cards()
+        for _, line in self._lines:
+            if line.key in view.rules:
+                line.show_value(view.rules[line.key])
+            elif line.key == "updates":
+                line.show_value(view.renewal.wanted)
+            elif line.key in CHOICES:
+                line.show_value(self.ask.choices[line.key])
+
+    def show_setting(self, key: str) -> None:
+        """Scrolls to a setting, and puts the keyboard there."""
+        self._find.clear()
+        line = next(line for _, line in self._lines if line.key == key)
+        QTimer.singleShot(0, lambda: self.ensureWidgetVisible(line, 0, 80))  # when everything has its place
+        line.focus()
+
+    def _add_group(self, group: str, settings: list[Setting]) -> QVBoxLayout:
+        inside: QVBoxLayout = column(Label(tr(group), "heading"), gap=14)
+        frame = card(inside, padding=24)
+        for setting in settings:
+            line = self._line(setting)
+            inside.addWidget(line)
+            self._lines.append((frame, line))
+        self.add(frame)
+        return inside
+
+    def _line(self, setting: Setting) -> SettingRow:
+        if setting in RULES:
+            return SettingRow(self.theme, setting, setting.default, self.ask.set_rule)
+        if setting.elsewhere:
+            return SettingRow(self.theme, setting, self.ask.starts_at_login(), self.ask.set_choice)
+        reopen = self.ask.reopen if setting.reopens else None
+        made = SettingRow(self.theme, setting, self.ask.choices[setting.key], self.ask.set_choice, reopen)
+        made.opened_with(self.ask.choices.opened_with[setting.key])
+        return made
+
+    def _search(self, text: str) -> None:
+        words = text.casefold().split()
+        seen: set[QFrame] = set()
+        for frame, line in self._lines:
+            found = all(word in line.words for word in words)
+            line.setVisible(found)
+            if found:
+                seen.add(frame)
+        for frame, _ in self._lines:
+            frame.setVisible(frame in seen)
+        self._nothing.setVisible(not seen)
+        self._help.setVisible(not words)
+        self._show_other_cards()
+
+    def _show_other_cards(self) -> None:
+        """They are found by what can be done there. An engine is changed only in an installed app."""
+        engine = self._found(tr("engine pack install repair remove go back pytorch"))
+        self._engine_card.setVisible(self._view.pack is not None and engine)
+        self._identity_card.setVisible(
+            self._found(tr("your identity name key recovery words restore new keyring passphrase"))
+        )
+        if not self._engine_card.isHidden() or not self._identity_card.isHidden():
+            self._nothing.hide()
+
+    def _found(self, known: str) -> bool:
+        return all(word in known.casefold() for word in self._find.text().casefold().split())
+
+    def arrived(self) -> None:
+        self._look_at_login()
+        self._login.start()
+        self.ask.engine.refresh()
+        self.ask.identity.refresh()
+
+    def left(self) -> None:
+        self._login.stop()
+        self._identity.hide_words()
+
+    def _look_at_login(self) -> None:
+        next(line for _, line in self._lines if line.key == AT_LOGIN).show_value(self.ask.starts_at_login())
+
+    def close_down(self) -> None:
+        self._login.stop()
+
+    def _kept_and_help(self) -> QFrame:
+        self._storage = Storage(self.ask)
+        self._log = LogView(self.theme)
+        self._log.hide()
+        self._toggle = button(tr("Show the logs"), self._show_log)
+        kept = column(Label(tr("Where everything is kept"), "heading"), self._storage, gap=10)
+        help_ = column(
+            Label(tr("Help"), "heading"),
+            Label(
+                tr(
+                    "Versions, settings, events and logs, to help find a fault. You see every file before you "
+                    "save it. Nothing is sent."
+                ),
+                "soft",
+                wrap=True,
+            ),
+            row(
+                self._toggle,
+                button(tr("Diagnostics …"), self._show_bundle),
+                button(tr("About Shoal and its keys"), lambda: self.ask.show_help(about.KEY)),
+                1,
+            ),
+            self._log,
+            gap=12,
+        )
+        below = QFrame()
+        below.setLayout(column(card(kept, padding=24), card(help_, padding=24), gap=16))
+        return below
+
+    def _show_log(self) -> None:
+        opened = self._log.isHidden()
+        self._log.setVisible(opened)
+        self._toggle.setText(tr("Hide the logs") if opened else tr("Show the logs"))
+
+    def _show_bundle(self) -> None:
+        BundleDialog(self.window(), self._view).exec()
+
+
+class SettingRow(QWidget):
+    """One setting: its name, its help, and the control that changes it. `words` is what it is found by. `put`
+    may refuse a value, with a sentence that is shown here."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        setting: Setting,
+        value: Any,
+        put: Callable[[str, object], None],
+        reopen: Callable[[], None] | None = None,
+    ) -> None:
+        """`reopen` opens the window anew, where only that makes the setting apply."""
+        super().__init__()
+        self.key = setting.key
+        self._put, self._kept, self._first = put, value, value
+        label, text = tr(setting.label), tr(setting.help, doctor=remedy.command("doctor"))
+        if setting.restarts:
+            text = tr("{help} Applies the next time it starts learning.", help=text)
+        self.words = " ".join((label, text, tr(setting.group), tr(setting.words))).casefold()
+        self._editor = editor(theme, setting, label, value, self._try)
+        made = self._editor.widget
+        made.setAccessibleDescription(text)
+        self._complaint = Label("", "bad", wrap=True)
+        self._complaint.hide()
+        said = column(Label(label, "strong"), Label(text, "soft", wrap=True), gap=3)
+        self._reopen: QPushButton | None = None
+        if self._editor.broad:
+            self.setLayout(column(rule(), said, column(made, self._complaint, gap=3), gap=14))
+            return
+        said.addWidget(self._complaint)
+        inside = row(said, made, gap=24)
+        inside.setStretch(0, 1)
+        inside.setAlignment(made, Qt.AlignmentFlag.AlignVCenter)
+        if reopen is not None:
+            self._reopen = button(tr("Reopen now"), reopen)
+            self._reopen.hide()
+            inside.insertWidget(1, self._reopen, 0, Qt.AlignmentFlag.AlignVCenter)
+        self.setLayout(column(rule(), inside, gap=14))
+
+    def opened_with(self, value: Any) -> None:
+        """What the window runs with, whatever was chosen since."""
+        self._first = value
+        if self._reopen is not None:
+            self._reopen.setVisible(self._kept != value)
+
+    def show_value(self, value: Any) -> None:
+        """Another value, from elsewhere."""
+        if value != self._kept:
+            self._kept = value
+            self._editor.show(value)
+
+    def focus(self) -> None:
+        self._editor.widget.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def _try(self, value: Any) -> None:
+        if value == self._kept:
+            self._complaint.hide()
+            return
+        try:
+            self._put(self.key, value)
+        except (ValueError, AutostartError, OSError) as error:
+            self._complaint.say(spoken(str(error)))
+            self._complaint.show()
+            if isinstance(value, bool):
+                self._editor.show(self._kept)
+        else:
+            self._kept = value
+            self._complaint.hide()
+            if self._reopen is not None:
+                self._reopen.setVisible(value != self._first)

@@ -1,0 +1,179 @@
+"""The data folder: where it is, how large by kind, moving it, and removing everything."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QUrl, Signal
+from PySide6.QtGui import QDesktopServices, QShowEvent
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+
+from app.node.data import contents, removal
+from app.ui.frame.frame import Actions
+from app.ui.language.texts import mark, size, tr
+from app.ui.widgets.bend import Bend
+from app.ui.widgets.pieces import Elided, Label, button, column, row, rule
+
+_LABELS = {
+    "learned": mark("What your model learned, and its history"),
+    "models": mark("Downloaded models"),
+    "cache": mark("Files Shoal can make again"),
+    "swarm": mark("What the swarm needs"),
+    "logs": mark("Logs"),
+    "own": mark("Settings and this computer's name"),
+}
+
+
+class _Counted(QObject):
+    told = Signal(object)
+
+
+class Storage(QWidget):
+    """Of one data folder. Counting a large one takes a moment, so it is done beside the window."""
+
+    def __init__(self, actions: Actions) -> None:
+        super().__init__()
+        self._ask, self._home = actions, Path()
+        self._where = Elided("", "soft")
+        self._total = Label("", "strong")
+        self._sizes = column(gap=6)
+        self._lines: list[tuple[QWidget, Label, Label]] = []
+        self._counted = _Counted()
+        self._counted.told.connect(self._show)
+        head = row(self._where, self._total, gap=16)
+        head.setStretch(0, 1)
+        buttons = Bend(
+            button(tr("Open folder"), self._open),
+            button(tr("Move …"), self._move),
+            1,
+            button(tr("Delete everything …"), self._remove, "danger"),
+            gap=8,
+        )
+        self.setLayout(column(head, self._sizes, rule(), buttons, gap=12))
+
+    def show_home(self, home: Path) -> None:
+        if home != self._home:
+            self._home = home
+            self._where.say(str(home))
+            if self.isVisible():
+                self._count()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._count()
+
+    def _count(self) -> None:
+        home, counted = self._home, self._counted
+
+        def work() -> None:
+            found = contents.sizes(home)
+            with suppress(RuntimeError):  # the window is gone
+                counted.told.emit(found)
+
+        threading.Thread(target=work, daemon=True).start()
+
+    def _show(self, sizes: Sequence[contents.Size]) -> None:
+        self._total.say(size(sum(one.bytes for one in sizes)))
+        while len(self._lines) < len(sizes):
+            name, much, line = Label("", "soft"), Label("", "soft"), QWidget()
+            line.setLayout(row(name, 1, much))
+            self._sizes.addWidget(line)
+            self._lines.append((line, name, much))
+        for at, (line, name, much) in enumerate(self._lines):
+            line.setVisible(at < len(sizes))
+            if at < len(sizes):
+                name.say(tr(_LABELS.get(sizes[at].kind, sizes[at].label)))
+                much.say(size(sizes[at].bytes))
+
+    def _open(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._home)))
+
+    def _move(self) -> None:
+        chosen = QFileDialog.getExistingDirectory(self, tr("Move the data folder to"), str(self._home.parent))
+        if not chosen:
+            return
+        to = target(Path(chosen))
+        box = QMessageBox(self)
+        box.setWindowTitle("Shoal")
+        box.setText(tr("Move the data folder to {folder}?", folder=to))
+        box.setInformativeText(
+            tr("Learning stops. Shoal copies and checks everything, deletes it here and reopens by itself.")
+        )
+        really = box.addButton(tr("Move it"), QMessageBox.ButtonRole.AcceptRole)
+        box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
+        box.exec()
+        if box.clickedButton() is really:
+            self._ask.move_data(to)
+
+    def _remove(self) -> None:
+        plan = removal.plan(self._home)
+        box = QMessageBox(self)
+        box.setWindowTitle("Shoal")
+        box.setText(tr("Delete everything Shoal keeps, {size}?", size=size(plan.bytes)))
+        box.setInformativeText(told(plan))
+        really = box.addButton(tr("Delete everything"), QMessageBox.ButtonRole.DestructiveRole)
+        cancel = box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(cancel)
+        box.exec()
+        if box.clickedButton() is really:
+            self._ask.remove_all()
+
+
+def target(chosen: Path) -> Path:
+    """Where the data goes when this folder was chosen: into it where it is empty, else into one of its own."""
+    with suppress(OSError):
+        if not any(chosen.iterdir()):
+            return chosen
+    return chosen / "Shoal"
+
+
+def told(plan: removal.Plan) -> str:
+    """What goes and what stays, for people."""
+    goes = [plan.folder, *(f"    {tr(_LABELS[one.kind])}: {size(one.bytes)}" for one in plan.sizes)]
+    if plan.key:
+        goes.append(tr("the key of {name} in the keyring", name=plan.key))
+    if plan.login:
+        goes.append(tr("the entry that starts Shoal at login"))
+    goes.append(tr("the access token for models in the keyring, if there is one"))
+    if plan.engine:
+        goes.append(tr("the engine in {folder}: {size}", folder=plan.engine, size=size(plan.engine_bytes)))
+    if plan.unpacked:
+        goes.append(
+            tr(
+                "what the single file unpacked in {folder}: {size}",
+                folder=plan.unpacked,
+                size=size(plan.unpacked_bytes),
+            )
+        )
+    if plan.links:
+        goes.append(tr("the entry that lets links and menus find Shoal"))
+    stays = [tr("{name} (not created by Shoal; it stays)", name=name) for name in plan.stays]
+    stays.append(_program(plan))
+    stays.append(tr("models and exports in other folders"))
+    return "\n".join(
+        [
+            tr("This will be deleted for good:"),
+            *goes,
+            "",
+            tr("This stays:"),
+            *stays,
+            "",
+            tr("Then Shoal quits."),
+        ]
+    )
+
+
+def _program(plan: removal.Plan) -> str:
+    """That the program itself stays, and how it goes."""
+    match plan.form:
+        case "deb":
+            return tr("the program itself; the package manager removes it: {command}", command=plan.removal)
+        case "nsis":
+            return tr("the program itself; Windows removes it, under Settings, Apps, Shoal")
+        case "dmg":
+            return tr("the program itself; move it to the Trash: {path}", path=plan.program)
+        case _:
+            return tr("the program itself; delete it here: {path}", path=plan.program)

@@ -1,0 +1,98 @@
+"""The data folder moved, or everything removed: what the window does around it. It stops learning, shows how
+far it is, and then ends; after a move it opens again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QEventLoop, QObject, Qt, Signal
+from PySide6.QtWidgets import QMessageBox, QProgressDialog, QWidget
+
+from app.node.data import moving, removal
+from app.node.record.errors import NodeError
+from app.ui.language.texts import tr
+
+_PARTS = 1000
+
+
+class Stopped(NodeError):
+    """Its owner thought better of it; nothing has changed."""
+
+
+class _Work(QObject):
+    told = Signal(int)
+    done = Signal(object)
+
+
+def _aside(work: Callable[[Callable[[int, int], None]], object], dialog: QProgressDialog) -> object:
+    """Runs it beside the window, which shows how far it is. Returns what it returned, or the exception that it
+    raised."""
+    link, loop = _Work(), QEventLoop()
+    found: list[object] = []
+    stop = threading.Event()
+    last = -1
+
+    def tell(done: int, total: int) -> None:
+        nonlocal last
+        if stop.is_set():
+            raise Stopped("Stopped: everything is where it was.")
+        part = _PARTS * done // max(1, total)
+        if part != last:
+            last = part
+            link.told.emit(part)
+
+    def run() -> None:
+        try:
+            link.done.emit(work(tell))
+        except (NodeError, OSError) as error:
+            link.done.emit(error)
+
+    link.told.connect(dialog.setValue, Qt.ConnectionType.QueuedConnection)
+    link.done.connect(found.append, Qt.ConnectionType.QueuedConnection)
+    link.done.connect(loop.quit, Qt.ConnectionType.QueuedConnection)
+    dialog.canceled.connect(stop.set)
+    threading.Thread(target=run, daemon=True).start()
+    loop.exec()
+    return found[0]
+
+
+def move(parent: QWidget, home: Path, to: Path) -> bool:
+    """Moves the data folder; False, with the reason shown, when it stays where it was. No node may run."""
+    dialog = _dialog(parent, tr("Copying to {folder} and checking …", folder=to))
+    dialog.setCancelButtonText(tr("Stop"))
+    result = _aside(lambda tell: moving.move(to, tell, current=home), dialog)
+    dialog.close()
+    if isinstance(result, Exception):
+        if not isinstance(result, Stopped):
+            QMessageBox.warning(parent, tr("The data folder wasn't moved"), str(result))
+        return False
+    return True
+
+
+def remove_everything(parent: QWidget, home: Path) -> None:
+    """Removes it, and says what could not be."""
+    dialog = _dialog(parent, tr("Deleting everything …"))
+    dialog.setCancelButton(None)
+    dialog.setRange(0, 0)
+    result = _aside(lambda _: removal.remove(home), dialog)
+    dialog.close()
+    if isinstance(result, removal.Removed) and not result.failed and not result.stays:
+        return
+    failed = result.failed if isinstance(result, removal.Removed) else (str(result),)
+    stays = result.stays if isinstance(result, removal.Removed) else ()
+    said = "\n".join([*failed, *(tr("Left there, not created by Shoal: {path}", path=path) for path in stays)])
+    QMessageBox.information(parent, tr("Some of it is left"), said)
+
+
+def _dialog(parent: QWidget, text: str) -> QProgressDialog:
+    dialog = QProgressDialog(text, "", 0, _PARTS, parent)
+    dialog.setWindowTitle("Shoal")
+    dialog.setWindowModality(Qt.WindowModality.WindowModal)
+    dialog.setMinimumDuration(0)
+    dialog.setMinimumWidth(460)
+    dialog.setAutoClose(False)
+    dialog.setAutoReset(False)
+    dialog.show()
+    return dialog

@@ -1,0 +1,87 @@
+"""Whether a window can be shown here, found out without Qt: Qt ends the whole process when it cannot reach the
+display it was promised. So the display is asked first, over its own protocol, with nothing drawn on it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import socket
+import threading
+from collections.abc import Callable, Mapping
+
+from app.ui.shell import libraries
+
+PATIENCE_S = 20.0
+"""A display that takes longer than this to answer counts as none."""
+HIDDEN = ("offscreen", "minimal", "minimalegl")
+"""Qt's platforms that nobody can look at."""
+_OF_DISPLAYS = ("", "xcb", "wayland", "wayland-egl")
+
+
+def obstacle(environment: Mapping[str, str], platform: str, unseen: bool = False) -> str:
+    """Why no window can be shown, as the first half of a sentence; empty where it can. `unseen`: one that
+    nobody looks at will do, for tests and pictures. Installs Qt's system libraries where that needs no
+    password."""
+    if platform in ("win32", "darwin"):
+        return ""
+    named = environment.get("QT_QPA_PLATFORM", "").partition(":")[0].partition(";")[0]
+    if named in HIDDEN and not unseen:
+        return f"QT_QPA_PLATFORM={named} draws where nobody can look"
+    if named in _OF_DISPLAYS and not has_display(environment):
+        return "there is no display here"
+    if complaint := libraries.provide(environment, platform):
+        return complaint[:1].lower() + complaint[1:].rstrip(".")
+    if named in _OF_DISPLAYS and not answers(environment):
+        where = " or ".join(filter(None, map(environment.get, ("WAYLAND_DISPLAY", "DISPLAY"))))
+        return f"the display {where} does not answer"
+    return ""
+
+
+def has_display(environment: Mapping[str, str]) -> bool:
+    """Whether this session says that it has a display.
+
+    >>> has_display({"DISPLAY": ":0"}), has_display({})
+    (True, False)
+    """
+    return any(environment.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
+def answers(environment: Mapping[str, str]) -> bool:
+    """Whether one of the displays that Qt would try takes us in."""
+    wayland, x11 = environment.get("WAYLAND_DISPLAY"), environment.get("DISPLAY")
+    if wayland and _listens(os.path.join(environment.get("XDG_RUNTIME_DIR", ""), wayland)):
+        return True
+    return bool(x11) and _within(PATIENCE_S, lambda: _takes_us(x11 or ""))
+
+
+def _listens(path: str) -> bool:
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as door:
+        door.settimeout(PATIENCE_S)
+        door.connect(path)
+        return True
+    return False
+
+
+def _takes_us(name: str) -> bool:
+    """Connects to an X server as Qt does, with the same library and so the same permission, and leaves."""
+    try:
+        xcb = ctypes.CDLL("libxcb.so.1")
+    except OSError:
+        return False
+    xcb.xcb_connect.restype = ctypes.c_void_p
+    xcb.xcb_connect.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
+    xcb.xcb_connection_has_error.argtypes = xcb.xcb_disconnect.argtypes = [ctypes.c_void_p]
+    connection = xcb.xcb_connect(name.encode(), None)
+    taken = xcb.xcb_connection_has_error(connection) == 0
+    xcb.xcb_disconnect(connection)
+    return taken
+
+
+def _within(seconds: float, ask: Callable[[], bool]) -> bool:
+    """What `ask` says, False when it takes longer; it is then left to itself."""
+    said: list[bool] = []
+    asking = threading.Thread(target=lambda: said.append(ask()), daemon=True)
+    asking.start()
+    asking.join(seconds)
+    return bool(said) and said[0]

@@ -1,0 +1,75 @@
+"""Starting at login, for this very installation and data folder."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from app.common import home as place
+from app.desktop.autostart.autostart import Autostart, AutostartError
+from app.desktop.choose import autostart
+from app.install.updates import installed
+
+_COMMAND = "window"
+
+
+class Login:
+    """What a switch needs of app.desktop.autostart.autostart."""
+
+    def __init__(self, home: Path, system: Autostart | None = None) -> None:
+        self._home, self._system = home, system or autostart()
+
+    def on(self) -> bool:
+        """Also for an entry that some other installation made: it is what happens at login."""
+        try:
+            return self._system.command() is not None
+        except AutostartError:
+            return False
+
+    def starts_from_here(self) -> bool:
+        """Whether it is this data folder's window that starts."""
+        try:
+            command = self._system.command() or []
+        except AutostartError:
+            return False
+        return "--home" not in command or str(self._home) in command
+
+    def turn(self, on: bool) -> None:
+        """Raises AutostartError."""
+        if on:
+            self._system.turn_on(self._command())
+        else:
+            self._system.turn_off()
+
+    def follow(self) -> bool:
+        """Where what starts at login is not there any more, this installation takes its place, with the data
+        folder that the entry named. Returns whether that was so. An entry of another Shoal that is still
+        there stays."""
+        with suppress(AutostartError):
+            command = self._system.command()
+            if command is None or all(Path(word).exists() for word in program_of(command)):
+                return False
+            rest = command[command.index(_COMMAND) :] if _COMMAND in command else []
+            self._system.turn_on([*installed.program(), *rest] if rest else self._command())
+            return True
+        return False
+
+    def _command(self) -> list[str]:
+        return [*installed.program(), _COMMAND, "--background", *home_option(self._home)]
+
+
+def program_of(command: list[str]) -> list[str]:
+    """The words of a command that are paths of a program: those before its own command.
+
+    >>> program_of(["/usr/bin/shoal", "window", "--background"]), program_of(["python", "shoal", "window"])
+    (['/usr/bin/shoal'], ['python', 'shoal'])
+    """
+    return command[: command.index(_COMMAND)] if _COMMAND in command else command[:1]
+
+
+def home_option(home: Path) -> list[str]:
+    """What a command line needs to find this data folder: nothing where it would find it anyhow."""
+    try:
+        return [] if home == place.usual() else ["--home", str(home)]
+    except place.HomeError:
+        return ["--home", str(home)]

@@ -1,0 +1,221 @@
+"""The side bar: where one can go, and below it what the node does, on every page."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QSizePolicy, QWidget
+
+from app.ui.theme import Theme
+from app.ui.theme.palette import BODY
+from app.ui.theme.theme import font
+from app.ui.view import words
+from app.ui.view.view import State, View
+from app.ui.widgets.exchange import breakable
+from app.ui.widgets.icons import drawn
+from app.ui.widgets.pieces import Label, boxed, column, row
+
+WIDTH, FOLDED = 212, 60
+_BESIDE = 48
+"""What a page's name leaves to its drawing and the margins."""
+_KEYS = tuple(QKeySequence(f"Ctrl+{n}").toString(QKeySequence.SequenceFormat.NativeText) for n in range(1, 10))
+_LONGEST_WORD = 18
+"""Characters, of a path for example, that fit into a line."""
+
+
+class Place(QAbstractButton):
+    """One page: a drawing and its name. Arrow keys go to the next."""
+
+    def __init__(self, theme: Theme, icon: str, text: str, near: Callable[[int], None]) -> None:
+        super().__init__()
+        self._theme, self._icon, self._near = theme, icon, near
+        self._by_key = self._folded = False
+        self.keys = ""
+        """What goes there from the keyboard, as it is told."""
+        self.setText(text)
+        self.setAccessibleName(text)
+        self.setCheckable(True)
+        self.setAutoExclusive(True)  # one of several, also for screen readers
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+
+    def sizeHint(self) -> QSize:
+        return QSize(36 if self._folded else _BESIDE + self.fontMetrics().horizontalAdvance(self.text()), 36)
+
+    def fold(self, folded: bool) -> None:
+        """Only the drawing, and the name as a tip."""
+        self._folded = folded
+        self.setToolTip(f"{self.text()}  {self.keys}".strip() if folded else self.keys)
+        self.updateGeometry()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        self._by_key = False
+        super().focusInEvent(event)
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        """The ring is for those who came by keyboard: the key that led here is let go here. Others, as of a
+        shortcut, led elsewhere."""
+        if event.key() in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab, Qt.Key.Key_Down, Qt.Key.Key_Up):
+            self._by_key = True
+            self.update()
+        super().keyReleaseEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Down, Qt.Key.Key_Up):
+            self._near(1 if event.key() == Qt.Key.Key_Down else -1)
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours, painter = self._theme, QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        area = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        on = self.isChecked()
+        if on or self.underMouse():
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(colours.colour("accent_soft" if on else "hover"))
+            painter.drawRoundedRect(area, 8, 8)
+        if self.hasFocus() and self._by_key:
+            painter.setPen(QPen(colours.colour("accent"), 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(area, 8, 8)
+        name = "accent" if on else "text_soft"
+        icon = drawn(self._icon, getattr(colours.palette, name), 18, 18, self.devicePixelRatioF())
+        left = round((self.width() - 18) / 2) if self._folded else 12
+        painter.drawPixmap(left, round((self.height() - 18) / 2), icon)
+        if self._folded:
+            painter.end()
+            return
+        painter.setPen(colours.colour("text" if on else "text_soft"))
+        weight = font(BODY).Weight.DemiBold if on else font(BODY).Weight.Medium
+        painter.setFont(font(BODY, weight))
+        painter.drawText(
+            QRectF(40, 0, self.width() - _BESIDE, self.height()),
+            int(Qt.AlignmentFlag.AlignVCenter),
+            self.text(),
+        )
+        painter.end()
+
+
+class Dot(QWidget):
+    """The state as a small sign: a filled dot, a ring, bars, an exclamation mark."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme, self._state = theme, State.NEW
+        self.setFixedSize(16, 16)
+        theme.changed.connect(self.update)
+
+    def say(self, state: State) -> None:
+        if state is not self._state:
+            self._state = state
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        state = self._state
+        if state in (State.LEARNING, State.STARTING):
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(self._theme.colour("good", 0.25))
+            painter.drawEllipse(QRectF(1, 1, 14, 14))
+            painter.setBrush(self._theme.colour("good"))
+            painter.drawEllipse(QRectF(4, 4, 8, 8))
+        elif state in (State.WAITING, State.STOPPING):
+            painter.setPen(QPen(self._theme.colour("warn"), 2))
+            painter.drawEllipse(QRectF(3, 3, 10, 10))
+        elif state is State.FAILED:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(self._theme.colour("bad"))
+            painter.drawEllipse(QRectF(1, 1, 14, 14))
+            painter.setPen(
+                QPen(self._theme.colour("surface"), 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap)
+            )
+            painter.drawLine(8, 4, 8, 8)
+            painter.drawPoint(8, 12)
+        else:
+            painter.setPen(
+                QPen(self._theme.colour("text_faint"), 2.4, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap)
+            )
+            painter.drawLine(6, 4, 6, 12)
+            painter.drawLine(11, 4, 11, 12)
+        painter.end()
+
+
+class Sidebar(QWidget):
+    """`chosen` tells the key of the page that was asked for."""
+
+    chosen = Signal(str)
+
+    def __init__(self, theme: Theme, places: Sequence[tuple[str, str, str]]) -> None:
+        """`places` are (key, icon, title)."""
+        super().__init__()
+        self._theme = theme
+        self.setProperty("look", "side")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setFixedWidth(WIDTH)
+        self._keys = [key for key, _, _ in places]
+        self._group = QButtonGroup(self)
+        self._mark = Label("")
+        self._name = Label("Shoal", "heading")
+        inside = column(gap=2, margins=(12, 18, 12, 14))
+        self._top = row(self._mark, self._name, 1, gap=9)
+        inside.addLayout(self._top)
+        for at, (_, icon, title) in enumerate(places):
+            place = Place(theme, icon, title, self._near)
+            place.keys = _KEYS[at] if at < len(_KEYS) else ""
+            self._group.addButton(place, at)
+            inside.addWidget(place)
+        inside.addStretch(1)
+        self._dot, self._state = Dot(theme), Label("", "strong", wrap=True)
+        self._detail = Label("", "faint", wrap=True)
+        self._said = boxed(column(self._state, self._detail, gap=3))
+        below = row(self._dot, self._said, gap=9, margins=(10, 6, 4, 4), fill=1)
+        below.setAlignment(self._dot, Qt.AlignmentFlag.AlignTop)
+        inside.addLayout(below)
+        self.setLayout(inside)
+        self._folded: bool | None = None
+        self.fold(False)
+        self._group.idClicked.connect(lambda at: self.chosen.emit(self._keys[at]))
+        theme.changed.connect(self._draw)
+        self._draw()
+
+    def choose(self, key: str) -> None:
+        self._group.button(self._keys.index(key)).setChecked(True)
+
+    def fold(self, folded: bool) -> None:
+        """Drawings only, where the window is narrow."""
+        if folded == self._folded:
+            return
+        self._folded = folded
+        self.setFixedWidth(FOLDED if folded else WIDTH)
+        self._name.setVisible(not folded)
+        self._said.setVisible(not folded)
+        self._top.setContentsMargins(3 if folded else 8, 0, 0, 14)
+        for place in self._group.buttons():
+            assert isinstance(place, Place)
+            place.fold(folded)
+
+    def show_view(self, view: View) -> None:
+        self._dot.say(view.state)
+        self._state.say(words.state_name(view.state))
+        self._state.setVisible(not words.held(view) and view.state is not State.NEW)
+        plain = view.state is State.LEARNING and view.round and not words.finishing(view)
+        detail = words.round_line(view) if plain else words.reason(view, time.time())
+        self._detail.say(breakable(detail, _LONGEST_WORD))
+        said = [words.state_name(view.state), detail]
+        self._dot.setToolTip("\n".join(said))
+        self._dot.setAccessibleName(". ".join(said))
+
+    def _near(self, step: int) -> None:
+        at = (self._group.checkedId() + step) % len(self._keys)
+        self._group.button(at).setFocus()
+        self._group.button(at).click()
+
+    def _draw(self) -> None:
+        self._mark.setPixmap(drawn("mark", self._theme.palette.own, 29, 24))

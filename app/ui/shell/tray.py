@@ -1,0 +1,142 @@
+"""The icon in the system tray: what the node does at a glance, and the few things one wants without a
+window."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, QTimer
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu, QSystemTrayIcon
+
+from app.ui.frame.frame import Actions
+from app.ui.language.pauses import pauses
+from app.ui.language.texts import tr
+from app.ui.view import words
+from app.ui.view.view import State, View
+from app.ui.widgets.icons import picture_icon
+
+LATE_MS, LATE_TRIES = 3000, 20
+"""At login a tray may come later than we do."""
+
+
+def icon_name(state: State) -> str:
+    """Four drawings for seven states; they differ in shape, not only in colour."""
+    if state in (State.LEARNING, State.STARTING):
+        return "tray-learning"
+    if state is State.FAILED:
+        return "tray-problem"
+    return "tray-waiting" if state in (State.WAITING, State.STOPPING) else "tray-paused"
+
+
+class Tray(QObject):
+    """Shown from `show` on. Where there is no tray, `there` is False and nothing happens."""
+
+    def __init__(self, actions: Actions, bring: Callable[[], None], leave: Callable[[], None]) -> None:
+        """`bring` puts the window in front, `leave` ends it."""
+        super().__init__()
+        self._actions, self._bring = actions, bring
+        self._icons = {
+            name: picture_icon(name)
+            for name in ("tray-learning", "tray-waiting", "tray-paused", "tray-problem")
+        }
+        self._drawn = ""
+        self.menu = QMenu()
+        self._state = QAction(self.menu)
+        self._state.setEnabled(False)
+        self._contribute = QAction(tr("Learn while I'm away"), self.menu)
+        self._contribute.setCheckable(True)
+        self._contribute.triggered.connect(lambda on: actions.contribute(on))
+        self._also = QAction(tr("Also while I use this computer"), self.menu)
+        self._also.setCheckable(True)
+        self._also.triggered.connect(self._also_in_use)
+        self._resume = QAction(tr("Resume"), self.menu)
+        self._resume.triggered.connect(lambda: actions.start())
+        self._anyway = QAction(tr("Learn now anyway"), self.menu)
+        self._anyway.triggered.connect(lambda: actions.insist())
+        self._pause = QAction(tr("Pause"), self.menu)
+        self._pause.triggered.connect(lambda: actions.pause())
+        self._longer = QMenu(tr("Pause for a while"), self.menu)
+        pauses(self._longer, actions.snooze)
+        self._finish = QAction(tr("Finish this round, then stop"), self.menu)
+        self._finish.triggered.connect(lambda: actions.finish())
+        self.menu.addAction(self._state)
+        self.menu.addSeparator()
+        self.menu.addAction(tr("Open Shoal"), bring)
+        self.menu.addSeparator()
+        self.menu.addAction(self._contribute)
+        self.menu.addAction(self._also)
+        self.menu.addAction(self._resume)
+        self.menu.addAction(self._anyway)
+        self.menu.addAction(self._pause)
+        self.menu.addMenu(self._longer)
+        self.menu.addAction(self._finish)
+        self.menu.addSeparator()
+        self.menu.addAction(tr("Quit"), leave)
+        self._icon = QSystemTrayIcon(self._icons["tray-paused"])
+        self._icon.setContextMenu(self.menu)
+        self._icon.activated.connect(self._clicked)
+        self._late = QTimer(self, interval=LATE_MS)
+        self._late.timeout.connect(self._look_again)
+        self._tries = 0
+
+    @property
+    def there(self) -> bool:
+        return QSystemTrayIcon.isSystemTrayAvailable()
+
+    def show(self) -> None:
+        if self.there:
+            self._icon.show()
+        else:
+            self._late.start()
+
+    def hide(self) -> None:
+        self._late.stop()
+        self._icon.hide()
+
+    def show_view(self, view: View) -> None:
+        name = icon_name(view.state)
+        if name != self._drawn:
+            self._drawn = name
+            self._icon.setIcon(self._icons[name])
+        sentence = words.reason(view, time.time())
+        self._icon.setToolTip(f"Shoal: {sentence}")
+        learning = view.state is State.LEARNING and view.round and not words.finishing(view)
+        round = f"  ·  {words.round_line(view)}" if learning else ""
+        self._state.setText(f"{words.state_name(view.state)}{round}" if learning else sentence)
+        wanted = words.contributes(view)
+        self._contribute.setChecked(view.willing)
+        self._contribute.setEnabled(view.state not in (State.NEW, State.STOPPING))
+        self._also.setChecked(not view.rules.get("contribute_when_idle", True))
+        self._also.setEnabled(view.willing)
+        self._pause.setVisible(wanted)
+        self._longer.menuAction().setVisible(wanted)
+        self._resume.setVisible(view.state is State.PAUSED)
+        self._anyway.setVisible(view.state is State.WAITING and words.held(view))
+        self._finish.setVisible(view.state is State.LEARNING)
+        self._finish.setEnabled(not words.finishing(view))
+
+    def tell(self, title: str, sentence: str) -> None:
+        """One notification."""
+        if self._icon.isVisible():
+            self._icon.showMessage(title, sentence, self._icons["tray-problem"])
+
+    def _also_in_use(self, on: bool) -> None:
+        with contextlib.suppress(OSError):  # the switch goes back by itself
+            self._actions.set_rule("contribute_when_idle", not on)
+
+    def _look_again(self) -> None:
+        self._tries += 1
+        if self.there:
+            self._icon.show()
+        if self.there or self._tries >= LATE_TRIES:
+            self._late.stop()
+
+    def _clicked(self, why: QSystemTrayIcon.ActivationReason) -> None:
+        if sys.platform == "darwin":
+            return  # the same click opens the menu there, and a window would cover it
+        if why in (QSystemTrayIcon.ActivationReason.Trigger, QSystemTrayIcon.ActivationReason.DoubleClick):
+            self._bring()

@@ -1,0 +1,335 @@
+"""The window: a side bar and one page at a time. Only the page in sight is given new Views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray, QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDropEvent,
+    QHideEvent,
+    QKeyEvent,
+    QKeySequence,
+    QResizeEvent,
+    QShortcut,
+    QShowEvent,
+)
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QLineEdit,
+    QMainWindow,
+    QMessageBox,
+    QPushButton,
+    QStackedWidget,
+    QToolButton,
+    QWidget,
+)
+
+from app.node.trainer.memory import give_back
+from app.ui.frame.frame import Actions, Page
+from app.ui.language.texts import tr
+from app.ui.shell.sidebar import Sidebar
+from app.ui.theme import Theme
+from app.ui.view import words
+from app.ui.view.view import State, View
+from app.ui.widgets.icons import picture_icon
+from app.ui.widgets.pieces import row
+from engines.models.gguf_shelf import is_gguf
+
+SECOND_MS = 1000
+TIDY_MS = 2000
+"""So long after the last change of page, memory that pages have freed goes back to the system."""
+LEAST = (760, 520)
+"""The smallest window in which every page works."""
+_FIRST = (1180, 780)
+_SHARE = 0.92
+"""Of the screen, that the window takes at most when it opens: its frame and a panel need the rest."""
+_TITLE_BAR = 40
+"""The highest that window managers put above a window, in pixels."""
+_FOLDS = 1000
+"""Narrower than this the side bar shows drawings only."""
+
+
+def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], Page]]]:
+    """Every page: its key, its drawing, its title, and how it is made. Pages are made when they are first
+    seen."""
+    from app.ui.chat.page import TryIt
+    from app.ui.models.page import Models
+    from app.ui.overview.page import Overview
+    from app.ui.pages.help import Help
+    from app.ui.pages.history import History
+    from app.ui.pages.skills import Skills
+    from app.ui.privacy.live import Live
+    from app.ui.privacy.page import Privacy
+    from app.ui.settings.page import SettingsPage
+    from app.ui.swarm.page import SwarmPage
+
+    return [
+        ("overview", "overview", tr("Overview"), Overview),
+        ("live", "live", tr("Live"), Live),
+        ("skills", "skills", tr("Skills"), Skills),
+        ("swarm", "swarm", tr("Swarm"), SwarmPage),
+        ("history", "history", tr("History"), History),
+        ("models", "models", tr("Models"), Models),
+        ("tryit", "tryit", tr("Try it"), TryIt),
+        ("privacy", "privacy", tr("Privacy"), Privacy),
+        ("settings", "settings", tr("Settings"), SettingsPage),
+        ("help", "help", tr("Help"), Help),
+    ]
+
+
+class Window(QMainWindow):
+    """`closing` decides what closing means: True to close, False to stay."""
+
+    quit_asked = Signal()
+
+    def __init__(self, theme: Theme, actions: Actions, closing: Callable[[], bool] = lambda: True) -> None:
+        super().__init__()
+        self._theme, self._actions, self._closing = theme, actions, closing
+        self._view = View()
+        self.setWindowTitle("Shoal")
+        self.setWindowIcon(picture_icon("shoal"))
+        self.setMinimumSize(*LEAST)
+        self.resize(first_size(QSize(*_FIRST), self._room().size()))
+        self._makers = {key: make for key, _, _, make in pages(theme)}
+        self._pages: dict[str, Page] = {}
+        self._stack = QStackedWidget()
+        self._stack.setProperty("look", "ground")
+        self._sidebar = Sidebar(theme, [(key, icon, title) for key, icon, title, _ in pages(theme)])
+        self._sidebar.chosen.connect(self.go)
+        inside = QWidget()
+        inside.setProperty("look", "ground")
+        inside.setLayout(row(self._sidebar, self._stack, gap=0, fill=1))
+        self.setCentralWidget(inside)
+        for at, key in zip(range(1, 10), self._makers, strict=False):
+            QShortcut(QKeySequence(f"Ctrl+{at}"), self, partial(self.go, key))
+        QShortcut(QKeySequence("F1"), self, partial(self.go, "help"))
+        QShortcut(QKeySequence.StandardKey.Quit, self, self.quit_asked.emit)
+        QShortcut(QKeySequence("Ctrl+P"), self, self._toggle)
+        QShortcut(QKeySequence("Ctrl+,"), self, partial(self.go, "settings"))
+        QShortcut(QKeySequence.StandardKey.Find, self, self._search)
+        self._second = QTimer(self, interval=SECOND_MS)
+        self._second.timeout.connect(self._pass_time)
+        self._tidy = QTimer(self, interval=TIDY_MS, singleShot=True)
+        self._tidy.timeout.connect(give_back)
+        self.setAcceptDrops(True)
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.setFocus()  # else Qt marks the first button, as if somebody had gone there
+        self.go("overview")
+
+    @property
+    def page(self) -> str:
+        return next(key for key, page in self._pages.items() if page is self._stack.currentWidget())
+
+    def go(self, key: str) -> None:
+        """Shows a page."""
+        if key not in self._makers:
+            key = "overview"
+        if key not in self._pages:
+            page = self._makers[key](self._theme, self._actions)
+            self._pages[key] = page
+            self._stack.addWidget(page)
+        before, page = self._stack.currentWidget(), self._pages[key]
+        self._stack.setCurrentWidget(page)
+        self._sidebar.choose(key)
+        page.show_view(self._view)
+        if self.isVisible() and before is not page:
+            if isinstance(before, Page):
+                before.left()
+                self._let_go(before)
+            page.arrived()
+            self._tidy.start()
+
+    def _let_go(self, page: Page) -> None:
+        """A page that keeps nothing of its own is made anew when it is wanted: its widgets are megabytes."""
+        if page.lasting:
+            return
+        self._pages = {key: one for key, one in self._pages.items() if one is not page}
+        page.close_down()
+        self._stack.removeWidget(page)
+        page.deleteLater()
+
+    def show_family(self, name: str) -> None:
+        """Its answers, as far as they are known."""
+        self.go("live")
+        self._pages["live"].show_family(name)  # type: ignore[attr-defined]
+
+    def show_round(self, round: int) -> None:
+        """Its answers, as far as they are kept."""
+        self.go("live")
+        self._pages["live"].show_round(round)  # type: ignore[attr-defined]
+
+    def show_group(self, round: int, family: str, peer: str) -> None:
+        """What this peer said there, as far as it is kept."""
+        self.go("live")
+        self._pages["live"].show_group(round, family, peer)  # type: ignore[attr-defined]
+
+    def race(self) -> None:
+        """Try it, with a race under way."""
+        self.go("tryit")
+        self._pages["tryit"].race()  # type: ignore[attr-defined]
+
+    def show_rule(self, key: str) -> None:
+        """The settings, at one of them."""
+        self.go("settings")
+        self._pages["settings"].show_setting(key)  # type: ignore[attr-defined]
+
+    def show_help(self, key: str) -> None:
+        """The help, at one of its pages."""
+        self.go("help")
+        self._pages["help"].show_topic(key)  # type: ignore[attr-defined]
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if _dropped(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """A GGUF file, or a folder with a model, is taken into the list of models."""
+        for path in _dropped(event):
+            (self._actions.models.get if is_gguf(path) else self._actions.models.add_folder)(path)
+            event.acceptProposedAction()
+            self.go("models")
+
+    def show_view(self, view: View) -> None:
+        """The new picture of everything."""
+        self._view = view
+        self._sidebar.show_view(view)
+        if self.isVisible():
+            self._pages[self.page].show_view(view)
+        self._keep_time()
+
+    def close_down(self) -> None:
+        """Ends what pages have started."""
+        for page in self._pages.values():
+            page.close_down()
+
+    def saved_place(self) -> str:
+        """Size and place as text, for `restore_place`."""
+        return bytes(self.saveGeometry().toBase64().data()).decode()
+
+    def restore_place(self, text: str) -> None:
+        if text:
+            self.restoreGeometry(QByteArray.fromBase64(text.encode()))
+        if self.isMaximized() or self.isFullScreen():
+            return
+        room = self._room()
+        self.resize(first_size(self.size(), room.size()))
+        at = self.frameGeometry()
+        if at == self.geometry():  # not shown yet, so its frame is still to come
+            at.setHeight(at.height() + _TITLE_BAR)
+        at.moveLeft(max(room.left(), min(at.left(), room.right() - at.width())))
+        at.moveTop(max(room.top(), min(at.top(), room.bottom() - at.height())))
+        if text and at.topLeft() != self.frameGeometry().topLeft():  # else a frame not yet known would move it
+            self.move(at.topLeft())
+
+    def bring(self) -> None:
+        """In front of everything, also when it was closed or minimised."""
+        self.setWindowState(self.windowState() & ~self.windowState().WindowMinimized)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+
+    def ask_closing(self) -> str:
+        """For desktops without a tray: "quit", "keep" (minimised) or "stay"."""
+        box = QMessageBox(self)
+        box.setWindowTitle("Shoal")
+        box.setText(tr("Close Shoal?"))
+        box.setInformativeText(tr("This desktop has no tray to stay in. Everything it learned is safe."))
+        leave = box.addButton(tr("Stop learning and quit"), QMessageBox.ButtonRole.DestructiveRole)
+        keep = box.addButton(tr("Keep learning, minimised"), QMessageBox.ButtonRole.AcceptRole)
+        box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(keep)
+        box.exec()
+        if box.clickedButton() is leave:
+            return "quit"
+        return "keep" if box.clickedButton() is keep else "stay"
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._pages[self.page].show_view(self._view)
+        self._pages[self.page].arrived()
+        self._keep_time()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._pages[self.page].left()
+        self._keep_time()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if self._closing():
+            event.accept()
+        else:
+            event.ignore()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._sidebar.fold(self.width() < _FOLDS)
+
+    def focusNextPrevChild(self, next: bool) -> bool:
+        """A page scrolls to what Tab comes to from outside it as well."""
+        moved = super().focusNextPrevChild(next)
+        page, now = self._pages[self.page], self.focusWidget()
+        if moved and now is not None and page.isAncestorOf(now):
+            page.ensureWidgetVisible(now)
+        return moved
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter presses the button that has the focus, or else the one that the page is about."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            focused = self.focusWidget()
+            aimed = focused if isinstance(focused, QPushButton | QToolButton) else self._main_button()
+            if aimed is not None and not isinstance(focused, QLineEdit):
+                aimed.click()
+                return
+        super().keyPressEvent(event)
+
+    def _search(self) -> None:
+        """The search field of the page, where it has one."""
+        fields = self._pages[self.page].findChildren(QLineEdit)
+        if found := next((one for one in fields if one.isVisible() and one.isClearButtonEnabled()), None):
+            found.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            found.selectAll()
+
+    def _main_button(self) -> QAbstractButton | None:
+        """The only one of its kind in sight; none where there are several."""
+        shown = [one for one in self._pages[self.page].findChildren(QPushButton) if one.isVisible()]
+        main = [one for one in shown if one.property("look") in ("primary", "large") and one.isEnabled()]
+        return main[0] if len(main) == 1 else None
+
+    def _room(self) -> QRect:
+        """Of the screen, without its panels."""
+        return self.screen().availableGeometry()
+
+    def _keep_time(self) -> None:
+        """A second's hand, only while somebody looks and something changes with time."""
+        wanted = self.isVisible() and self._view.state in (State.LEARNING, State.STARTING, State.WAITING)
+        if wanted != self._second.isActive():
+            self._second.start() if wanted else self._second.stop()
+
+    def _pass_time(self) -> None:
+        self._pages[self.page].show_view(self._view)
+        self._sidebar.show_view(self._view)
+
+    def _toggle(self) -> None:
+        (self._actions.pause if words.contributes(self._view) else self._actions.start)()
+
+
+def first_size(wanted: QSize, room: QSize) -> QSize:
+    """What a window opens with: what it wants, or the greater part of a smaller screen.
+
+    >>> first_size(QSize(1180, 780), QSize(1280, 720)).toTuple()
+    (1177, 662)
+    """
+    return wanted.boundedTo(QSize(int(_SHARE * room.width()), int(_SHARE * room.height())))
+
+
+def _dropped(event: QDropEvent) -> list[str]:
+    """Files and folders of this computer that may be models."""
+    paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+    return [
+        str(path) for path in paths if (is_gguf(path) and path.is_file()) or (path / "config.json").is_file()
+    ]

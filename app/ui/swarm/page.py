@@ -1,0 +1,282 @@
+"""Swarm: who else is learning, how the link stands, and what went to and fro."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
+
+from app.common.text import safe_line
+from app.node.record.snapshot import Peer, SwarmView
+from app.sapo.families import FAMILIES
+from app.ui.charts.table import Column, Rows, Table
+from app.ui.fish.water import Water
+from app.ui.frame.frame import Actions, Page
+from app.ui.language.spoken import spoken
+from app.ui.language.texts import ago, counted, number, size, tr
+from app.ui.swarm.aha import AhaCard
+from app.ui.swarm.private_card import PrivateCard
+from app.ui.theme import Theme
+from app.ui.view import growth
+from app.ui.view.view import View
+from app.ui.widgets.bend import Bend
+from app.ui.widgets.copying import CopyButton
+from app.ui.widgets.invite import InviteField, class_words
+from app.ui.widgets.pieces import (
+    Elided,
+    Empty,
+    Label,
+    Segments,
+    boxed,
+    button,
+    card,
+    column,
+    row,
+    search,
+    stack,
+)
+from app.ui.widgets.stat import Stat, stats_row
+
+
+class SwarmPage(Page):
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__(theme, actions, tr("Swarm"))
+        self._leave = button(
+            tr("Learn alone"),
+            lambda: actions.learn("alone"),
+            hint=tr("Leaves the swarm. What it learned stays."),
+        )
+        self.header.addWidget(self._leave)
+        self._relay, self._class = RelayCard(theme), ClassCard(actions)
+        self._private = PrivateCard(theme, actions.join_private)
+        self._stats = [Stat() for _ in range(4)]
+        rows = Rows(
+            [
+                Column(tr("Peer"), lambda peer: peer.name, wide=True),
+                Column(tr("Model"), lambda peer: peer.model or "–", wide=True),
+                Column(
+                    tr("Seen"), lambda peer: ago(peer.seen_at, time.time()), lambda peer: peer.seen_at or 0.0
+                ),
+                Column(
+                    tr("Learned from"), lambda peer: number(peer.groups), lambda peer: peer.groups, right=True
+                ),
+            ],
+            sort=3,
+        )
+        self._table = Table(rows, tr("Peers"))
+        self._table.set_widths(0, 0, 130, 130)
+        self._water = Water(theme, actions.choices)
+        self._water.setAccessibleName(tr("The swarm as water. Arrow keys go from peer to peer."))
+        self._water.chosen.connect(self._tell)
+        self._who = Elided("", "soft")
+        self._as = Segments([(True, tr("Water")), (False, tr("List"))], tr("How peers are shown"))
+        self._as.chosen.connect(self._show_as)
+        self._aha = AhaCard(actions)
+        self._view, self._flown = View(), 0
+        self._find = search(tr("Search peers"), rows.search, width=220)
+        self._count = Label("", "heading")
+        self._nobody = Empty(theme, "swarm", "", "")
+        head = row(self._count, 1, self._find, self._as, margins=(18, 14, 14, 4))
+        water = boxed(column(self._water, self._who, gap=6, margins=(14, 0, 14, 2), fill=0))
+        self._peers = stack(self._nobody, self._table, water)
+        table = card(column(head, self._peers, gap=4, margins=(2, 0, 2, 10), fill=1), padding=None)
+        self._stack = stack(
+            Alone(theme, actions),
+            boxed(column(self._class, self._relay, stats_row(*self._stats), self._aha, table, gap=16, fill=4)),
+        )
+        self.add(self._stack, 1)
+        self.add(self._private)
+
+    def show_view(self, view: View) -> None:
+        swarm = view.swarm
+        self._stack.setCurrentIndex(0 if swarm is None else 1)
+        self._leave.setVisible(swarm is not None)
+        self._private.setVisible(swarm is None or bool(view.words))
+        self._private.show_words(view.words, joined=swarm is not None)
+        if swarm is None:
+            return
+        self._relay.show_swarm(swarm)
+        title, sentence = waiting_for(swarm)
+        self._nobody.title.say(title)
+        self._nobody.sentence.say(sentence)
+        self._class.show_swarm(swarm)
+        peers = swarm.peers
+        self._count.say(counted("{n} peer", "{n} peers", len(peers)))
+        self._view = view
+        self._aha.show_view(view)
+        self._show_peers(view, swarm)
+        online, given, taken, traffic = self._stats
+        online.say(tr("Online now"), number(swarm.online), tr("others in this swarm"))
+        on_way = (
+            counted("{n} on its way", "{n} on their way", swarm.waiting) if swarm.waiting else tr("all arrived")
+        )
+        given.say(tr("Shared"), number(swarm.given_ever), on_way)
+        refused = sum(swarm.refused.values())
+        turned = (
+            counted("{n} turned away after checking", "{n} turned away after checking", refused)
+            if refused
+            else tr("each one checked here")
+        )
+        taken.say(tr("Learned from"), number(view.taken), turned)
+        rate = swarm.bytes_per_hour
+        traffic.say(
+            tr("Data used"),
+            size(rate) if rate is not None else "–",
+            tr("an hour") if rate is not None else tr("not measured yet"),
+        )
+
+    def _show_peers(self, view: View, swarm: SwarmView) -> None:
+        peers, drawn = swarm.peers, bool(self.ask.choices["water"])
+        self._as.choose(drawn)
+        self._as.setVisible(bool(peers))
+        self._peers.setCurrentIndex((2 if drawn else 1) if peers else 0)
+        self._find.setVisible(len(peers) > 8 and not drawn)
+        self._table.show_rows(peers)
+        if not drawn:
+            return
+        self._water.show_peers(peers, swarm.name, growth.now(view), time.time())
+        last = view.rounds[-1] if view.rounds else None
+        if last is not None and last.round != self._flown:
+            if last.peers and self._flown:
+                self._water.learned_from(list(last.peers))
+            self._flown = last.round
+        if not self._who.text() or not self._water.choosing:
+            self._tell(None)
+
+    def _show_as(self, drawn: object) -> None:
+        with contextlib.suppress(OSError):  # then it holds until the window ends
+            self.ask.set_choice("water", drawn)
+        if self._view.swarm is not None:
+            self._show_peers(self._view, self._view.swarm)
+
+    def _tell(self, peer: object) -> None:
+        """Says who that is; of nobody, who is here."""
+        swarm = self._view.swarm
+        if isinstance(peer, Peer):
+            said = words_of(peer, time.time())
+        else:
+            said = here(len(self._water.peers), len(swarm.peers)) if swarm is not None else ""
+        self._who.say(said)
+        self._water.say(said)
+
+
+def waiting_for(swarm: SwarmView) -> tuple[str, str]:
+    """What is said while no peer has sent anything: whether anyone is there, and what comes next."""
+    if swarm.online:
+        online = counted("{n} other is online", "{n} others are online", swarm.online)
+        return online, tr("They appear here with the first answer they share.")
+    nobody = tr("No one else is here yet")
+    if swarm.invite:
+        return nobody, tr("Share the invite above. Everyone who joins appears here.")
+    return nobody, tr("Everyone who joins appears here.")
+
+
+def words_of(peer: Peer, now: float) -> str:
+    """Who, with what model, which families, since when.
+
+    >>> peer = Peer(name="cosy-firefly-7467", model="starter", groups=3, families=("gcd",), since=40.0)
+    >>> words_of(peer, 100.0)
+    'cosy-firefly-7467 · starter · first seen 60 s ago · 3 puzzles · Greatest common divisor'
+    """
+    titles = [tr(FAMILIES[name].title) if name in FAMILIES else name for name in reversed(peer.families)]
+    return " · ".join(
+        (
+            safe_line(peer.name),
+            safe_line(peer.model) or tr("unknown model"),
+            tr("first seen {ago}", ago=ago(peer.since, now)),
+            counted("{n} puzzle", "{n} puzzles", peer.groups),
+            *([", ".join(titles[:4])] * bool(titles)),
+        )
+    )
+
+
+def here(drawn: int, met: int) -> str:
+    if met > drawn:
+        return tr("The {n} peers seen last. The list has all of them.", n=number(drawn))
+    return tr("Point at a fish, or use the arrow keys, to see who it is.")
+
+
+class Alone(QWidget):
+    """Before there is a swarm: how to come to one, and what that means."""
+
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__()
+        self._actions = actions
+        self._address = InviteField(tr("Join"))
+        self._address.setFixedWidth(300)
+        self._address.returnPressed.connect(self._join)
+        self._address.complaint.setFixedWidth(400)
+        join = button(tr("Join"), self._join, "primary")
+        find = button(tr("Find or start a swarm on this network"), lambda: actions.join(""), "flat")
+        self._address.words.setFixedWidth(400)
+        lines = (row(self._address, join, gap=8), self._address.complaint, self._address.words, row(1, find, 1))
+        ask = boxed(column(*lines, gap=10))
+        empty = Empty(
+            theme,
+            "swarm",
+            tr("Your model learns alone"),
+            tr(
+                "Nothing leaves this computer. In a swarm, your model also learns from other people's "
+                "models. They swap puzzle answers, as plain text."
+            ),
+            ask,
+        )
+        self.setLayout(column(empty))
+
+    def _join(self) -> None:
+        if (invite := self._address.checked()) is not None:
+            self._actions.join(invite)
+
+
+class ClassCard(QFrame):
+    """In a class: who sees what, and what the teacher may do. The owner can leave at any time."""
+
+    def __init__(self, actions: Actions) -> None:
+        super().__init__()
+        self.setProperty("look", "card")
+        self._state = Label("", "strong")
+        about = Label(class_words(), "soft", wrap=True)
+        leave = button(tr("Leave the class"), lambda: actions.learn("alone"))
+        self.setLayout(row(column(self._state, about, gap=4), leave, gap=16, margins=(20, 14, 16, 14), fill=0))
+        self.hide()
+
+    def show_swarm(self, swarm: SwarmView) -> None:
+        self.setVisible(swarm.in_class)
+        self._state.say(
+            tr("The teacher has paused everyone.") if swarm.class_paused else tr("You're in a class.")
+        )
+
+
+class RelayCard(QFrame):
+    """The link: whether it stands, to whom, under which name, and how to invite others."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setProperty("look", "card")
+        self._state, self._sentence, self._name = Label("", "good"), Elided("", "soft"), Elided("", "faint")
+        self._invite = QLineEdit()
+        self._invite.setReadOnly(True)
+        self._invite.setAccessibleName(tr("Invite"))
+        self._invite.setMinimumWidth(250)
+        self._copy = CopyButton(theme, tr("Copy invite"), self._invite.text)
+        state = row(self._state, self._sentence, gap=10, fill=1)
+        invite = row(self._invite, self._copy, gap=12)
+        inside = Bend(column(state, self._name, gap=4), invite, gap=12, least=720)
+        inside.setStretch(0, 1)
+        inside.setStretch(1, 1)
+        self.setLayout(column(inside, margins=(20, 14, 16, 14)))
+
+    def show_swarm(self, swarm: SwarmView) -> None:
+        self._state.look("good" if swarm.connected else "warn")
+        self._state.say(tr("Connected") if swarm.connected else tr("Not connected"))
+        there = swarm.connected and swarm.relay_name
+        said = spoken(swarm.sentence)
+        self._sentence.say(tr("to the relay at {address}", address=swarm.relay_name) if there else said)
+        self._state.setToolTip("\n".join(filter(None, (said, swarm.relay))))
+        self._name.say(tr("Others see you as {name}.", name=swarm.name) if swarm.name else "")
+        self._invite.setVisible(bool(swarm.invite))
+        self._copy.setVisible(bool(swarm.invite))
+        if self._invite.text() != swarm.invite:
+            self._invite.setText(swarm.invite)
+            self._invite.setCursorPosition(0)

@@ -1,0 +1,1 @@
+"""New versions of Shoal: their card, and the process behind it."""

@@ -1,0 +1,157 @@
+"""What is said about engines wherever one is shown: what can be had and what it costs, how far it is, what went
+wrong."""
+
+from __future__ import annotations
+
+import re
+
+from app.install.packs.events import Offered, Pack
+from app.ui.language.texts import mark, number, size, span, tr
+from app.ui.view.engine_pack import Doing, EnginePack
+
+_ELSEWHERE = mark("put it elsewhere")
+"""Translations say so by themselves."""
+_BY_VARIABLE = re.compile(r"name\sanother\s\w+\swith\sSHOAL_PACKS")
+
+
+def title(offer: Offered) -> str:
+    """What a pack is for, in a few words."""
+    kind, _, variant = offer.name.partition("_")
+    known = {
+        "cpu": tr("For the processor"),
+        "cuda": tr("For the NVIDIA card"),
+        "mlx": tr("For Apple Silicon"),
+        "llamacpp": tr("For the processor, with llama.cpp"),
+    }
+    return known.get(variant or kind) or known.get(kind) or offer.title or offer.name
+
+
+def about(offer: Offered) -> str:
+    kind, _, variant = offer.name.partition("_")
+    known = {
+        "cpu": tr("The smallest. Works on every computer."),
+        "cuda": tr("Many times faster on a graphics card. The largest download."),
+        "mlx": tr("Made for this kind of Mac, and the fastest there."),
+        "llamacpp": tr("Faster with bigger models."),
+    }
+    return known.get(variant or kind, "")
+
+
+def fetched(offer: Offered) -> tuple[str, str]:
+    """What is still to be fetched: a figure, and what goes with it."""
+    if offer.carried:
+        return tr("Nothing"), tr("nothing to download: it came with Shoal")
+    if offer.have:
+        left = size(max(0, offer.bytes - offer.have))
+        return left, tr("to download; {have} already here", have=size(offer.have))
+    return size(offer.bytes), tr("to download, once; nothing of yours is sent")
+
+
+def room(offer: Offered, free: int) -> tuple[str, str]:
+    return size(offer.disk), tr("of disk space needed meanwhile; {free} free", free=size(free))
+
+
+def cost(offer: Offered, free: int) -> str:
+    """What an installation means, in one sentence."""
+    if not offer.bytes:
+        return tr("Shoal asks for its size first, and downloads only if it fits.")
+    (much, come), (disk, meanwhile) = fetched(offer), room(offer, free)
+    return tr("{much} {come}. {disk} {meanwhile}.", much=much, come=come, disk=disk, meanwhile=meanwhile)
+
+
+def crowded(offer: Offered, free: int) -> str:
+    """A sentence where the disk has no room for it."""
+    lacking = offer.disk - offer.have - free
+    if not offer.disk or lacking <= 0:
+        return ""
+    return tr("Not enough disk space: {size} more needed.", size=size(lacking))
+
+
+def go(pack: EnginePack, offer: Offered | None) -> str:
+    """The button that begins."""
+    if offer is not None and offer.have:
+        return tr("Resume installation")
+    return tr("Reinstall the engine") if pack.named else tr("Install the engine")
+
+
+def heading(pack: EnginePack) -> str:
+    doing = pack.doing
+    if doing is not None:
+        return {
+            "install": tr("Installing the engine"),
+            "repair": tr("Repairing the engine"),
+            "rollback": tr("Going back to the previous engine"),
+            "remove": tr("Removing the engine"),
+        }[doing.verb]
+    if pack.broken:
+        return tr("The engine doesn't work any more")
+    return tr("The engine is missing") if pack.named else tr("The engine isn't installed")
+
+
+def reason(pack: EnginePack) -> str:
+    """Why somebody should care, in a sentence."""
+    if pack.broken:
+        return tr("It's damaged, or something it needs is gone. Repair it; what your model learned is safe.")
+    if pack.named:
+        return tr("Learning needs it, but it doesn't start. What your model learned is safe.")
+    return tr("Shoal learns with PyTorch, a large program that is installed once. Remove it any time.")
+
+
+def stage(doing: Doing) -> str:
+    """What is being done at the moment."""
+    known = {
+        "disk": tr("Looking at what's there"),
+        "fetch": tr("Reading its files") if doing.offline else tr("Downloading"),
+        "make": tr("Setting it up"),
+        "fill": tr("Unpacking it"),
+        "check": tr("Checking that it loads"),
+        "switch": tr("Switching to it"),
+    }
+    return known.get(doing.stage, tr("Beginning"))
+
+
+def progress(doing: Doing) -> str:
+    """How far it is: "Fetching it: 112 MB of 297 MB, 12 MB a second, about 15 s left"."""
+    line = stage(doing)
+    if doing.total:
+        line = tr("{line}: {have} of {total}", line=line, have=size(doing.have), total=size(doing.total))
+    if doing.per_second:
+        line = tr("{line}, {rate} a second", line=line, rate=size(doing.per_second))
+    if doing.left_s is not None and doing.left_s >= 1:
+        line = tr("{line}, about {span} left", line=line, span=span(doing.left_s))
+    return line
+
+
+def short(doing: Doing) -> str:
+    """The same for the side bar."""
+    return tr("{stage}, {n} %", stage=stage(doing), n=number(doing.percent))
+
+
+def halves(sentence: str) -> tuple[str, str]:
+    """A sentence as what happened and what to do. What stands in brackets is never parted. Where it speaks of a
+    variable of the environment, there is a button for that here.
+
+    >>> halves("No room (disk: D): make some.")
+    ('No room (disk: D).', 'Make some.')
+    >>> halves("It ended.")
+    ('It ended.', '')
+    >>> halves("It is full: make some room, or name another folder with SHOAL_PACKS, then try again.")[1]
+    'Make some room, or put it elsewhere, then try again.'
+    """
+    sentence = _BY_VARIABLE.sub(_ELSEWHERE, sentence)
+    depth = 0
+    for at, sign in enumerate(sentence):
+        depth += (sign == "(") - (sign == ")")
+        if sentence.startswith(": ", at) and depth == 0:
+            rest = sentence[at + 2 :]
+            return f"{sentence[:at]}.", rest[:1].upper() + rest[1:]
+    return sentence, ""
+
+
+def installed(pack: Pack) -> str:
+    """One that is here: "0.1.0, Python 3.11, 1.1 GB"."""
+    from app.install.packs.place import parts
+
+    python = tr("Python {version}", version=pack.python) if pack.python else ""
+    version = parts(pack.pack)[1]
+    return "  ·  ".join(filter(None, (version, python, size(pack.bytes))))

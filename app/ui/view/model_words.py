@@ -1,0 +1,206 @@
+"""What is said about a model wherever one is shown: how large, whether it fits, what it has learned, how far
+its download is."""
+
+from __future__ import annotations
+
+import time
+
+from app.node.data.library import Library, Model
+from app.ui.language.texts import counted, family_titles, number, percent, size, span, tr
+from app.ui.view.models import Fetch
+from engines.models.catalogue import STARTER, find
+from engines.models.gguf_shelf import is_gguf
+from engines.models.needs import Verdict
+
+
+def fit(model: Model, library: Library) -> tuple[str, str, str]:
+    """The look, the word and the sentence of whether it can live here. Empty where nobody can tell."""
+    if model.fit is None:
+        return "", "", ""
+    memory = library.memory
+    match model.fit.verdict:
+        case Verdict.TOO_LARGE:
+            said = tr(
+                "Needs {need} of memory; this computer can give {most}.",
+                need=size(model.learning),
+                most=size(memory.most),
+            )
+            return "bad", tr("Too large"), said
+        case Verdict.NO_DISK:
+            said = tr(
+                "Needs {need} of disk space; {free} free. Free up some space.",
+                need=size(missing(model)),
+                free=size(library.disk_free),
+            )
+            return "bad", tr("No room"), said
+        case Verdict.CROWDED:
+            said = tr(
+                "Needs {need} of memory; {free} free right now. Close other apps.",
+                need=size(model.learning),
+                free=size(memory.free),
+            )
+            return "warn", tr("Not at the moment"), said
+        case Verdict.TIGHT:
+            said = tr(
+                "Runs, but slower: {need} of memory would be good; {free} free.",
+                need=size(model.learning),
+                free=size(memory.free),
+            )
+            return "warn", tr("Tight"), said
+        case _:
+            said = tr(
+                "Needs {need} of memory; {free} free.",
+                need=size(model.learning),
+                free=size(memory.free),
+            )
+            return "good", tr("Fits"), said
+
+
+def facts(model: Model) -> str:
+    """Size, licence and what it has learned, on one line."""
+    parts = [size(model.bytes) if model.bytes else "", model.licence]
+    if model.training is not None:
+        rounds = counted("{n} round learned", "{n} rounds learned", model.training.rounds)
+        parts.append(tr("{rounds}, {size}", rounds=rounds, size=size(model.training.bytes)))
+    elif model.installed:
+        parts.append(tr("nothing learned yet"))
+    parts.append(pace(model))
+    if model.local:
+        parts.append(model.name if is_gguf(model.name) else model.folder)
+    return "  ·  ".join(part for part in parts if part)
+
+
+def pace(model: Model) -> str:
+    """How fast it learns on this computer; "roughly" where no round was played here yet."""
+    if not model.round_s:
+        return ""
+    known = model.training is not None and model.training.round_s is not None
+    a_minute, an_hour = round(60 / model.round_s), max(1, round(3600 / model.round_s))
+    if a_minute >= 2:
+        text = tr("about {n} rounds a minute here") if known else tr("roughly {n} rounds a minute here")
+        return text.format(n=number(a_minute))
+    if known:
+        return counted("about {n} round an hour here", "about {n} rounds an hour here", an_hour)
+    return counted("roughly {n} round an hour here", "roughly {n} rounds an hour here", an_hour)
+
+
+_NAMED = 5
+"""Families that a line names, at most."""
+
+
+def begins(model: Model) -> str:
+    """What it can begin with, and what is too hard; empty before it was tried out."""
+    training = model.training
+    if training is None or not (training.begins or training.waiting):
+        return ""
+    hard = tr("Too hard yet: {families}.", families=", ".join(family_titles(training.waiting)))
+    if len(training.waiting) > _NAMED:
+        hard = tr("{n} other kinds are too hard yet.", n=number(len(training.waiting)))
+    if not training.begins:
+        return hard
+    can = tr("It can begin with: {families}.", families=", ".join(family_titles(training.begins)))
+    return f"{can}\n{hard}" if training.waiting else can
+
+
+def about(model: Model) -> str:
+    """One line on what it is like; the catalogue's own, in the person's language where it was translated."""
+    if model.about:
+        return tr(model.about)
+    if model.program:
+        return tr("Already on this computer. {program} keeps its own copy.", program=model.program)
+    if is_gguf(model.name):
+        return tr("A file of your own; it stays where it is.")
+    return tr("A folder of your own; it stays where it is.") if model.local else tr("Not in Shoal's catalogue.")
+
+
+def missing(model: Model) -> int:
+    """Bytes that would still have to come."""
+    return max(0, model.bytes - (model.partial.have if model.partial else 0))
+
+
+def progress(fetch: Fetch) -> str:
+    """How far a download is: "312 MB of 995 MB, 4.2 MB a second, about 3 min left"; or why it waits, and how
+    long still."""
+    if fetch.note and fetch.retry_at is not None:
+        return tr("{why} Again in {span}.", why=fetch.note, span=span(max(1.0, fetch.retry_at - time.time())))
+    if fetch.note:
+        return fetch.note
+    if not fetch.total:
+        return tr("Looking for the files.")
+    line = tr(
+        "{have} of {total} ({share})",
+        have=size(fetch.have),
+        total=size(fetch.total),
+        share=percent(fetch.have / fetch.total),
+    )
+    if fetch.have >= fetch.total:
+        return tr("{line}, checking", line=line)
+    if fetch.per_second:
+        line = tr("{line}, {rate} a second", line=line, rate=size(fetch.per_second))
+    if fetch.left_s is not None and fetch.left_s >= 1:
+        line = tr("{line}, about {span} left", line=line, span=span(fetch.left_s))
+    return line
+
+
+def consent(model: Model, library: Library, host: str) -> str:
+    """What a download means, before it begins."""
+    packaged = find(model.name)
+    asked = tr(
+        "Download {title} from {host}? {size}; you have {free} free. {host} sees your IP address and the "
+        "model's name.",
+        title=model.title,
+        host=host,
+        size=size(missing(model)),
+        free=size(library.disk_free),
+    )
+    apart = tr("Learning on its own stays offline either way.")
+    if packaged is not None and packaged.package is not None:
+        other = tr(
+            "If {host} doesn't answer, it comes as a Python package instead.",
+            host=host,
+        )
+        return f"{asked} {other} {apart}"
+    return f"{asked} {apart}"
+
+
+def deleting(model: Model) -> str:
+    """What goes and what stays."""
+    if is_gguf(model.name):
+        return tr(
+            "{title} leaves this list and frees {size}. The file and what it learned stay.",
+            title=model.title,
+            size=size(model.bytes),
+        )
+    if model.local:
+        return tr("{title} leaves this list. The folder and what it learned stay.", title=model.title)
+    if not model.installed:
+        return tr(
+            "Deletes what was downloaded of {title} ({size}).",
+            title=model.title,
+            size=size(model.partial.have if model.partial else 0),
+        )
+    goes = tr("Deletes {title} and frees {size}.", title=model.title, size=size(model.bytes))
+    if model.training is None:
+        return goes
+    kept = tr(
+        "What it learned here stays ({rounds} rounds, {size}). Download the model again to use it.",
+        rounds=number(model.training.rounds),
+        size=size(model.training.bytes),
+    )
+    return f"{goes} {kept}"
+
+
+def switching(model: Model, running: bool) -> str:
+    """What choosing another model does."""
+    own = (
+        tr("It continues after round {n}.", n=number(model.training.rounds))
+        if model.training is not None and model.training.rounds
+        else tr("It starts with round 1.")
+    )
+    now = tr("Learning switches over right away.") if running else tr("Learning starts right away.")
+    kept = tr("Each model has its own history and keeps what it learned.")
+    return f"{kept} {own} {now}"
+
+
+def is_starter(model: Model) -> bool:
+    return model.name == STARTER

@@ -1,0 +1,229 @@
+"""From the node's lines to the View, one after another. Pure: no Qt, no files, no clock of its own.
+
+Rounds and probes come whole, as the history has them; how the node stands comes in snapshots. Events the window
+does not know are passed over, fields it does not know too: an older window must live with a newer node. A line
+that is no JSON object raises FoldError, because then the stream cannot be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from time import localtime, mktime
+from typing import Any
+
+import msgspec
+
+from app.node.history import milestones
+from app.node.history.history import GROUPS, History
+from app.node.record.reasons import Reason
+from app.node.record.records import GroupRow, Happening, Probe, Round
+from app.node.record.snapshot import Ruling, Snapshot
+from app.sapo.families import FAMILIES
+from app.ui.language.texts import family_titles, tr
+from app.ui.view.view import Family, Milestone, State, Step, Today, View
+
+WINDOW = 20
+"""Rounds over which training answers of a family are counted."""
+HAPPENINGS = 5000
+_ENGINE = ("model", "recipe", "engine", "home")
+_PLACE = ("round", "last_round", "safe_round", "safe_at")
+
+
+class FoldError(ValueError):
+    """A line that is no message of a node."""
+
+
+class Fold:
+    """`view` is always current."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self._levels: dict[str, int] = {}
+        """Where families stand now."""
+
+    def change(self, **fields: object) -> None:
+        self.view = msgspec.structs.replace(self.view, **fields)
+
+    def recall(self, past: History) -> None:
+        """Takes over a history as it lies on the disk."""
+        last = past.rounds[-1] if past.rounds else None
+        known = {name: counts[0] for one in past.rounds[-WINDOW:] for name, counts in one.families.items()}
+        self._levels = known | self._levels
+        self._show(
+            curve=past.curve,
+            rounds=past.rounds,
+            taken=sum(row.taken for row in past.rounds),
+            runs=past.runs,
+            happenings=past.happenings,
+            groups=self.view.groups or past.groups,
+            sources=milestones.sources(self.view.groups, past.sources),
+            safe_round=last.round if last else 0,
+            safe_at=last.at if last else None,
+        )
+
+    def line(self, line: bytes, now: float) -> str:
+        """Takes one line in; returns the event's name. Raises FoldError."""
+        try:
+            event = msgspec.json.decode(line)
+            name = event["event"]
+            self._take(name, event, now)
+        except (msgspec.MsgspecError, KeyError, TypeError) as error:
+            raise FoldError(f"A line of the node could not be understood: {error}") from error
+        return str(name)
+
+    def tick(self, now: float) -> None:
+        """The day may have ended."""
+        self.change(today=today(self.view.rounds, now))
+
+    def _take(self, name: str, event: dict[str, Any], now: float) -> None:
+        match name:
+            case "start":
+                self._levels |= event["families"]
+                self.change(state=State.LEARNING, reason="", until=None, problem=None)
+            case "round":
+                self._round(msgspec.convert(event, Round))
+                self.tick(now)
+            case "probe":
+                self._probe(msgspec.convert(event, Probe))
+            case "decision":
+                self._append(name, event, str(event["sentence"]), now)
+            case "note" | "trainer_restarted" | "refused" | "flat":
+                self._happened(name, event, str(event["sentence"]), now)
+            case "placement":
+                self._levels = dict(event["families"]) or self._levels
+                self._happened(name, event, str(event["sentence"]), now)
+            case "settings":
+                self.change(rules=dict(event["values"]))
+            case "snapshot":
+                self._snapshot(event["snapshot"], now)
+
+    def _happened(self, kind: str, event: dict[str, Any], sentence: str, now: float) -> None:
+        self._append(kind, event, sentence, now)
+        self.change(news=sentence)
+
+    def _append(self, kind: str, event: dict[str, Any], sentence: str, now: float) -> None:
+        row = Happening(at=now, round=int(event["round"]), kind=kind, sentence=sentence)
+        self.change(happenings=(*self.view.happenings[-HAPPENINGS + 1 :], row))
+
+    def _round(self, row: Round) -> None:
+        """One that was played again takes the place of what was there."""
+        self._levels |= {name: counts[0] for name, counts in row.families.items()}
+        kept, taken = self.view.rounds, self.view.taken + row.taken
+        while kept and kept[-1].round >= row.round:
+            taken -= kept[-1].taken
+            kept = kept[:-1]
+        self._show(rounds=(*kept, row), taken=taken)
+
+    def _probe(self, row: Probe) -> None:
+        """One over other questions begins another curve."""
+        mark = row.questions_mark
+        kept = (old for old in self.view.curve if old.round < row.round and old.questions_mark == mark)
+        self._show(curve=(*kept, row))
+
+    def _show(self, **fields: object) -> None:
+        self.change(**fields)
+        view = self.view
+        reached = milestones.reached(view.rounds, view.sources)
+        self.change(
+            families=families(self._levels, view.rounds, view.curve, reached),
+            milestones=tuple(milestones.noted(reached, view.curve)),
+        )
+
+    def _snapshot(self, told: dict[str, Any], now: float) -> None:
+        """What is not told is as before."""
+        snapshot, before = msgspec.convert(told, Snapshot), self.view
+        fields: dict[str, object] = dict(done=snapshot.done, total=snapshot.total, left_s=snapshot.eta_s)
+        if snapshot.engine is not None:
+            fields |= {name: getattr(snapshot, name) for name in (*_ENGINE, *_PLACE)}
+        if snapshot.phase is not before.step or before.step_since is None:
+            fields |= dict(step=snapshot.phase, step_since=now)
+        if snapshot.ruling is not None:
+            fields |= _ruled(snapshot.ruling, snapshot.phase)
+        if (swarm := snapshot.swarm) is not None:
+            if before.swarm is not None and "messages" not in told["swarm"]:
+                swarm = msgspec.structs.replace(swarm, messages=before.swarm.messages)
+            fields["swarm"] = swarm
+        fields["waiting"] = family_titles(snapshot.waiting)
+        if snapshot.answers:
+            fields["groups"] = merge_groups(snapshot.answers, before.groups)
+            fields["sources"] = milestones.sources(snapshot.answers, before.sources)
+        self.change(**fields)
+
+
+def families(
+    levels: dict[str, int],
+    rounds: Sequence[Round],
+    curve: Sequence[Probe],
+    reached: Iterable[milestones.Milestone] = (),
+) -> tuple[Family, ...]:
+    """What is known of every family in play, in the order of their titles. `levels` are those of now."""
+    places = _milestones(reached)
+    made = []
+    for name in levels or (curve[-1].families if curve else {}):
+        level = levels.get(name, 0)
+        found = (one.families.get(name) for one in rounds[-WINDOW:])
+        recent = [counts for counts in found if counts and counts[0] == level]
+        trend = tuple(probe.families[name] for probe in curve if name in probe.families)
+        known = FAMILIES.get(name)
+        made.append(
+            Family(
+                name=name,
+                title=tr(known.title) if known else name,
+                level=level,
+                levels=len(known.levels) if known else level + 1,
+                kind=known.kind if known else "",
+                questions=_share_of(name, curve[-1]) if curve else 0,
+                latest=trend[-1] if trend else None,
+                first=trend[0] if trend else None,
+                trend=trend,
+                solved=sum(counts[1] for counts in recent),
+                answered=sum(counts[2] for counts in recent),
+                milestones=places.get(name, ()),
+            )
+        )
+    return tuple(sorted(made, key=lambda family: family.title))
+
+
+def _share_of(name: str, probe: Probe) -> int:
+    """How many of a probe's questions are of one family: they are dealt out evenly, the first ones get the rest
+    (app.sapo.probe)."""
+    names = sorted(probe.families)
+    return (probe.questions + len(names) - 1 - names.index(name)) // len(names) if name in names else 0
+
+
+def _milestones(reached: Iterable[milestones.Milestone]) -> dict[str, tuple[Milestone, ...]]:
+    """First right answer in training, and every level reached beyond the first seen."""
+    found: dict[str, list[Milestone]] = {}
+    for one in reached:
+        if one.kind is not milestones.Kind.HALF:
+            level = -1 if one.kind is milestones.Kind.FIRST else one.level
+            found.setdefault(one.family, []).append(Milestone(level=level, at=one.at))
+    return {name: tuple(rows) for name, rows in found.items()}
+
+
+def today(rounds: Sequence[Round], now: float) -> Today:
+    """Counts since local midnight; rounds from the future (a clock set back) count as well."""
+    day = localtime(now)
+    midnight = mktime((day.tm_year, day.tm_mon, day.tm_mday, 0, 0, 0, 0, 0, -1))
+    solved = answered = count = 0
+    for row in reversed(rounds):
+        if row.at < midnight:
+            break
+        solved, answered, count = solved + row.solved, answered + row.answered, count + 1
+    return Today(solved=solved, answered=answered, rounds=count)
+
+
+def merge_groups(new: Sequence[GroupRow], old: Sequence[GroupRow]) -> tuple[GroupRow, ...]:
+    """The newest first; rounds that are in `new` replace those in `old`."""
+    rounds = {group.round for group in new}
+    kept = [group for group in old if group.round not in rounds]
+    return tuple([*new, *kept][:GROUPS])
+
+
+def _ruled(ruling: Ruling, phase: Step) -> dict[str, object]:
+    """What a ruling makes of the state. A node that may run and is not there yet is starting."""
+    if ruling.run:
+        state = State.STARTING if phase in (Step.STARTING, Step.LOADING) else State.LEARNING
+    else:
+        by_owner = ruling.reason in (Reason.PAUSED.value, Reason.SNOOZED.value)
+        state = State.PAUSED if by_owner else State.WAITING
+    return dict(ruling=ruling, state=state, until=ruling.until, problem=None)

@@ -1,0 +1,293 @@
+"""The window's settings, each declared once (app.node.rules.setting).
+
+Choices lie in HOME/window.json, the window's own memory (its size, the last page) in HOME/window-state.json.
+Both are replaced as a whole; a damaged file is set aside and the defaults hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from app.common import files
+from app.node.rules.setting import Setting, misfit, refusal
+from app.ui.language.choice import offered
+from app.ui.language.texts import mark
+from app.ui.view.seen import Seen
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        key="theme",
+        kind="choice",
+        default="system",
+        group=mark("Appearance"),
+        label=mark("Colours"),
+        help=mark("Light, dark, or like the rest of your desktop."),
+        words=mark("dark mode theme night"),
+        options=(("system", mark("Follow the system")), ("light", mark("Light")), ("dark", mark("Dark"))),
+    ),
+    Setting(
+        key="language",
+        kind="choice",
+        default="system",
+        group=mark("Appearance"),
+        label=mark("Language"),
+        help=mark("For the window and the tray. Applies when you reopen Shoal."),
+        reopens=True,
+        words=mark("translation english german deutsch sprache"),
+        options=(("system", mark("Follow the system")), *offered()),
+    ),
+    Setting(
+        key="learn_at_start",
+        kind="switch",
+        default=True,
+        group=mark("Learning"),
+        label=mark("Learn as soon as Shoal opens"),
+        help=mark("Off: it waits until you start it. A pause stays a pause."),
+        words=mark("autostart begin automatic"),
+    ),
+    Setting(
+        key="company",
+        kind="choice",
+        default="alone",
+        group=mark("Learning"),
+        label=mark("Company"),
+        help=mark(
+            "Alone, nothing leaves this computer. With others, only puzzle answers are shared, as plain text."
+        ),
+        words=mark("swarm solo peers relay network share offline"),
+        options=(("alone", mark("Alone")), ("others", mark("With others"))),
+    ),
+    Setting(
+        key="recipe",
+        kind="choice",
+        default="default",
+        group=mark("Learning"),
+        label=mark("Recipe"),
+        help=mark(
+            "How your model learns from answers. Recommended is what Shoal is tuned for; Paper follows "
+            "SAPO exactly."
+        ),
+        words=mark("algorithm sapo grpo loss"),
+        restarts=True,
+        options=(("default", mark("Recommended")), ("faithful", mark("Paper"))),
+    ),
+    Setting(
+        key="model",
+        kind="text",
+        default="starter",
+        group=mark("Learning"),
+        label=mark("Model"),
+        help=mark("The model that learns: starter, a name from Models, or a model's folder."),
+        words=mark("base weights qwen llama smollm choose"),
+        restarts=True,
+    ),
+    Setting(
+        key="engine",
+        kind="choice",
+        default="auto",
+        group=mark("Learning"),
+        label=mark("Engine"),
+        help=mark("The program that answers and learns. Shoal picks the fastest one here; {doctor} says why."),
+        words=mark("torch pytorch llama llamacpp mlx gpu cuda metal speed"),
+        restarts=True,
+        options=(
+            ("auto", mark("Chosen for this computer")),
+            ("torch", "PyTorch"),
+            ("llamacpp", "llama.cpp"),
+            ("mlx", "MLX"),
+        ),
+    ),
+    Setting(
+        key="probe_every",
+        kind="number",
+        default=10,
+        least=1,
+        most=1000,
+        group=mark("Learning"),
+        label=mark("Rounds between measurements"),
+        help=mark("How often the curve gets a new point. Each takes about as long as a round."),
+        words=mark("probe held-out curve points"),
+        restarts=True,
+    ),
+    Setting(
+        key="mirror",
+        kind="text",
+        default="",
+        group=mark("Learning"),
+        label=mark("Download models from"),
+        help=mark("A mirror's address; empty means huggingface.co. Shoal uses the proxy in HTTPS_PROXY."),
+        words=mark("download hub hugging face endpoint proxy"),
+    ),
+    Setting(
+        key="close_to_tray",
+        kind="switch",
+        default=True,
+        group=mark("Window"),
+        label=mark("Keep learning when the window is closed"),
+        help=mark("Shoal stays in the tray. Without a tray, it asks before closing."),
+        words=mark("tray background quit hide close"),
+    ),
+    Setting(
+        key="start_at_login",
+        kind="switch",
+        default=False,
+        group=mark("Window"),
+        label=mark("Start Shoal when I log in"),
+        help=mark("Starts in the tray, without a window."),
+        words=mark("autostart login boot session automatic"),
+        elsewhere=True,
+    ),
+    Setting(
+        key="updates",
+        kind="switch",
+        default=False,
+        group=mark("Updates"),
+        label=mark("Check for updates once a day"),
+        help=mark(
+            "Off: Shoal never checks on its own. On: only while this window is open and it doesn't "
+            "learn alone. Nothing is downloaded or installed without you."
+        ),
+        words=mark("update upgrade release version check download"),
+    ),
+    Setting(
+        key="tell_failures",
+        kind="switch",
+        default=True,
+        group=mark("Window"),
+        label=mark("Tell me when a problem stops learning"),
+        help=mark("The only notification there is."),
+        words=mark("notifications alerts messages"),
+    ),
+    Setting(
+        key="motion",
+        kind="choice",
+        default="system",
+        group=mark("Extras"),
+        label=mark("Motion"),
+        help=mark("Moving drawings. Still ones show the same."),
+        words=mark("animation reduced motion still calm"),
+        options=(("system", mark("Follow the system")), ("still", mark("Keep everything still"))),
+    ),
+    Setting(
+        key="fish",
+        kind="switch",
+        default=True,
+        group=mark("Extras"),
+        label=mark("A fish for your model"),
+        help=mark("A small drawing on the overview that grows with what your model can do."),
+        words=mark("mascot picture aquarium drawing"),
+    ),
+    Setting(
+        key="notes",
+        kind="switch",
+        default=True,
+        group=mark("Extras"),
+        label=mark("Milestones"),
+        help=mark("A line on the overview when your model reaches something. History keeps them either way."),
+        words=mark("diary notes first level badge what next"),
+    ),
+    Setting(
+        key="power",
+        kind="switch",
+        default=True,
+        group=mark("Extras"),
+        label=mark("Energy on the overview"),
+        help=mark("Watts now, and kWh this month. Counted on this computer either way."),
+        words=mark("power electricity watts kwh cost"),
+    ),
+    Setting(
+        key="yours",
+        kind="switch",
+        default=True,
+        group=mark("Extras"),
+        label=mark("Puzzle of the day, and you as a teacher"),
+        help=mark("Under Try it. An answer of yours teaches only after you say yes to its text."),
+        words=mark("daily human teach solve myself peer tally against"),
+    ),
+    Setting(
+        key="ahas",
+        kind="switch",
+        default=True,
+        group=mark("Extras"),
+        label=mark("What others showed it"),
+        help=mark("A line on the page Swarm when your model solved something only after a peer did."),
+        words=mark("aha discovery learned from peers feed"),
+    ),
+    Setting(
+        key="water",
+        kind="switch",
+        default=True,
+        group=mark("Extras"),
+        label=mark("The swarm as water"),
+        help=mark("Peers as fish on the page Swarm. Off: they're a list."),
+        words=mark("fish aquarium peers list drawing"),
+    ),
+    Setting(
+        key="race",
+        kind="switch",
+        default=True,
+        group=mark("Extras"),
+        label=mark("Offer a race at round 20"),
+        help=mark("Once per model: twenty new puzzles, before against after."),
+        words=mark("race compare before after duel"),
+    ),
+)
+
+
+class Memory(msgspec.Struct, kw_only=True):
+    """What the window remembers by itself."""
+
+    version: int = 1
+    asked: bool = False
+    """Whether the person has ever started learning."""
+    willing: bool = True
+    """Whether it is to learn whenever nobody uses the computer; a pause leaves that as it is."""
+    tray_told: bool = False
+    """Whether the person knows that closing the window does not end Shoal."""
+    updates_asked: bool = False
+    """Whether the person has said if Shoal may look for new versions."""
+    updates_hidden: str = ""
+    """The version that the overview says nothing more about."""
+    engine_not_now: str = ""
+    """The version of an engine that the overview does not offer again."""
+    seen: Seen = Seen()
+    """Notes that were put away."""
+    page: str = "overview"
+    geometry: str = ""
+
+
+class Choices:
+    """Settings by key, with defaults; `put` saves at once. Those of a newer version are kept as they are."""
+
+    def __init__(self, home: Path) -> None:
+        self._path, self._state_path = home / "window.json", home / "window-state.json"
+        self._values: dict[str, Any] = {}
+        found = files.kept_json(self._path, dict[str, Any])[0]
+        known = {setting.key for setting in SETTINGS}
+        self._others = {key: value for key, value in (found or {}).items() if key not in known}
+        for setting in SETTINGS:
+            value = setting.default if setting.elsewhere else (found or {}).get(setting.key, setting.default)
+            self._values[setting.key] = setting.default if misfit(setting, value) else value
+        self.opened_with = dict(self._values)
+        """What held when the window opened: some settings apply only then."""
+        self.memory = files.kept_json(self._state_path, Memory)[0] or Memory()
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key]
+
+    def put(self, key: str, value: Any) -> None:
+        """Raises ValueError for a value the setting does not allow, OSError when it cannot be saved."""
+        setting = next(setting for setting in SETTINGS if setting.key == key)
+        if wrong := refusal(setting, value):
+            raise ValueError(wrong)
+        self._values[key] = value
+        kept = sorted(setting.key for setting in SETTINGS if not setting.elsewhere)
+        files.write_json(self._path, {**self._others, **{key: self._values[key] for key in kept}})
+
+    def remember(self, **fields: object) -> None:
+        """Raises OSError when it cannot be saved."""
+        for name, value in fields.items():
+            setattr(self.memory, name, value)
+        files.write_json(self._state_path, self.memory)

@@ -1,0 +1,192 @@
+"""Sentences about a View that more than one place shows: the page, the side bar, the tray. One source, so that
+two places never disagree."""
+
+from __future__ import annotations
+
+import time
+
+from PySide6.QtCore import QDateTime, QLocale
+
+from app.node.record.reasons import Reason
+from app.node.record.snapshot import Ruling
+from app.ui.language.spoken import spoken
+from app.ui.language.texts import number, span, tr
+from app.ui.view import engine_words
+from app.ui.view.view import State, Step, View
+from engines.models.catalogue import find
+
+_OPEN_STATES = (State.LEARNING, State.STARTING)
+
+
+def state_name(state: State) -> str:
+    """A state in a word or two."""
+    return {
+        State.NEW: tr("Not started"),
+        State.STARTING: tr("Starting"),
+        State.LEARNING: tr("learning").capitalize(),  # "Learning" is a heading, and another word elsewhere
+        State.WAITING: tr("Waiting"),
+        State.PAUSED: tr("Paused"),
+        State.STOPPING: tr("Stopping"),
+        State.FAILED: tr("Stopped by a problem"),
+    }[state]
+
+
+def reason(view: View, now: float) -> str:
+    """Why the node does what it does, in one sentence."""
+    pack = view.pack
+    if pack is not None and pack.doing is not None and not pack.usable:
+        return tr("{what}: {line}", what=engine_words.heading(pack), line=engine_words.short(pack.doing))
+    ruling = view.ruling
+    if ruling is not None and ruling.reason != Reason.RUNNING.value:
+        return ruled(ruling)
+    match view.state:
+        case State.NEW:
+            return tr("Ready when you are.")
+        case State.STARTING:
+            return tr("Loading the model.")
+        case State.LEARNING if view.solo:
+            return tr("Learning on its own. Nothing leaves this computer.")
+        case State.LEARNING:
+            return tr("Learning with others.")
+        case State.WAITING if view.until is not None:
+            wait = max(0.0, view.until - now)
+            return tr("{sentence} It restarts in {span}.", sentence=_ended(view.reason), span=span(wait))
+        case State.STOPPING:
+            return tr("Saving what it learned.")
+        case _:
+            return view.reason
+
+
+def ruled(ruling: Ruling) -> str:
+    """A ruling's sentence in the person's language; a reason of a newer node as that node says it."""
+    known = next((reason for reason in Reason if reason.value == ruling.reason), None)
+    return tr(known.sentence, **ruling.values) if known is not None else spoken(ruling.sentence)
+
+
+def known_reason(view: View) -> Reason | None:
+    """What the rules say, as far as this window knows the reason."""
+    said = view.ruling.reason if view.ruling is not None else ""
+    return next((reason for reason in Reason if reason.value == said), None)
+
+
+def held(view: View) -> bool:
+    """Whether the rules, or the owner's word, are in the way at the moment."""
+    return view.ruling is not None and not view.ruling.run
+
+
+def finishing(view: View) -> bool:
+    return view.ruling is not None and view.ruling.reason == Reason.FINISHING.value
+
+
+def contributes(view: View) -> bool:
+    """Whether it learns whenever nothing but the rules is in the way."""
+    return view.state in (State.LEARNING, State.STARTING, State.WAITING)
+
+
+def clock(moment: float, now: float) -> str:
+    """A moment as a time of day, with the day where it is another one."""
+    same = time.localtime(moment)[:3] == time.localtime(now)[:3]
+    return _written(moment, tr("HH:mm") if same else tr("ddd HH:mm"))
+
+
+def day(moment: float) -> str:
+    """A moment as a date: "21 Nov 2026" with the month in the person's language."""
+    return _written(moment, tr("d MMM yyyy"))
+
+
+def moment(at: float, now: float) -> str:
+    """A moment in a table: the time, and the date where it is another day."""
+    return (
+        clock(at, now)
+        if time.localtime(at)[:3] == time.localtime(now)[:3]
+        else _written(at, tr("d MMM yyyy HH:mm"))
+    )
+
+
+def _written(moment: float, form: str) -> str:
+    """`form` is QDateTime's, and in every language its own."""
+    return QLocale().toString(QDateTime.fromSecsSinceEpoch(int(moment)), form)
+
+
+def round_line(view: View) -> str:
+    """Where the run stands: "Round 42", or "Round 42 of 100"."""
+    if view.step in (Step.PROBING, Step.PLACING):
+        if view.safe_round:
+            return tr("After round {n}", n=number(view.safe_round))
+        return tr("Before round 1") if view.step is Step.PROBING else tr("First look")
+    if view.last_round:
+        return tr("Round {n} of {all}", n=number(view.round), all=number(view.last_round))
+    return tr("Round {n}", n=number(view.round))
+
+
+def model_name(view: View) -> str:
+    """What the model is called: by its owner, in the catalogue, or else by who made it."""
+    known = find(view.model)
+    return view.called or (known.title if known is not None else view.model)
+
+
+_LONG_S = 10
+"""Seconds that are worth telling of a step that is mostly short."""
+
+
+def step_line(view: View) -> str:
+    """What is being done, with progress where there is some: "answer 14 of 32, about 40 s"."""
+    step = view.step
+    if step is None:
+        return ""
+    left = tr(", about {span}", span=span(view.left_s)) if view.left_s is not None and view.left_s >= 1 else ""
+    if step is Step.PLACING:
+        return tr("looking for puzzles that suit it") + left
+    if view.total and step in (Step.SAMPLING, Step.PROBING):
+        what = tr("answer {n} of {all}", n=view.done, all=view.total)
+        lead = tr("measuring, ") if step is Step.PROBING else ""
+        return f"{lead}{what}{left}"
+    if step is Step.LEARNING and view.left_s is not None and view.left_s >= _LONG_S:
+        return tr("learning from the answers") + left
+    if step is Step.DRAWING and view.round_s:
+        return tr("about {span} a round", span=span(view.round_s))
+    return {
+        Step.STARTING: "",
+        Step.LOADING: tr("loading the model"),
+        Step.PROBING: tr("measuring on new puzzles"),
+        Step.HOLDING: tr("waiting for the others"),
+        Step.PAUSED: "",
+        Step.DRAWING: tr("solving puzzles"),
+        Step.SAMPLING: tr("solving puzzles"),
+        Step.SCORING: tr("checking the answers"),
+        Step.LEARNING: tr("learning from the answers"),
+        Step.SAVING: tr("saving"),
+        Step.RESTING: tr("resting"),
+        Step.WAITING: tr("waiting to restart"),
+        Step.SENDING: tr("sending the last answers"),
+        Step.STOPPING: tr("stopping"),
+    }[step]
+
+
+def device(view: View) -> str:
+    """What it learns on."""
+    if view.engine is None:
+        return ""
+    return tr("on the processor") if view.engine.device == "CPU" else tr("on the graphics card")
+
+
+def why_device(view: View) -> str:
+    """Why it runs there, and exactly what: "torch on CPU, float32, 2 threads"."""
+    engine = view.engine
+    if engine is None:
+        return ""
+    threads = tr(", {n} threads", n=engine.threads) if engine.device == "CPU" and engine.threads > 1 else ""
+    exact = tr("{name} on {device}, {dtype}", name=engine.name, device=engine.device, dtype=engine.dtype)
+    if engine.device == "CPU":
+        why = tr("It learns on the processor: Shoal found no graphics card it can use.")
+    else:
+        why = tr("It learns on the graphics card, the fastest here.")
+    return f"{why} ({exact}{threads})"
+
+
+def working(view: View) -> bool:
+    return view.state in _OPEN_STATES
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "!", "?")) or not sentence else sentence + "."

@@ -1,0 +1,1 @@
+"""The first minute, with the measured trial in it."""

@@ -1,0 +1,254 @@
+"""One question with its answers side by side, the verdicts where it is a puzzle, and a person's own answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
+
+from app.chat.messages import SIDES, Drawn, Said, Side, chosen
+from app.common.text import safe
+from app.ui.language.texts import counted, number, tr
+from app.ui.theme import Theme
+from app.ui.theme.palette import BODY
+from app.ui.theme.theme import mono
+from app.ui.widgets.icons import drawn
+from app.ui.widgets.pieces import Label, boxed, button, column, row
+from app.ui.widgets.yours import Give, Offer
+
+_LONGEST_WORD = 36
+
+
+class Exchange(QFrame):
+    def __init__(self, theme: Theme, text: str, puzzle: Drawn | None, sides: Collection[Side] = SIDES) -> None:
+        """`sides` as they stand, from left to right."""
+        super().__init__()
+        self.puzzle = puzzle
+        self.may: Offer | None = None
+        self.setProperty("look", "card")
+        question = Label(breakable(text), wrap=True)
+        question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        names: dict[Side, str] = {"before": tr("Before"), "after": tr("After")}
+        self._answers = {side: Answer(theme, names[side], puzzle is not None) for side in sides}
+        self._sides = boxed(row(*self._answers.values(), gap=12, fill=(0, 1)))
+        self._sides.hide()
+        self._own = Verdict(theme)
+        self._own.hide()
+        self._right, self._complaint = Label("", "soft", wrap=True), Label("", "bad", wrap=True)
+        self._right.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        for part in (self._right, self._complaint):
+            part.setContentsMargins(14, 0, 14, 0)
+            part.hide()
+        self._offer = button("", lambda: None)
+        self._offer.hide()
+        top = row(question, gap=12, fill=0)
+        if puzzle is not None:
+            name = tr(
+                "{family}, level {n} of {all}", family=tr(puzzle.title), n=puzzle.level + 1, all=puzzle.levels
+            )
+            chip = Label(name, "chip")
+            top.addWidget(chip, alignment=Qt.AlignmentFlag.AlignTop)
+        parts = (top, self._sides, self._own, self._right, self._complaint, self._offer)
+        inside = column(*parts, gap=12, margins=(20, 16, 20, 16))
+        inside.setAlignment(self._offer, Qt.AlignmentFlag.AlignLeft)
+        self.setLayout(inside)
+        self.put_below = inside.addWidget
+        self.setAccessibleName(text)
+
+    def wait(self, sides: Collection[Side] = chosen("after")) -> None:
+        """These sides are being asked."""
+        self._complaint.hide()
+        self._offer.hide()
+        self._sides.show()
+        for side, answer in self._answers.items():
+            if side in sides:
+                answer.wait()
+            answer.setVisible(side in sides or answer.there)
+
+    def grow(self, side: Side, text: str) -> None:
+        self._answers[side].grow(text)
+
+    def say(self, said: Said) -> None:
+        self._answers[said.side].say(said)
+
+    def person(self, answer: str | None, solved: bool | None) -> None:
+        """What a person answered, and the verdict once it is known."""
+        self._complaint.hide()
+        self._own.say(answer, solved)
+        self._own.show()
+
+    def offer(self, text: str, together: bool, give: Give) -> None:
+        """The person's right answer might teach."""
+        self.may = Offer(text, together, give)
+        layout = self.layout()
+        assert layout is not None
+        layout.addWidget(self.may)
+
+    def given(self, sentence: str = "") -> None:
+        """What became of a yes: it waits for the model, or a sentence why not."""
+        if self.may is not None:
+            self.may.failed(sentence) if sentence else self.may.given()
+
+    def solution(self, text: str) -> None:
+        self._right.tell(tr("A right answer: {text}", text=breakable(text)))
+
+    def done(self, sentence: str) -> None:
+        """Nothing more comes; `sentence` says why, where something is missing."""
+        for answer in self._answers.values():
+            answer.give_up()
+        if self._own.open:
+            self._own.hide()
+        if sentence:
+            self._complaint.tell(sentence)
+
+    def refuse(self, sentence: str, offer: str, take: Callable[[], None]) -> None:
+        """Nobody was asked, and what else can be done."""
+        self._sides.hide()
+        self._complaint.look("soft")
+        self._complaint.setContentsMargins(0, 0, 0, 0)
+        self._complaint.tell(sentence)
+        self._offer.setText(offer)
+        self._offer.clicked.connect(take)
+        self._offer.show()
+
+
+class Answer(QFrame):
+    """One side's answer, with its verdict as a sign and in words."""
+
+    def __init__(self, theme: Theme, name: str, as_code: bool) -> None:
+        super().__init__()
+        self.setProperty("look", "quiet")
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._theme, self._plain_name = theme, name
+        self._name, self._verdict, self._sign = Label(name, "strong"), Label("", "good"), Label("")
+        self._text, self._foot = Label("", wrap=True), Label("", "faint")
+        if as_code:
+            self._text.setStyleSheet(f'font-family: "{mono(BODY).family()}"; font-size: {BODY}px;')
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.setLayout(
+            column(
+                row(self._name, 1, self._sign, self._verdict, gap=6),
+                self._text,
+                1,
+                self._foot,
+                gap=8,
+                margins=(14, 12, 14, 10),
+            )
+        )
+        self._solved: bool | None = None
+        self._open = False
+        self.there = False
+        """Something was said."""
+        theme.changed.connect(self._draw)
+
+    def wait(self) -> None:
+        self._open = True
+        self._text.look("soft")
+        self._text.say(tr("thinking …"))
+        self._foot.say("")
+        self._solved = None
+        self._draw()
+
+    def grow(self, text: str) -> None:
+        """As far as it is there."""
+        self._text.look("")
+        self._text.say(breakable(safe(text)) + " ▌")
+
+    def hide_name(self, name: str) -> None:
+        """It is called so until `show_name`."""
+        self._name.say(name)
+
+    def show_name(self) -> None:
+        self._name.say(self._plain_name)
+
+    def say_blind(self, said: Said) -> None:
+        """The text alone: how long it took would tell whose it is."""
+        self._open, self.there = False, True
+        self._text.look("")
+        self._text.say(breakable(safe(said.text)) or tr("(empty)"))
+        self.setAccessibleName(f"{self._name.text()}, {self._text.text()}")
+
+    def say(self, said: Said) -> None:
+        self._open, self.there = False, True
+        self._solved = said.solved
+        if said.side == "after":
+            self._name.say(
+                counted("After {n} round", "After {n} rounds", said.learned)
+                if said.learned
+                else tr("After (nothing learned yet)")
+            )
+        self._text.look("")
+        self._text.say((breakable(safe(said.text)) or tr("(empty)")) + ("" if said.finished else " …"))
+        tokens = counted("{n} token", "{n} tokens", said.tokens)
+        seconds = tr("{n} s", n=number(said.seconds, 1))
+        unfinished = tr("stopped") if said.stopped else tr("cut off: too long")
+        cut = [] if said.finished else [unfinished]
+        self._foot.say("  ·  ".join([tokens, seconds, *cut]))
+        self._draw()
+        self.setAccessibleName(
+            ", ".join(filter(None, (self._name.text(), self._verdict.text(), self._text.text())))
+        )
+
+    def give_up(self) -> None:
+        if self._open:
+            self._open = False
+            self._text.say(tr("no answer"))
+
+    def _draw(self) -> None:
+        show_verdict(self._theme, self._sign, self._verdict, self._solved)
+
+
+class Verdict(QWidget):
+    """A person's own answer and how it was judged. `open` until then."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._sign, self._verdict, self._text = Label(""), Label("", "good"), Label("", wrap=True)
+        self.setLayout(
+            row(
+                Label(tr("You"), "strong"),
+                self._text,
+                self._sign,
+                self._verdict,
+                gap=8,
+                margins=(14, 0, 14, 0),
+                fill=1,
+            )
+        )
+        self.open = False
+        self._solved: bool | None = None
+        theme.changed.connect(self._draw)
+
+    def say(self, answer: str | None, solved: bool | None) -> None:
+        if answer is not None:
+            self._text.say(breakable(answer))
+        self._solved, self.open = solved, solved is None
+        self._draw()
+        self.setAccessibleName(f"{self._text.text()}: {self._verdict.text()}")
+
+    def _draw(self) -> None:
+        show_verdict(self._theme, self._sign, self._verdict, self._solved)
+
+
+def breakable(text: str, longest: int = _LONGEST_WORD) -> str:
+    """Words longer than `longest` characters may be broken, where a label would grow wider than the window.
+
+    >>> breakable("a " + 3 * "x" ).isprintable(), len(breakable(100 * "x"))
+    (True, 102)
+    """
+    return re.sub(rf"\S{{{longest}}}", "\\g<0>\u200b", text)
+
+
+def show_verdict(theme: Theme, sign: Label, words: Label, solved: bool | None) -> None:
+    """Right or wrong, by shape and in words; nothing while it is not known."""
+    sign.setVisible(solved is not None)
+    words.setVisible(solved is not None)
+    if solved is None:
+        return
+    colour = theme.palette.good if solved else theme.palette.bad
+    sign.setPixmap(drawn("check" if solved else "cross", colour, 16, 16))
+    words.look("good" if solved else "bad")
+    words.say(tr("right") if solved else tr("wrong"))

@@ -1,0 +1,43 @@
+"""What learning takes from the socket, in one line: on the overview, and with its formula in the settings."""
+
+from __future__ import annotations
+
+from app.node.record.snapshot import Energy
+from app.ui.language.spoken import spoken
+from app.ui.language.texts import number, tr
+from app.ui.widgets.pieces import Label
+
+LEAST_KWH = 0.001
+"""Of a month, below which there is nothing to tell."""
+
+
+class PowerLine(Label):
+    """Says nothing before a watt-hour was counted."""
+
+    def __init__(self, whole: bool = False) -> None:
+        super().__init__("", "faint", wrap=whole)
+        self._whole = whole
+        self.hide()
+
+    def show_energy(self, energy: Energy | None) -> None:
+        counted = energy is not None and bool(energy.about) and energy.month_kwh >= LEAST_KWH
+        self.setVisible(counted)
+        if energy is None or not counted:
+            return
+        about = spoken(energy.about)
+        self.say(f"{in_short(energy)} {about}" if self._whole else in_short(energy))
+        self.setToolTip("" if self._whole else about)
+        self.setAccessibleName(f"{in_short(energy)} {about}")
+
+
+def in_short(energy: Energy) -> str:
+    """Power now, energy this month, and its price."""
+    parts = dict(
+        watts=number(energy.watts, 1 if 0.05 <= energy.watts < 5 else 0),
+        kwh=number(energy.month_kwh, 3 if energy.month_kwh < 1 else 1),
+    )
+    if energy.money:
+        amount, _, currency = energy.money.partition(" ")
+        money = f"{number(float(amount), 2)} {currency}"
+        return tr("About {watts} W now, {kwh} kWh this month ({money}).", **parts, money=money)
+    return tr("About {watts} W now, {kwh} kWh this month.", **parts)

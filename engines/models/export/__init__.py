@@ -1,0 +1,1 @@
+"""A trained model in the files of other programs."""

@@ -1,0 +1,1 @@
+"""GGUF files: from a checkpoint to one, and back."""

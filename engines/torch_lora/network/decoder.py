@@ -1,0 +1,181 @@
+"""Our own Llama-like decoder for learning: packed tokens, shared prompts, LoRA beside frozen weights.
+
+Layers that share an input are one matrix (q, k, v; gate, up). Equal to transformers' Qwen2, Qwen3 and Llama to
+rounding, which tests hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch.nn import functional
+
+from engines.models.architecture import Architecture
+from engines.torch_lora.network import architecture
+from engines.torch_lora.network.adapter import Adapter, Pair, Projection
+from engines.torch_lora.network.functions import gated_lora, lora_linear, normed_lora, rms_norm, rotate
+from engines.torch_lora.network.layout import Layout
+
+PROJECTIONS = 4
+"""Per layer, in this order: qkv, o, gate and up, down."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A frozen fused matrix (out, in) with its bias."""
+
+    weight: torch.Tensor
+    bias: torch.Tensor | None
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Frozen weights of one layer; `query_norm` and `key_norm` only in Qwen3."""
+
+    attention_norm: torch.Tensor
+    qkv: Linear
+    query_norm: torch.Tensor | None
+    key_norm: torch.Tensor | None
+    out: Linear
+    mlp_norm: torch.Tensor
+    gate_up: Linear
+    down: Linear
+
+    @property
+    def linears(self) -> tuple[Linear, Linear, Linear, Linear]:
+        return self.qkv, self.out, self.gate_up, self.down
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A whole frozen decoder; `head` (V, d) is the embedding itself when tied."""
+
+    shape: Architecture
+    embedding: torch.Tensor
+    layers: tuple[Layer, ...]
+    norm: torch.Tensor
+    head: torch.Tensor
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.embedding.dtype
+
+    def matrices(self) -> Iterator[torch.Tensor]:
+        """Each large tensor once."""
+        yield self.embedding
+        if self.head is not self.embedding:
+            yield self.head
+        for layer in self.layers:
+            for linear in layer.linears:
+                yield linear.weight
+
+
+def projections(shape: Architecture) -> list[Projection]:
+    """Where LoRA sits: all linear layers of the decoder, fused as the decoder computes them."""
+    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    found = []
+    for index in range(shape.layers):
+        at, mlp = f"model.layers.{index}.self_attn", f"model.layers.{index}.mlp"
+        found += [
+            Projection((f"{at}.q_proj", f"{at}.k_proj", f"{at}.v_proj"), shape.hidden, (queries, keys, keys)),
+            Projection((f"{at}.o_proj",), queries, (shape.hidden,)),
+            Projection((f"{mlp}.gate_proj", f"{mlp}.up_proj"), shape.hidden, (shape.inner, shape.inner)),
+            Projection((f"{mlp}.down_proj",), shape.inner, (shape.hidden,)),
+        ]
+    return found
+
+
+def hidden_states(
+    weights: Weights, adapter: Adapter, layout: Layout, checkpointing: bool = False
+) -> torch.Tensor:
+    """Normed hidden states (C, d) at the positions that predict the completions' tokens.
+
+    With `checkpointing`, layers are computed again in the backward pass instead of kept."""
+    shape = weights.shape
+    frequencies = architecture.frequencies(shape.rope, shape.head_dim).to(layout.tokens_M.device)
+    cos, sin = architecture.angles(layout.positions_M, frequencies, weights.dtype)
+    cos, sin = cos[:, None], sin[:, None]
+    x_Md = functional.embedding(layout.tokens_M, weights.embedding)
+    for index, layer in enumerate(weights.layers):
+        pairs = adapter.pairs[index * PROJECTIONS : (index + 1) * PROJECTIONS]
+
+        def run(x: torch.Tensor, layer: Layer = layer, pairs: tuple[Pair, ...] = pairs) -> torch.Tensor:
+            return _layer(shape, layer, pairs, adapter.scale, layout, x, cos, sin)
+
+        x_Md = _recomputed(run, x_Md) if checkpointing and torch.is_grad_enabled() else run(x_Md)
+    return rms_norm(x_Md[layout.predict_C], weights.norm, shape.eps)
+
+
+def _recomputed(run: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+    from torch.utils.checkpoint import checkpoint  # only here: it imports torch's compiler, a second and a half
+
+    out: torch.Tensor = checkpoint(run, x, use_reentrant=False)
+    return out
+
+
+def _layer(
+    shape: Architecture,
+    layer: Layer,
+    pairs: tuple[Pair, ...],
+    scale: float,
+    layout: Layout,
+    x_Md: torch.Tensor,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+) -> torch.Tensor:
+    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    qkv_pair, out_pair, gate_up_pair, down_pair = pairs
+
+    def normed(x: torch.Tensor, norm: torch.Tensor, into: Linear, pair: Pair, *widths: int) -> torch.Tensor:
+        return normed_lora(x, norm, shape.eps, into.weight, into.bias, pair.a, pair.b, scale, widths)
+
+    qkv = normed(x_Md, layer.attention_norm, layer.qkv, qkv_pair, queries, keys, keys)
+    q, k, v = torch.split(qkv, [queries, keys, keys], 1)
+    q = q.view(-1, shape.heads, shape.head_dim)
+    k = k.view(-1, shape.kv_heads, shape.head_dim)
+    if layer.query_norm is not None and layer.key_norm is not None:
+        q, k = rms_norm(q, layer.query_norm, shape.eps), rms_norm(k, layer.key_norm, shape.eps)
+    attended = _attention(shape, layout, rotate(q, cos, sin), rotate(k, cos, sin), v)
+    x_Md = x_Md + lora_linear(
+        attended, layer.out.weight, layer.out.bias, out_pair.a, out_pair.b, scale, (shape.hidden,)
+    )
+
+    gate_up = normed(x_Md, layer.mlp_norm, layer.gate_up, gate_up_pair, shape.inner, shape.inner)
+    return x_Md + gated_lora(
+        gate_up, layer.down.weight, layer.down.bias, down_pair.a, down_pair.b, scale, (shape.hidden,)
+    )
+
+
+def _attention(
+    shape: Architecture, layout: Layout, q_MHD: torch.Tensor, k_MHD: torch.Tensor, v: torch.Tensor
+) -> torch.Tensor:
+    """Prompts attend to themselves; completions to their prompt and themselves. Gives (M, heads * head_dim)."""
+    q, k = q_MHD.flatten(1), k_MHD.flatten(1)
+    blocks = [_block(shape, q, k, v, layout.prompt_PL, layout.prompt_PL, layout.prompt_mask_LL[None])]
+    if layout.query_SL.numel():
+        blocks.append(_block(shape, q, k, v, layout.query_SL, layout.key_SK, layout.mask_SLK))
+    return torch.cat(blocks)[layout.unpad_M]
+
+
+def _block(
+    shape: Architecture,
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    queries_BL: torch.Tensor,
+    keys_BK: torch.Tensor,
+    mask_BLK: torch.Tensor,
+) -> torch.Tensor:
+    """Grouped-query attention: the queries of one key head are stacked along the length."""
+    batch, length = queries_BL.shape
+    groups = shape.heads // shape.kv_heads
+    q = q[queries_BL].view(batch, length, shape.kv_heads, groups, shape.head_dim)
+    q = q.permute(0, 2, 3, 1, 4).reshape(batch, shape.kv_heads, groups * length, shape.head_dim)
+    k = k[keys_BK].view(batch, -1, shape.kv_heads, shape.head_dim).transpose(1, 2)
+    v = v[keys_BK].view(batch, -1, shape.kv_heads, shape.head_dim).transpose(1, 2)
+    mask = mask_BLK[:, None].repeat(1, 1, groups, 1)
+    out = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    out = out.view(batch, shape.kv_heads, groups, length, shape.head_dim).permute(0, 3, 1, 2, 4)
+    return out.reshape(batch * length, shape.heads * shape.head_dim)

@@ -1,0 +1,91 @@
+"""Ollama's template, filled in as Ollama does, writes what the model's own chat template writes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from engines.models.export import modelfile
+from engines.models.folder import open_folder
+from engines.models.locate import starter_folder
+from engines.models.tokens import ChatTokenizer
+from tests.engines.small_models import MakeModel
+from tests.engines.speaking import make_speaking
+
+CHATML = (
+    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+TEMPLATES = {
+    "chatml": CHATML,
+    "with a system line of its own": "{% if messages[0]['role'] != 'system' %}<|im_start|>system\nBe good."
+    "<|im_end|>\n{% endif %}" + CHATML,
+    "llama": "{{ bos_token }}{% for m in messages %}<|start_header_id|>{{ m['role'] }}<|end_header_id|>\n\n"
+    "{{ m['content'] | trim }}<|eot_id|>{% endfor %}{% if add_generation_prompt %}<|start_header_id|>assistant"
+    "<|end_header_id|>\n\n{% endif %}",
+    "without a system": "{% for m in messages %}{% if m['role'] == 'system' %}{{ raise_exception('no') }}"
+    "{% endif %}<turn>{{ 'model' if m['role'] == 'assistant' else m['role'] }}\n{{ m['content'] }}</turn>\n"
+    "{% endfor %}{% if add_generation_prompt %}<turn>model\n{% endif %}",
+    "go's own brackets": "{% for m in messages %}{{ '{{' }}{{ m['role'] }}{{ '}}' }} {{ m['content'] }}\n"
+    "{% endfor %}{% if add_generation_prompt %}{{ '{{assistant}}' }} {% endif %}",
+}
+
+
+def fill(template: str, system: str, prompt: str, response: str) -> str:
+    """The few actions of Go's templates that are used."""
+    template = re.sub(
+        r"\{\{ if \.System \}\}(.*?)\{\{ end \}\}", lambda m: m[1] if system else "", template, flags=re.S
+    )
+    values = {".System": system, ".Prompt": prompt, ".Response": response, '"{{"': "{{"}
+    return re.sub(r"\{\{ (\.System|\.Prompt|\.Response|\"\{\{\") \}\}", lambda m: values[m[1]], template)
+
+
+@pytest.mark.parametrize("name", TEMPLATES, ids=lambda name: name.replace(" ", "-"))
+def test_the_same_words(name: str, make_model: MakeModel, tmp_path: Path) -> None:
+    folder = make_speaking(make_model, tmp_path / "model")
+    (folder / "chat_template.jinja").write_text(TEMPLATES[name])
+    tokenizer = ChatTokenizer(open_folder(folder))
+    found = modelfile.turns(tokenizer)
+    template = found.template()
+    bos = tokenizer.special["bos_token"]
+
+    def own(*texts: tuple[str, str]) -> str:
+        return tokenizer.render([{"role": r, "content": t} for r, t in texts], True).removeprefix(bos)
+
+    question, answer, more = ("user", "What is 1+1?"), ("assistant", "2"), ("user", "And 2+2?")
+    if found.system:
+        system = ("system", "Be brief.")
+        assert fill(template, "Be brief.", question[1], "").removesuffix(found.after_answer) == own(
+            system, question
+        )
+        both = fill(template, "Be brief.", question[1], "2") + fill(template, "", more[1], "")
+        assert both.removesuffix(found.after_answer) == own(system, question, answer, more)
+    else:
+        both = fill(template, "", question[1], "2") + fill(template, "", more[1], "")
+        assert both.removesuffix(found.after_answer) == own(question, answer, more)
+
+
+def test_the_file(make_model: MakeModel, tmp_path: Path) -> None:
+    folder = open_folder(make_speaking(make_model, tmp_path / "model"))
+    text = modelfile.write(folder, "./base.gguf", adapter="./adapter.gguf", system="Solve it.")
+    lines = text.splitlines()
+    assert lines[:2] == ["FROM ./base.gguf", "ADAPTER ./adapter.gguf"]
+    assert 'SYSTEM """Solve it."""' in lines and 'PARAMETER stop "<|im_end|>"' in lines
+    assert "PARAMETER num_ctx 256" in lines and text.count('"""') == 4
+
+
+def test_the_starter_takes_no_system() -> None:
+    text = modelfile.write(open_folder(starter_folder()), "./model.gguf", system="Solve it.")
+    assert "SYSTEM" not in text and 'TEMPLATE """{{ .Prompt }}\n{{ .Response }}"""' in text
+
+
+def test_a_template_that_tells_nothing(make_model: MakeModel, tmp_path: Path) -> None:
+    """One that changes texts is left to what the GGUF file says."""
+    folder = make_speaking(make_model, tmp_path / "model")
+    (folder / "chat_template.jinja").write_text(
+        "{% for m in messages %}{{ m['content'] | length }}{% endfor %}"
+    )
+    text = modelfile.write(open_folder(folder), "./model.gguf", system="Solve it.")
+    assert "TEMPLATE" not in text and text.startswith("FROM ./model.gguf\n")

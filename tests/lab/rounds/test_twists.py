@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from app.lab.arms.arms import EXTRAS, OF_RECIPE, ArmError, parse_arm
+from app.lab.rounds.extras import TWISTS
+from app.sapo.scoring.sandbox import Sandbox
+from tests.lab.rounds.test_experiment import Lab, varied
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox() as box:
+        yield box
+
+
+def test_every_extra_of_an_arm_is_built_by_a_twist_and_its_example_reads() -> None:
+    played = {name: extra for name, extra in EXTRAS.items() if extra.example}
+    assert set(played) == set(TWISTS) | set(OF_RECIPE)
+    for name, extra in played.items():
+        assert parse_arm(f"4/4@default{extra.example}", "faithful").extras[0][0] == name
+
+
+@pytest.mark.parametrize("text", ["4/4@frontier", "4/4@adaptive+steps=2", "8/0+average", "8/0+rollback"])
+def test_what_did_not_pay_is_read_and_no_longer_played(text: str) -> None:
+    arm = parse_arm(text, "faithful")
+    with pytest.raises(ArmError, match="no longer played"):
+        arm.rules  # noqa: B018
+
+
+def test_extras_have_one_order_and_are_part_of_the_key() -> None:
+    arm = parse_arm("4/4+paces=4@default+churn", "faithful")
+    assert arm.extras == (("churn", ""), ("paces", "4"))
+    assert (arm.name, arm.key) == ("4/4@default+churn+paces=4", "4-4@default+churn+paces=4")
+    assert not arm.plain and parse_arm("8/0", "faithful").plain
+
+
+NONSENSE = [
+    "4/4+paces=0",
+    "4/4+paces=4+paces=2",
+    "4/4+unknown",
+    "4/4-steps",
+    "4/4+guard=off",
+    "4/4+guard-guard",
+]
+
+
+@pytest.mark.parametrize("text", NONSENSE)
+def test_nonsense_is_refused(text: str) -> None:
+    with pytest.raises(ArmError):
+        parse_arm(text, "faithful")
+
+
+def test_slow_nodes_answer_and_learn_in_every_kth_round_only(sandbox: Sandbox) -> None:
+    lab = Lab(sandbox, "2/2+paces=2", varied(nodes=4, rounds=4))
+    asked = [[len(questions) for questions in call] for call in lab.asked()]
+    assert asked == [[2, 2, 0, 2], [2, 2, 2, 0], [2, 2, 0, 2], [2, 2, 2, 0]]
+    assert [record.active for record in lab.records[1:]] == [3] * 4
+    assert all(record.generated == 3 * 2 * 4 for record in lab.records[1:])
+    assert all(len(record.probe.pass_at_1_N) == 4 for record in lab.records if record.probe)
+
+
+def test_nodes_that_come_and_go_are_half_of_them_and_the_first_stays(sandbox: Sandbox) -> None:
+    lab = Lab(sandbox, "2/2+churn=2", varied(nodes=4, rounds=6))
+    here = [{node for node, questions in enumerate(call) if questions} for call in lab.asked()]
+    assert all(0 in nodes and len(nodes) == 2 for nodes in here)
+    assert here[0] == here[1] and len({frozenset(nodes) for nodes in here}) > 1
+
+
+def test_half_of_the_questions_are_common_and_failed_ones_are_taken_from_peers(sandbox: Sandbox) -> None:
+    lab = Lab(sandbox, "4/2@default+deck=50", varied(group=8))
+    plain = Lab(sandbox, "4/2@default", varied(group=8))
+    for call, other in zip(lab.asked_by(8), plain.asked_by(8), strict=True):
+        assert len({tuple(questions[:2]) for questions in call}) == 1
+        assert [questions[2:] for questions in call] == [questions[2:] for questions in other]
+    missed = lab.experiment.missed
+    assert all(len(of_node) == 4 * 4 for of_node in missed) and any(any(m.values()) for m in missed)
+    for node, taken in enumerate(lab.experiment.taken):
+        assert not [at for at in taken if at in missed[node] and not missed[node][at]]
+    assert any(missed[node].get(at) for node in range(3) for at in lab.experiment.taken[node])
+
+
+def test_behind_a_peers_answer_own_tokens_alone_are_trained(sandbox: Sandbox) -> None:
+    lab = Lab(sandbox, "2/2@default+prefix", varied(group=8), start=0.0)
+    begun = [row for _, batch in lab.swarm.batches for row in batch.rows_S if row.prompt_T[-1] == ord("w")]
+    assert begun, "some answers went on behind a peer's"
+    assert {chr(row.completion_T[0]) for row in begun} == {" "}
+    plain = Lab(sandbox, "2/2@default", varied(group=8), start=0.0)
+    assert sum(r.generated for r in lab.records) > sum(r.generated for r in plain.records)
+    assert sum(r.informative_peer for r in lab.records) > 0
+
+
+def test_a_running_mean_is_what_the_probe_sees(sandbox: Sandbox) -> None:
+    lab, plain = Lab(sandbox, "4/0@default+mean=0.9"), Lab(sandbox, "4/0@default")
+    assert lab.swarm.batches == plain.swarm.batches and lab.swarm.lean == plain.swarm.lean
+    assert lab.swarm.means is not None and lab.swarm.means < lab.swarm.lean

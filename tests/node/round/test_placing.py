@@ -1,0 +1,213 @@
+"""Placement, lesson zero and reasons why nothing is gained, in a whole node around a fake engine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from app.node.record import events
+from app.node.record.records import Probe, Round
+from app.node.round import placing
+from app.sapo.asking import BRIEF, TAGGED
+from tests.e2e.contract import event_misfits
+from tests.node.bench import Bench, of, rows
+from tests.node.round.test_peers import Shelf
+
+CANDIDATES = {"chain_sum": 0, "gcd": 0, "number_sorting": 0}
+
+
+@pytest.fixture
+def pupil(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that can answer behind examples, and by itself once it was taught."""
+    monkeypatch.setenv("FAKE_TROUBLE", "needs examples")
+
+
+def kept(bench: Bench) -> placing.Placement:
+    (folder,) = bench.home.glob("models/*/")
+    found = placing.read(folder)
+    assert found is not None
+    return found
+
+
+def test_a_model_that_needs_examples_is_placed_taught_and_learns_without(bench: Bench, pupil: None) -> None:
+    seen = bench.run(rounds=3, place=True, families=CANDIDATES, probe_every=10)
+    (placed,) = of(events.Placed, seen)
+    assert placed.way == "brief" and placed.families == {"chain_sum": 0} and placed.waiting == ("gcd",)
+    assert placed.lesson == len(kept(bench).lesson) > 0
+    first, *later = of(Round, seen)
+    assert (first.round, first.lesson, first.own_groups, first.stepped) == (1, placed.lesson, 0, True)
+    assert all(one.own_groups == 4 and not one.lesson and one.informative_own for one in later)
+    before, after, *_ = of(Probe, seen)
+    assert (before.round, after.round) == (0, 1) and before.share == 0.0 < after.share <= after.lenient
+    assert set(before.families) == {"chain_sum"}
+    assert event_misfits(msgspec.json.decode(msgspec.json.encode(placed))) == []
+    (sentence,) = rows(bench, "SELECT sentence FROM events WHERE kind = 'placement'")[0]
+    assert sentence.startswith("It can begin with sums.") and "greatest common divisor" in sentence
+
+
+def test_short_questions_come_first_and_the_rest_waits_when_time_is_over(
+    bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(placing, "FIRST_S", -1.0)
+    monkeypatch.setattr(placing, "FIRST_FAMILIES", 1)
+    monkeypatch.setattr(placing, "AT_ONCE", 2)
+    bench.run(rounds=1, place=True, families={"needle_haystack": 0, "chain_sum": 0})
+    assert kept(bench).families == {"chain_sum": 0} and kept(bench).unasked == ("needle_haystack",)
+
+
+def test_a_swarm_is_asked_for_the_families_it_begins_with(bench: Bench, pupil: None) -> None:
+    swarm = Shelf([])
+    bench.run(rounds=1, place=True, families=CANDIDATES, swarm=swarm)
+    assert swarm.practised == ("chain_sum",)
+
+
+def test_what_was_found_outlasts_the_node(bench: Bench, pupil: None) -> None:
+    bench.run(rounds=2, place=True, families=CANDIDATES)
+    again = bench.run(rounds=1, place=True, families=CANDIDATES)
+    assert not of(events.Placed, again) and [one.lesson for one in of(Round, again)] == [0]
+    assert of(events.Started, again)[0].families == {"chain_sum": 0}
+
+
+def test_families_that_are_asked_for_count_more_than_what_was_found_before(bench: Bench, pupil: None) -> None:
+    bench.run(lambda event: isinstance(event, events.Placed), place=True, families=CANDIDATES)
+    other = bench.run(rounds=1, place=True, families={"gcd": 0})
+    assert of(events.Placed, other)[0].families == {} and set(of(Probe, other)[0].families) == {"gcd"}
+
+
+def test_families_that_wait_are_tried_again_and_join_without_changing_the_curve(
+    bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(placing.placement, "MOST_FAMILIES", 1)
+    families = {"chain_sum": 0, "basic_arithmetic": 0, "gcd": 0}
+    seen = bench.run(rounds=12, place=True, families=families, probe_every=5)
+    (placed,) = of(events.Placed, seen)
+    assert len(placed.families) == len(placed.later) == 1 and placed.waiting == ("gcd",)
+    (told,) = [one for one in of(events.Noted, seen) if "New to the mix" in one.sentence]
+    assert (told.round, told.sentence.count("arithmetic") + told.sentence.count("sums")) == (10, 1)
+    assert {*kept(bench).in_play} == {"chain_sum", "basic_arithmetic"} and kept(bench).asked_again == 10
+    assert {*of(Probe, seen)[-1].families} == {*placed.families}
+    again = bench.run(rounds=1, place=True, families=families)
+    assert {*of(events.Started, again)[0].families} == {"chain_sum", "basic_arithmetic"}
+    assert len(of(Probe, again)[-1].families) == 1
+
+
+def test_a_node_that_is_stopped_before_its_lesson_has_it_at_the_next_start(bench: Bench, pupil: None) -> None:
+    bench.run(lambda event: isinstance(event, events.Placed), place=True, families=CANDIDATES)
+    again = bench.run(rounds=1, place=True, families=CANDIDATES)
+    assert not of(events.Placed, again) and of(Round, again)[0].lesson > 0
+
+
+def test_a_stop_while_it_is_placed_keeps_nothing(bench: Bench, pupil: None) -> None:
+    bench.run(lambda event: isinstance(event, events.Started), place=True, families=CANDIDATES)
+    assert not list(bench.home.glob("models/*/placement.json"))
+    assert of(events.Placed, bench.run(rounds=1, place=True, families=CANDIDATES))
+
+
+def test_a_model_that_answers_as_it_is_told_needs_no_examples(bench: Bench) -> None:
+    seen = bench.run(rounds=1, place=True, families=CANDIDATES)
+    (placed,) = of(events.Placed, seen)
+    assert placed.way == TAGGED.name and placed.lesson == 0 and of(Round, seen)[0].own_groups == 4
+    assert set(placed.waiting) == {"gcd", "number_sorting"}
+
+
+def test_nothing_to_begin_with_is_said_and_every_family_stays(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_TROUBLE", "always wrong")
+    seen = bench.run(rounds=1, place=True, families=CANDIDATES)
+    (placed,) = of(events.Placed, seen)
+    assert placed.families == {} and "A larger model, or the starter, would help" in placed.sentence
+    assert set(of(Probe, seen)[0].families) == set(CANDIDATES)
+
+
+HELD_OUT_BY_TEXT = (
+    *("chain_sum", "basic_arithmetic", "fraction_simplification"),
+    *("simple_equations", "count_bits", "spell_backward"),
+)
+
+
+def test_examples_never_show_a_held_out_question_or_the_one_asked(
+    bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from app.sapo.seeds import held_out
+
+    shown: list[list[dict[str, str]]] = []
+    plain = placing.messages
+
+    def noting(*args: object) -> list[dict[str, str]]:
+        shown.append(plain(*args))  # type: ignore[arg-type]
+        return shown[-1]
+
+    monkeypatch.setattr(placing, "messages", noting)
+    families = dict.fromkeys(HELD_OUT_BY_TEXT, 0)
+    bench.run(rounds=1, place=True, families=families)
+    asked = [[turn["content"] for turn in turns if turn["role"] == "user"] for turns in shown]
+    assert any(len(questions) == 1 + BRIEF.examples for questions in asked)
+    for *examples, question in asked:
+        assert question not in examples
+        assert not any(held_out(text) for text in [*examples, question])
+
+
+def test_a_damaged_placement_is_made_again(bench: Bench, pupil: None) -> None:
+    bench.run(lambda event: isinstance(event, events.Placed), place=True, families=CANDIDATES)
+    (file,) = bench.home.glob("models/*/placement.json")
+    Path(file).write_bytes(b'{"way": 3}')
+    assert of(events.Placed, bench.run(rounds=1, place=True, families=CANDIDATES))
+
+
+def flat(bench: Bench, **changes: object) -> list[events.Flat]:
+    return of(events.Flat, bench.run(**({"rounds": 8, "probe_every": 99, "recipe": "faithful"} | changes)))
+
+
+def test_unfinished_answers_may_be_longer(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_TROUBLE", "unfinished")
+    told = flat(bench, rounds=12)
+    assert event_misfits(msgspec.json.decode(msgspec.json.encode(told[0]))) == []
+    assert {one.cause for one in told} == {"unfinished"} and "64 tokens long from now on" in told[0].sentence
+    assert rows(bench, "SELECT count(*) FROM events WHERE kind = 'flat'") == [(len(told),)]
+
+
+def test_answers_without_form_get_examples_and_it_heals(bench: Bench, pupil: None) -> None:
+    """The case that showed a flat zero and no reason: a model that was never placed."""
+    seen = bench.run(rounds=8, probe_every=99, families={"chain_sum": 0})
+    (told,) = of(events.Flat, seen)
+    (placed,) = of(events.Placed, seen)
+    assert told.cause == "formless" and seen.index(told) < seen.index(placed)
+    rounds = of(Round, seen)
+    assert [bool(one.lesson) for one in rounds[:6]] == [False] * 4 + [True, False]
+    assert not any(one.informative_own for one in rounds[:4]) and rounds[-1].informative_own > 0
+    assert of(Probe, seen)[0].share == 0.0 < of(Probe, seen)[-1].share
+
+
+def test_wrong_answers_get_easier_puzzles(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_TROUBLE", "always wrong")
+    told = flat(bench, rounds=5, families={"chain_sum": 2})
+    assert [one.cause for one in told] == ["failing"]
+    state = json.loads((bench.checkpoints / "round-000005" / "state.json").read_bytes())["state"]
+    assert [one["level"] for one in state["curriculum"]["families"]] == [1]
+
+
+def test_right_answers_get_harder_puzzles(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_TROUBLE", "always right")
+    told = flat(bench, rounds=5)
+    assert [one.cause for one in told] == ["passing"] and "a level up" in told[0].sentence
+
+
+def test_answers_all_alike_get_more_puzzles_a_round(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_TROUBLE", "alike")
+    seen = bench.run(rounds=5, probe_every=99, recipe="faithful")
+    (told,) = of(events.Flat, seen)
+    assert told.cause == "alike" and of(Round, seen)[-1].own_groups == 8
+
+
+def test_a_torn_model_goes_back_to_its_best(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_TROUBLE", "tears 5")
+    seen = bench.run(rounds=12, probe_every=1, probe_questions=64, families={"chain_sum": 0}, recipe="faithful")
+    told = of(events.Flat, seen)
+    assert told and told[0].cause == "torn" and "It goes back to what it was after round" in told[0].sentence
+    curve = of(Probe, seen)
+    at = next(place for place, one in enumerate(curve) if one.share == 0.0)
+    assert curve[at + 1].share > 0.0

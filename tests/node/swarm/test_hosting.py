@@ -1,0 +1,193 @@
+"""A relay of the node's own: real processes, real websockets, killed for real. Each test has a private swarm of
+its own, so that nothing else on this network plays a part."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from app.node.swarm.hosting import Hosting, HostingError, kept_port, own_relays
+from app.swarm.client.connection import Ended, connect
+from app.swarm.invite.invite import Invite
+from app.swarm.invite.private import Private
+from app.swarm.wire.protocol import Err, Hello, Welcome
+from app.swarm.wire.signin import check_hello, sign_in
+
+ROOT = Path(__file__).parents[3]
+PATIENCE_S = 90.0
+SEED = bytes(range(32))
+
+
+@pytest.fixture
+def private() -> Private:
+    return Private(secrets.token_bytes(32))
+
+
+async def greet(invite: Invite, private: Private | None) -> tuple[Hello, Welcome]:
+    """Signs in at a relay as a node would. Raises Ended with what the relay says."""
+    connection = await connect(invite.url, private=private)
+    try:
+        hello = await connection.receive()
+        if isinstance(hello, Err):
+            raise Ended(hello.msg)
+        assert isinstance(hello, Hello)
+        check_hello(hello, connection.opening)
+        await connection.send(sign_in(SEED, hello, "test/1"))
+        answer = await connection.receive()
+        assert isinstance(answer, Welcome)
+        return hello, answer
+    finally:
+        await connection.close()
+
+
+async def until(happened: Callable[[], object]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not happened():
+            await asyncio.sleep(0.1)
+
+
+def ended(pid: int) -> bool:
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def test_it_lets_in_who_holds_the_key_and_ends_when_it_is_closed(tmp_path: Path, private: Private) -> None:
+    async def story() -> None:
+        hosting = await Hosting.start(tmp_path, private=private, lan=False)
+        pid = hosting.pid
+        assert pid is not None
+        try:
+            hello, answer = await greet(hosting.own, private)
+            assert answer.session and (hello.swarm, hello.relay) == (private.swarm, hosting.own.relay)
+            with pytest.raises(Ended, match="six words"):
+                await greet(hosting.own, None)
+            with pytest.raises(Ended, match="six words"):
+                await greet(hosting.own, Private(secrets.token_bytes(32)))
+            secret = private.key.hex()
+            assert secret not in " ".join(psutil.Process(pid).cmdline())
+            assert secret not in hosting.invite.link() + hosting.sentence + hosting.own.__repr__()
+            assert secret not in (tmp_path / "logs" / "relay.log").read_text()
+            assert own_relays(tmp_path) == {hosting.own.relay}
+        finally:
+            await hosting.close()
+        assert hosting.pid is None
+        await until(lambda: ended(pid))
+
+    asyncio.run(story())
+
+
+def test_a_relay_that_is_killed_comes_back_where_and_who_it_was(tmp_path: Path, private: Private) -> None:
+    said: list[str] = []
+
+    async def story() -> None:
+        hosting = await Hosting.start(tmp_path, private=private, lan=False, say=said.append)
+        watching = asyncio.create_task(hosting.watch())
+        try:
+            before, first = hosting.own, hosting.pid
+            for _ in range(2):
+                pid = hosting.pid
+                assert pid is not None
+                os.kill(pid, signal.SIGKILL if os.name != "nt" else signal.SIGTERM)
+                await until(lambda pid=pid: hosting.pid not in (None, pid) and len(said) and _open(hosting.own))  # type: ignore[misc]
+            assert hosting.pid != first
+            assert hosting.own == before
+            hello, answer = await greet(before, private)
+            assert isinstance(answer, Welcome) and hello.relay == before.relay
+        finally:
+            watching.cancel()
+            await asyncio.wait({watching})
+            await hosting.close()
+
+    asyncio.run(story())
+    assert len(said) == 2 and all("starts again in" in one for one in said)
+
+
+@pytest.mark.long
+def test_a_taken_port_is_no_reason_to_fail_and_the_new_one_is_kept(tmp_path: Path, private: Private) -> None:
+    async def story() -> None:
+        folder = tmp_path / "relay" / private.swarm
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            taken = other.getsockname()[1]
+            folder.mkdir(parents=True)
+            (folder / "hosted.json").write_text(json.dumps({"port": taken, "relay": "before"}))
+            hosting = await Hosting.start(tmp_path, private=private, lan=False)
+            await hosting.close()
+        port = kept_port(folder)
+        assert port not in (None, taken) and f":{port}/" in hosting.own.url
+        again = await Hosting.start(tmp_path, private=private, lan=False)
+        await again.close()
+        assert again.own == hosting.own
+
+    asyncio.run(story())
+
+
+def test_damaged_notes_count_as_none(tmp_path: Path) -> None:
+    folder = tmp_path / "relay" / "shoal"
+    folder.mkdir(parents=True)
+    for content in (
+        b"",
+        b"{",
+        b"\xff",
+        b'{"port":0,"relay":"r"}',
+        b'{"port":99999,"relay":"r"}',
+        b'{"port":"x"}',
+    ):
+        (folder / "hosted.json").write_bytes(content)
+        assert kept_port(folder) is None, content
+
+
+def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(tmp_path: Path, private: Private) -> None:
+    (tmp_path / "relay").write_text("in the way")
+    with pytest.raises(HostingError, match="--relay"):
+        asyncio.run(Hosting.start(tmp_path, private=private, lan=False))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="kill -9 is not of Windows")
+def test_the_relay_does_not_outlive_a_node_that_is_killed(tmp_path: Path, private: Private) -> None:
+    host = (
+        "import asyncio, sys\nfrom pathlib import Path\nfrom app.node.swarm.hosting import Hosting\n"
+        "from app.swarm.invite.private import from_token\n"
+        "async def live():\n"
+        "    private = from_token(sys.stdin.readline().strip())\n"
+        "    hosting = await Hosting.start(Path(sys.argv[1]), private=private, lan=False)\n"
+        "    print(hosting.pid, flush=True)\n"
+        "    await hosting.watch()\n"
+        "asyncio.run(live())\n"
+    )
+    node = subprocess.Popen(
+        [sys.executable, "-c", host, str(tmp_path)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert node.stdin is not None and node.stdout is not None
+        print(private.token, file=node.stdin, flush=True)
+        relay = int(node.stdout.readline())
+        assert not ended(relay)
+    finally:
+        node.kill()
+        node.communicate()
+    deadline = time.monotonic() + PATIENCE_S
+    while not ended(relay) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert ended(relay)
+
+
+def _open(invite: Invite) -> bool:
+    port = int(invite.url.rsplit(":", 1)[1].partition("/")[0])
+    with socket.socket() as one:
+        one.settimeout(1)
+        return one.connect_ex(("127.0.0.1", port)) == 0

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from hashlib import sha256
+from html.parser import HTMLParser
+
+from app.relay.page.page import _STYLE, HEADERS, MOST_ROWS, View, render
+from app.relay.page.water import HIGH, MOST, WIDE, Swimmer, places, told
+from app.sapo.families import FAMILIES
+from app.swarm.identity.names import name
+
+NASTY = "<script>alert(1)</script>\"'&\u202e\ud800"
+
+
+class Reader(HTMLParser):
+    """Every tag with its attributes, and the text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def full(**changes: object) -> View:
+    values = dict(
+        swarm="shoal",
+        relay="relay.example",
+        url="wss://relay.example/v1/ws",
+        peers=1284,
+        hour={"gcd": 900, "chain_sum": 90, "lcm": 1},
+        window=991,
+        oldest_s=3541.0,
+        stored=12_804_113,
+        answers={"accepted": 9990, "invalid": 9},
+        checks={"honest": 40, "false": 2, "no-question": 1},
+        software="shoal/0.1",
+        uptime_s=4000.0,
+        contact="ann@example.org",
+    )
+    return View(**(values | changes))  # type: ignore[arg-type]
+
+
+def test_the_page_shows_what_it_knows() -> None:
+    text = Reader(render(full()).decode()).text
+    for expected in (
+        "1\u202f284nodes are learning together",
+        "12\u202f804\u202f113",
+        "Greatest common divisor",
+        "59 min",
+        "1 h 6 min",
+        "./shoal run --relay wss://relay.example/v1/ws",
+        "Operator: ann@example.org",
+        "accepted9\u202f990>99 %",
+        "false claim3",
+    ):
+        assert expected in text, expected
+
+
+def test_an_empty_relay_has_a_page_too() -> None:
+    text = Reader(render(View(swarm="s", relay="r", url="ws://r")).decode()).text
+    assert "be the first" in text and "Nothing yet" in text and "Operator" not in text and "Spot" not in text
+
+
+def test_whatever_is_foreign_is_text() -> None:
+    page = render(
+        full(
+            swarm=NASTY,
+            relay=NASTY,
+            url=NASTY,
+            access=NASTY,
+            hour={NASTY: 3},
+            answers={NASTY: 2},
+            software=NASTY,
+            contact=NASTY,
+        )
+    ).decode()
+    read = Reader(page)
+    assert {tag for tag, _ in read.tags} == {tag for tag, _ in Reader(render(full()).decode()).tags}
+    assert read.text.count("<script>alert(1)</script>") == 8
+
+
+def test_nothing_is_loaded_and_nothing_runs() -> None:
+    page = render(full()).decode()
+    tags = Reader(page).tags
+    assert not {tag for tag, _ in tags} & {
+        "script",
+        "img",
+        "iframe",
+        "object",
+        "form",
+        "base",
+        "audio",
+        "video",
+    }
+    for tag, attributes in tags:
+        assert not [name for name in attributes if name.startswith("on") or name in ("style", "src")], tag
+        if "href" in attributes:
+            assert re.match(r"(data:image/|/v1/info$)", attributes["href"] or ""), attributes
+    style = page.partition("<style>")[2].partition("</style>")[0]
+    assert "url(" not in style and "@import" not in style and "prefers-color-scheme: dark" in style
+    policy = HEADERS["Content-Security-Policy"]
+    assert f"'sha256-{b64encode(sha256(style.encode()).digest()).decode()}'" in policy
+    assert policy.startswith("default-src 'none';") and "unsafe" not in policy
+    assert len(page.encode()) < 16_384
+
+
+def test_many_families_are_summed_up() -> None:
+    page = render(
+        full(hour={name: 10 + place for place, name in enumerate(sorted(FAMILIES))} | {"zzz": 1})
+    ).decode()
+    read = Reader(page)
+    assert sum(tag == "rect" for tag, _ in read.tags) == MOST_ROWS
+    assert f"{len(FAMILIES) + 1 - MOST_ROWS} more" in read.text
+
+
+FISH = tuple(
+    Swimmer(name=name(bytes([n]) * 32), model="starter", families=("gcd", "lcm"), here_s=60.0 * n)
+    for n in range(1, 24)
+)
+
+
+def test_who_is_here_is_drawn_and_listed() -> None:
+    page = render(full(swimmers=FISH, learned=((0, 3), (5, 2)), peers=30)).decode()
+    read = Reader(page)
+    fish = [with_ for tag, with_ in read.tags if with_.get("class", "").startswith("fish")]  # type: ignore[union-attr]
+    assert len(fish) == len(FISH)
+    for one, drawn in zip(FISH, fish, strict=True):
+        assert drawn["tabindex"] == "0" and drawn["role"] == "img"
+        assert drawn["aria-label"] == told(one)
+        assert page.count(told(one)) == 3  # aloud, under the pointer, and in the list
+    assert sum(tag == "li" for tag, _ in read.tags) == len(FISH) + 1 and "and 7 more" in read.text
+    assert sum(tag == "animatemotion" for tag, _ in read.tags) == 2
+    assert not {tag for tag, _ in read.tags} & {"script", "image", "use", "foreignobject", "iframe", "set"}
+    assert not [with_ for _, with_ in read.tags if "style" in with_]  # the policy would not let it through
+
+
+def test_no_fish_lies_on_another() -> None:
+    for count in range(1, MOST + 1):
+        spots = places(count)
+        assert len(set(spots)) == count
+        for at, (x, y) in enumerate(spots):
+            assert 20 <= x <= WIDE - 20 and 20 <= y <= HIGH - 30
+            assert all(abs(x - to_x) >= 26 or abs(y - to_y) >= 60 for to_x, to_y in spots[:at])
+
+
+def test_still_where_less_motion_is_asked_for() -> None:
+    """Every animation of the page's own is ended there, and what moves by SVG is not shown."""
+    _, _, rules = _STYLE.partition("@media (prefers-reduced-motion: reduce)")
+    assert ".fish { animation: none; }" in rules and ".drop { display: none; }" in rules
+    assert all(line.startswith(".swim") for line in _STYLE.split("}") if "animation: drift" in line)
+
+
+def test_names_in_the_water_are_text() -> None:
+    page = render(full(swimmers=(Swimmer(name=NASTY, model=NASTY, families=(NASTY,)),)))
+    assert b"<script" not in page and b"<img" not in page

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from app.relay.presence.relays import EXACT, GONE_S, Crowd, Summary, together, words
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def keys(first: int, last: int) -> list[bytes]:
+    return [n.to_bytes(32, "big") for n in range(first, last)]
+
+
+def test_a_union_is_exact_for_few_and_a_sum_for_many() -> None:
+    few = [Summary.of(keys(0, 1_500)), Summary.of(keys(1_000, 2_500))]
+    assert together(few) == 2_500
+    many = Summary.of(keys(2_000, 22_000))
+    assert not many.prints and together([*few, many]) == 22_500
+
+
+def test_relays_come_and_go() -> None:
+    clock = Clock()
+    crowd = Crowd(clock)
+    own = keys(0, 10)
+    assert (crowd.relays, crowd.peers(own)) == (0, 10)
+    crowd.heard("two", words(keys(5, 20)))
+    crowd.heard("three", words(keys(100, 101)))
+    assert (crowd.relays, crowd.peers(own)) == (2, 21)
+    clock.now = GONE_S - 1
+    crowd.heard("two", words(keys(5, 21)))
+    assert crowd.peers(own) == 22
+    clock.now = GONE_S + 1
+    assert (crowd.relays, crowd.peers(own)) == (1, 21)
+    clock.now = 3 * GONE_S
+    assert (crowd.relays, crowd.peers(own)) == (0, 10)
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        b"",
+        b"\xff",
+        msgspec.msgpack.encode({"unnamed": -1}),
+        msgspec.msgpack.encode({"prints": b"1234567"}),
+        msgspec.msgpack.encode({"unnamed": 1, "more": 2}),
+        msgspec.msgpack.encode({"prints": b"12345678" * (EXACT + 1)}),
+    ],
+)
+def test_what_is_no_summary_is_passed_over(summary: bytes) -> None:
+    crowd = Crowd(Clock())
+    crowd.heard("bad", summary)
+    assert crowd.relays == 0

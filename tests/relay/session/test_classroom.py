@@ -1,0 +1,236 @@
+"""A classroom: who is in it by consent, what its teacher sees and may do, and what no one else gets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from app.relay.page import teacher
+from app.relay.page.teacher import HEADERS
+from app.relay.session.classroom import AWAY_S, DISCOVERIES, MARKS, PUPILS, Classroom
+from app.relay.session.session import Session
+from app.relay.session.shared import Desk
+from app.swarm.identity.names import name
+from app.swarm.invite.invite import parse
+from app.swarm.wire.protocol import (
+    CLASS,
+    AskStats,
+    Auth,
+    Err,
+    Hello,
+    Progress,
+    Stats,
+    Welcome,
+    from_relay,
+    to_frame,
+)
+from app.swarm.wire.signin import sign_in
+from tests.relay.page.test_page import Reader
+from tests.swarm.relays import ANN, BOB, ROOT, Client, Outbox
+
+A, B, C = (bytes([n]) * 32 for n in (1, 2, 3))
+
+
+class Clock:
+    now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def told(share: float, round: int = 1, **families: float) -> Progress:
+    return Progress(round=round, share=share, families=families)
+
+
+@pytest.fixture
+def room() -> Classroom:
+    return Classroom(Clock())
+
+
+def test_a_discovery_is_a_first_success_after_a_failure_and_names_whose_answers_had_come(
+    room: Classroom,
+) -> None:
+    clock = room._clock
+    assert isinstance(clock, Clock)
+    room.progress(A, told(0.1, gcd=0.0, lcm=0.5))
+    room.given(B, A, "gcd")
+    room.given(C, A, "lcm")
+    clock.now += 40
+    room.progress(A, told(0.2, 2, gcd=0.25, lcm=0.6))
+    (found,) = room.discoveries
+    assert (found.pupil, found.family, found.before, found.after_s) == (A, "gcd", (B,), 40.0)
+    assert teacher.told(found, clock.now) == (
+        f"{name(A)} solved its first Greatest common divisor 40 s after answers of {name(B)} came, 0 s ago."
+    )
+    room.progress(A, told(0.2, 3, gcd=0.0))
+    room.progress(A, told(0.2, 4, gcd=0.5))
+    assert len(room.discoveries) == 1, "a first success comes once"
+    room.progress(B, told(0.1, gcd=0.5))
+    assert len(room.discoveries) == 1, "who could do it from the start discovers nothing"
+
+
+def test_all_of_it_is_bounded_and_what_is_unknown_is_left_out(room: Classroom) -> None:
+    for number in range(PUPILS + 20):
+        room.progress(number.to_bytes(32, "big"), told(0.5, no_such_family=0.5))
+        room.given(A, number.to_bytes(32, "big"), "gcd")
+    assert len(room.pupils) == PUPILS and not room.discoveries
+    one = next(iter(room.pupils))
+    for number in range(MARKS + 50):
+        room.progress(one, told(0.5, number))
+    assert len(room.pupils[one].marks) == MARKS and not room.pupils[one].marks[0].families
+    assert DISCOVERIES < 1000
+
+
+def test_keys_that_come_and_go_keep_no_pupil_out(room: Classroom) -> None:
+    clock = room._clock
+    assert isinstance(clock, Clock)
+    room.progress(A, told(0.5))
+    for number in range(PUPILS - 1):
+        room.progress(number.to_bytes(32, "little"), told(0.5))
+    room.given(bytes(32), A, "gcd")
+    room.progress(B, told(0.5))
+    assert B not in room.pupils, "nobody who was heard of lately makes room"
+    clock.now += AWAY_S
+    room.progress(A, told(0.6, 2))
+    room.progress(B, told(0.5))
+    assert B in room.pupils and [mark.share for mark in room.pupils[A].marks] == [0.5, 0.6]
+    assert len(room.pupils) == PUPILS and not room.journeys
+
+
+def test_nobody_talks_of_itself_all_the_time() -> None:
+    desk = Desk(bytes(32), "shoal", "e", classroom=True)
+    session = Session(desk, "127.0.0.1")
+    hello = from_relay(session.hello())
+    assert isinstance(hello, Hello) and desk.classroom is not None
+    say(session, sign_in(ANN.seed(), hello, "test/1", obeys=True))
+    for number in range(100):
+        assert say(session, told(0.5, number)) is None
+    assert 5 < len(desk.classroom.pupils[ANN.key].marks) < 30
+
+
+def test_the_page_is_words_and_drawings_without_scripts(room: Classroom) -> None:
+    room.progress(A, told(0.1, gcd=0.0))
+    room.given(B, A, "gcd")
+    room.published(B, "gcd")
+    room.progress(B, told(0.2, gcd=0.5))
+    room.progress(A, told(0.4, 5, gcd=0.3))
+    link, online = "shoal://join/ws/h:1?room=class", frozenset((A,))
+    html = teacher.render(room, "<b>shoal", link, online, 1_000.0).decode()
+    page = Reader(html)
+    for expected in (name(A), "40 %", "solved its first", "Pause everybody", "1 of 2", link, "<b>shoal"):
+        assert expected in page.text, expected
+    assert "script" not in {tag for tag, _ in page.tags}
+    drawings = [values for tag, values in page.tags if tag == "svg"]
+    assert drawings and all(values.get("aria-label") for values in drawings)
+    policy = HEADERS["Content-Security-Policy"]
+    assert "script-src" not in policy and "default-src 'none'" in policy
+    room.learning = False
+    assert "Let everybody learn" in teacher.render(room, "s", "i", frozenset(), 1_000.0).decode()
+    assert teacher.skills(room).decode().splitlines()[1].startswith(name(A))
+    assert "seconds_after" in teacher.discoveries(room).decode()
+
+
+def say(session: Session, message: Auth | Progress | AskStats) -> object:
+    answer = session.receive(to_frame(message))
+    assert answer is None or isinstance(answer, bytes)
+    return None if answer is None else from_relay(answer)
+
+
+@pytest.mark.parametrize("obeys", [True, False])
+def test_only_who_joined_as_one_of_a_class_is_heard(obeys: bool) -> None:
+    desk = Desk(bytes(32), "shoal", "e", classroom=True)
+    session = Session(desk, "127.0.0.1")
+    hello = from_relay(session.hello())
+    assert isinstance(hello, Hello) and CLASS in hello.caps
+    auth = sign_in(ANN.seed(), hello, "test/1", obeys=obeys)
+    assert (CLASS in auth.caps) == obeys
+    assert isinstance(say(session, auth), Welcome)
+    answer = say(session, told(0.5, gcd=0.5))
+    assert desk.classroom is not None
+    if obeys:
+        assert answer is None and list(desk.classroom.pupils) == [ANN.key]
+    else:
+        assert isinstance(answer, Err) and not desk.classroom.pupils
+    desk.classroom.learning = False
+    stats = say(session, AskStats())
+    assert isinstance(stats, Stats) and stats.learning is False
+
+
+def test_elsewhere_there_is_no_class() -> None:
+    desk = Desk(bytes(32), "shoal", "e")
+    session = Session(desk, "127.0.0.1")
+    hello = from_relay(session.hello())
+    assert isinstance(hello, Hello) and CLASS not in hello.caps
+    assert CLASS not in sign_in(ANN.seed(), hello, "test/1", obeys=True).caps
+    assert "learning" not in msgspec.to_builtins(desk.stats()) or desk.stats().learning is None
+
+
+@pytest.fixture
+def school(tmp_path: Path) -> Iterator[dict[str, str]]:
+    relay = subprocess.Popen(
+        [sys.executable, "-m", "app.cli", "relay", "--class", "--port", "0", "--state", str(tmp_path)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert relay.stdout is not None
+    yield json.loads(relay.stdout.readline())
+    relay.terminate()
+    relay.communicate()
+
+
+def get(url: str, content: bytes | None = None) -> str:
+    with urllib.request.urlopen(url, content, timeout=60) as answer:
+        return str(answer.read().decode())
+
+
+def test_a_class_as_it_runs(school: dict[str, str], tmp_path: Path) -> None:
+    """Ann joins by the class's invite, Bob by the bare address: only she is seen and told to pause."""
+    invite, page = parse(school["invite"]), school["teacher"]
+    assert invite.room == "class"
+
+    async def lesson() -> None:
+        clients = {
+            who: Client([link], who, Outbox(tmp_path / f"{at}.sqlite"), memory=tmp_path / f"{at}.json")
+            for at, (who, link) in enumerate(((ANN, school["invite"]), (BOB, school["url"])))
+        }
+        ann, bob = clients[ANN], clients[BOB]
+        tasks = [asyncio.create_task(one.run()) for one in clients.values()]
+
+        async def until(what: object) -> None:
+            async with asyncio.timeout(120):
+                while not what():  # type: ignore[operator]
+                    await asyncio.sleep(0.05)
+
+        await until(lambda: ann.status.connected and bob.status.connected)
+        assert ann.status.in_class and not bob.status.in_class
+        ann.progress(3, 0.25, {"gcd": 0.5})
+        bob.progress(3, 0.25, {"gcd": 0.5})
+        await until(lambda: "25 %" in get(page))
+        assert name(ANN.key) in get(page) and name(BOB.key) not in get(page)
+        assert "Let everybody learn" in get(page.replace("/page", "/learning"), b"run=0")
+        await until(lambda: ann.status.learning is False)
+        assert bob.status.learning is None, "who did not join as one of a class is not told"
+        get(page.replace("/page", "/learning"), b"run=1")
+        await until(lambda: ann.status.learning is True)
+        for task in tasks:
+            task.cancel()
+
+    asyncio.run(lesson())
+    assert name(ANN.key) in get(page.replace("/page", "/skills.csv"))
+    wrong = re.sub(r"/class/[^/]+/", "/class/guess/", page)
+    for url in (wrong, page.replace("/page", "/other")):
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            get(url)
+    with pytest.raises(urllib.error.HTTPError, match="400"):
+        get(page.replace("/page", "/learning"), b"run=2")

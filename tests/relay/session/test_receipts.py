@@ -1,0 +1,169 @@
+"""Receipts, over a real relay: who learned from a group says so to its author. Only keys with standing count,
+each once a group; whatever else is said counts nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from datetime import date
+from pathlib import Path
+
+import msgspec
+
+from app.relay.broker.journal import Journal
+from app.relay.session.shared import Desk
+from app.relay.standing.standing import PROBATION, SEEN_S, Standing
+from app.swarm.client.receipts import Thanked, receipt
+from app.swarm.identity.identity import Identity
+from app.swarm.wire.protocol import RECEIPTS, Batch, Err, Receipt, Receipts, Sample, Stats, Thanks
+from app.swarm.wire.refusals import Code
+from app.swarm.wire.signin import sign_in
+from tests.relay.talking import Peer, Relay, Town, group, key, running, seed, town
+from tests.swarm import relays
+
+AUTHOR, KNOWN, OTHER = 1, 2, 3
+FORGERS = range(100, 110)
+
+
+def with_standing(state: Path, *who: int) -> None:
+    """As a relay writes down keys of which it found groups honest for days."""
+
+    async def write() -> None:
+        desk = Desk(seed(99), "shoal", "epoch", backplane=Journal(state, "shoal"))
+        await desk.open()
+        now = time.time()
+        for one in who:
+            desk.standings.put(
+                key(one), Standing(error=0.01, honest=PROBATION, first=now - 2 * SEEN_S, latest=now)
+            )
+            desk.standings.honest(key(one))
+        await desk.close()
+
+    asyncio.run(write())
+
+
+def play(relay: Relay, story: Callable[[Town, str], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with town(relay) as place:
+            await story(place, relay.url)
+
+    asyncio.run(run())
+
+
+async def first_of(learner: Peer) -> str:
+    """The id of the only group that there is."""
+    answer = await learner.say(Sample(rid=1, k=8))
+    assert isinstance(answer, Batch)
+    (item,) = answer.items
+    return str(msgspec.json.decode(item)["id"])
+
+
+async def say(one: Peer, *receipts: Receipt) -> None:
+    """Sends them, and waits until the relay has read them."""
+    await one.ws.send_str(msgspec.json.encode(Receipts(items=receipts)).decode())
+    answer = await one.stats()
+    assert isinstance(answer, Stats)
+
+
+def test_ten_forging_keys_move_the_count_by_nothing(tmp_path: Path) -> None:
+    with_standing(tmp_path / "state", KNOWN)
+    author, thanked = Identity(seed(AUTHOR)), Thanked(tmp_path)
+
+    async def story(place: Town, url: str) -> None:
+        async with relays.running(tmp_path / "author", [url], author, thanked=thanked) as (client, _):
+            await relays.until(lambda: client.status.connected)
+            client.publish(group(1), (1, 0))
+            await relays.until(lambda: client.status.acknowledged == 1)
+            learner = await place.peer(KNOWN)
+            id = await first_of(learner)
+            for who in FORGERS:
+                forger = await place.peer(who)
+                assert await forger.publish() is Code.ACCEPTED
+                true, wrong = receipt(seed(who), "shoal", id), receipt(seed(KNOWN), "other", id)
+                await say(forger, true, true, wrong, receipt(seed(KNOWN), "shoal", id))
+                await say(forger, true)
+            await say(learner, Receipt(id=id, sig="00" * 64), receipt(seed(KNOWN), "other", id))
+            assert thanked.today.groups == 0
+            true = receipt(seed(KNOWN), "shoal", id)
+            unknown = receipt(seed(KNOWN), "shoal", "77" * 32)
+            await say(learner, true, true, unknown)
+            await relays.until(lambda: thanked.today.groups)
+            await say(learner, true)
+            await asyncio.sleep(0.2)
+            assert (len(thanked.today.keys), thanked.today.groups) == (1, 1)
+            assert thanked.today.keys == (key(KNOWN).hex(),)
+
+    with running("--state", str(tmp_path / "state")) as relay:
+        play(relay, story)
+
+
+def test_who_does_not_speak_of_receipts_gets_none(tmp_path: Path) -> None:
+    """Clients of before: neither are they told, nor may they say."""
+    with_standing(tmp_path / "state", KNOWN)
+
+    async def story(place: Town, url: str) -> None:
+        old = await place.connect()
+        old.who = AUTHOR
+        auth = sign_in(seed(AUTHOR), old.hello, "test/1")
+        await old.say(msgspec.structs.replace(auth, caps=tuple(cap for cap in auth.caps if cap != RECEIPTS)))
+        await old.publish()
+        learner = await place.peer(KNOWN)
+        id = await first_of(learner)
+        await say(learner, receipt(seed(KNOWN), "shoal", id))
+        assert isinstance(await old.stats(), Stats)  # and nothing before it
+        answer = await old.say(Receipts(items=(receipt(seed(AUTHOR), "shoal", id),)))
+        assert isinstance(answer, Err) and answer.code is Code.UNSUPPORTED
+
+    with running("--state", str(tmp_path / "state")) as relay:
+        play(relay, story)
+
+
+def test_an_author_believes_no_relay(tmp_path: Path) -> None:
+    day = [date(2026, 11, 23)]
+    thanked, own = Thanked(tmp_path, lambda: day[0]), {key(AUTHOR).hex()}
+    ids = ["0" * 63 + str(n) for n in range(4)]
+    for id in ids[:3]:
+        thanked.published(id)
+
+    def told(who: int, id: str, *, by: int | None = None, swarm: str = "shoal") -> bool:
+        signed = receipt(seed(who if by is None else by), swarm, id)
+        return thanked.count(Thanks(id=id, pk=key(who).hex(), sig=signed.sig), "shoal", own)
+
+    assert told(KNOWN, ids[0]) and not told(KNOWN, ids[0])  # once a group and key
+    assert told(KNOWN, ids[1]) and told(OTHER, ids[0])
+    assert not told(OTHER, ids[3])  # no group of ours
+    assert not told(OTHER, ids[2], by=KNOWN) and not told(OTHER, ids[2], swarm="another")
+    assert not told(AUTHOR, ids[2])  # nobody thanks themselves
+    assert (len(thanked.today.keys), thanked.today.groups) == (2, 3)
+    thanked.save()
+    again = Thanked(tmp_path, lambda: day[0])
+    assert again.today == thanked.today
+    late = receipt(seed(4), "shoal", ids[0])
+    assert not again.count(Thanks(id=ids[0], pk=key(4).hex(), sig=late.sig), "shoal", own)
+    day[0] = date(2026, 11, 24)
+    assert again.today.groups == 0 and told(4, ids[0]) and thanked.today.groups == 1
+
+
+def test_a_client_says_thanks_only_where_it_is_passed_on(tmp_path: Path) -> None:
+    """To a relay of before, which would refuse the message, nothing is sent."""
+    for caps, expected in (((RECEIPTS,), ["receipts"]), ((), [])):
+        heard: list[str] = []
+
+        async def story(
+            visitor: relays.Visitor, caps: tuple[str, ...] = caps, heard: list[str] = heard
+        ) -> None:
+            await visitor.welcome(caps=caps)
+            while True:
+                heard.append(type(await visitor.hear()).__name__.lower())
+
+        async def play(story: relays.Story = story) -> None:
+            async with relays.lying_relay(story) as url, relays.running(tmp_path, [url]) as (client, _):
+                await relays.until(lambda: client.status.connected)
+                client._reporter._receipted -= 60
+                client.thank(["ab" * 32])
+                client._wake.set()
+                await asyncio.sleep(1.0)
+
+        asyncio.run(play())
+        assert heard == expected

@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+import asyncio
+import builtins
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.relay.session.shared import Desk
+from app.relay.standing.checking import REPORTED, WAITING_OF_A_KEY, Checker, Finding, _Waiting, judge
+from app.relay.standing.standing import PROBATION, SEEN_S, honest
+from app.relay.store.backplane import Record
+from app.sapo.groups import Group
+from app.sapo.questions import Coordinates, QuestionError, UnsoundQuestion, generate
+from app.sapo.scoring.sandbox import Sandbox, SandboxError
+from app.swarm.wire.body import Envelope
+from tests.relay.talking import group, key, running, sealed, town, until
+
+SWARM = "shoal"
+FAST = 10_000.0
+"""Checks a second: no pauses."""
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox() as one:
+        yield one
+
+
+def raw(envelope: Envelope) -> bytes:
+    return msgspec.json.encode(envelope)
+
+
+def unsound() -> Coordinates:
+    """Where there is no question: every second item of this family has no one true answer."""
+    for number in range(100):
+        where = Coordinates(family="propositional_logic", level=0, seed=2**41 + number * 10**7, index=0)
+        try:
+            generate(where)
+        except UnsoundQuestion:
+            return where
+    raise AssertionError("Every question is sound.")
+
+
+def test_a_claim_is_compared_with_what_the_sandbox_says(sandbox: Sandbox) -> None:
+    assert judge(sandbox, SWARM, raw(sealed(1, 1))) is Finding.HONEST
+    assert judge(sandbox, SWARM, raw(sealed(1, 1, enc="zlib"))) is Finding.HONEST
+    assert judge(sandbox, SWARM, raw(sealed(1, 1, rewards=(0, 1)))) is Finding.FALSE
+    assert judge(sandbox, SWARM, b"{") is Finding.FALSE
+    elsewhere = msgspec.structs.replace(group(1), coordinates=group(2).coordinates)
+    assert judge(sandbox, SWARM, raw(sealed(1, 1, made=elsewhere))) in (Finding.FALSE, Finding.HONEST)
+
+
+PAYLOADS = (
+    "#[__import__('builtins').__dict__.__setitem__('PWNED', True)]",
+    "#__import__('os').system('touch /tmp/pwned') or 1",
+    "#[x for x in [1] if setattr(__import__('builtins'),'PWNED',True)]",
+    "#9**9**9**9",
+    "#" + "(" * 4000,
+)
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_an_answer_that_would_run_is_only_wrong(sandbox: Sandbox, payload: str) -> None:
+    child = sandbox.pid
+    assert judge(sandbox, SWARM, raw(sealed(1, 1, wrong=payload))) is Finding.HONEST
+    assert not hasattr(builtins, "PWNED") and sandbox.pid == child
+
+
+class Words:
+    """Stands for a sandbox that knows no questions."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+        self.closed = False
+        self.pid = None
+
+    def score(self, where: Coordinates, answers: object) -> list[float]:
+        raise self._error
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def publish(desk: Desk, envelope: Envelope, number: int, checker: Checker | None) -> bytes:
+    id = bytes.fromhex(envelope.id)
+    record = Record(
+        id=id,
+        key=bytes.fromhex(envelope.pk),
+        key_seq=number,
+        address="net",
+        family="gcd",
+        level=0,
+        arrived_ms=desk.now_ms(),
+        raw=raw(envelope),
+    )
+    assert desk.publish(record) == "accepted"
+    if checker is not None:
+        checker.published(id, record.key)
+    return id
+
+
+@asynccontextmanager
+async def checking(desk: Desk, **options: Any) -> Any:
+    checker = desk.checker = Checker(desk, Random(1), **({"per_s": FAST} | options))
+    task = asyncio.create_task(checker.run())
+    try:
+        yield checker
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert checker.pid is None  # its process has ended with it
+
+
+def a_desk() -> Desk:
+    return Desk(bytes(32), SWARM, "1", rng=Random(1))
+
+
+async def done(checker: Checker, findings: int) -> None:
+    async def enough() -> bool:
+        return sum(checker.counts.values()) >= findings
+
+    await until(enough)
+
+
+def test_fifty_honest_groups_and_a_day_end_a_probation_and_three_lies_end_everything() -> None:
+    async def story() -> None:
+        desk = a_desk()
+        bans = []
+        desk.on_ban = lambda source, ban: bans.append(source)
+        async with checking(desk) as checker:
+            for number in range(1, PROBATION + 1):
+                publish(desk, sealed(1, number), number, checker)
+                if number % WAITING_OF_A_KEY == 0:
+                    await done(checker, number)
+            await done(checker, PROBATION)
+            standing = desk.standings.of(key(1))
+            assert standing.honest == PROBATION and standing.probation, "a day is missing"
+            assert honest(standing, standing.first + SEEN_S).known
+            for number in range(1, 4):
+                publish(desk, sealed(2, number, rewards=(0, 1)), number, checker)
+                id = publish(desk, sealed(2, number + 10), number + 10, None)
+                await done(checker, PROBATION + number)
+                assert (id in desk.window) == (number < 3)
+            assert checker.counts == {"honest": PROBATION, "false": 3}
+            assert desk.standings.verdict(key(2), "net") == "blocked" and set(bans) == {key(2)}
+            assert desk.standings.verdict(key(1), "net") == "welcome"
+            assert key(2) not in desk.window.peers and len(desk.window) == PROBATION
+
+    asyncio.run(story())
+
+
+def test_a_report_is_looked_into_and_a_wrong_one_costs_the_reporter() -> None:
+    async def story() -> None:
+        desk = a_desk()
+        async with checking(desk) as checker:
+            good = publish(desk, sealed(1, 1), 1, None)
+            bad = publish(desk, sealed(2, 2, rewards=(0, 1)), 2, None)
+            checker.reported(key(3), good, "bad_reward")
+            checker.reported(key(4), bad, "bad_reward")
+            checker.reported(key(2), bad, "bad_reward")  # its own
+            await done(checker, 2)
+            assert good in desk.window and bad not in desk.window
+            assert desk.standings.of(key(3)).error > desk.standings.of(key(4)).error
+            assert desk.standings.of(key(1)).honest == 1 and desk.standings.of(key(1)).suspicion == 0
+            before = desk.standings.of(key(4)).error
+            checker.reported(key(4), good, "bad_reward")  # known to be honest: no second look
+            assert checker.waiting == 0 and desk.standings.of(key(4)).error > before
+            checker.reported(key(5), good, "bad_sig")  # was checked when it came
+            assert desk.standings.of(key(5)).error > 0.1
+            checker.reported(key(6), good, "unsafe")
+            assert desk.standings.of(key(1)).suspicion > 0 and desk.standings.of(key(6)).error == 0.1
+            for _ in range(9):
+                checker.reported(key(3), good, "bad_reward")
+            checker.reported(key(3), good, "unsafe")  # nobody listens to it any more
+            assert desk.standings.of(key(1)).suspicion == pytest.approx(0.2)
+
+    asyncio.run(story())
+
+
+def test_what_is_no_question_is_a_lie_and_what_was_not_made_is_only_dropped(sandbox: Sandbox) -> None:
+    made = Group(coordinates=unsound(), completions_G=("#1", "#2"), finished_G=(True, True), model="starter")
+    assert judge(sandbox, SWARM, raw(sealed(1, 1, made=made))) is Finding.NO_QUESTION
+
+    async def story() -> None:
+        desk = a_desk()
+        slow = Words(QuestionError("not made within 5 seconds"))
+        async with checking(desk, open_sandbox=lambda: slow) as checker:
+            id = publish(desk, sealed(1, 1), 1, checker)
+            await done(checker, 1)
+            assert checker.counts == {"unmade": 1} and id not in desk.window
+            assert desk.standings.of(key(1)).false_claims == () and desk.standings.of(key(1)).honest == 0
+        assert slow.closed
+
+    asyncio.run(story())
+
+
+def test_without_a_sandbox_the_relay_goes_on() -> None:
+    async def story() -> None:
+        desk = a_desk()
+        async with checking(desk, open_sandbox=lambda: Words(SandboxError("It does not start."))) as checker:
+            id = publish(desk, sealed(1, 1), 1, checker)
+            await done(checker, 1)
+            assert not checker.working and id in desk.window and checker.counts == {"skipped": 1}
+
+    asyncio.run(story())
+
+
+class Slow(Words):
+    def score(self, where: Coordinates, answers: object) -> list[float]:
+        time.sleep(0.5)
+        return [1.0, 0.0]
+
+
+def test_a_slow_check_holds_up_nobody() -> None:
+    async def story() -> None:
+        desk = a_desk()
+        async with checking(desk, open_sandbox=lambda: Slow(ValueError())) as checker:
+            publish(desk, sealed(1, 1), 1, checker)
+            ticks = 0
+            while not checker.counts:
+                await asyncio.sleep(0.01)
+                ticks += 1
+            assert ticks > 10
+
+    asyncio.run(story())
+
+
+def test_a_full_queue_gives_up_any_group_and_counts_it() -> None:
+    desk = a_desk()
+    checker = Checker(desk, Random(1))
+    for number in range(WAITING_OF_A_KEY + 3):
+        publish(desk, sealed(1, number + 1), number + 1, checker)
+    assert checker.waiting == WAITING_OF_A_KEY and checker.counts == {"skipped": 3}
+    waiting = _Waiting(REPORTED, Random(1))
+    kept = [waiting.put(bytes([n // 256, n % 256]), bytes([n % 250])) for n in range(1000)]
+    assert len(waiting) == REPORTED and sum(kept) == REPORTED
+    left = []
+    while (id := waiting.take()) is not None:
+        left.append(int.from_bytes(id, "big"))
+    assert len(set(left)) == REPORTED and min(left) < 500 < max(left)  # neither the first nor the last alone
+    assert waiting.put(b"again", b"x") and len(waiting) == 1
+
+
+def test_honest_groups_are_found_honest_at_a_real_relay() -> None:
+    """Fifty honest groups; a liar beside it is banned, and its groups are gone from everybody's samples."""
+
+    async def story() -> None:
+        with running("--metrics", "127.0.0.1:0") as relay:
+            async with town(relay) as here:
+                ann, liar = await here.peer(1), await here.peer(2)
+
+                async def found(name: str) -> Callable[[], Awaitable[float]]:
+                    async def ask() -> float:
+                        _, text = await here.get(relay.first["metrics"])
+                        line = f'relay_checks_total{{finding="{name}"}} '
+                        return next(
+                            (float(row[len(line) :]) for row in text.splitlines() if row.startswith(line)), 0.0
+                        )
+
+                    return ask
+
+                honest, false = await found("honest"), await found("false")
+                for number in range(PROBATION):
+                    assert await ann.publish() == "accepted"
+                    if number % 10 == 9:
+
+                        async def caught_up(so_far: int = number) -> bool:
+                            return await honest() > so_far
+
+                        await until(caught_up)
+                for _ in range(3):
+                    assert await liar.publish(rewards=(0, 1)) == "accepted"
+
+                async def caught() -> bool:
+                    return await false() == 3
+
+                await until(caught)
+                assert await liar.ended() == 1008
+                assert (await ann.stats()).window == PROBATION
+                assert await ann.publish() == "accepted"
+
+    asyncio.run(story())

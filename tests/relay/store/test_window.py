@@ -1,0 +1,290 @@
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.relay.store.window import Bounds, Limits, Window
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def window(clock: Clock | None = None, **changes: object) -> Window:
+    settings = {"whole": Bounds(100, 10_000), "shelf": Bounds(40, 4_000), "key_percent": 100}
+    return Window(Limits(**{**settings, "address_percent": 100, **changes}), clock or Clock())  # type: ignore[arg-type]
+
+
+def put(
+    window: Window,
+    n: int,
+    key: str = "a",
+    address: str = "x",
+    family: str = "f",
+    level: int = 0,
+    size: int = 10,
+) -> str:
+    return window.add(
+        id=n.to_bytes(32, "big"), key=key.encode(), address=address, family=family, level=level, raw=bytes(size)
+    )
+
+
+def ids(window: Window) -> list[int]:
+    return [int.from_bytes(group.id, "big") for group in window]
+
+
+def test_the_bytes_that_arrived_are_the_bytes_kept() -> None:
+    w = window()
+    raw = b'{"v": 1,  "odd":\t"spacing"}'
+    w.add(id=b"1", key=b"k", address="x", family="f", level=3, raw=raw)
+    (kept,) = w
+    assert kept.raw is raw and (kept.family, kept.level, kept.arrived) == ("f", 3, 1000.0)
+    assert w.sizes == {("f", 3): 1} and w.size == len(raw) and b"1" in w
+
+
+def test_an_id_comes_in_once_also_after_its_group_has_left() -> None:
+    w = window(shelf=Bounds(2, 4_000))
+    assert [put(w, n) for n in (1, 1, 2, 3, 1)] == [
+        "accepted",
+        "duplicate",
+        "accepted",
+        "accepted",
+        "duplicate",
+    ]
+    assert ids(w) == [2, 3]
+    assert w.drop((2).to_bytes(32, "big")) and not w.drop((2).to_bytes(32, "big"))
+    assert put(w, 2) == "duplicate" and ids(w) == [3]
+
+
+def test_the_oldest_leave_first_by_count_by_bytes_and_by_age() -> None:
+    w = window(shelf=Bounds(3, 4_000))
+    for n in range(5):
+        put(w, n)
+    assert ids(w) == [2, 3, 4]
+
+    w = window(shelf=Bounds(40, 100))
+    for n, size in enumerate([40, 40, 10, 60]):
+        put(w, n, size=size)
+    assert ids(w) == [2, 3] and w.size == 70
+    assert put(w, 9, size=101) == "too-large" and ids(w) == [2, 3]
+
+    clock = Clock()
+    w = window(clock, age_s=60, remember_s=500)
+    for n in range(4):
+        put(w, n)
+        clock.now += 20
+    w.expire()  # they came 80, 60, 40 and 20 seconds ago
+    assert ids(w) == [1, 2, 3]
+    clock.now += 300
+    assert put(w, 0) == "duplicate"
+    assert ids(w) == [] and w.sizes == {} and len(w.peers) == 0 and w.addresses == set()
+    clock.now += 300
+    assert put(w, 0) == "accepted"  # by now stale by its own date, which is checked elsewhere
+
+
+def test_a_busy_key_or_address_pushes_out_its_own() -> None:
+    w = window(shelf=Bounds(20, 4_000), key_percent=20, address_percent=40)
+    put(w, 0, key="quiet", address="home")
+    for n in range(1, 50):
+        put(w, n, key="busy", address="office")
+    assert ids(w) == [0, 46, 47, 48, 49]  # 20 % of 20
+    for n in range(50, 100):
+        put(w, n, key=f"sock puppet {n}", address="office")
+    assert ids(w) == [0, *range(92, 100)]  # 40 % of 20
+    put(w, 100, key="busy", address="office", family="other")
+    assert ids(w) == [0, *range(92, 101)]  # another shelf has its own bounds
+
+
+def test_a_backfilled_group_keeps_its_age() -> None:
+    clock = Clock()
+    w = window(clock, age_s=100)
+    for id, arrived in ((b"1", 920.0), (b"2", 950.0), (b"3", 940.0), (b"4", 5000.0)):
+        w.add(id=id, key=b"k", address="x", family="f", level=0, raw=b"", arrived=arrived)
+    assert [group.arrived for group in w] == [920, 950, 950, 1000]
+    clock.now = 1030.0
+    w.expire()
+    assert [group.id for group in w] == [b"2", b"3", b"4"]
+
+
+def test_a_key_or_an_address_can_be_taken_out() -> None:
+    w = window()
+    for n, (key, address, family) in enumerate(
+        [("a", "x", "f"), ("b", "x", "g"), ("a", "y", "g"), ("c", "y", "f")]
+    ):
+        put(w, n, key=key, address=address, family=family)
+    assert w.drop_key(b"a") == 2 and ids(w) == [1, 3] and w.drop_key(b"a") == 0
+    assert w.drop_address("y") == 1 and ids(w) == [1] and set(w.peers) == {b"b"}
+
+
+def test_a_forgotten_id_takes_its_group_along() -> None:
+    w = window(whole=Bounds(4, 10_000), remembered=4, shelf=Bounds(2, 4_000))
+    put(w, 0, family="quiet")
+    for n in range(1, 6):
+        put(w, n)
+    assert ids(w) == [4, 5]
+    assert put(w, 0, family="quiet") == "accepted" and ids(w) == [4, 5, 0]
+    with pytest.raises(ValueError):
+        window(remembered=99)
+
+
+def test_a_family_is_there_as_long_as_one_of_its_groups() -> None:
+    w = window()
+    for n, (family, level) in enumerate([("f", 0), ("f", 2), ("g", 0)]):
+        put(w, n, family=family, level=level)
+    assert {name: section.groups for name, section in w.sections.items()} == {"f": 2, "g": 1}
+    assert [line.groups for line in w.author(b"a").lines(["f", "h"])] == [1, 1]
+    w.drop((1).to_bytes(32, "big"))
+    assert w.sections["f"].groups == 1 and w.sizes == {("f", 0): 1, ("g", 0): 1}
+    w.drop_key(b"a")
+    assert w.sections == {} and w.authors == {} and w.sizes == {}
+
+
+EVENTS = st.lists(
+    st.tuples(
+        st.integers(0, 60),  # id
+        st.sampled_from("abcde"),  # key
+        st.sampled_from("xyz"),  # address
+        st.sampled_from("fg"),
+        st.integers(0, 1),
+        st.integers(0, 60),  # size
+        st.sampled_from([0, 0, 1, 7]),  # seconds before it
+        st.booleans(),  # take an id out instead
+    ),
+    max_size=120,
+)
+
+
+@settings(deadline=None)
+@given(EVENTS)
+def test_the_bounds_hold_and_the_books_balance_whatever_is_published(events: list[tuple]) -> None:  # type: ignore[type-arg]
+    clock = Clock()
+    limits = Limits(
+        whole=Bounds(18, 600),
+        shelf=Bounds(8, 300),
+        key_percent=40,
+        address_percent=60,
+        age_s=30,
+        remember_s=0,
+        remembered=25,
+    )
+    w = Window(limits, clock)
+    for n, key, address, family, level, size, pause, out in events:
+        clock.now += pause
+        w.expire()
+        before = ids(w)
+        if out:
+            w.drop(n.to_bytes(32, "big"))
+            assert ids(w) == [other for other in before if other != n]
+            continue
+        outcome = put(w, n, key, address, family, level, size)
+        after = ids(w)
+        if outcome == "accepted":
+            assert n not in before and after[-1] == n
+            assert after[:-1] == [other for other in before if other in after]  # nobody jumps the queue
+        groups = list(w)
+        assert all(clock.now - group.arrived <= 30 for group in groups)
+        assert [group.arrived for group in groups] == sorted(group.arrived for group in groups)
+        assert len(w) == len(groups) == len({group.id for group in groups}) <= 18
+        assert w.size == sum(len(group.raw) for group in groups) <= 600
+        assert w.sizes == Counter((group.family, group.level) for group in groups)
+        assert set(w.peers) == {group.key for group in groups} and len(w.peers) == len(set(w.peers))
+        assert set(w.addresses) == {group.address for group in groups}
+        for owner in w.peers:
+            assert list(w.author(owner).line) == [group for group in groups if group.key == owner]
+        assert set(w.sections) == {group.family for group in groups}
+        for family, section in w.sections.items():
+            there = [group for group in groups if group.family == family]
+            assert section.groups == len(there) and set(section.peers) == {group.key for group in there}
+            assert section.addresses == Counter(
+                address for address, _ in {(group.address, group.level) for group in there}
+            )
+        for shelf, count in w.sizes.items():
+            there = [group for group in groups if (group.family, group.level) == shelf]
+            assert count <= 8 and sum(len(group.raw) for group in there) <= 300
+            assert max(Counter(group.key for group in there).values()) <= 3  # 40 % of 8
+            assert max(Counter(group.address for group in there).values()) <= 4  # 60 % of 8
+            for owner in {group.key for group in there}:
+                mine = [group for group in there if group.key == owner]
+                family, level = shelf
+                assert list(w.author(owner).families[family][level]) == mine
+                assert sum(len(group.raw) for group in mine) <= 120
+
+
+class Plain:
+    """A window as one list, gone through from end to end for everything."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.groups: list[tuple[int, str, str, tuple[str, int], int, float]] = []
+        self.seen: dict[int, float] = {}
+
+    def expire(self, now: float) -> None:
+        self.groups = [group for group in self.groups if group[5] >= now - self.limits.age_s]
+        remember_s = max(self.limits.age_s, self.limits.remember_s)
+        self.seen = {n: at for n, at in self.seen.items() if at >= now - remember_s}
+
+    def put(self, n: int, key: str, address: str, shelf: tuple[str, int], size: int, now: float) -> str:
+        self.expire(now)
+        limits = self.limits
+        of_key, of_address = (
+            limits.shelf.share(percent) for percent in (limits.key_percent, limits.address_percent)
+        )
+        if n in self.seen:
+            return "duplicate"
+        if size > min(of_key.bytes, of_address.bytes, limits.whole.bytes):
+            return "too-large"
+        self.groups.append((n, key, address, shelf, size, now))
+        self.seen[n] = now
+        for bounds, belongs in (
+            (of_key, lambda group: group[3] == shelf and group[1] == key),
+            (of_address, lambda group: group[3] == shelf and group[2] == address),
+            (limits.shelf, lambda group: group[3] == shelf),
+            (limits.whole, lambda group: True),
+        ):
+            mine = [group for group in self.groups if belongs(group)]
+            while len(mine) > bounds.groups or sum(group[4] for group in mine) > bounds.bytes:
+                self.groups.remove(mine.pop(0))
+        while len(self.seen) > limits.remembered:
+            oldest = next(iter(self.seen))
+            del self.seen[oldest]
+            self.groups = [group for group in self.groups if group[0] != oldest]
+        return "accepted"
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 2**32))
+def test_it_holds_what_a_plain_list_would_hold(seed: int) -> None:
+    rng = Random(seed)  # longer than hypothesis would draw it: full lines are what this is about
+    clock = Clock()
+    limits = Limits(
+        whole=Bounds(16, 600),
+        shelf=Bounds(7, 300),
+        key_percent=45,
+        address_percent=60,
+        age_s=40,
+        remember_s=60,
+        remembered=24,
+    )
+    w, plain = Window(limits, clock), Plain(limits)
+    for _ in range(200):
+        n, key, address = rng.randrange(150), rng.choice("aaabcde"), rng.choice("xxyz")
+        family, level, size = rng.choice("ffg"), rng.choice((0, 0, 1)), rng.randrange(60)
+        clock.now += rng.choice((0, 0, 1, 5))
+        if rng.random() < 0.1:
+            w.drop(n.to_bytes(32, "big"))
+            plain.groups = [group for group in plain.groups if group[0] != n]
+        else:
+            outcome = put(w, n, key, address, family, level, size)
+            assert outcome == plain.put(n, key, address, (family, level), size, clock.now)
+        assert ids(w) == [group[0] for group in plain.groups]
+    for key in "ab":
+        assert w.drop_key(key.encode()) == sum(group[1] == key for group in plain.groups)
+    assert w.drop_address("x") == sum(group[1] not in "ab" and group[2] == "x" for group in plain.groups)

@@ -1,0 +1,145 @@
+"""Keys, names, recovery words and the encrypted file."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import re
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.swarm.identity import names
+from app.swarm.identity.identity import Identity, IdentityError, Sealed, decrypt, encrypt
+from app.swarm.wire import signing
+
+SEED = bytes(range(32))
+CHEAP = {"operations": 1, "memory": 8192}
+
+
+def test_a_published_key_and_signature() -> None:
+    """RFC 8032, 7.1, test 2."""
+    seed = bytes.fromhex("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb")
+    assert signing.public_key(seed).hex() == "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c"
+    signature = Identity(seed).sign(b"\x72")
+    assert signature.hex().startswith("92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da")
+    assert signing.verifies(signing.public_key(seed), b"\x72", signature)
+    assert not signing.verifies(signing.public_key(seed), b"\x73", signature)
+
+
+def test_what_is_no_signature_verifies_as_false() -> None:
+    key, signature = signing.public_key(SEED), signing.sign(SEED, b"m")
+    small_order = b"\1" + bytes(31)
+    order = 2**252 + 27742317777372353535851937790883648493
+    not_canonical = signature[:32] + (int.from_bytes(signature[32:], "little") + order).to_bytes(32, "little")
+    for other_key, other in (
+        (key, b""), (b"", signature), (key, signature + b"0"), (key[:-1], signature), (bytes(32), bytes(64)),
+        (small_order, small_order + bytes(32)), (key, not_canonical),
+    ):  # fmt: skip
+        assert not signing.verifies(other_key, b"m", other)
+
+
+def test_a_name_belongs_to_its_key_for_ever() -> None:
+    assert Identity(SEED).name == names.name(signing.public_key(SEED)) == "prompt-falcon-6895"
+    lists = " ".join((*names.MANNERS, "|", *names.ANIMALS)).encode()
+    assert (
+        hashlib.sha256(lists).hexdigest() == "2d4a88bb21f00f082376e5e98e2a3d4f26b0b7e5a378bc99b81d2f55d84586f6"
+    ), "names.py: a changed word renames nodes"
+
+
+@given(st.binary(min_size=32, max_size=32))
+@settings(deadline=None)
+def test_names_are_two_words_and_four_digits(key: bytes) -> None:
+    assert re.fullmatch(r"[a-z]{2,9}-[a-z]{2,9}-[0-9]{4}", names.name(key))
+
+
+def test_every_word_can_turn_up() -> None:
+    seen = [names.name(bytes([i % 256, i // 256])).split("-") for i in range(6000)]
+    assert {one[0] for one in seen} == set(names.MANNERS) and len(names.MANNERS) == 128
+    assert {one[1] for one in seen} == set(names.ANIMALS) and len(names.ANIMALS) == 128
+
+
+def test_published_recovery_words() -> None:
+    """The vectors of BIP-39 for 256 bits of zeros and of ones."""
+    assert Identity(bytes(32)).words() == "abandon " * 23 + "art"
+    assert Identity(b"\xff" * 32).words() == "zoo " * 23 + "vote"
+
+
+@given(st.binary(min_size=32, max_size=32))
+@settings(max_examples=30, deadline=None)
+def test_recovery_words_bring_the_key_back(seed: bytes) -> None:
+    words = Identity(seed).words()
+    assert Identity.from_words(words).seed() == seed
+    assert Identity.from_words(f"\n  {words.upper()}".replace(" ", " \t\n")).seed() == seed
+
+
+def test_wrong_recovery_words_say_what_is_wrong() -> None:
+    words = Identity(SEED).words().split()
+    with pytest.raises(IdentityError, match="Word 3 "):
+        Identity.from_words(" ".join([*words[:2], "abandonn", *words[3:]]))
+    with pytest.raises(IdentityError, match="these are 23"):
+        Identity.from_words(" ".join(words[:-1]))
+    with pytest.raises(IdentityError, match="these are 0"):
+        Identity.from_words("")
+    with pytest.raises(IdentityError, match="together"):
+        Identity.from_words(" ".join([words[1], words[0], *words[2:]]))
+    with pytest.raises(IdentityError, match="these are 12"):
+        Identity.from_words("abandon " * 11 + "about")
+
+
+def test_new_identities_differ() -> None:
+    assert len({Identity.new() for _ in range(20)}) == 20
+
+
+def test_a_secret_does_not_slip_out() -> None:
+    identity = Identity(SEED)
+    assert SEED.hex() not in repr(identity) and str(SEED) not in f"{identity} {[identity]}"
+    with pytest.raises(TypeError):
+        copy.copy(identity)  # as pickle would
+    with pytest.raises(ValueError):
+        Identity(b"short")
+
+
+def test_the_encrypted_file_opens_with_its_passphrase_alone() -> None:
+    content = encrypt(Identity(SEED), "correct horse")
+    assert decrypt(content, "correct horse").seed() == SEED
+    with pytest.raises(IdentityError, match="doesn't open"):
+        decrypt(content, "correct horsf")
+    stored = msgspec.json.decode(content, type=Sealed)
+    assert stored.memory >= 64 * 2**20 and stored.operations >= 4
+
+
+def test_the_encrypted_file_holds_nothing_plain_and_never_looks_the_same() -> None:
+    one, two = (encrypt(Identity(SEED), "correct horse", **CHEAP) for _ in range(2))
+    assert one != two
+    for secret in (SEED, SEED.hex().encode(), b"correct", Identity(SEED).words().split()[0].encode()):
+        assert secret not in one
+
+
+def test_an_accent_is_typed_one_way_or_the_other() -> None:
+    content = encrypt(Identity(SEED), "caf\u00e9 noir", **CHEAP)
+    assert decrypt(content, "cafe\u0301 noir").seed() == SEED
+
+
+def test_a_short_passphrase_is_refused() -> None:
+    with pytest.raises(IdentityError, match="8 characters"):
+        encrypt(Identity(SEED), "1234567", **CHEAP)
+
+
+def test_a_damaged_file_is_an_error_with_a_remedy_and_costs_no_memory() -> None:
+    good = msgspec.json.decode(encrypt(Identity(SEED), "correct horse", **CHEAP))
+    for changed in (
+        {"memory": 2**40}, {"operations": 10**6}, {"salt": "00"}, {"box": "xyz"}, {"v": 2}, {"extra": 1},
+    ):  # fmt: skip
+        with pytest.raises(IdentityError, match="recovery words"):
+            decrypt(msgspec.json.encode({**good, **changed}), "correct horse")
+    for content in (b"", b"\xff", b"{}"):
+        with pytest.raises(IdentityError, match="recovery words"):
+            decrypt(content, "correct horse")
+    for changed in ({"box": good["box"][:-2] + "00"}, {"box": "00"}):
+        with pytest.raises(IdentityError, match="doesn't open"):
+            decrypt(msgspec.json.encode({**good, **changed}), "correct horse")
+    with pytest.raises(IdentityError, match="another key"):
+        decrypt(msgspec.json.encode({**good, "public_key": "00" * 32}), "correct horse")

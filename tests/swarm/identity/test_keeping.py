@@ -1,0 +1,392 @@
+"""Keyrings that work, lie, lock, block and are missing; files; and what is left on the disk."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import keyring.backend
+import keyring.errors
+import pytest
+from keyring.backends.chainer import ChainerBackend
+
+from app.node.data.contents import kind
+from app.swarm.identity import keyrings
+from app.swarm.identity import storage as keeping
+from app.swarm.identity.identity import Identity, IdentityError, PassphraseNeeded, bare
+from app.swarm.identity.keyrings import real_backend
+from app.swarm.identity.storage import (
+    Kept,
+    Where,
+    Whereabouts,
+    keep,
+    keep_in_file,
+    keep_in_keyring,
+    open_identity,
+    whereabouts,
+)
+
+
+class Ring(keyring.backend.KeyringBackend):
+    """A keyring in memory."""
+
+    priority = 1.0  # type: ignore[assignment]
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str], str] = {}
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return self.kept.get((service, username))
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        self.kept[service, username] = password
+
+    def delete_password(self, service: str, username: str) -> None:
+        if self.kept.pop((service, username), None) is None:
+            raise keyring.errors.PasswordDeleteError("not found")
+
+
+class Locked(Ring):
+    def get_password(self, service: str, username: str) -> str | None:
+        raise keyring.errors.KeyringLocked("locked")
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        raise OSError("the bus is gone")
+
+
+class Forgetful(Ring):
+    def set_password(self, service: str, username: str, password: str) -> None:
+        pass
+
+
+def opened(folder: Path, ring: Ring | None, passphrase: str | None = None) -> Kept:
+    return asyncio.run(open_identity(folder, passphrase=passphrase, find=lambda: ring))
+
+
+def left(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_key_is_made_silently_and_found_again(tmp_path: Path) -> None:
+    ring = Ring()
+    first = opened(tmp_path, ring)
+    again = opened(tmp_path, ring)
+    assert first.where == again.where == Where.KEYRING
+    assert again.identity.seed() == first.identity.seed()
+    assert first.note == again.note == ""
+    assert first.identity.seed().hex().encode() not in left(tmp_path)
+
+
+def test_every_folder_has_a_key_of_its_own(tmp_path: Path) -> None:
+    ring = Ring()
+    assert opened(tmp_path / "a", ring).identity != opened(tmp_path / "b", ring).identity
+    assert len(ring.kept) == 2
+
+
+@pytest.mark.parametrize("ring", [None, Locked(), Forgetful()])
+def test_without_a_keyring_that_keeps_a_key_it_is_in_a_file_for_its_owner_alone(
+    tmp_path: Path, ring: Ring | None
+) -> None:
+    first, again = opened(tmp_path, ring), opened(tmp_path, ring)
+    assert first.where == again.where == Where.PLAIN
+    assert first.identity == again.identity, "the owner is the same person at every start"
+    (file,) = tmp_path.glob("key-*.secret")
+    assert str(file) in first.note and keeping.PASSPHRASE in first.note and again.note == "", "it is said once"
+    assert whereabouts(tmp_path) == Whereabouts(
+        name=first.identity.name, public_key=first.identity.key.hex(), kept="plain", file=str(file)
+    )
+    if os.name == "posix":
+        assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights as POSIX has them")
+def test_a_key_is_nobody_elses_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also before it has its name, also under an umask that lets everybody read."""
+    seen: list[int] = []
+    real = os.fsync
+
+    def looking(descriptor: int) -> None:
+        seen.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", looking)
+    before = os.umask(0)
+    try:
+        opened(tmp_path, None)
+    finally:
+        os.umask(before)
+    assert seen == [0o600, 0o600], "the key and the record, each forced to the disk"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights as POSIX has them")
+def test_a_file_that_others_can_read_is_closed_to_them_and_that_is_told_once(tmp_path: Path) -> None:
+    mine = opened(tmp_path, None).identity
+    (file,) = tmp_path.glob("*.secret")
+    file.chmod(0o644)
+    found = opened(tmp_path, None)
+    assert found.identity == mine and stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "could read your key" in found.note and "identity new" in found.note
+    assert opened(tmp_path, None).note == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights as POSIX has them")
+def test_a_disk_without_rights_is_told_at_every_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = opened(tmp_path, None).identity
+    (file,) = tmp_path.glob("*.secret")
+    file.chmod(0o644)
+    monkeypatch.setattr(Path, "chmod", lambda *_: None)  # as FAT does
+    for _ in range(2):
+        found = opened(tmp_path, None)
+        assert found.identity == mine and f"set {keeping.PASSPHRASE}" in found.note
+
+
+OTHERS = Identity(bytes(range(32)))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff\xfe",
+        b'{"v":1',
+        b'{"v":1,"public_key":"","seed":"00"}',
+        b'{"v":1,"public_key":"%s","seed":"%s"}' % (b"00" * 32, b"11" * 32),
+        b'{"v":1,"public_key":"","seed":"' + b"9" * 10**6 + b'"}',
+    ],
+    ids=["empty", "no text", "cut", "short", "another key", "huge"],
+)
+def test_a_damaged_file_is_kept_aside_and_the_words_are_named(tmp_path: Path, content: bytes) -> None:
+    mine = opened(tmp_path, None).identity
+    (file,) = tmp_path.glob("*.secret")
+    file.write_bytes(content)
+    found = opened(tmp_path, None)
+    assert found.where == Where.MEMORY and found.identity != mine
+    (aside,) = tmp_path.glob("damaged-*")
+    assert aside.read_bytes() == content and kind(aside.name) is not None
+    assert mine.name in found.note and aside.name in found.note and "identity restore" in found.note
+    again = opened(tmp_path, None)
+    assert again.where == Where.MEMORY and f"{file} isn't there" in again.note
+    asyncio.run(keep(Identity.from_words(mine.words()), tmp_path, find=lambda: None))
+    assert opened(tmp_path, None).identity == mine
+
+
+def test_another_ones_file_under_this_name_is_not_taken_for_the_key(tmp_path: Path) -> None:
+    mine = opened(tmp_path, None).identity
+    (file,) = tmp_path.glob("*.secret")
+    file.write_bytes(bare(OTHERS))
+    found = opened(tmp_path, None)
+    assert found.where == Where.MEMORY and OTHERS.name in found.note and mine.name in found.note
+    assert file.read_bytes() == bare(OTHERS)
+
+
+def test_a_folder_in_place_of_the_file_is_told_in_a_sentence(tmp_path: Path) -> None:
+    opened(tmp_path, None)
+    (file,) = tmp_path.glob("*.secret")
+    file.unlink()
+    file.mkdir()
+    found = opened(tmp_path, None)
+    assert found.where == Where.MEMORY and str(file) in found.note and "\n" not in found.note
+
+
+def test_a_passphrase_encrypts_what_lay_open(tmp_path: Path) -> None:
+    mine = opened(tmp_path, None).identity
+    sealed = opened(tmp_path, None, "correct horse")
+    assert sealed.where == Where.FILE and sealed.identity == mine
+    assert [path.suffix for path in sorted(tmp_path.iterdir())] == [".json", ".sealed"]
+    assert mine.seed().hex().encode() not in left(tmp_path)
+    assert opened(tmp_path, None, "correct horse").identity == mine
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_disk_that_takes_nothing_leaves_it_in_memory(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    try:
+        found = opened(tmp_path, None)
+    finally:
+        tmp_path.chmod(0o700)
+    assert found.where == Where.MEMORY and found.note.endswith("This name lasts until the node ends.")
+
+
+def test_a_full_disk_leaves_it_in_memory_and_no_half_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    found = opened(tmp_path, None)
+    assert found.where == Where.MEMORY and "No space left" in found.note
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_keys_from_before_are_remembered_and_forgotten_with_it(tmp_path: Path) -> None:
+    ring = Ring()
+    first = opened(tmp_path, ring).identity
+    second = Identity.new()
+    asyncio.run(keep(second, tmp_path, find=lambda: ring))
+    asyncio.run(keep(first, tmp_path, find=lambda: ring))
+    asyncio.run(keep(second, tmp_path, find=lambda: ring))
+    assert opened(tmp_path, ring).identity == second and len(ring.kept) == 2
+    assert keeping.forget(tmp_path, find=lambda: ring) == "" and ring.kept == {}
+
+
+def test_a_keyring_that_is_locked_later_costs_the_session_its_name_and_never_the_key(tmp_path: Path) -> None:
+    ring = Ring()
+    mine = opened(tmp_path, ring).identity
+    for out_of_order in (Locked(), None, Ring()):  # locked, gone, another desktop's
+        meanwhile = opened(tmp_path, out_of_order)
+        assert meanwhile.where == Where.MEMORY and meanwhile.identity != mine
+        assert mine.name in meanwhile.note
+    assert opened(tmp_path, ring).identity == mine
+
+
+@pytest.mark.parametrize("content", ["", "nonsense", "00" * 32])
+def test_a_damaged_entry_is_not_taken_for_the_key(tmp_path: Path, content: str) -> None:
+    ring = Ring()
+    opened(tmp_path, ring)
+    ring.kept = dict.fromkeys(ring.kept, content)
+    found = opened(tmp_path, ring)
+    assert found.where == Where.MEMORY and "damaged" in found.note
+    assert set(ring.kept.values()) == {content}
+
+
+def test_a_dialog_that_nobody_answers_stalls_nothing(tmp_path: Path) -> None:
+    """The keyring blocks until the loop has turned, and would block for ever without it."""
+    turned = threading.Event()
+
+    class Dialog(Ring):
+        def set_password(self, service: str, username: str, password: str) -> None:
+            assert turned.wait(60)
+            super().set_password(service, username, password)
+
+    ring = Dialog()
+
+    async def run() -> Kept:
+        opening = asyncio.create_task(open_identity(tmp_path, find=lambda: ring))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        turned.set()
+        return await opening
+
+    assert asyncio.run(run()).where == Where.KEYRING
+
+
+def test_patience_ends(tmp_path: Path) -> None:
+    release = threading.Event()
+
+    class Silent(Ring):
+        def set_password(self, service: str, username: str, password: str) -> None:
+            release.wait()
+
+    found = asyncio.run(open_identity(tmp_path, find=Silent, patience_s=0.01))
+    release.set()
+    assert found.where == Where.PLAIN and "didn't answer" in found.note
+
+
+def test_a_process_ends_though_the_keyring_still_waits(tmp_path: Path) -> None:
+    code = (
+        "import asyncio, threading\n"
+        "from pathlib import Path\n"
+        "from app.swarm.identity.storage import open_identity\n"
+        f"opening = open_identity(Path({str(tmp_path)!r}), find=threading.Event().wait, patience_s=0.01)\n"
+        "kept = asyncio.run(opening)\n"
+        "print(kept.where.value)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.strip() == "plain" and done.stderr == ""
+
+
+def named(module: str) -> Ring:
+    return type("Keyring", (Ring,), {"__module__": module})()
+
+
+def test_only_backends_that_encrypt_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    good = [
+        named(f"keyring.backends.{one}")
+        for one in ("macOS", "Windows", "SecretService", "kwallet", "libsecret")
+    ]
+    for ring in good:
+        assert real_backend(ring) is ring
+    bad = [
+        named(one) for one in ("keyrings.alt.file", "keyring.backends.null", "keyring.backends.fail", "mine")
+    ]
+    for ring in bad:
+        assert real_backend(ring) is None
+    chain = ChainerBackend()
+    monkeypatch.setattr(ChainerBackend, "backends", [bad[0], good[2], good[3]])
+    assert real_backend(chain) is good[2]
+    monkeypatch.setattr(ChainerBackend, "backends", bad)
+    assert real_backend(chain) is None
+
+
+def test_every_allowed_backend_exists_in_the_library() -> None:
+    folder = Path(keyring.backend.__file__).parent / "backends"
+    there = {path.name.removesuffix(".py") for path in folder.iterdir()}
+    assert {one.rpartition(".")[2] for one in keyrings._REAL} <= there
+
+
+def test_a_key_in_a_file_needs_its_passphrase(tmp_path: Path) -> None:
+    made = opened(tmp_path, None, "correct horse")
+    assert made.where == Where.FILE
+    with pytest.raises(PassphraseNeeded, match=made.identity.name):
+        opened(tmp_path, Ring())
+    with pytest.raises(IdentityError, match="doesn't open"):
+        opened(tmp_path, None, "wrong horse!")
+    assert opened(tmp_path, None, "correct horse").identity.seed() == made.identity.seed()
+    for secret in (made.identity.seed(), made.identity.seed().hex().encode(), b"correct horse"):
+        assert secret not in left(tmp_path)
+    if os.name == "posix":
+        assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
+
+
+def test_a_key_restored_from_words_takes_the_folder_over_and_the_old_one_stays_kept(tmp_path: Path) -> None:
+    ring = Ring()
+    old = opened(tmp_path, ring).identity
+    mine = Identity.from_words(Identity.new().words())
+    asyncio.run(keep_in_keyring(mine, tmp_path, find=lambda: ring))
+    assert opened(tmp_path, ring).identity == mine
+    assert old.seed().hex() in ring.kept.values()
+
+
+def test_a_key_moves_from_keyring_to_file(tmp_path: Path) -> None:
+    mine = opened(tmp_path, Ring()).identity
+    asyncio.run(keep_in_file(mine, tmp_path, "correct horse"))
+    assert opened(tmp_path, None, "correct horse").identity == mine
+
+
+def test_a_keyring_that_refuses_changes_nothing(tmp_path: Path) -> None:
+    ring = Ring()
+    mine = opened(tmp_path, ring).identity
+    with pytest.raises(IdentityError):
+        asyncio.run(keep_in_keyring(Identity.new(), tmp_path, find=Locked))
+    assert opened(tmp_path, ring).identity == mine
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b'{"v":1,"where":"cloud"}'])
+def test_a_damaged_record_is_an_error_and_is_not_overwritten(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / keeping.RECORD).write_bytes(content)
+    with pytest.raises(IdentityError, match="identity restore"):
+        opened(tmp_path, Ring())
+    assert left(tmp_path) == content
+    mine = Identity.new()
+    asyncio.run(keep(mine, tmp_path, find=lambda: None))
+    (aside,) = tmp_path.glob("damaged-identity.json-*")
+    assert aside.read_bytes() == content and opened(tmp_path, None).identity == mine
+
+
+def test_a_missing_or_exchanged_key_file_is_an_error_that_names_it(tmp_path: Path) -> None:
+    mine, other = opened(tmp_path, None, "correct horse"), opened(tmp_path / "b", None, "correct horse")
+    (file,) = tmp_path.glob("*.sealed")
+    (foreign,) = (tmp_path / "b").glob("*.sealed")
+    foreign.replace(file)
+    with pytest.raises(IdentityError, match=other.identity.name):
+        opened(tmp_path, None, "correct horse")
+    file.unlink()
+    with pytest.raises(IdentityError, match=mine.identity.name):
+        opened(tmp_path, None, "correct horse")

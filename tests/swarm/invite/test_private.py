@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+import rich.pretty
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.swarm.invite import private
+from app.swarm.invite.private import Private, PrivateError, check_words, from_token, new_words, unlock
+from app.swarm.wire.body import SwarmId
+
+WORDS = "abuse boss fly battle rubber warrior"
+KEY = "9245ab24927a1c4274cfbfeeb6f38d6ea2c220010ff5fa3c873cb46df515d869"
+
+
+def test_the_words_open_the_same_swarm_everywhere_however_they_are_spaced() -> None:
+    found = unlock("  Abuse-BOSS,fly\n battle rubber  warrior ")
+    assert (found.swarm, found.token) == ("private-ae2kktxb43fggys7", f"a1.{KEY}")
+    assert unlock(f" a1.{KEY}\n") == from_token(found.token) == found
+    msgspec.convert(found.swarm, SwarmId)
+
+
+@given(st.integers(0, 2**60 - 1))
+def test_every_code_is_six_words_that_check_each_other(number: int) -> None:
+    words = private._spell(number)
+    assert check_words(words) == words
+    assert len(words.split()) == 6
+
+
+def test_codes_are_never_the_same() -> None:
+    assert len({new_words() for _ in range(1000)}) == 1000
+
+
+def test_one_wrong_word_of_the_list_is_found_63_times_of_64() -> None:
+    slips = 0
+    for other in private._list():
+        try:
+            check_words(f"abuse boss {other} battle rubber warrior")
+        except PrivateError:
+            continue
+        slips += 1
+    assert 1 <= slips <= 80  # 1 + 2047/64 = 33 expected; deterministic
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("", "these are 0"),
+        ("abuse boss fly battle rubber", "these are 5"),
+        (WORDS + " abuse", "these are 7"),
+        ("abuse boss flie battle rubber warrior", "Word 3"),
+        ("boss abuse fly battle rubber warrior", "swapped"),
+        ("a1.00", "access key"),
+        (f"a1.{KEY.upper()}", "access key"),
+        ("abuse boss fly\0 battle rubber warrior", "Word 3"),
+    ],
+)
+def test_what_is_no_code_is_refused_without_repeating_it(text: str, word: str) -> None:
+    with pytest.raises(PrivateError, match=word) as caught:
+        unlock(text)
+    assert all(one not in str(caught.value) for one in ("abuse", "flie", KEY))
+
+
+def test_the_key_is_not_shown() -> None:
+    one = Private(bytes.fromhex(KEY))
+    for shown in (repr(one), str(one), f"{[one]}", rich.pretty.pretty_repr(one)):
+        assert KEY not in shown and "private-ae2k" in shown

@@ -1,0 +1,360 @@
+"""The engine of an installed app in the window: what the first run shows, what is asked of it, and what happens
+when an engine is gone. The processes are made up here; tests/ui/test_real_engine.py has real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+import pytest
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QLabel, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.install.packs import place
+from app.install.packs.events import Standing
+from app.ui.engine.process import Packing
+from app.ui.frame.engine_actions import EngineActions
+from app.ui.frame.frame import Actions, Page
+from app.ui.overview.page import Overview
+from app.ui.privacy.page import told
+from app.ui.process.control import Control
+from app.ui.process.link import Link
+from app.ui.settings.page import SettingsPage
+from app.ui.shell.window import Window
+from app.ui.theme import Theme
+from app.ui.view.engine_pack import EnginePack, lacking
+from app.ui.view.settings import Choices
+from app.ui.view.view import Problem, State, View
+from app.ui.welcome.trial import Trial
+from tests.ui import engine_views, views
+
+
+class Told(QObject):
+    """A child process that tells what the test wants."""
+
+    line = Signal(bytes)
+    ended = Signal(int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[list[str]] = []
+        self.running = False
+
+    def start(self, arguments: Sequence[str], log: Path | None = None) -> None:
+        self.asked.append(list(arguments))
+        self.running = True
+
+    def end(self, wait: bool = False) -> None:
+        self.running = False
+
+    def says(self, *lines: bytes, code: int = 0) -> None:
+        for line in lines:
+            self.line.emit(line)
+        self.running = False
+        self.ended.emit(code)
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[bool]:
+    """Whether there is one, to be changed."""
+    there = [False]
+    monkeypatch.setattr(place, "python", lambda: Path("python") if there[0] else None)
+    monkeypatch.setenv("SHOAL_PACKS", str(tmp_path / "packs"))
+    return there
+
+
+@pytest.fixture
+def packing(qtbot: QtBot, engine: list[bool], tmp_path: Path) -> tuple[Packing, Told, Told, Told]:
+    made = [Told(), Told(), Told()]
+    waiting = list(made)
+    return Packing(tmp_path, lambda: waiting.pop(0)), *made  # type: ignore[arg-type, return-value]
+
+
+def asking(actions: Actions, asked: list[object]) -> Actions:
+    """Actions that note what is asked concerning engines."""
+    note = {
+        name: (lambda *what, name=name: asked.append((name, *what)))
+        for name in EngineActions.__dataclass_fields__
+    }
+    return Actions(**{**vars(actions), "engine": EngineActions(**note)})
+
+
+def shown(widget: QWidget) -> dict[str, QAbstractButton]:
+    buttons = [one for one in widget.findChildren(QAbstractButton) if one.isVisibleTo(widget)]
+    return {one.text() or one.accessibleName(): one for one in buttons}
+
+
+def texts(widget: QWidget) -> str:
+    return "\n".join(one.text() for one in widget.findChildren(QLabel) if one.isVisibleTo(widget))
+
+
+def page(qtbot: QtBot, light: Theme, actions: Actions) -> Overview:
+    made = Overview(light, actions)
+    qtbot.addWidget(made)
+    made.resize(1024, 700)
+    made.show()
+    return made
+
+
+def test_learning_alone_waits_for_the_engine_and_then_begins(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object], engine: list[bool]
+) -> None:
+    one, first = page(qtbot, light, asking(actions, asked)), engine_views.first()
+    one.show_view(View(pack=first["new"]))
+    assert "First the engine is installed: 296.9 MB, once." in texts(one)
+    shown(one)["Learn alone"].click()
+    said = texts(one)
+    assert asked == [] and "Step 2 of 4" in said and "296.9 MB" in said and "58.3 GB free" in said
+    shown(one)["Install the engine"].click()
+    assert asked == [("install", "cpu", "")]
+    one.show_view(View(pack=first["fetching"]))
+    assert "29 %" in texts(
+        one
+    ) and "Downloading: 112.0 MB of 296.9 MB, 12.4 MB a second, about 15 s left" in texts(one)
+    shown(one)["Cancel"].click()
+    one.show_view(View(pack=first["begun"]))
+    assert "Resume installation" in shown(one) and "112.0 MB already here" in texts(one)
+    one.show_view(View(pack=EnginePack(there=True)))
+    assert asked[1:] == [("cancel",), ("learn", "alone")]
+
+
+def test_setting_up_measures_once_the_engine_is_there(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+    monkeypatch.setattr(Trial, "start", lambda self, home, model, engine: begun.append(model))
+    one = page(qtbot, light, asking(actions, asked))
+    one.show_view(View(pack=engine_views.first()["carried"]))
+    shown(one)["Set it up"].click()
+    shown(one)["Install the engine"].click()
+    assert asked == [("install", "cpu", "/opt/shoal/packs")] and not begun, (
+        "from where it lies, without a network"
+    )
+    one.show_view(View(pack=EnginePack(there=True)))
+    assert begun == ["starter"] and "Step 3 of 4" in texts(one)
+
+
+def test_a_checkout_knows_nothing_of_it(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
+    one = page(qtbot, light, asking(actions, asked))
+    one.show_view(View())
+    assert "engine" not in texts(one).casefold()
+    shown(one)["Learn alone"].click()
+    assert asked == [("learn", "alone")]
+    settings = SettingsPage(light, actions)
+    qtbot.addWidget(settings)
+    settings.show_view(View())
+    assert settings._engine_card.isHidden()
+
+
+@pytest.mark.parametrize("trouble", engine_views.TROUBLES)
+def test_every_failure_has_its_sentence_and_a_way_on(
+    qtbot: QtBot,
+    light: Theme,
+    actions: Actions,
+    asked: list[object],
+    trouble: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("SHOAL_PACKS", raising=False)
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "/media/stick")
+    one = page(qtbot, light, asking(actions, asked))
+    one.show_view(View(pack=engine_views.first()["new"]))
+    shown(one)["Learn alone"].click()
+    one.show_view(View(pack=engine_views.first()[trouble]))
+    said = texts(one)
+    for part in engine_views.TROUBLES[trouble].split(": ")[0].split(", "):
+        assert part in said
+    assert "SHOAL_PACKS" not in said, "there is a button for that"
+    for name in ("Retry", "From a folder …", "Other place …"):
+        shown(one)[name].click()
+    assert asked == [("retry",), ("install", "", "/media/stick"), ("put_elsewhere", "/media/stick")]
+
+
+def test_an_engine_that_is_gone_or_broken_is_told_in_the_place_of_learning(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
+    one, later = page(qtbot, light, asking(actions, asked)), engine_views.later()
+    one.show_view(msgspec.structs.replace(views.failed(), pack=later["gone"]))
+    assert "The engine is missing" in texts(one) and "Try again" not in shown(one)
+    shown(one)["Reinstall the engine"].click()
+    one.show_view(msgspec.structs.replace(views.failed(), pack=later["broken"]))
+    assert "doesn't work any more" in texts(one)
+    shown(one)["Repair"].click()
+    assert asked == [("install", "cpu", ""), ("repair",)]
+    one.show_view(msgspec.structs.replace(views.failed(), pack=later["whole"]))
+    assert "Try again" in shown(one), "another problem is shown as ever"
+
+
+def test_what_leaves_this_computer_is_told_also_now() -> None:
+    fetching = engine_views.first()["fetching"]
+    assert "engine" in told(View(pack=fetching))[0]
+    assert fetching.doing is not None
+    offline = msgspec.structs.replace(fetching, doing=msgspec.structs.replace(fetching.doing, offline=True))
+    assert told(View(pack=offline))[0] == "Nothing"
+
+
+def test_other_processes_that_need_it_say_so(monkeypatch: pytest.MonkeyPatch, engine: list[bool]) -> None:
+    assert lacking() == "", "a checkout has its own"
+    monkeypatch.setattr(place, "installed", lambda: True)
+    assert "Overview" in lacking()
+    engine[0] = True
+    assert lacking() == ""
+
+
+def test_a_newer_engine_is_offered_once(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
+    one, later = page(qtbot, light, asking(actions, asked)), engine_views.later()
+    view = msgspec.structs.replace(views.learning(), pack=later["newer"])
+    one.show_view(view)
+    assert "A newer engine is available: 0.2.0" in texts(one) and "296.9 MB" in texts(one)
+    shown(one)["Install it"].click()
+    shown(one)["Not now"].click()
+    assert asked == [("install", "cpu", ""), ("not_now", "0.2.0")]
+    actions.choices.remember(engine_not_now="0.2.0")
+    one.show_view(view)
+    assert "newer engine" not in texts(one)
+
+
+def test_settings_say_what_is_installed(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
+    made = SettingsPage(light, asking(actions, asked))
+    qtbot.addWidget(made)
+    made.show()
+    made.show_view(msgspec.structs.replace(views.learning(), pack=engine_views.later()["whole"]))
+    said = texts(made._engine)
+    assert "0.1.0  ·  Python 3.11  ·  1.1 GB" in said and "Previous engine, kept" in said and "0.0.9" in said
+    buttons = shown(made._engine)
+    for name in ("Repair", "Go back to the previous one", "Install"):
+        buttons[name].click()
+    assert asked == [("repair",), ("rollback",), ("install", "cuda", "")]
+    made._find.setText("repair")
+    assert not made._engine_card.isHidden()
+    made._find.setText("colours")
+    assert made._engine_card.isHidden()
+
+
+def test_no_scene_is_wider_than_a_small_window(qtbot: QtBot, window: Window) -> None:
+    window.resize(1024, 640)
+    for _, key, view in engine_views.scenes():
+        window.show_view(view)
+        window.go(key)
+        if view.state is State.NEW:
+            one = window._pages["overview"]
+            assert isinstance(one, Overview)
+            one._welcome._with_engine(lambda: None)
+        QApplication.processEvents()
+        area = window._pages[key]
+        qtbot.waitUntil(partial(_fits, area), timeout=30_000)
+    window.show_view(View())
+
+
+def _fits(area: Page) -> bool:
+    inside = area.widget()
+    return inside is not None and inside.width() <= area.viewport().width()
+
+
+def test_progress_waiting_and_failure_come_from_the_process(
+    packing: tuple[Packing, Told, Told, Told], engine: list[bool]
+) -> None:
+    one, reader, doer, _ = packing
+    one.refresh()
+    assert reader.asked == [["pack", "list", "--json"]]
+    standing = Standing(folder="/packs", packs=[], offers=[engine_views.CPU])
+    reader.says(msgspec.json.encode(standing))
+    one.install("cpu", "")
+    one.install("cpu", "")
+    assert doer.asked == [["pack", "install", "cpu", "--json", "--attached"]], "and once"
+    doer.line.emit(
+        b'{"event":"progress","stage":"fetch","percent":12,"have":30,"total":240,"sentence":"Fetching torch."}'
+    )
+    assert one.pack.doing is not None and (one.pack.doing.percent, one.pack.doing.have) == (12, 30)
+    doer.line.emit(b'{"event":"waiting","sentence":"The connection broke off.","seconds":2.0}')
+    assert one.pack.doing.note == "The connection broke off."
+    doer.line.emit(b'{"event":"of another version"}\n')
+    doer.says(b'{"event":"failed","sentence":"No room: make some."}', code=1)
+    assert one.pack.doing is None and one.pack.failed == "No room: make some."
+    ready: list[bool] = []
+    one.ready.connect(lambda: ready.append(True))
+    one.retry()
+    engine[0] = True
+    doer.says(b'{"event":"done","pack":"cpu-0.2.0","python":"/p","sentence":"It is in use."}')
+    assert len(doer.asked) == 2 and one.pack.usable and not one.pack.failed and ready == [True]
+    one.retry()
+    assert len(doer.asked) == 2, "what succeeded is not done again"
+
+
+def test_a_process_that_dies_and_one_that_is_cancelled(packing: tuple[Packing, Told, Told, Told]) -> None:
+    one, reader, doer, _ = packing
+    one.install("", "/stick")
+    doer.says(code=-1)
+    assert "try again" in one.pack.failed and one.pack.failed_offline
+    assert doer.asked == [["pack", "install", "--offline", "/stick", "--json", "--attached"]]
+    one.install("cpu", "")
+    one.cancel()
+    assert not doer.running and one.pack.doing is None and one.pack.failed == "" and reader.asked
+
+
+def test_a_failure_of_learning_is_looked_into(
+    packing: tuple[Packing, Told, Told, Told], engine: list[bool]
+) -> None:
+    one, _, doer, checker = packing
+    engine[0] = True
+    one.check()
+    assert checker.asked == [["pack", "check", "--json"]]
+    checker.says(b'{"event":"failed","sentence":"It does not load (no torch): repair it."}', code=1)
+    assert one.pack.broken and not one.pack.usable
+    one.install("", "/stick")
+    assert doer.asked[-1] == ["pack", "repair", "--offline", "/stick", "--json", "--attached"]
+    doer.says(b'{"event":"done","pack":"cpu-0.2.0-r1","python":"/p","sentence":"It is in use."}')
+    assert one.pack.usable
+    engine[0] = False
+    obstacle = one.obstacle()
+    assert obstacle is not None and "engine" in obstacle.title and not one.pack.there
+
+
+def test_no_node_is_started_without_an_engine(qtbot: QtBot, tmp_path: Path) -> None:
+    started: list[object] = []
+
+    class Silent(Link):
+        def _launch(self) -> None:
+            started.append(self._options)
+
+    problem = [Problem(title="No engine", sentence="There is none.", remedy="Install it.")]
+    choices = Choices(tmp_path)
+    choices.remember(asked=True)
+    link = Silent(tmp_path)
+    control = Control(tmp_path, choices, link, obstacle=lambda: problem[0] if problem else None)
+    control.open()
+    assert control.view.state is State.FAILED and control.view.problem == problem[0] and not started
+    problem.clear()
+    control.engine_changed()
+    assert control.view.state is State.STARTING and len(started) == 1
+    control.engine_changed()
+    assert len(started) == 2, "what runs is started anew with the other engine"
+    control.close()
+
+
+def test_the_folder_can_be_another_one(
+    packing: tuple[Packing, Told, Told, Told], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    one, _, doer, _ = packing
+    monkeypatch.delenv("SHOAL_PACKS")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setattr(place, "settings_place", lambda *_: tmp_path / "config")
+    one.install("cpu", "")
+    doer.says(b'{"event":"failed","sentence":"No room: make some."}', code=1)
+    (tmp_path / "disk").mkdir()
+    one.put_elsewhere(str(tmp_path / "disk"))
+    assert place.folder() == tmp_path / "disk" and len(doer.asked) == 2, "and it is tried again there"
+    (tmp_path / "disk" / "mine").touch()
+    one.put_elsewhere(str(tmp_path / "disk"))
+    assert place.folder() == tmp_path / "disk" / "shoal-engine"
+    place.choose(None)
+    assert place.folder() == place.platform_place() / "packs"

@@ -1,0 +1,579 @@
+"""The page Models, the picker of the first minute, and the processes behind them, against a stand-in of the
+hub."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import msgspec
+import numpy as np
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QLabel, QLineEdit, QMenu, QWidget
+from pytestqt.qtbot import QtBot
+from safetensors.numpy import save
+
+from app.node.data.library import Model
+from app.ui.frame.frame import Actions
+from app.ui.frame.model_actions import ModelActions
+from app.ui.models.page import Models
+from app.ui.models.picker import ModelPicker
+from app.ui.models.process import Fetching
+from app.ui.process.child import Child
+from app.ui.process.control import Control
+from app.ui.process.link import Link
+from app.ui.theme import Theme
+from app.ui.view.models import Fetch, Holdings
+from app.ui.view.settings import Choices
+from app.ui.view.view import State, View
+from engines.models.shelf import Shelf
+from tests.engines.hub import StandIn, serving
+from tests.ui import views
+
+PATIENCE_MS = 60_000
+QWEN, LLAMA = "Qwen/Qwen3-0.6B", "meta-llama/Llama-3.2-1B-Instruct"
+SMOL, SMALLER = "HuggingFaceTB/SmolLM2-360M-Instruct", "HuggingFaceTB/SmolLM2-135M-Instruct"
+
+
+def asking(asked: list[object]) -> ModelActions:
+    def noted(what: str) -> object:
+        return lambda *values: asked.append((what, *values))
+
+    names = ["refresh", "get", "cancel", "retry", "remove", "choose", "add_folder", "export", "keep_token"]
+    names += ["name", "back", "start_over", "forget", "learn"]
+    return ModelActions(**{name: noted(name) for name in names})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def page(qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]) -> Models:
+    from dataclasses import replace
+
+    made = Models(light, replace(actions, models=asking(asked)))
+    qtbot.addWidget(made)
+    made.resize(968, 900)
+    made.show()
+    return made
+
+
+def texts(widget: QWidget) -> str:
+    return "\n".join(label.text() for label in widget.findChildren(QLabel) if label.isVisibleTo(widget))
+
+
+def shown(widget: QWidget) -> dict[str, QAbstractButton]:
+    buttons = [one for one in widget.findChildren(QAbstractButton) if one.isVisibleTo(widget)]
+    return {one.accessibleName() or one.text(): one for one in buttons}
+
+
+def press(qtbot: QtBot, widget: QWidget, name: str) -> None:
+    QApplication.processEvents()
+    qtbot.mouseClick(shown(widget)[name], Qt.MouseButton.LeftButton)
+
+
+def look(page: Models, holdings: Holdings | None) -> None:
+    page.show_view(views.learning(models=holdings))
+    QApplication.processEvents()
+
+
+def test_before_anybody_looked(page: Models, asked: list[object]) -> None:
+    page.show_view(View())
+    assert "Looking at what you have" in texts(page)
+    page.arrived()
+    assert asked == [("refresh",)]
+    look(page, Holdings(chosen="starter", problem="It cannot be read."))
+    assert "It cannot be read." in texts(page) and "Looking" not in texts(page)
+
+
+def test_everything_is_said(page: Models) -> None:
+    look(page, views.holdings())
+    said = texts(page)
+    for words in (
+        "160 rounds learned, 14.2 MB",
+        "431.0 MB of 995.2 MB (43 %), 4.2 MB a second, about 2 min left",
+        "Next in line.",
+        "can't be reached",
+        "What 1 model learned is still here (31.0 MB)",
+        "Licence to accept",
+        "Llama 3.2 Community License",
+        "Learning now",
+        "41.0 GB",
+        "40 rounds learned, 20.0 MB",
+        "about 6 rounds a minute here",
+        "roughly 3 rounds a minute here",
+        "Comes with Shoal. Tiny",
+        "It can begin with: Sums, Greatest common divisor.\nToo hard yet: Least common multiple.",
+    ):
+        assert words in said
+    names = shown(page)
+    assert "Cancel: Qwen2.5 0.5B" in names and "Retry: SmolLM2 360M" in names
+    assert "Delete: Starter" not in names and "Learn with this: Starter" not in names
+    assert names["Delete: SmolLM2 135M"].isEnabled()
+
+
+def test_what_rests_is_not_said_to_learn(page: Models) -> None:
+    page.show_view(views.learning(models=views.holdings(), state=State.PAUSED))
+    QApplication.processEvents()
+    assert "Learning now" not in texts(page) and "Chosen" in texts(page)
+
+
+def test_nothing_is_fetched_without_a_yes(qtbot: QtBot, page: Models, asked: list[object]) -> None:
+    look(page, views.holdings(fetch=None, queue=()))
+    press(qtbot, page, "Download: Qwen3 0.6B")
+    said = texts(page)
+    assert "from huggingface.co?" in said and "sees your IP address and the model's name" in said
+    assert asked == []
+    press(qtbot, page, "Not now")
+    assert asked == [] and "from huggingface.co?" not in texts(page)
+    press(qtbot, page, "Download: Qwen3 0.6B")
+    press(qtbot, page, "Download")
+    assert asked == [("get", QWEN)] and "from huggingface.co?" not in texts(page)
+
+
+def test_a_licence_is_explained_and_a_token_taken(qtbot: QtBot, page: Models, asked: list[object]) -> None:
+    look(page, views.holdings(fetch=None, queue=()))
+    press(qtbot, page, "Download: Llama 3.2 1B")
+    assert "accept its licence" in texts(page) and "access token" in texts(page)
+    (field,) = [one for one in page.findChildren(QLineEdit) if one.isVisibleTo(page)]
+    assert field.echoMode() is QLineEdit.EchoMode.Password
+    field.setText("hf_0123456789")
+    press(qtbot, page, "Download")
+    assert asked == [("keep_token", "hf_0123456789"), ("get", LLAMA)] and field.text() == ""
+
+
+def test_what_goes_and_what_stays_is_said_before(qtbot: QtBot, page: Models, asked: list[object]) -> None:
+    look(page, views.holdings(fetch=None, queue=()))
+    press(qtbot, page, "Delete: SmolLM2 135M")
+    assert "frees 272.6 MB" in texts(page) and asked == []
+    press(qtbot, page, "Delete for good")
+    press(qtbot, page, "Retry: SmolLM2 360M")
+    press(qtbot, page, "Learn with this: SmolLM2 135M")
+    assert "its own history" in texts(page) and "switches over right away" in texts(page)
+    press(qtbot, page._rows[SMALLER]._panel, "Learn with this")
+    assert asked == [("remove", SMALLER), ("get", SMOL), ("learn", SMALLER)]
+    look(page, views.holdings(chosen=SMALLER, fetch=None, queue=()))
+    assert not shown(page)["Delete: SmolLM2 135M"].isEnabled()
+
+
+def test_a_model_of_another_program_comes_first_and_nothing_is_fetched_for_it(
+    qtbot: QtBot, light: Theme, asked: list[object]
+) -> None:
+    theirs = Model(name="/ollama/blobs/sha256-" + 64 * "0", title="small:1b", program="Ollama", bytes=10**9)
+    here = views.holdings(fetch=None, queue=())
+    assert here.library is not None
+    library = msgspec.structs.replace(here.library, models=(*here.library.models, theirs))
+    picker = ModelPicker(light, asking(asked))
+    qtbot.addWidget(picker)
+    picker.show()
+    picker.show_holdings(msgspec.structs.replace(here, library=library))
+    titles = [one.accessibleName() for one in picker.findChildren(QAbstractButton) if one.accessibleName()]
+    assert titles.index("small:1b") < titles.index("Qwen3 0.6B") and "Ollama" in texts(picker)
+    press(qtbot, picker, "small:1b")
+    assert asked == [("get", theirs.name)] and "IP address" not in texts(picker) and picker.coming
+
+
+def test_the_focus_stays_with_the_model(qtbot: QtBot, page: Models) -> None:
+    page.window().activateWindow()
+    qtbot.waitUntil(page.window().isActiveWindow)
+    look(page, views.holdings(fetch=None, queue=()))
+    shown(page)["Download: Qwen3 0.6B"].setFocus()
+    press(qtbot, page, "Download: Qwen3 0.6B")
+    press(qtbot, page, "Download")
+    look(page, views.holdings(fetch=Fetch(name=QWEN), queue=()))
+    focus = QApplication.focusWidget()
+    assert focus is shown(page)["Cancel: Qwen3 0.6B"], focus and focus.accessibleName()
+
+
+def choose(page: Models, model: str, *path: str) -> None:
+    """Out of the menu of a row's past."""
+    menu = page._rows[model]._past.menu()
+    for at, text in enumerate(path):
+        menu.aboutToShow.emit()
+        action = next(one for one in menu.actions() if one.text().startswith(text))
+        if at + 1 < len(path):
+            assert action.isEnabled()
+            menu = cast(QMenu, action.menu())
+        else:
+            action.trigger()
+    QApplication.processEvents()
+
+
+def test_going_back_and_starting_over_say_what_goes_before(
+    qtbot: QtBot, page: Models, asked: list[object]
+) -> None:
+    look(page, views.holdings(fetch=None, queue=()))
+    choose(page, "starter", "Back to an earlier round", "Round 120, solves 51 of 100")
+    said = texts(page)
+    assert "Go back to round 120?" in said and "after round 160" in said and "deleted" not in said
+    assert asked == []
+    press(qtbot, page, "Keep both, go back")
+    choose(page, "starter", "Back to an earlier round", "Round 40")
+    press(qtbot, page, "Delete later rounds")
+    assert asked == [("back", "starter", "120", True), ("back", "starter", "40", False)]
+    asked.clear()
+    choose(page, "starter", "Start over")
+    said = texts(page)
+    assert "learned in 160 rounds" in said and "its history for good" in said and "other models stay" in said
+    press(qtbot, page, "Not now")
+    assert asked == []
+    choose(page, "starter", "Start over")
+    press(qtbot, page, "Keep it, start over")
+    choose(page, "starter", "Start over")
+    press(qtbot, page, "Delete it, start over")
+    assert asked == [("start_over", "starter", True), ("start_over", "starter", False)]
+
+
+def test_what_was_kept_can_return_or_be_deleted(qtbot: QtBot, page: Models, asked: list[object]) -> None:
+    look(page, views.holdings(fetch=None, queue=()))
+    choose(page, "starter", "Kept versions", "Old, 300 rounds, solves 55 of 100", "Learn with this one again")
+    assert "What learns now is kept" in texts(page)
+    press(qtbot, page, "Learn with this one again")
+    choose(page, "starter", "Kept versions", "Old", "Delete it")
+    assert "deleted for good: Old" in texts(page) and "2.0 MB" in texts(page)
+    press(qtbot, page, "Delete for good")
+    assert asked == [("back", "starter", "starter-1.1", True), ("forget", "starter", "starter-1.1")]
+
+
+def test_a_model_gets_a_name(qtbot: QtBot, page: Models, asked: list[object]) -> None:
+    look(page, views.holdings(fetch=None, queue=()))
+    assert "Reckoner (Starter)" in texts(page)
+    choose(page, "starter", "Rename")
+    (line,) = [one for one in page.findChildren(QLineEdit) if one.isVisibleTo(page)]
+    assert line.text() == "Reckoner"
+    line.setText("  Rechen  maus ")
+    press(qtbot, page, "Save name")
+    assert asked == [("name", "starter", "Rechen maus")]
+
+
+def test_it_bears_whatever_comes(qtbot: QtBot, page: Models) -> None:
+    look(page, views.crammed())
+    for width in (760, 1024, 3840):
+        page.resize(width, 700)
+        qtbot.waitUntil(lambda: page.widget().width() <= page.viewport().width(), timeout=PATIENCE_MS)
+    assert "No room" in texts(page) and "Too large" in texts(page)
+    assert not page._rows[QWEN]._get.isEnabled()  # no room on the disk
+    look(page, views.holdings())
+    assert len(page._rows) == 7
+
+
+def test_the_picker_chooses_what_is_here_and_fetches_what_is_not(
+    qtbot: QtBot, light: Theme, asked: list[object]
+) -> None:
+    picker = ModelPicker(light, asking(asked))
+    qtbot.addWidget(picker)
+    picker.show()
+    picker.show_holdings(None)
+    picker.show_holdings(None)
+    assert asked == [("refresh",)]
+    picker.show_holdings(Holdings(chosen="starter", problem="It cannot be read."))
+    assert "It cannot be read." in texts(picker) and len(asked) == 1
+    asked.clear()
+    picked: list[str] = []
+    picker.picked.connect(picked.append)
+    picker.show_holdings(views.holdings(fetch=None, queue=()))
+    press(qtbot, picker, "SmolLM2 135M")
+    assert asked == [("choose", SMALLER)] and picked == [SMALLER]
+    press(qtbot, picker, "Qwen3 0.6B")
+    assert "sees your IP address" in texts(picker)
+    press(qtbot, picker, "Download")
+    assert asked[1:] == [("get", QWEN)]
+    picker.show_holdings(views.holdings(queue=()))
+    press(qtbot, picker, "Cancel")
+    assert asked.pop() == ("cancel", "Qwen/Qwen2.5-0.5B-Instruct")
+    press(qtbot, picker, "Qwen3 0.6B")
+    press(qtbot, picker, "Download")
+    assert asked.pop() == ("get", QWEN)
+    made = views.holdings(fetch=None, queue=())
+    assert made.library is not None
+    here = tuple(
+        msgspec.structs.replace(model, installed=True) if model.name == QWEN else model
+        for model in made.library.models
+    )
+    library = msgspec.structs.replace(made.library, models=here)
+    picker.show_holdings(msgspec.structs.replace(made, library=library))
+    assert asked[2:] == [("choose", QWEN)] and picked == [SMALLER, QWEN]
+
+
+def test_a_download_that_waits_says_how_long_and_can_be_tried_at_once(
+    qtbot: QtBot, page: Models, asked: list[object]
+) -> None:
+    made = views.holdings(queue=())
+    assert made.fetch is not None
+    waits = msgspec.structs.replace(made.fetch, note="No answer.", retry_at=time.time() + 31.9)
+    look(page, msgspec.structs.replace(made, fetch=waits))
+    assert "No answer. Again in 3" in texts(page)
+    press(qtbot, page, "Retry now: Qwen2.5 0.5B")
+    assert asked == [("retry", "Qwen/Qwen2.5-0.5B-Instruct")]
+    look(page, made)
+    assert "Retry now: Qwen2.5 0.5B" not in shown(page)
+
+
+CONFIG = json.dumps({"model_type": "qwen2", "hidden_size": 8}).encode()
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    weights = save({"a": np.arange(100_000, dtype=np.float32)})
+    files = {"config.json": CONFIG, "tokenizer.json": b"{}", "model.safetensors": weights}
+    with serving(StandIn(files)) as stand_in:
+        yield stand_in
+
+
+@pytest.fixture
+def fetching(hub: StandIn, tmp_path: Path, qtbot: QtBot) -> Iterator[Fetching]:
+    choices = Choices(tmp_path)
+    choices.put("mirror", hub.url)
+    made = Fetching(tmp_path, choices)
+    yield made
+    made.close()
+
+
+def test_a_download_is_followed_cancelled_and_continued(
+    fetching: Fetching, hub: StandIn, tmp_path: Path, qtbot: QtBot
+) -> None:
+    """Real processes all the way down to the stand-in's sockets."""
+    assert fetching.host() == "127.0.0.1"
+    hub.slow_s = 0.2
+    seen: list[Holdings] = []
+    fetching.changed.connect(seen.append)
+    fetching.get(hub.id)
+    fetching.get(hub.id)
+
+    def have() -> int:
+        return fetching.holdings.fetch.have if fetching.holdings.fetch else 0
+
+    qtbot.waitUntil(lambda: have() > 30_000, timeout=PATIENCE_MS)
+    child = fetching._getter.pid
+    assert fetching.holdings.fetch is not None and fetching.holdings.fetch.total > 400_000
+    fetching.cancel(hub.id)
+    assert fetching.holdings.fetch is None
+    qtbot.waitUntil(lambda: not Path(f"/proc/{child}/cmdline").exists() or _gone(child), timeout=PATIENCE_MS)
+
+    def partial() -> int:
+        library = fetching.holdings.library
+        model = library.find(hub.id) if library is not None else None
+        return model.partial.have if model is not None and model.partial is not None else 0
+
+    qtbot.waitUntil(lambda: partial() > 30_000, timeout=PATIENCE_MS)
+    hub.slow_s = 0.0
+    fetching.get(hub.id)
+    assert fetching.holdings.fetch is not None and fetching.holdings.fetch.have == partial()
+
+    def installed() -> bool:
+        library = fetching.holdings.library
+        model = library.find(hub.id) if library is not None else None
+        return model is not None and model.installed
+
+    qtbot.waitUntil(installed, timeout=PATIENCE_MS)
+    assert fetching.holdings.failed == {} and Shelf(tmp_path).find(hub.id) is not None
+    fetching.choose(hub.id)
+    fetching.remove(hub.id)
+    qtbot.waitUntil(lambda: not installed() and fetching.holdings.chosen == "starter", timeout=PATIENCE_MS)
+
+
+def _gone(pid: int) -> bool:
+    try:
+        return ") Z " in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return True
+
+
+def test_what_failed_stays_with_its_sentence(fetching: Fetching, hub: StandIn, qtbot: QtBot) -> None:
+    hub.status = [(404, {"X-Error-Code": "RepoNotFound"})]
+    fetching.get(hub.id)
+    fetching.get("Another/One")
+    assert fetching.holdings.queue == ("Another/One",)
+    qtbot.waitUntil(lambda: len(fetching.holdings.failed) == 2, timeout=PATIENCE_MS)
+    assert "has no model Some/Model" in fetching.holdings.failed[hub.id]
+    qtbot.waitUntil(lambda: fetching.holdings.fetch is None, timeout=PATIENCE_MS)
+    fetching.get(hub.id)
+    assert hub.id not in fetching.holdings.failed
+
+
+def test_a_folder_that_is_no_model_is_said(fetching: Fetching, tmp_path: Path, qtbot: QtBot) -> None:
+    (tmp_path / "empty").mkdir()
+    fetching.add_folder(str(tmp_path / "empty"))
+    qtbot.waitUntil(lambda: "No model that can learn" in fetching.holdings.problem, timeout=PATIENCE_MS)
+
+
+def test_a_window_that_is_killed_leaves_no_download(hub: StandIn, tmp_path: Path, qtbot: QtBot) -> None:
+    """The child's input closes with its parent."""
+    hub.slow_s = 0.2
+    child = subprocess.Popen(
+        [sys.executable, "-m", "app.cli", "models", "get", hub.id, "--attached", "--json"],
+        env={**os.environ, "HF_ENDPOINT": hub.url, "SHOAL_HOME": str(tmp_path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=Path(__file__).parents[3],
+    )
+    assert child.stdin is not None and child.stdout is not None
+    assert b"planned" in child.stdout.readline()
+    child.stdin.close()
+    assert child.wait(30) == 1
+
+
+def test_another_model_has_another_past_and_another_node(tmp_path: Path, qtbot: QtBot) -> None:
+    """The node gives way to one with --model; what the first learned is not shown any more."""
+    script = tmp_path / "node.py"
+    script.write_text(
+        "import pathlib, sys\n"
+        "with (pathlib.Path(__file__).parent / 'starts').open('a') as file: print(*sys.argv[1:], file=file)\n"
+        "sys.stdin.read()\n"
+    )
+    choices = Choices(tmp_path)
+    link = Link(tmp_path, [str(script)])
+    control = Control(tmp_path, choices, link)
+    starts = tmp_path / "starts"
+    try:
+        control.learn("alone")
+        qtbot.waitUntil(lambda: starts.exists() and starts.read_text().count("\n") == 1, timeout=PATIENCE_MS)
+        control._fold.change(curve=views.rising(20), models=views.holdings())
+        choices.put("model", "Some/Model")
+        control.change_model()
+        assert control.view.curve == () and control.view.models is not None
+        qtbot.waitUntil(lambda: starts.read_text().count("\n") == 2, timeout=PATIENCE_MS)
+        first, second = starts.read_text().splitlines()
+        assert "--model" not in first and second.endswith("--model Some/Model")
+    finally:
+        control.close()
+
+
+def test_what_was_learned_is_taken_along(
+    qtbot: QtBot, page: Models, asked: list[object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    look(page, views.holdings(fetch=None, queue=()))
+    assert "Export: Starter" in shown(page) and "Export: Qwen3 0.6B" not in shown(page)
+    menu = page._rows[SMALLER]._export.menu()
+    ollama, studio, gguf, peft = menu.actions()
+    menu.aboutToShow.emit()
+    assert not studio.isVisible(), "where there is no LM Studio"
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "")
+    gguf.trigger()
+    assert asked == []
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "/home/ada")
+    for one in (ollama, gguf, peft):
+        one.trigger()
+    (tmp_path / ".lmstudio" / "models").mkdir(parents=True)
+    menu.aboutToShow.emit()
+    assert studio.isVisible()
+    studio.trigger()
+    into = "/home/ada/SmolLM2-135M-Instruct-shoal-40-"
+    assert asked == [
+        ("export", SMALLER, "merged-gguf", f"{into}merged-gguf"),
+        ("export", SMALLER, "merged-gguf", f"{into}merged-gguf"),
+        ("export", SMALLER, "peft", f"{into}peft"),
+        (
+            "export",
+            SMALLER,
+            "merged-gguf",
+            str(tmp_path / ".lmstudio" / "models" / "shoal" / "SmolLM2-135M-Instruct-shoal-40"),
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("program", "said", "problem"),
+    [
+        ('print(\'{"event":"exported","folder":"/home/ada/x"}\')', "Exported to /home/ada/x", ""),
+        (
+            'print(\'{"event":"refused","sentence":"There is no room."}\')\nraise SystemExit(1)',
+            "",
+            "There is no room.",
+        ),
+        ("raise SystemExit(1)", "", "The export failed. The log in Settings says why."),
+    ],
+)
+def test_an_export_is_a_process_that_says_how_it_went(
+    qtbot: QtBot, tmp_path: Path, program: str, said: str, problem: str
+) -> None:
+    script = tmp_path / "export.py"
+    script.write_text(f'print(\'{{"event":"progress","share":0.5}}\', flush=True)\n{program}\n')
+    fetching = Fetching(tmp_path, Choices(tmp_path), lambda: Child(2**16, [str(script)]))
+    seen: list[str] = []
+    fetching.changed.connect(lambda holdings: seen.append(holdings.said))
+    try:
+        fetching.export("starter", "peft", str(tmp_path / "out"))
+        qtbot.waitUntil(
+            lambda: (fetching.holdings.said, fetching.holdings.problem) == (said, problem), timeout=PATIENCE_MS
+        )
+        assert any(one.startswith("Exporting, 50") for one in seen)
+    finally:
+        fetching.close()
+
+
+def dropped(window: QWidget, paths: list[Path]) -> bool:
+    """Whether the window takes these; they are let go over it if it does."""
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    at, copy = QPoint(200, 200), Qt.DropAction.CopyAction
+    press_, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(at, copy, data, press_, none)
+    enter.ignore()
+    QApplication.sendEvent(window, enter)
+    if enter.isAccepted():
+        QApplication.sendEvent(window, QDropEvent(QPointF(at), copy, data, press_, none))
+    return enter.isAccepted()
+
+
+def test_a_file_let_go_over_the_window_is_taken(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object], tmp_path: Path
+) -> None:
+    from dataclasses import replace
+
+    from app.ui.shell.window import Window
+
+    window = Window(light, replace(actions, models=asking(asked)))
+    qtbot.addWidget(window)
+    window.show()
+    file, other, folder = tmp_path / "own.GGUF", tmp_path / "notes.txt", tmp_path / "model"
+    folder.mkdir()
+    for one in (file, other, folder / "config.json"):
+        one.write_text("{}")
+    assert not dropped(window, [other, tmp_path / "gone.gguf"]) and window.page == "overview"
+    assert dropped(window, [other, file, folder]) and window.page == "models"
+    assert ("get", str(file)) in asked and ("add_folder", str(folder)) in asked
+    assert not [one for one in asked if str(other) in str(one)]
+
+
+def test_a_file_is_taken_over_by_a_process(fetching: Fetching, tmp_path: Path, qtbot: QtBot) -> None:
+    from engines.models.gguf import gguf
+    from engines.models.locate import starter_folder
+
+    good, bad = tmp_path / "own.gguf", tmp_path / "bad.gguf"
+    gguf.write(starter_folder(), good, "f16")
+    bad.write_bytes(b"GGUF")
+    fetching.get(str(good))
+    assert fetching.holdings.said == "Reading own.gguf."
+    qtbot.waitUntil(lambda: "is in your list now" in fetching.holdings.said, timeout=PATIENCE_MS)
+    assert [one.name for one in Shelf(tmp_path).installed()] == [str(good)]
+    fetching.get(str(bad))
+    qtbot.waitUntil(lambda: "bad.gguf is no GGUF file" in fetching.holdings.problem, timeout=PATIENCE_MS)
+
+
+def test_what_other_programs_have_is_used_at_once(qtbot: QtBot, page: Models, asked: list[object]) -> None:
+    library = views.holdings().library
+    assert library is not None
+    theirs = Model(name="/x/own.gguf", title="Own", local=True, program="LM Studio", folder="/x", bytes=10**8)
+    broken = Model(
+        name="/x/other.gguf", title="Other", local=True, program="Jan", problem="It cannot.", about="It cannot."
+    )
+    library = msgspec.structs.replace(library, models=(*library.models, theirs, broken))
+    look(page, Holdings(chosen="starter", library=library))
+    said = texts(page)
+    assert (
+        "Downloaded by other apps" in said and "LM Studio keeps its own copy" in said and "It cannot." in said
+    )
+    assert not shown(page)["Use this: Other"].isEnabled()
+    press(qtbot, page, "Use this: Own")
+    assert ("get", "/x/own.gguf") in asked
+    assert "Remove: Own" not in shown(page)

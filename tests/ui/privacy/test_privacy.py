@@ -1,0 +1,162 @@
+"""Messages as they really go over the line: read for people, shown word for word, and wide as they like."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtWidgets import QApplication, QPlainTextEdit
+from pytestqt.qtbot import QtBot
+
+from app.sapo.questions import Coordinates, generate
+from app.swarm.client.ledger import LONGEST, Ledger, Message
+from app.swarm.identity.names import name
+from app.swarm.wire.body import Body, Encoding, Task, seal
+from app.swarm.wire.protocol import Batch, Pub, to_frame
+from app.ui.frame.frame import Actions
+from app.ui.privacy.exchanged import groups
+from app.ui.privacy.live import Live
+from app.ui.privacy.page import MessageRow, Privacy
+from app.ui.shell.questions import Questions
+from app.ui.shell.window import LEAST, Window
+from app.ui.theme import Theme
+from app.ui.view.view import View
+from tests.ui import views
+from tests.ui.geometry import faults
+from tests.ui.test_pages import texts
+
+SEED = bytes(range(32))
+PLACE = Coordinates(family="gcd", level=1, seed=77, index=0)
+
+
+def envelope(answers: int = 8, enc: Encoding = "plain", length: int = 40):  # type: ignore[no-untyped-def]
+    body = Body(
+        swarm="reef",
+        key_seq=1,
+        created_ms=1,
+        task=Task.of(PLACE),
+        model="starter",
+        completions=tuple(f"{'7' * length}#{at}" for at in range(answers)),
+        finished=(True,) * answers,
+        rewards=(1,) + (0,) * (answers - 1),
+    )
+    return seal(body, SEED, enc)
+
+
+def told(*frames: tuple[bool, bytes]) -> tuple[Message, ...]:
+    ledger = Ledger()
+    for outgoing, frame in frames:
+        (ledger.sent if outgoing else ledger.received)(frame)
+    return ledger.messages
+
+
+def batch(count: int) -> bytes:
+    items = tuple(msgspec.Raw(msgspec.json.encode(envelope())) for _ in range(count))
+    return to_frame(Batch(rid=1, items=items, window=9, eligible=9, sources=3, age_p50_s=4))
+
+
+@pytest.mark.parametrize("enc", ["plain", "zlib"])
+def test_what_went_out_is_read_as_puzzle_and_answers(enc: Encoding) -> None:
+    (message,) = told((True, to_frame(Pub.of(envelope(enc=enc)))))
+    (group,) = groups(message)
+    assert group.coordinates == PLACE and group.peer is None
+    assert group.rewards_G == (1, 0, 0, 0, 0, 0, 0, 0) and group.completions_G[3].endswith("#3")
+
+
+def test_of_a_long_batch_the_beginning_is_read() -> None:
+    frame = batch(40)
+    assert len(frame) > LONGEST
+    (message,) = told((False, frame))
+    found = groups(message)
+    assert 5 < len(found) < 40
+    assert {group.peer for group in found} == {name(bytes.fromhex(envelope().pk))}
+
+
+@given(st.text(max_size=300), st.sampled_from(["pub", "batch", "sample"]), st.booleans())
+def test_no_text_breaks_the_reading(text: str, kind: str, outgoing: bool) -> None:
+    for whole in (text, f'{{"t":"{kind}","items":[{text}', '{"items":[' + "[" * 90_000, f'{{"body":{text}}}'):
+        for group in groups(Message(at=0.0, outgoing=outgoing, kind=kind, size=1, text=whole)):
+            assert len(group.completions_G) == len(group.rewards_G)
+
+
+def exchanged(*messages: Message) -> View:
+    return views.learning(solo=False, swarm=views.swarm(3, messages=messages))
+
+
+def test_real_messages_fit_the_smallest_window_also_when_all_are_open(window: Window) -> None:
+    pub, peers = to_frame(Pub.of(envelope(length=900))), batch(3)
+    window.resize(*LEAST)
+    window.show_view(exchanged(*told((True, pub), (False, peers), (True, pub))))
+    window.go("privacy")
+    page = window._pages["privacy"]
+    assert isinstance(page, Privacy)
+    for line in page._rows[:3]:
+        line._answers.click()
+        line._exact.click()
+    for _ in range(12):
+        QApplication.processEvents()
+    assert page.widget().width() == page.viewport().width() and not faults(window)
+    assert len(page.findChildren(QPlainTextEdit)) == 3
+    page._close_rows()
+    QApplication.sendPostedEvents(None, 52)  # QEvent.DeferredDelete
+    assert not page.findChildren(QPlainTextEdit)
+
+
+def test_nothing_moves_under_somebody_who_reads(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    page = Privacy(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    first = told((True, to_frame(Pub.of(envelope()))))
+    page.show_view(exchanged(*first))
+    page._rows[0]._answers.click()
+    QApplication.processEvents()
+    assert "1 of 8 answers right" in texts(page) and "777\n" in texts(page)
+    later = (*first, *told((False, batch(2))))
+    page.show_view(exchanged(*later))
+    assert [line.message for line in _rows(page)] == list(first)
+    assert not page._newer.isHidden()
+    page._newer.click()
+    assert [line.message for line in _rows(page)] == list(reversed(later)) and page._newer.isHidden()
+
+
+def _rows(page: Privacy) -> list[MessageRow]:
+    return [line for line in page._rows if line.isVisibleTo(page)]
+
+
+def test_questions_are_made_again_for_what_was_read_back(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    wanted: list[Coordinates] = []
+    page = Live(light, replace(actions, want_questions=wanted.extend))
+    qtbot.addWidget(page)
+    page.show()
+    row = views.group(3, views.NOW, "gcd", [("#1", True), ("#2", False)])
+    row = msgspec.structs.replace(row, coordinates=PLACE)
+    view = views.learning(groups=(row,))
+    page.show_view(view)
+    assert wanted == [PLACE]
+    made = Questions()
+    known: list[dict[Coordinates, str]] = []
+    made.changed.connect(known.append)
+    try:
+        made.want([*wanted, msgspec.structs.replace(PLACE, version="0.0/9")])
+        qtbot.waitUntil(lambda: bool(known), timeout=120_000)
+    finally:
+        made.close()
+    assert known[-1] == {PLACE: generate(PLACE).text}
+    page.show_view(msgspec.structs.replace(view, questions=known[-1]))
+    assert generate(PLACE).text in texts(page)
+    assert made._sandbox is None
+
+
+def test_a_puzzle_of_an_older_version_is_told_as_one(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    page = Live(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    old = msgspec.structs.replace(PLACE, version="0.1.25/1")
+    for coordinates, told in ((PLACE, False), (old, True)):
+        row = views.group(3, views.NOW, "gcd", [("#1", True), ("#2", False)])
+        row = msgspec.structs.replace(row, coordinates=coordinates)
+        page.show_view(views.learning(groups=(row,)))
+        assert ("of another version of Shoal" in texts(page)) is told

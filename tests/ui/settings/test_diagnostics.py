@@ -1,0 +1,198 @@
+"""What is saved for whoever looks for a fault holds no secret and no name; logs are read as they grow."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.node.record.records import Happening
+from app.swarm.identity.identity import Identity
+from app.swarm.invite.private import Private
+from app.ui.process.logs import Tail
+from app.ui.settings import diagnostics
+from app.ui.settings.bundle import BundleDialog
+from app.ui.settings.logview import LogView
+from app.ui.settings.redaction import HIDDEN, cleaned
+from app.ui.theme import Theme
+from app.ui.view.view import State, View
+from tests.ui import views
+
+KEY = Identity(bytes(range(32)))
+PRIVATE = Private(bytes(range(32, 64)))
+SECRETS = {
+    "a seed": KEY.seed().hex(),
+    "recovery words": KEY.words(),
+    "recovery words on lines": KEY.words().replace(" ", ", "),
+    "an access key": PRIVATE.token,
+    "an invite": f"shoal://join/example.org/reef?relay=reef-1&token={PRIVATE.token}",
+    "a password in an address": "wss://ada:hunter22hunter@relay.example.org/v1",
+    "a question mark's": "https://hub.example/api?sig=Zm9vYmFyYmF6",
+    "a hub token": "hf_AbCdEfGhIjKlMnOpQrStUv",
+    "a header": "Authorization: Bearer abc.def.ghi",
+    "a passphrase": "SHOAL_PASSPHRASE=correct-horse",
+    "json": '"password": "opensesame"',
+    "six words": "zebra-abandon-ability-able-about-above",
+    "an address": "192.168.17.23",
+    "an address of six": "2001:db8:0:1:aaaa:bbbb:cccc:dddd",
+}
+TELLING = {
+    "a seed": KEY.seed().hex(),
+    "recovery words": KEY.words()[:40],
+    "recovery words on lines": KEY.words().replace(" ", ", ")[:40],
+    "an access key": PRIVATE.token[:20],
+    "an invite": "reef-1",
+    "a password in an address": "hunter22hunter",
+    "a question mark's": "Zm9vYmFyYmF6",
+    "a hub token": "AbCdEfGh",
+    "a header": "abc.def",
+    "a passphrase": "correct-horse",
+    "json": "opensesame",
+    "six words": "abandon-ability",
+    "an address": "192.168",
+    "an address of six": "2001:db8",
+}
+
+
+@pytest.mark.parametrize("what", list(SECRETS))
+def test_a_secret_goes_and_what_is_beside_it_stays(what: str) -> None:
+    said = cleaned(f"before it. {SECRETS[what]} After it.")
+    assert TELLING[what] not in said and said.startswith("before it. ") and "After it." in said
+
+
+def test_names_of_people_and_computers_go() -> None:
+    text = '/home/ada/x "C:\\\\Users\\\\ada\\\\y" /mnt/disk/ada/z on ada-laptop by adagio /tmp'
+    said = cleaned(text, Path("/home/ada"), "ada", "ada-laptop")
+    assert said == '~/x "C:\\\\Users\\\\~\\\\y" /mnt/disk/~/z on (this computer) by adagio /tmp'
+
+
+def test_what_a_node_says_every_day_stays() -> None:
+    for text in (
+        "shoal: Another node (process 4711) is using it: stop it, or give this one its own --home.",
+        "The relay listens at ws://127.0.0.1:8777/v1 and answers.",
+        "2026-11-21 05:37:23 round 81 note: held-out 0.4123, adapter_model.safetensors 6,700,000 bytes",
+        "The trainer is started again, and round 81 is done anew because memory ran short before the end.",
+        '{"temperature_limit_c": 90, "engine": "torch", "version": "0.1.0"}',
+    ):
+        assert cleaned(text, Path("/home/ada"), "ada", "ada-laptop") == text
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> View:
+    """A data folder with a secret in every place where one could be."""
+    everything = "\n".join(SECRETS.values())
+    (tmp_path / "logs").mkdir()
+    for name in ("node.log", "trainer.log", "window.log", "relay.log"):
+        (tmp_path / "logs" / name).write_text(f"{name} begins\n{everything}\n{Path.home()}/x\n")
+    (tmp_path / "settings.json").write_text(json.dumps({"exclusive_apps": ["Diary of Ada"], "idle_s": 61}))
+    (tmp_path / "identity").write_bytes(KEY.seed())
+    (tmp_path / "identity.json").write_text('{"secret": "opensesame"}')
+    (tmp_path / "relays.json").write_text(json.dumps(SECRETS["an invite"]))
+    swarm = views.swarm(3, invite=SECRETS["an invite"], relay=SECRETS["a password in an address"])
+    return views.learning(
+        home=str(tmp_path),
+        swarm=swarm,
+        solo=False,
+        groups=views.groups(160, peers=True),
+        reason=everything,
+        state=State.FAILED,
+        happenings=tuple(
+            Happening(at=views.NOW, round=1, kind="note", sentence=f"Invite others with {secret}")
+            for secret in SECRETS.values()
+        ),
+    )
+
+
+def test_the_bundle_holds_no_planted_secret(planted: View, tmp_path: Path) -> None:
+    doctor = json.dumps({"engine": "torch-cpu", "home": str(Path.home()), "token": "opensesame"})
+    path = tmp_path / "out.zip"
+    diagnostics.save(diagnostics.files(planted, doctor), path)
+    with zipfile.ZipFile(path) as archive:
+        found = {name: archive.read(name).decode() for name in archive.namelist()}
+    assert {name.removeprefix("shoal-diagnostics/") for name in found} >= {
+        "about.txt",
+        "doctor.json",
+        "settings.json",
+        "events.txt",
+        "data.txt",
+        "logs/node.log",
+        "logs/trainer.log",
+        "logs/window.log",
+        "logs/relay.log",
+    }
+    for name, text in found.items():
+        for what, secret in TELLING.items():
+            assert secret not in text, f"{what} in {name}"
+        assert str(Path.home()) + "/" not in text and "Diary" not in text, name
+        for question, *answers in views.QUESTIONS.values():
+            assert not any(said in text for said in (question, *answers)), "no answers in " + name
+    everything = "".join(found.values())
+    assert '"idle_s": 61' in everything and "torch-cpu" in everything and "node.log begins" in everything
+    assert everything.count(HIDDEN) > 50
+
+
+def test_all_is_shown_before_it_is_saved_and_saved_as_shown(
+    qtbot: QtBot, light: Theme, planted: View, tmp_path: Path
+) -> None:
+    dialog = BundleDialog(None, planted, ["-c", 'print(\'{"engine": "torch-cpu"}\')'])
+    qtbot.addWidget(dialog)
+    dialog.show()
+    qtbot.waitUntil(lambda: any("torch-cpu" in one.text for one in dialog.files), timeout=60_000)
+    shown = {}
+    for at in range(dialog._names.count()):
+        dialog._names.setCurrentRow(at)
+        shown[dialog._names.item(at).text()] = dialog._text.toPlainText()
+    dialog.save(tmp_path / "nowhere" / "x.zip")
+    assert "can't be written" in dialog._said.text()
+    dialog.save(tmp_path / "x.zip")
+    assert "Saved as" in dialog._said.text() and not list(tmp_path.glob(".x.zip*"))
+    with zipfile.ZipFile(tmp_path / "x.zip") as archive:
+        for name in archive.namelist():
+            assert archive.read(name).decode() == shown[name.removeprefix("shoal-diagnostics/")]
+    dialog.reject()
+
+
+def test_a_log_is_followed_also_when_it_begins_anew(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    tail = Tail(path, 20)
+    assert tail.more() == ("", False)
+    path.write_text("one two three four five six\nseven\neight\n")
+    assert tail.more() == ("seven\neight\n", True), "from a whole line on"
+    with path.open("a") as file:
+        file.write("nine\nten")
+    assert tail.more() == ("nine\n", False)
+    with path.open("a") as file:
+        file.write(" and a half\n")
+    assert tail.more() == ("ten and a half\n", False)
+    path.rename(tmp_path / "x.old.log")
+    path.write_text("new\n")
+    assert tail.more() == ("new\n", True)
+
+
+def test_the_log_view_follows_filters_and_stops_when_nobody_looks(
+    qtbot: QtBot, light: Theme, tmp_path: Path
+) -> None:
+    log = tmp_path / "logs" / "node.log"
+    log.parent.mkdir()
+    log.write_text("".join(f"line {at}\n" for at in range(300)))
+    view = LogView(light)
+    qtbot.addWidget(view)
+    view.show_home(tmp_path)
+    assert view.text.toPlainText() == "", "nothing is read while nobody looks"
+    view.show()
+    assert view.text.toPlainText().endswith("line 299")
+    with log.open("a") as file:
+        file.write("a problem\x1b[31m\n")
+    qtbot.waitUntil(lambda: "a problem" in view.text.toPlainText(), timeout=30_000)
+    assert "\x1b" not in view.text.toPlainText()
+    assert view.text.verticalScrollBar().value() == view.text.verticalScrollBar().maximum()
+    view._find.setText("PROBLEM")
+    assert view.text.toPlainText() == "a problem·[31m"
+    view._which.choose("trainer.log")
+    view._begin()
+    assert "empty" in view._count.text()
+    view.hide()
+    assert not view._clock.isActive()

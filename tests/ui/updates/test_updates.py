@@ -1,0 +1,253 @@
+"Updates of Shoal on the pages: every state says what is, and what can be done."
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.desktop.autostart.linux import LinuxAutostart
+from app.install.updates import known
+from app.install.updates.known import Offer
+from app.install.updates.trust import Trust
+from app.ui.frame.frame import Actions
+from app.ui.frame.update_actions import UpdateActions
+from app.ui.overview.page import Overview
+from app.ui.privacy.page import Privacy
+from app.ui.process.child import Child
+from app.ui.process.link import Link
+from app.ui.settings.page import SettingsPage
+from app.ui.shell import login
+from app.ui.shell.start import Desktop
+from app.ui.theme import Theme
+from app.ui.updates.card import UpdateCard
+from app.ui.updates.process import Updating
+from app.ui.view.settings import Choices
+from app.ui.view.updates import Renewal, Stage
+from tests.ui import views
+from tests.updates.scenes import OFFER, scenes
+
+
+def shown(widget: QWidget) -> str:
+    return "\n".join(label.text() for label in widget.findChildren(QLabel) if label.isVisibleTo(widget))
+
+
+def buttons(widget: QWidget) -> list[str]:
+    found = widget.findChildren(QPushButton)
+    return [one.text() for one in found if one.isVisibleTo(widget) and one.text()]
+
+
+@pytest.fixture
+def pressed() -> list[tuple[object, ...]]:
+    return []
+
+
+@pytest.fixture
+def ask(pressed: list[tuple[object, ...]]) -> UpdateActions:
+    def noted(what: str) -> Callable[..., None]:
+        return lambda *values: pressed.append((what, *values))
+
+    names = ("check", "fetch", "install", "cancel", "show", "decide", "hide")
+    return UpdateActions(**{name: noted(name) for name in names})  # type: ignore[arg-type]
+
+
+EXPECTED = {
+    "checkout": ("git pull", []),
+    "never": ("hasn't checked for updates yet", ["Check now"]),
+    "newest": ("You're up to date. Checked 3 h ago.", ["Check now"]),
+    "asking": ("Asking example.org", ["Cancel"]),
+    "there": ("Version 0.2.0 is available", ["Download", "Check now"]),
+    "fetching": ("12.0 MB of 50.0 MB (24 %), 2.5 MB a second, about 15 s left", ["Cancel"]),
+    "waiting": ("broke off", ["Cancel"]),
+    "cut": ("can't be reached", ["Try again", "Check now"]),
+    "downloaded": ("the system asks for your password", ["Install and restart", "Check now"]),
+    "installing": ("asks for your password, then installs it", []),
+    "by hand": ("sudo apt install", ["Copy the command", "Show the file", "Check now"]),
+    "not for this": ("isn't made for this kind", ["Open its page", "Check now"]),
+}
+
+
+VERBS = {
+    "Check now": "check",
+    "Download": "fetch",
+    "Try again": "fetch",
+    "Install and restart": "install",
+    "Cancel": "cancel",
+    "Show the file": "show",
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_state_says_what_is_and_what_can_be_done(
+    name: str, ask: UpdateActions, pressed: list[tuple[object, ...]], qtbot: QtBot
+) -> None:
+    card = UpdateCard(ask)
+    qtbot.addWidget(card)
+    card.show_renewal(scenes()[name])
+    said, wanted = EXPECTED[name]
+    assert said in shown(card) and buttons(card) == wanted
+    for one in card.findChildren(QPushButton):
+        if one.isVisibleTo(card) and one.text() in VERBS:
+            one.click()
+    assert sorted(pressed) == sorted((VERBS[text],) for text in wanted if text in VERBS)
+
+
+def test_the_overview_asks_once_and_tells_quietly(
+    light: Theme,
+    actions: Actions,
+    asked: list[object],
+    ask: UpdateActions,
+    pressed: list[tuple[object, ...]],
+    qtbot: QtBot,
+) -> None:
+    page = Overview(light, replace(actions, updates=ask))
+    qtbot.addWidget(page)
+    page.show()
+    fresh = Renewal(version="0.1.0", stage=Stage.IDLE, host="example.org", undecided=True)
+    page.show_view(views.learning(renewal=fresh))
+    assert not page._update.isVisible(), "alone, the answer would mean nothing"
+    run = views.learning().runs[0]
+    together = replaced(views.together(), runs=(replaced(run, started=time.time() - 3 * 3600),))
+    page.show_view(replaced(together, renewal=fresh, runs=()))
+    assert not page._update.isVisible(), "not at the very first"
+    page.show_view(replaced(together, renewal=fresh))
+    assert "Check for updates once a day?" in shown(page._update) and "example.org" in shown(page._update)
+    click(page._update, "Yes, once a day")
+    click(page._update, "No")
+    page.show_view(replaced(together, renewal=replaced(fresh, undecided=False)))
+    assert not page._update.isVisible()
+    there = replaced(fresh, offer=OFFER)
+    page.show_view(views.learning(renewal=there))
+    assert "Version 0.2.0 is available" in shown(page._update) and "stays" in shown(page._update)
+    click(page._update, "See what is new")
+    click(page._update, "Skip this one")
+    assert pressed == [("decide", True), ("decide", False), ("hide", "0.2.0")] and asked == ["settings"]
+    page.show_view(views.learning(renewal=replaced(there, hidden="0.2.0")))
+    assert not page._update.isVisible()
+
+
+def test_the_privacy_page_shows_the_request(
+    light: Theme,
+    actions: Actions,
+    ask: UpdateActions,
+    pressed: list[tuple[object, ...]],
+    qtbot: QtBot,
+) -> None:
+    page = Privacy(light, replace(actions, updates=ask))
+    qtbot.addWidget(page)
+    page.show()
+    page.show_view(views.learning(renewal=scenes()["newest"]))
+    said = shown(page)
+    assert "GET /shoal/shoal-release.json.sig HTTP/1.1" in said and "User-Agent: shoal" in said
+    assert "Shoal asks example.org only when you press the button" in said
+    page._updates._switch.click()
+    assert pressed == [("decide", True)]
+    wanted = replaced(scenes()["newest"], wanted=True)
+    page.show_view(views.learning(renewal=wanted))
+    assert "never while it learns alone" in shown(page)
+    page.show_view(replaced(views.together(), renewal=wanted))
+    assert "once a day while" in shown(page)
+    page.show_view(views.learning(renewal=scenes()["checkout"]))
+    assert "git pull" in shown(page) and "HTTP/1.1" not in shown(page)
+
+
+def test_settings_hold_the_card_with_its_switch(
+    light: Theme,
+    actions: Actions,
+    asked: list[object],
+    qtbot: QtBot,
+) -> None:
+    page = SettingsPage(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_view(views.learning(renewal=replaced(scenes()["there"], wanted=True)))
+    said = shown(page)
+    assert "Check for updates once a day" in said and "Learns faster." in said
+    page._find.setText("upgrade")
+    assert page._updates.isVisible()
+    page._find.setText("tray")
+    assert not page._updates.isVisible()
+
+
+def test_it_bears_whatever_a_list_may_hold(ask: UpdateActions, qtbot: QtBot) -> None:
+    card = UpdateCard(ask)
+    qtbot.addWidget(card)
+    card.resize(500, 400)
+    card.show()
+    wild = Offer(
+        version="999999.999999.999999.999999rc9999",
+        date="9999-12-31",
+        notes={"en": ["<b>bold</b> " + "x" * 280] * 20},
+        page="https://example.org/" + "y" * 1900,
+        file="z" * 120,
+        size=2**33,
+    )
+    card.show_renewal(replaced(scenes()["there"], offer=wild, sentence="w" * 900))
+    QApplication.processEvents()
+    assert "<b>bold</b>" in shown(card)
+    wide = [
+        one for one in card.findChildren(QLabel) if one.isVisible() and one.minimumSizeHint().width() > 4000
+    ]
+    assert not wide
+
+
+def click(widget: QWidget, text: str) -> None:
+    next(one for one in widget.findChildren(QPushButton) if one.text() == text and one.isVisible()).click()
+
+
+def replaced(one: Any, **fields: object) -> Any:
+    return msgspec.structs.replace(one, **fields)
+
+
+def test_learning_rests_while_it_is_installed_and_the_window_opens_again(
+    qapp: QApplication, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything real but the two processes: one that stands in for the node, one for ./shoal update."""
+    monkeypatch.setattr(login, "autostart", lambda: LinuxAutostart(tmp_path / "autostart"))
+    node = tmp_path / "node.py"
+    node.write_text("import sys\nfor line in sys.stdin:\n    pass\n")
+    update = tmp_path / "update.py"
+    update.write_text(
+        "import sys, pathlib\n"
+        f"there = pathlib.Path({str(tmp_path / 'yes')!r}).exists()\n"
+        """print('{"event":"handed","version":"0.2.0","then":"restart","sentence":"Done.","command":""}')\n"""
+        "sys.exit(0 if there else 1)\n"
+    )
+    home = tmp_path / "home"
+    choices = Choices(home)
+    choices.remember(asked=True)
+    (home / known.FOLDER).mkdir()
+    (home / known.FOLDER / OFFER.file).write_bytes(bytes(7))
+    offer = replaced(OFFER, size=7)
+    known.write(home, known.Known(offer=offer))
+    updating = Updating(
+        home,
+        choices,
+        believe=Trust(keys=("0" * 64,), feeds=("https://example.org/shoal-release.json",)),
+        child=lambda: Child(2**16, [str(update)]),
+    )
+    desktop = Desktop(qapp, home, "light", Link(home, [str(node)]), updating)
+    try:
+        desktop.control.start()
+        qtbot.waitUntil(lambda: desktop.node_pid > 0, timeout=60_000)
+        before = desktop.node_pid
+        assert updating.renewal.fetched
+        updating.install()
+        qtbot.waitUntil(lambda: updating.renewal.stage is Stage.IDLE, timeout=60_000)
+        assert updating.renewal.sentence and desktop.again is None
+        qtbot.waitUntil(lambda: desktop.node_pid not in (0, before), timeout=60_000)
+        (tmp_path / "yes").touch()
+        updating.install()
+        qtbot.waitUntil(lambda: desktop.again is not None, timeout=60_000)
+        assert desktop.again == ["--home", str(home)] and desktop.node_pid == 0
+    finally:
+        desktop.control.close()
+        desktop.window.hide()
+        desktop.window.deleteLater()

@@ -1,0 +1,58 @@
+"""Starting over and going back from the window, while a real node learns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.node.data.library import history_of
+from app.node.models import versions
+from app.node.rules.preferences import Preferences
+from app.ui.shell.start import Desktop
+from app.ui.view.view import State
+from engines.models.catalogue import STARTER
+
+PATIENCE_MS = 240_000
+
+
+@pytest.fixture
+def desktop(qapp: QApplication, tmp_path: Path) -> Iterator[Desktop]:
+    Preferences(tmp_path).change({"contribute_when_idle": False, "cpu_limit": 100})
+    made = Desktop(qapp, tmp_path, "light")
+    yield made
+    made.window.close_down()
+    made._close_all()
+    made.window.deleteLater()
+
+
+def test_it_starts_over_by_itself_and_the_old_one_comes_back(
+    desktop: Desktop, tmp_path: Path, qtbot: QtBot
+) -> None:
+    def soon(holds: Callable[[], bool]) -> None:
+        qtbot.waitUntil(holds, timeout=PATIENCE_MS)
+
+    def now() -> tuple[State, int]:
+        return desktop.control.view.state, desktop.control.view.safe_round
+
+    control, fetching = desktop.control, desktop.fetching
+    control.learn("alone")
+    soon(lambda: now()[1] >= 2)
+    fetching.name(STARTER, "Reckoner")
+    soon(lambda: control.view.called == "Reckoner")
+    fetching.start_over(STARTER, True)
+    soon(lambda: control.view.called == "" and now() == (State.LEARNING, 1))
+    folder = history_of(tmp_path, STARTER)
+    assert folder is not None
+    (kept,) = versions.versions(tmp_path, folder)
+    assert kept.called == "Reckoner" and kept.rounds >= 2
+    fetching.back(STARTER, kept.id, True)
+    soon(lambda: control.view.called == "Reckoner" and now()[1] > kept.rounds)
+    assert fetching.holdings.failed == {}
+    fetching.back(STARTER, "999999", False)
+    soon(lambda: "isn't kept" in fetching.holdings.failed.get(STARTER, ""))
+    before = now()[1]
+    soon(lambda: now()[1] > before)  # what was refused changes nothing: it learns on
