@@ -105,7 +105,7 @@ def write(
         },
         "arms": {result.arm: msgspec.to_builtins(result) for result in results.arms},
     }
-    study = Study(folder=folder, plan=plan, command=command, about="", arms=list(arms), runs=dict(runs))
+    study = Study(folder=folder, plan=plan, command=command, about="", arms=list(arms), runs=runs)
     files.write_json(folder / SUMMARY, summary)
     files.write(folder / CSV, as_csv(arms, runs).encode())
     files.write(folder / TABLE, "\n".join([*figures(study, results), f"`{command}`", ""]).encode())
