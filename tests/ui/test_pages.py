@@ -36,6 +36,7 @@ from app.swarm.ledger import Message
 from app.ui.about import about
 from app.ui.choices import SETTINGS
 from app.ui.model import Family, Milestone, State, Step, View
+from app.ui.pages import words
 from app.ui.pages.frame import Actions
 from app.ui.pages.history import History
 from app.ui.pages.hours import HoursEditor
@@ -189,6 +190,10 @@ def test_a_first_look_at_a_model_can_be_cancelled(
     assert "Pause" in shown(page) and "Cancel" not in shown(page)
     page.show_view(views.msgspec.structs.replace(views.odd()["placing"], safe_round=20))
     assert "After round 20" in texts(page) and "once per model" not in texts(page) and "Pause" in shown(page)
+
+
+def test_a_model_out_of_a_file_is_called_without_its_digest() -> None:
+    assert words.model_name(views.learning(model="own.q4_1-b179c9523d0e")) == "own.q4_1"
 
 
 def test_a_long_lesson_tells_how_long_it_takes(qtbot: QtBot, light: Theme, actions: Actions) -> None:
