@@ -1689,6 +1689,10 @@
    <translation>Etwa {watts} W im Moment, {kwh} kWh in diesem Monat.</translation>
   </message>
   <message>
+   <source>About {watts} W now.</source>
+   <translation>Gerade etwa {watts} W.</translation>
+  </message>
+  <message>
    <source>About {watts} W now, {kwh} kWh this month ({money}).</source>
    <translation>Etwa {watts} W im Moment, {kwh} kWh in diesem Monat ({money}).</translation>
   </message>
@@ -7999,8 +8003,8 @@
    <translation>{name} braucht {needed} zum Lernen, auf der Platte mit {root} sind {free} frei:</translation>
   </message>
   <message>
-   <source>{name} couldn't be added into {root} ({strerror}):</source>
-   <translation>{name} ließ sich nicht nach {root} übernehmen ({strerror}):</translation>
+   <source>{title} couldn't be added into {root} ({strerror}):</source>
+   <translation>{title} ließ sich nicht nach {root} übernehmen ({strerror}):</translation>
   </message>
   <message>
    <source>free some space, or check that it can be read.</source>

@@ -29,6 +29,7 @@ from pytestqt.qtbot import QtBot
 
 from app.node.preferences import SETTINGS as RULES
 from app.node.records import Probe
+from app.node.snapshot import Energy
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import Kind
 from app.sapo.questions import draw
@@ -42,6 +43,7 @@ from app.ui.pages.history import History
 from app.ui.pages.hours import HoursEditor
 from app.ui.pages.live import Live
 from app.ui.pages.overview import Overview
+from app.ui.pages.power import in_short
 from app.ui.pages.privacy import Privacy
 from app.ui.pages.settings import SettingRow, SettingsPage
 from app.ui.pages.skills import Skills, since
@@ -194,6 +196,13 @@ def test_a_first_look_at_a_model_can_be_cancelled(
 
 def test_a_model_out_of_a_file_is_called_without_its_digest() -> None:
     assert words.model_name(views.learning(model="own.q4_1-b179c9523d0e")) == "own.q4_1"
+
+
+def test_energy_is_told_once_there_is_some() -> None:
+    first = Energy(watts=2.2, today_kwh=0.0, month_kwh=0.0)
+    assert in_short(first) == "About 2.2 W now."
+    later = Energy(watts=8.0, today_kwh=0.2, month_kwh=1.5, money="0.45 €")
+    assert in_short(later) == "About 8 W now, 1.5 kWh this month (0.45 €)."
 
 
 def test_a_long_lesson_tells_how_long_it_takes(qtbot: QtBot, light: Theme, actions: Actions) -> None:

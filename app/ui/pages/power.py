@@ -7,6 +7,9 @@ from app.ui.spoken import spoken
 from app.ui.texts import number, tr
 from app.ui.widgets.pieces import Label
 
+_LEAST_KWH = 0.001
+"""Less is written as nothing."""
+
 
 class PowerLine(Label):
     """Says nothing before something was counted."""
@@ -31,6 +34,8 @@ def in_short(energy: Energy) -> str:
     """Power now, energy this month, and its price."""
     used = number(energy.month_kwh, 3 if energy.month_kwh < 1 else 1)
     parts = dict(watts=number(energy.watts, 1 if energy.watts < 5 else 0), kwh=used, money=energy.money)
+    if energy.month_kwh < _LEAST_KWH:
+        return tr("About {watts} W now.", **parts)
     if energy.money:
         return tr("About {watts} W now, {kwh} kWh this month ({money}).", **parts)
     return tr("About {watts} W now, {kwh} kWh this month.", **parts)
