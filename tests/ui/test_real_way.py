@@ -14,8 +14,8 @@ from tests.ui.real import ROOT, rounds, trainer, wait
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(7200)]
 MODEL, TITLE = "smollm2-135m", "SmolLM2 135M"
-ROUNDS = 3
-"""The lesson and two more."""
+ROUNDS = 2
+"""The lesson and one more."""
 
 
 @pytest.fixture(scope="module")
