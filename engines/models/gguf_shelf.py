@@ -101,7 +101,7 @@ class GgufShelf:
             return self._take(path, plan, tell)
         except OSError as error:
             raise EngineError(
-                f"{path.name} couldn't be added into {self.root} ({error.strerror or error}): free some "
+                f"{plan.title} couldn't be added into {self.root} ({error.strerror or error}): free some "
                 "space, or check that it can be read."
             ) from error
 
@@ -127,7 +127,7 @@ class GgufShelf:
                 shutil.rmtree(making, ignore_errors=True)  # another process has just made it
                 return found
             self._clear(making)
-            self._room(path.name, plan.weight_bytes)
+            self._room(plan.title, plan.weight_bytes)
             making.mkdir(exist_ok=True)
             try:
                 plan.write(making, tell)

@@ -4036,6 +4036,10 @@
    <translation>Etwa {watts} W im Moment, {kwh} kWh in diesem Monat.</translation>
   </message>
   <message>
+   <source>About {watts} W now.</source>
+   <translation>Gerade etwa {watts} W.</translation>
+  </message>
+  <message>
    <source>About {watts} W now, {kwh} kWh this month ({money}).</source>
    <translation>Etwa {watts} W im Moment, {kwh} kWh in diesem Monat ({money}).</translation>
   </message>
@@ -5479,6 +5483,14 @@
    <translation>Nimm es weg und versuch es noch einmal.</translation>
   </message>
   <message>
+   <source>Round {round} is safe.</source>
+   <translation>Runde {round} ist gespeichert.</translation>
+  </message>
+  <message>
+   <source>The earlier history is kept as {name}.</source>
+   <translation>Der frühere Verlauf bleibt als {name}.</translation>
+  </message>
+  <message>
    <source>{what} is of format {found}, which this version of Shoal ({installed}) doesn't know:</source>
    <translation>{what} hat das Format {found}, das diese Version von Shoal ({installed}) nicht kennt:</translation>
   </message>
@@ -5877,14 +5889,6 @@
   <message>
    <source>Learning begins by itself.</source>
    <translation>Das Lernen beginnt von selbst.</translation>
-  </message>
-  <message>
-   <source>Round {round} is safe.</source>
-   <translation>Runde {round} ist gespeichert.</translation>
-  </message>
-  <message>
-   <source>The earlier history is kept as {name}.</source>
-   <translation>Der frühere Verlauf bleibt als {name}.</translation>
   </message>
   <message>
    <source>A command is at most {MAX_LINE} bytes long.</source>
@@ -8075,8 +8079,8 @@
    <translation>{name} braucht {needed} zum Lernen, auf der Platte mit {root} sind {free} frei:</translation>
   </message>
   <message>
-   <source>{name} couldn't be added into {root} ({strerror}):</source>
-   <translation>{name} ließ sich nicht nach {root} übernehmen ({strerror}):</translation>
+   <source>{title} couldn't be added into {root} ({strerror}):</source>
+   <translation>{title} ließ sich nicht nach {root} übernehmen ({strerror}):</translation>
   </message>
   <message>
    <source>free some space, or check that it can be read.</source>

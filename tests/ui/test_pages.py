@@ -28,6 +28,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.node.record.records import Probe
+from app.node.record.snapshot import Energy
 from app.node.rules.preferences import SETTINGS as RULES
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import Kind
@@ -47,12 +48,14 @@ from app.ui.settings.page import SettingRow, SettingsPage
 from app.ui.shell.window import Window, pages
 from app.ui.swarm.page import SwarmPage
 from app.ui.theme import Theme
+from app.ui.view import words
 from app.ui.view.settings import SETTINGS
 from app.ui.view.view import Family, Milestone, State, Step, View
 from app.ui.welcome.page import Company
 from app.ui.widgets.board import Board
 from app.ui.widgets.option import Option
 from app.ui.widgets.pieces import Segments, Switch
+from app.ui.widgets.power import in_short
 from tests.ui import views
 
 PAGES = ("overview", "live", "skills", "swarm", "history", "models", "tryit", "privacy", "settings", "help")
@@ -189,6 +192,17 @@ def test_a_first_look_at_a_model_can_be_cancelled(
     assert "Pause" in shown(page) and "Cancel" not in shown(page)
     page.show_view(views.msgspec.structs.replace(views.odd()["placing"], safe_round=20))
     assert "After round 20" in texts(page) and "once per model" not in texts(page) and "Pause" in shown(page)
+
+
+def test_a_model_out_of_a_file_is_called_without_its_digest() -> None:
+    assert words.model_name(views.learning(model="own.q4_1-b179c9523d0e")) == "own.q4_1"
+
+
+def test_energy_is_told_once_there_is_some() -> None:
+    first = Energy(watts=2.2, today_kwh=0.0, month_kwh=0.0)
+    assert in_short(first) == "About 2.2 W now."
+    later = Energy(watts=8.0, today_kwh=0.2, month_kwh=1.5, money="0.45 €")
+    assert in_short(later) == "About 8 W now, 1.5 kWh this month (0.45 €)."
 
 
 def test_a_long_lesson_tells_how_long_it_takes(qtbot: QtBot, light: Theme, actions: Actions) -> None:

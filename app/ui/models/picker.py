@@ -72,7 +72,7 @@ class ModelPicker(QWidget):
     @property
     def coming(self) -> bool:
         """Whether one that was picked is on its way."""
-        return bool(self._wanted)
+        return bool(self._wanted) and self._wanted not in self._holdings.failed
 
     def _add(self, model: Model) -> None:
         made = PickRow(self._theme, model.title)

@@ -3,6 +3,7 @@ two places never disagree."""
 
 from __future__ import annotations
 
+import re
 import time
 
 from PySide6.QtCore import QDateTime, QLocale
@@ -119,10 +120,14 @@ def round_line(view: View) -> str:
     return tr("Round {n}", n=number(view.round))
 
 
+_DIGEST = re.compile(r"-[0-9a-f]{12}$")
+"""At the end of the name of what was made of a file (engines.models.gguf_shelf)."""
+
+
 def model_name(view: View) -> str:
     """What the model is called: by its owner, in the catalogue, or else by who made it."""
     known = find(view.model)
-    return view.called or (known.title if known is not None else view.model)
+    return view.called or (known.title if known is not None else _DIGEST.sub("", view.model))
 
 
 _LONG_S = 10

@@ -7,12 +7,14 @@ from app.ui.language.spoken import spoken
 from app.ui.language.texts import number, tr
 from app.ui.widgets.pieces import Label
 
+LEAST_WATTS = 0.05
+"""The power below which it is as good as none."""
 LEAST_KWH = 0.001
 """The energy of a month below which there is nothing to tell."""
 
 
 class PowerLine(Label):
-    """Says nothing before a watt-hour was counted."""
+    """Says nothing before there is something to count."""
 
     def __init__(self, whole: bool = False) -> None:
         super().__init__("", "faint", wrap=whole)
@@ -20,7 +22,11 @@ class PowerLine(Label):
         self.hide()
 
     def show_energy(self, energy: Energy | None) -> None:
-        counted = energy is not None and bool(energy.about) and energy.month_kwh >= LEAST_KWH
+        counted = (
+            energy is not None
+            and bool(energy.about)
+            and (energy.month_kwh >= LEAST_KWH or energy.watts >= LEAST_WATTS)
+        )
         self.setVisible(counted)
         if energy is None or not counted:
             return
@@ -33,9 +39,11 @@ class PowerLine(Label):
 def in_short(energy: Energy) -> str:
     """Power now, energy this month, and its price."""
     parts = dict(
-        watts=number(energy.watts, 1 if 0.05 <= energy.watts < 5 else 0),
+        watts=number(energy.watts, 1 if LEAST_WATTS <= energy.watts < 5 else 0),
         kwh=number(energy.month_kwh, 3 if energy.month_kwh < 1 else 1),
     )
+    if energy.month_kwh < LEAST_KWH:
+        return tr("About {watts} W now.", **parts)
     if energy.money:
         amount, _, currency = energy.money.partition(" ")
         money = f"{number(float(amount), 2)} {currency}"

@@ -172,6 +172,7 @@ def test_a_model_of_another_program_comes_first_and_nothing_is_fetched_for_it(
     qtbot.addWidget(picker)
     picker.show()
     picker.show_holdings(msgspec.structs.replace(here, library=library))
+    QApplication.processEvents()
     titles = [one.accessibleName() for one in picker.findChildren(QAbstractButton) if one.accessibleName()]
     assert titles.index("small:1b") < titles.index("Qwen3 0.6B") and "Ollama" in texts(picker)
     press(qtbot, picker, "small:1b")
