@@ -120,11 +120,14 @@ def test_a_refused_step_ends_the_round_and_keeps_those_before_it() -> None:
 
     batches = [Batch(rows_S=[], learning_rate=0.1 * n) for n in range(4)]
     link = Link()
-    stepped = asyncio.run(take(cast(Any, link), batches))
+    told: list[tuple[int, int]] = []
+    stepped = asyncio.run(take(cast(Any, link), batches, lambda *done: told.append(done)))
+    assert told == [(0, 4), (1, 4), (2, 4)]
     assert link.taken == batches[:2] and stepped.steps == 2
     assert stepped.stats is not None and stepped.stats.rows == 2
     assert stepped.refusal == "ended after 2 of 4 steps: The loss is not finite."
-    assert asyncio.run(take(cast(Any, link), batches)).refusal == "brought no step: The loss is not finite."
+    again = asyncio.run(take(cast(Any, link), batches, lambda *done: None))
+    assert again.refusal == "brought no step: The loss is not finite."
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,18 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LISTS = ROOT / "packaging" / "requirements"
 HEAVY = (
-    *(
-        "app.node.trainer.process",
-        "app.sapo.scoring.child",
-        "app.sapo.library",
-        "engines.torch_lora",
-        "engines.llamacpp",
-    ),
-    *(f"app.cli.{name}" for name in ("__main__", "chat", "doctor", "export", "lab", "puzzle", "trial")),
+    "app.node.trainer.process",
+    "app.sapo.scoring.child",
+    "app.sapo.library",
+    "engines.torch_lora",
+    "engines.llamacpp",
+    "app.cli.__main__",
+    "app.cli.install.doctor",
+    "app.cli.learn.chat",
+    "app.cli.learn.puzzle",
+    "app.cli.models.export",
+    "app.cli.models.trial",
+    "app.cli.research.lab",
 )
 """What packaging/frozen/entry.py hands over, and what is imported by a name in a string."""
 SAID = {

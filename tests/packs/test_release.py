@@ -122,10 +122,12 @@ def test_files_of_this_disk_lie_beside_the_manifest(
 
 
 def release() -> Any:
+    sys.path.insert(0, str(TOOL.parent))  # as when it is a program
     specification = importlib.util.spec_from_file_location("release", TOOL.with_name("release.py"))
     assert specification is not None and specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
+    sys.path.remove(str(TOOL.parent))
     return module
 
 

@@ -130,7 +130,7 @@ def test_enter_presses_what_has_the_focus_and_else_what_the_page_is_about(qtbot:
     welcome._show(welcome._what)
     QApplication.processEvents()
     qtbot.keyClick(welcome._what._on, Qt.Key.Key_Return)
-    assert welcome._steps.currentWidget() is welcome._machine
+    assert welcome._machine.isVisible() and not welcome._what.isVisible()
     welcome.trial.stop(wait=True)
     welcome._to_company()
     for one in welcome.findChildren(QPushButton):

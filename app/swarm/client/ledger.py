@@ -17,8 +17,7 @@ from typing import Any
 
 import msgspec
 
-from app.swarm.wire.limits import BODY
-from app.swarm.wire.protocol import TAG
+from app.swarm.wire.limits import BODY, KIND
 
 MESSAGES = 20
 """Kept in all, half of them sent and half received: a relay's figures, which come every ten seconds, shall not
@@ -131,7 +130,7 @@ def _told(way: _Way, outgoing: bool) -> Iterator[tuple[int, Message]]:
 
 
 def _kind(raw: bytes) -> str:
-    found = TAG.match(raw)
+    found = KIND.match(raw)
     return found[1].decode() if found else "?"
 
 

@@ -1,7 +1,9 @@
-"""The limits of messages: the numbers of protocol v1. A relay may set lower ones and says so in `hello`."""
+"""The limits of messages: the numbers of protocol v1, known without its codecs and its cryptography. A relay may
+set lower ones and says so in `hello`."""
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 import msgspec
@@ -15,6 +17,8 @@ FRAME = 64 * KB
 BATCH = 512 * KB
 """Most bytes of envelopes that a client may ask for; the batch's own fields come on top of them."""
 BATCH_FRAME = BATCH + 4 * KB
+KIND = re.compile(rb'\{"t":"([a-z]{1,16})"')
+"""A frame whose type stands first, as it does with us."""
 BODY = 32 * KB
 """Bytes of a signed body, counted before compression."""
 COMPLETION = 4096

@@ -6,7 +6,6 @@ client passes over them, so that a newer relay can say more. PROTOCOL.md tells t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
 
@@ -15,7 +14,7 @@ import msgspec
 from app.sapo.questions import MAX_INDEX, MAX_SEED
 from app.swarm.wire.body import Envelope, FamilyName, Hex32, Hex64, SwarmId
 from app.swarm.wire.keys import once
-from app.swarm.wire.limits import BATCH, BATCH_FRAME, FRAME, REPORT_IDS, SAMPLE, Count, Limits, Quotas
+from app.swarm.wire.limits import BATCH, BATCH_FRAME, FRAME, KIND, REPORT_IDS, SAMPLE, Count, Limits, Quotas
 from app.swarm.wire.refusals import Code, Flaw, Refused
 
 SUBPROTOCOL = "sapo.v1.1"
@@ -285,8 +284,6 @@ def _table(types: Iterable[type[msgspec.Struct]]) -> dict[str, msgspec.json.Deco
 
 
 _kinds = msgspec.json.Decoder(_Kind)
-TAG = re.compile(rb'\{"t":"([a-z]{1,16})"')
-"""A frame whose type stands first, as it does with us."""
 _client = _table((Auth, Pub, Sample, Recall, Report, Receipts, Erase, AskStats, Progress))
 _relay = _table((Hello, Welcome, Err, Ok, Batch, Stats, Erased, Thanks, Notice, Bye))
 _items = msgspec.json.Decoder(Envelope)
@@ -347,7 +344,7 @@ def agree(theirs: Sequence[str]) -> str:
 
 def _read(frame: bytes, decoders: dict[str, msgspec.json.Decoder[Any]], limit: int) -> Any:
     _check_size(len(frame), limit)
-    first = TAG.match(frame)  # then it is read only once
+    first = KIND.match(frame)  # then it is read only once
     decoder = decoders.get(first[1].decode()) if first else None
     if decoder is None:
         kind: _Kind = _decode(frame, _kinds)

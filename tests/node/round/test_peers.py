@@ -10,7 +10,7 @@ from random import Random
 import msgspec
 import pytest
 
-from app.node import node
+from app.node import supervisor
 from app.node.history import checkpoint, history
 from app.node.record import events
 from app.node.record.records import Probe, Round
@@ -156,7 +156,7 @@ def test_groups_of_a_lost_round_are_given_back_and_the_round_is_the_same(
     other, untroubled = Bench(tmp_path / "other"), Shelf(groups)
     other.run(rounds=3, external=2, swarm=untroubled)
 
-    monkeypatch.setattr(node, "wait_s", lambda *_, **__: 0.0)
+    monkeypatch.setattr(supervisor, "wait_s", lambda *_, **__: 0.0)
     monkeypatch.setenv("FAKE_TROUBLE", f"die while {when} @{tmp_path / 'marker'}")
     shelf = Shelf(groups)
     seen = bench.run(rounds=3, external=2, swarm=shelf)

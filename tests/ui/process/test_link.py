@@ -36,7 +36,7 @@ import sys
 print('''{START}''', flush=True)
 print('''{PROBE}''', flush=True)
 import pathlib
-with open(pathlib.Path(__file__).parents[1] / "heard", "a") as file:
+with open(pathlib.Path(__file__).parent / "heard", "a") as file:
     for line in sys.stdin:
         print(line, end="", file=file, flush=True)
 print('{{"event":"end","round":0,"reason":"stopped","sentence":"Done."}}', flush=True)
