@@ -96,6 +96,8 @@ def _learns(one: Person) -> None:
     one.stands("curve")
     for at, page in ((3, "skills"), (5, "history"), (6, "models")):
         one.goes(f"ctrl+{at}", page)
+        if page == "models":
+            hears(one, "On this computer")
         one.stands(page)
     assert "It can begin with" in hears(one, "It can begin with")
     one.goes("ctrl+1", "overview")
@@ -127,7 +129,8 @@ def _exports(one: Person, to: Path) -> None:
     one._do("sleep", "2")
     one.types(str(to))
     one.keys("Return")
-    wait(lambda: list(to.glob("*-merged-gguf/*.gguf")), "the whole model is written")
+    assert "ollama create" in hears(one, "Exported to")
+    assert list(to.glob("*-merged-gguf/*.gguf"))
     one.stands("exported")
 
 

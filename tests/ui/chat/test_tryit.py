@@ -361,6 +361,20 @@ def test_the_first_minute(
     assert asked == [("learn", "alone")], "alone unless somebody chooses otherwise"
 
 
+def test_nobody_goes_on_with_the_starter_who_wanted_another(
+    qtbot: QtBot, first: Callable[[], Overview]
+) -> None:
+    page = first()
+    press(qtbot, page, "Set it up")
+    press(qtbot, page, "A bigger model")
+    on = page._welcome._machine._on
+    assert not on.isEnabled() and on.toolTip() == "Pick a model first."
+    press(qtbot, page, "Starter (recommended)")
+    assert on.isEnabled()
+    press(qtbot, page, "Continue")
+    assert "Step 3 of 3" in texts(page) and "Step 2 of 3" not in texts(page)
+
+
 def test_company_is_a_choice(qtbot: QtBot, first: Callable[[], Overview], asked: list[object]) -> None:
     page = first()
     press(qtbot, page, "Set it up")
