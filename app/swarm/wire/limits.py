@@ -1,5 +1,5 @@
-"""The limits of messages: the numbers of protocol v1, known without its codecs and its cryptography. A relay may
-set lower ones and says so in `hello`."""
+"""The limits of messages: the numbers of protocol v1, known without its codecs and its cryptography. A relay
+may set lower ones and says so in `hello`."""
 
 from __future__ import annotations
 
