@@ -64,6 +64,8 @@ _PHRASES = ("app/remedy.py", "engines/remedy.py", "app/node/setting.py")
 """Files whose texts are parts of sentences."""
 _PARTS = ("{n} days", "name another folder with SHOAL_PACKS", "move the data folder")
 """Other parts of sentences."""
+_SENSOR = re.compile(r'^    name = "(.+ .+)"$', re.MULTILINE)
+"""What a source of facts finds out, as it calls that."""
 _BETWEEN = re.compile(r"(?<=[.!?]) (?=[A-Z{])|(?<=\}) (?=[A-Z][a-z]+ )|(?<=^\{way\}) |(?<=^\{reason\}) ")
 
 
@@ -112,6 +114,8 @@ def phrases() -> list[str]:
         for text in _texts((_ROOT / name).read_text(encoding="utf-8")):
             if _words(text) > 1 and " " in text:
                 found[text.strip()] = None
+    for path in sorted((_ROOT / "app" / "desktop").glob("*.py")):
+        found |= dict.fromkeys(_SENSOR.findall(path.read_text(encoding="utf-8")))
     return list(found)
 
 

@@ -7,8 +7,8 @@ from app.ui.spoken import spoken
 from app.ui.texts import number, tr
 from app.ui.widgets.pieces import Label
 
-LEAST_KWH = 0.001
-"""Of a month, below which there is nothing to tell."""
+LEAST_KWH, LEAST_W = 0.001, 0.05
+"""Of a month and now, below which there is nothing to tell."""
 
 
 class PowerLine(Label):
@@ -31,13 +31,16 @@ class PowerLine(Label):
 
 
 def in_short(energy: Energy) -> str:
-    """Power now, energy this month, and its price."""
-    parts = dict(
-        watts=number(energy.watts, 1 if 0.05 <= energy.watts < 5 else 0),
-        kwh=number(energy.month_kwh, 3 if energy.month_kwh < 1 else 1),
-    )
+    """Power now, where it takes any, energy this month, and its price."""
+    watts = number(energy.watts, 1 if energy.watts < 5 else 0)
+    kwh = number(energy.month_kwh, 3 if energy.month_kwh < 1 else 1)
+    now = energy.watts >= LEAST_W
     if energy.money:
         amount, _, currency = energy.money.partition(" ")
         money = f"{number(float(amount), 2)} {currency}"
-        return tr("About {watts} W now, {kwh} kWh this month ({money}).", **parts, money=money)
-    return tr("About {watts} W now, {kwh} kWh this month.", **parts)
+        if now:
+            return tr("About {watts} W now, {kwh} kWh this month ({money}).", watts=watts, kwh=kwh, money=money)
+        return tr("About {kwh} kWh this month ({money}).", kwh=kwh, money=money)
+    if now:
+        return tr("About {watts} W now, {kwh} kWh this month.", watts=watts, kwh=kwh)
+    return tr("About {kwh} kWh this month.", kwh=kwh)
