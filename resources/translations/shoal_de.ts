@@ -1168,12 +1168,12 @@
    <translation>Die Kurve ist seit {n} Runden flach.</translation>
   </message>
   <message>
-   <source>Bigger, and fits here: {title}.</source>
-   <translation>Größer und passt hierher: {title}.</translation>
+   <source>{title} fits here.</source>
+   <translation>{title} passt hierher.</translation>
   </message>
   <message>
-   <source>Bigger, and fits here: {title}, {pace}.</source>
-   <translation>Größer und passt hierher: {title}, {pace}.</translation>
+   <source>{title} fits here: {pace}.</source>
+   <translation>{title} passt hierher: {pace}.</translation>
   </message>
   <message>
    <source>Learn with others</source>
@@ -3742,6 +3742,10 @@
    <translation>ddd HH:mm</translation>
   </message>
   <message>
+   <source>d MMMM</source>
+   <translation>d. MMMM</translation>
+  </message>
+  <message>
    <source>d MMM yyyy HH:mm</source>
    <translation>d. MMM yyyy HH:mm</translation>
   </message>
@@ -4032,12 +4036,20 @@
    <translation>Einladung oder Adresse</translation>
   </message>
   <message>
-   <source>About {watts} W now, {kwh} kWh this month.</source>
-   <translation>Etwa {watts} W im Moment, {kwh} kWh in diesem Monat.</translation>
+   <source>About {kwh} kWh this month.</source>
+   <translation>Etwa {kwh} kWh in diesem Monat.</translation>
   </message>
   <message>
    <source>About {watts} W now.</source>
    <translation>Gerade etwa {watts} W.</translation>
+  </message>
+  <message>
+   <source>About {kwh} kWh this month ({money}).</source>
+   <translation>Etwa {kwh} kWh in diesem Monat ({money}).</translation>
+  </message>
+  <message>
+   <source>About {watts} W now, {kwh} kWh this month.</source>
+   <translation>Etwa {watts} W im Moment, {kwh} kWh in diesem Monat.</translation>
   </message>
   <message>
    <source>About {watts} W now, {kwh} kWh this month ({money}).</source>
@@ -4143,8 +4155,8 @@
    <translation>außerhalb deiner Zeiten, bis {until}</translation>
   </message>
   <message>
-   <source>This month's {cap} kWh are used up. Starts again {until}.</source>
-   <translation>Die {cap} kWh dieses Monats sind verbraucht. Weiter geht es am {until}.</translation>
+   <source>This month's limit of {cap} kWh is reached. Starts again {until}.</source>
+   <translation>Das Monatslimit von {cap} kWh ist erreicht. Weiter ab {until}.</translation>
   </message>
   <message>
    <source>the month's energy is used up</source>
@@ -4865,26 +4877,6 @@
   <message>
    <source>power electricity price money cents bill cost</source>
    <translation>strom preis geld cent rechnung kosten</translation>
-  </message>
-  <message>
-   <source>Show no money</source>
-   <translation>Kein Geld zeigen</translation>
-  </message>
-  <message>
-   <source>15 ct</source>
-   <translation>15 ct</translation>
-  </message>
-  <message>
-   <source>25 ct</source>
-   <translation>25 ct</translation>
-  </message>
-  <message>
-   <source>30 ct</source>
-   <translation>30 ct</translation>
-  </message>
-  <message>
-   <source>40 ct</source>
-   <translation>40 ct</translation>
   </message>
   <message>
    <source>Currency</source>
@@ -8569,6 +8561,94 @@
   <message>
    <source>one line of at most {TEXT_LENGTH} characters</source>
    <translation>eine Zeile mit höchstens {TEXT_LENGTH} Zeichen</translation>
+  </message>
+  <message>
+   <source>programs that want the computer for themselves</source>
+   <translation>die Programme, die den Computer für sich wollen</translation>
+  </message>
+  <message>
+   <source>input idle time (login manager; only as good as the desktop tells it)</source>
+   <translation>die Zeit ohne Eingabe (Anmeldedienst; nur so gut, wie der Desktop sie nennt)</translation>
+  </message>
+  <message>
+   <source>input idle time (GNOME's Mutter)</source>
+   <translation>die Zeit ohne Eingabe (Mutter von GNOME)</translation>
+  </message>
+  <message>
+   <source>power supply (Linux)</source>
+   <translation>die Stromversorgung (Linux)</translation>
+  </message>
+  <message>
+   <source>power profile (desktop)</source>
+   <translation>das Energieprofil (Desktop)</translation>
+  </message>
+  <message>
+   <source>power profile (firmware)</source>
+   <translation>das Energieprofil (Firmware)</translation>
+  </message>
+  <message>
+   <source>program that keeps the screen awake (GNOME)</source>
+   <translation>das Programm, das den Bildschirm wach hält (GNOME)</translation>
+  </message>
+  <message>
+   <source>program that keeps the screen awake (KDE)</source>
+   <translation>das Programm, das den Bildschirm wach hält (KDE)</translation>
+  </message>
+  <message>
+   <source>processor load of others</source>
+   <translation>die Prozessorlast anderer</translation>
+  </message>
+  <message>
+   <source>free memory</source>
+   <translation>den freien Arbeitsspeicher</translation>
+  </message>
+  <message>
+   <source>memory pressure (Linux)</source>
+   <translation>die Speichernot (Linux)</translation>
+  </message>
+  <message>
+   <source>low-power mode (macOS)</source>
+   <translation>den Stromsparmodus (macOS)</translation>
+  </message>
+  <message>
+   <source>thermal state (macOS)</source>
+   <translation>den Wärmezustand (macOS)</translation>
+  </message>
+  <message>
+   <source>input idle time (macOS)</source>
+   <translation>die Zeit ohne Eingabe (macOS)</translation>
+  </message>
+  <message>
+   <source>graphics card load of others (NVIDIA)</source>
+   <translation>die Last anderer auf der Grafikkarte (NVIDIA)</translation>
+  </message>
+  <message>
+   <source>power supply</source>
+   <translation>die Stromversorgung</translation>
+  </message>
+  <message>
+   <source>temperature of processor and NVIDIA cards</source>
+   <translation>die Temperatur von Prozessor und NVIDIA-Karten</translation>
+  </message>
+  <message>
+   <source>input idle time (Windows)</source>
+   <translation>die Zeit ohne Eingabe (Windows)</translation>
+  </message>
+  <message>
+   <source>battery saver (Windows)</source>
+   <translation>den Stromsparmodus (Windows)</translation>
+  </message>
+  <message>
+   <source>full-screen program (Windows)</source>
+   <translation>das Programm im Vollbild (Windows)</translation>
+  </message>
+  <message>
+   <source>input idle time (X11)</source>
+   <translation>die Zeit ohne Eingabe (X11)</translation>
+  </message>
+  <message>
+   <source>full-screen program (X11)</source>
+   <translation>das Programm im Vollbild (X11)</translation>
   </message>
  </context>
 </TS>

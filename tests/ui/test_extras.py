@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from PySide6.QtCore import QByteArray, QLocale, Qt
+from PySide6.QtCore import QByteArray, QCoreApplication, QLocale, Qt, QTranslator
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QComboBox, QSpinBox
 from pytestqt.qtbot import QtBot
 
 from app.desktop import motion as desktop_motion
@@ -22,19 +23,23 @@ from app.desktop.facts.facts import SourceError
 from app.desktop.linux.bus import Bus
 from app.learning.flat import STEADY
 from app.node.history.milestones import Kind, Milestone
+from app.node.record.reasons import Reason
 from app.node.record.records import Happening, Probe, Run
 from app.node.record.snapshot import Energy, SwarmView
+from app.node.rules.preferences import SETTINGS as RULES
 from app.ui.fish import motion, share_card
 from app.ui.fish.pond import Pond
 from app.ui.frame.frame import Actions
+from app.ui.language import translating
 from app.ui.models.process import exported
 from app.ui.overview.next import NextCard
 from app.ui.overview.page import Overview
 from app.ui.overview.sharing import ShareDialog
 from app.ui.pages.history import DIARY, History
+from app.ui.settings.editors import editor
 from app.ui.settings.page import SettingsPage
 from app.ui.theme import Theme
-from app.ui.view import growth, notes
+from app.ui.view import growth, notes, words
 from app.ui.view.growth import grown
 from app.ui.view.seen import Seen
 from app.ui.view.settings import Choices
@@ -69,6 +74,17 @@ def overview(qtbot: QtBot, light: Theme, actions: Actions) -> Overview:
     made.resize(968, 780)
     made.show()
     return made
+
+
+@pytest.fixture
+def german(qapp: QCoreApplication) -> Iterator[None]:
+    before, translator = QLocale(), QTranslator()
+    assert translator.load(str(translating.FOLDER / "shoal_de.qm"))
+    qapp.installTranslator(translator)
+    QLocale.setDefault(QLocale("de"))
+    yield
+    QLocale.setDefault(before)
+    qapp.removeTranslator(translator)
 
 
 # ---- the fish
@@ -222,7 +238,11 @@ def test_what_next_comes_when_the_curve_is_flat_and_not_before(
     assert not made.isHidden()
     said = texts(made)
     assert "flat for 70 rounds" in said and "Nearly every answer was right." in said
-    assert "Bigger, and fits here: " in said
+    assert "SmolLM2 135M fits here: " in said
+    made.resize(900, made.sizeHint().height())
+    made.show()
+    made.grab()
+    assert made._larger.toolTip() == "", "in a small window all of it is read"
     press(qtbot, made, "Harder puzzles")
     assert asks == ["harder"] and made.isHidden()
     made.show_view(flat)
@@ -383,7 +403,7 @@ class Started:
     ("month_kwh", "watts", "said"),
     [
         (0.0004, 0.0, ""),
-        (0.5, 0.01, "About 0 W now, 0,500 kWh this month (0,15 €)."),
+        (0.5, 0.01, "About 0,500 kWh this month (0,15 €)."),
         (12.0, 4.2, "About 4,2 W now, 12,0 kWh this month (3,60 €)."),
     ],
 )
@@ -396,3 +416,37 @@ def test_energy_in_the_numbers_of_the_language(qtbot: QtBot, month_kwh: float, w
     line.show_energy(Energy(watts=watts, today_kwh=0.0, month_kwh=month_kwh, money=money, about="An estimate."))
     QLocale.setDefault(before)
     assert (line.text(), line.isHidden()) == (said, not said)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [("energy_cap_kwh", 3, "3 kWh"), ("energy_cap_kwh", 0, "No limit"), ("idle_s", 240, "4 min")],
+)
+def test_a_value_of_elsewhere_is_shown_in_its_own_unit(
+    qtbot: QtBot, light: Theme, key: str, value: int, said: str
+) -> None:
+    setting = next(one for one in RULES if one.key == key)
+    made = editor(light, setting, setting.label, value, lambda _: None)
+    qtbot.addWidget(made.widget)
+    assert isinstance(made.widget, QComboBox) and made.widget.currentText() == said
+
+
+def test_any_price_can_be_written(qtbot: QtBot, light: Theme) -> None:
+    setting, put = next(one for one in RULES if one.key == "energy_price"), list[object]()
+    made = editor(light, setting, setting.label, 0, put.append)
+    qtbot.addWidget(made.widget)
+    assert isinstance(made.widget, QSpinBox)
+    made.widget.selectAll()
+    qtbot.keyClicks(made.widget, "32\r")
+    assert put == [32] and made.widget.text() == "32 ct"
+
+
+@pytest.mark.parametrize(("day", "said"), [(24, "Di. 00:00"), (1, "1. Dezember")])
+def test_the_months_limit_says_when_it_goes_on_in_the_persons_language(
+    german: None, day: int, said: str
+) -> None:
+    now = datetime(2026, 11, 23, 12).timestamp()
+    until = datetime(2026, 12 if day == 1 else 11, day).timestamp()
+    ruling = change(views.ruling(Reason.ENERGY, cap="1", until="what the node wrote"), until=until)
+    shown = words.reason(views.learning(state=State.WAITING, ruling=ruling), now)
+    assert shown == f"Das Monatslimit von 1 kWh ist erreicht. Weiter ab {said}."

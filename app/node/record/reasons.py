@@ -33,7 +33,7 @@ class Reason(Enum):
     )
     ENERGY = (
         "energy",
-        "This month's {cap} kWh are used up. Starts again {until}.",
+        "This month's limit of {cap} kWh is reached. Starts again {until}.",
         "the month's energy is used up",
     )
     ON_BATTERY = "on_battery", "Waiting until you plug the computer in.", "on battery"

@@ -36,7 +36,7 @@ class Moment(msgspec.Struct, frozen=True):
         """A moment as a clock and, if it is not today, the weekday show it; in another week as its day."""
         then, today = datetime.fromtimestamp(wall, self.zone), datetime.fromtimestamp(self.wall, self.zone)
         if abs((then.date() - today.date()).days) > 6:
-            return then.strftime("%d %b")
+            return f"{then.day} {then:%b}"
         return then.strftime("%H:%M" if then.date() == today.date() else "%a %H:%M")
 
 

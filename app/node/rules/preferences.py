@@ -245,7 +245,6 @@ SETTINGS: tuple[Setting, ...] = (
         label="Price of a kWh",
         help="In hundredths, from your electricity bill, to show what learning costs. 0 shows no money.",
         words="power electricity price money cents bill cost",
-        options=((0, "Show no money"), (15, "15 ct"), (25, "25 ct"), (30, "30 ct"), (40, "40 ct")),
     ),
     Setting(
         key="energy_currency",

@@ -430,7 +430,7 @@ class TryIt(Page):
     def _show_list(self) -> None:
         self._empty.setVisible(not self._exchanges and self._race is None)
         self._anew.setVisible(bool(self._exchanges))
-        self._to_race.setVisible(not self._empty.isVisibleTo(self))
+        self._to_race.setVisible(bool(self._exchanges) and self._race is None)
 
     def _show_stage(self) -> None:
         stage, puzzle, busy = self._chatting.stage, self._puzzle, self._busy

@@ -76,6 +76,8 @@ _PHRASES = ("app/common/remedy.py", "engines/remedy.py", "app/node/rules/setting
 """Files whose texts are parts of sentences."""
 _PARTS = ("{n} days", "name another folder with SHOAL_PACKS", "move the data folder")
 """Other parts of sentences."""
+_SENSOR = re.compile(r'^    name = "(.+ .+)"$', re.MULTILINE)
+"""What a source of facts finds out, as it calls that."""
 _BETWEEN = re.compile(r"(?<=[.!?]) (?=[A-Z{])|(?<=\}) (?=[A-Z][a-z]+ )|(?<=^\{way\}) |(?<=^\{reason\}) ")
 
 
@@ -124,6 +126,8 @@ def phrases() -> list[str]:
         for text in _texts((_ROOT / name).read_text(encoding="utf-8")):
             if _words(text) > 1 and " " in text:
                 found[text.strip()] = None
+    for path in sorted((_ROOT / "app" / "desktop").rglob("*.py")):
+        found |= dict.fromkeys(_SENSOR.findall(path.read_text(encoding="utf-8")))
     return list(found)
 
 

@@ -98,5 +98,5 @@ def larger(view: View) -> Model | None:
 def about(model: Model) -> str:
     """Its name, and how fast it learns here."""
     pace = model_words.pace(model)
-    said = tr("Bigger, and fits here: {title}.", title=model.title)
-    return tr("Bigger, and fits here: {title}, {pace}.", title=model.title, pace=pace) if pace else said
+    said = tr("{title} fits here.", title=model.title)
+    return tr("{title} fits here: {pace}.", title=model.title, pace=pace) if pace else said

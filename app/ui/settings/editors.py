@@ -8,7 +8,7 @@ from typing import Any
 from PySide6.QtWidgets import QSpinBox, QWidget
 
 from app.node.rules.setting import Setting
-from app.ui.language.texts import span, tr
+from app.ui.language.texts import number, span, tr
 from app.ui.settings.hours import HoursEditor
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import Picker, Segments, Switch, field
@@ -106,10 +106,16 @@ def _pick(theme: Theme, setting: Setting, name: str, put: Put) -> Editor:
 
     def show(value: Any) -> None:
         if box.findData(value) < 0:
-            box.addItem(span(value) if isinstance(value, int) else str(value), value)
+            box.addItem(_shown(setting, value), value)
         box.setCurrentIndex(box.findData(value))
 
     return Editor(box, show, box.view().isVisible)
+
+
+def _shown(setting: Setting, value: Any) -> str:
+    if setting.unit == "s":
+        return span(value)
+    return f"{number(value)} {setting.unit}" if isinstance(value, int) else str(value)
 
 
 def _line(name: str, empty: str, write: Callable[[Any], str], read: Callable[[str], Any], put: Put) -> Editor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import time
+from datetime import date
 
 from PySide6.QtCore import QDateTime, QLocale
 
@@ -39,7 +40,7 @@ def reason(view: View, now: float) -> str:
         return tr("{what}: {line}", what=engine_words.heading(pack), line=engine_words.short(pack.doing))
     ruling = view.ruling
     if ruling is not None and ruling.reason != Reason.RUNNING.value:
-        return ruled(ruling)
+        return ruled(ruling, now)
     match view.state:
         case State.NEW:
             return tr("Ready when you are.")
@@ -58,10 +59,13 @@ def reason(view: View, now: float) -> str:
             return view.reason
 
 
-def ruled(ruling: Ruling) -> str:
+def ruled(ruling: Ruling, now: float) -> str:
     """A ruling's sentence in the person's language; a reason of a newer node as that node says it."""
     known = next((reason for reason in Reason if reason.value == ruling.reason), None)
-    return tr(known.sentence, **ruling.values) if known is not None else spoken(ruling.sentence)
+    values = dict(ruling.values)
+    if ruling.until is not None and "until" in values:
+        values["until"] = until(ruling.until, now)
+    return tr(known.sentence, **values) if known is not None else spoken(ruling.sentence)
 
 
 def known_reason(view: View) -> Reason | None:
@@ -88,6 +92,12 @@ def clock(moment: float, now: float) -> str:
     """A moment as a time of day, with the day where it is another one."""
     same = time.localtime(moment)[:3] == time.localtime(now)[:3]
     return _written(moment, tr("HH:mm") if same else tr("ddd HH:mm"))
+
+
+def until(moment: float, now: float) -> str:
+    """The same of a moment to come, and its date where it is not this week."""
+    days = (date.fromtimestamp(moment) - date.fromtimestamp(now)).days
+    return _written(moment, tr("d MMMM")) if days > 6 else clock(moment, now)
 
 
 def day(moment: float) -> str:

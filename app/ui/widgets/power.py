@@ -37,15 +37,18 @@ class PowerLine(Label):
 
 
 def in_short(energy: Energy) -> str:
-    """Power now, energy this month, and its price."""
-    parts = dict(
-        watts=number(energy.watts, 1 if LEAST_WATTS <= energy.watts < 5 else 0),
-        kwh=number(energy.month_kwh, 3 if energy.month_kwh < 1 else 1),
-    )
+    """Power now, where it takes any, energy this month, where there is any, and its price."""
+    watts = number(energy.watts, 1 if energy.watts < 5 else 0)
+    kwh = number(energy.month_kwh, 3 if energy.month_kwh < 1 else 1)
+    now = energy.watts >= LEAST_WATTS
     if energy.month_kwh < LEAST_KWH:
-        return tr("About {watts} W now.", **parts)
+        return tr("About {watts} W now.", watts=watts)
     if energy.money:
         amount, _, currency = energy.money.partition(" ")
         money = f"{number(float(amount), 2)} {currency}"
-        return tr("About {watts} W now, {kwh} kWh this month ({money}).", **parts, money=money)
-    return tr("About {watts} W now, {kwh} kWh this month.", **parts)
+        if now:
+            return tr("About {watts} W now, {kwh} kWh this month ({money}).", watts=watts, kwh=kwh, money=money)
+        return tr("About {kwh} kWh this month ({money}).", kwh=kwh, money=money)
+    if now:
+        return tr("About {watts} W now, {kwh} kWh this month.", watts=watts, kwh=kwh)
+    return tr("About {kwh} kWh this month.", kwh=kwh)

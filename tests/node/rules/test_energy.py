@@ -48,7 +48,7 @@ def test_the_limit_is_an_obstacle_that_ends_with_the_month_and_yields_to_the_own
     spent = wishes(energy_cap_kwh=2, energy_left_kwh=-0.01)
     found = decide(at(0), CALM, spent, None)
     assert not found.run and found.reason is Reason.ENERGY
-    assert found.sentence == "This month's 2 kWh are used up. Starts again 01 Dec."
+    assert found.sentence == "This month's limit of 2 kWh is reached. Starts again 1 Dec."
     assert found.until == datetime(2026, 12, 1, tzinfo=UTC).timestamp()
     assert decide(at(0), CALM, wishes(energy_cap_kwh=2, energy_left_kwh=0.01), None).reason is not Reason.ENERGY
     wall = at(0).wall

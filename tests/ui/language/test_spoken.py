@@ -90,6 +90,9 @@ def test_values_of_a_known_kind_are_translated_too(german: None) -> None:
     assert spoken("It can begin with sums, greatest common divisor.") == (
         "Damit kann es anfangen: Summen, Größter gemeinsamer Teiler."
     )
+    assert spoken(
+        "Shoal can't find out the temperature of processor and NVIDIA cards: It does not answer."
+    ) == ("Shoal kann die Temperatur von Prozessor und NVIDIA-Karten nicht feststellen: It does not answer.")
     assert spoken("The trainer hasn't answered for 2 days.") == "Der Trainer hat seit 2 Tage nicht geantwortet."
 
 
