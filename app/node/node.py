@@ -91,7 +91,6 @@ class Node:
         Cancelling it is the way to stop: the round in flight is abandoned, everything before it is safe.
         """
         self._course.open()
-        starting = asyncio.create_task(self._start_early())  # its imports take seconds, so it comes first
         loop = asyncio.get_running_loop()
         self._sandbox = Sandbox(
             resting=not self._gate.open, late=lambda: loop.call_soon_threadsafe(self._telling.note, _STARVED)
@@ -101,7 +100,7 @@ class Node:
             self._swarm.open(self._sandbox, self.hear, self._show_swarm)
         reason, sentence = "failed", ""
         try:
-            await starting
+            await self._start_early()
             await self._learn()
             if self._swarm is not None:
                 self._watch.report(Phase.SENDING)

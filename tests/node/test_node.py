@@ -7,7 +7,9 @@ import math
 import os
 import sqlite3
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -311,6 +313,33 @@ def test_no_process_is_left_behind(bench: Bench, monkeypatch: pytest.MonkeyPatch
     ):
         time.sleep(0.05)
     assert left == []
+
+
+def test_a_scoring_process_that_cannot_be_started_leaves_nothing_running(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(**how: object) -> Sandbox:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(node_module, "Sandbox", none)
+    before = psutil.Process().children(recursive=True)
+    with pytest.raises(BlockingIOError):
+        bench.run(rounds=1)
+    assert [one for one in psutil.Process().children(recursive=True) if one not in before] == []
+
+
+def test_that_the_scoring_process_starts_slowly_is_told_while_it_does(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = node_module.Sandbox
+
+    def starved(*, late: Callable[[], object], **how: bool) -> Sandbox:
+        threading.Thread(target=late).start()  # as when its first answer is overdue
+        return make(late=late, **how)
+
+    monkeypatch.setattr(node_module, "Sandbox", starved)
+    told = [one.sentence for one in of(events.Noted, bench.run(rounds=1))]
+    assert [one for one in told if "very busy" in one] == [node_module._STARVED]
 
 
 def test_the_history_forgets_old_texts_and_later_old_groups(
