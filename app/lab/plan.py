@@ -60,6 +60,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """For each node the name of its model, where they differ; empty: `model` for all. They read text alike."""
     model_weights: tuple[str, ...] = ()
     """Digests of `models`."""
+    way: Literal["tagged", "brief"] = "tagged"
+    """How questions are put, by its name in `app.sapo.asking`. Training asks without examples."""
     words: Literal[2] = 2
     """What arms are named in: 2 since `@default` is the app's whole recipe with defences, none before."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -26,6 +27,7 @@ class Regime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """For each node the folder of the PEFT adapter over `model` that it begins with, within `--starters`."""
     models: tuple[str, ...] = ()
     """For each node the name or folder of its model; empty: `model` for all."""
+    way: Literal["tagged", "brief"] = "tagged"
     nodes: int = 8
     rounds: int = 100
     group: int = 8

@@ -50,6 +50,7 @@ TAGGED = Way(name="tagged")
 """For the starter, which knows it, and for models that follow longer instructions."""
 BRIEF = Way(name="brief", system="Write a short calculation, then # and the result.", examples=4, max_tokens=48)
 """For small models: a long system line destroys what little they can."""
+WAYS = {way.name: way for way in (TAGGED, BRIEF)}
 
 
 def messages(question: str, way: Way = TAGGED, examples: Sequence[Example] = ()) -> Messages:

@@ -24,6 +24,8 @@ class FakeSwarm:
         self.lean = [start] * nodes
         self.asked: list[tuple[int, list[list[str]]]] = []
         """For every call of `sample` how many answers each question got, and the questions node by node."""
+        self.systems: set[str] = set()
+        """The system lines that came with the questions."""
         self.sampled = 0
         self.batches: list[tuple[int, Batch]] = []
         self.foreign: list[tuple[str, bool]] = []
@@ -42,6 +44,7 @@ class FakeSwarm:
     ) -> list[list[list[Completion]]]:
         questions_NP = [[_parts(prompt)[0] for prompt in prompts_P] for prompts_P in prompts_NP]
         self.asked.append((n, questions_NP))
+        self.systems |= {prompt[0]["content"] for prompts_P in prompts_NP for prompt in prompts_P}
         groups_NPG = []
         for node, (prompts_P, seed) in enumerate(zip(prompts_NP, seeds_N, strict=True)):
             rng = Random(seed)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from app.bench.runs.window import prepare
-from tests.ui.real import ROOT, end, picture, screen, wait
+from tests.ui.real import ROOT, end, managed, picture, screen, wait
 
 pytest.importorskip("jeepney")
 from tests.ui.screen_reader import Heard, ScreenReader
@@ -182,17 +182,14 @@ def person(
     wanted = {"theme": theme, "language": language, **({} if held_back else {"probe_every": 2}), **choices}
     (home / "window.json").write_text(json.dumps(wanted))
     started: list[subprocess.Popen[Any]] = []
-    with screen(xvfb, size) as display:
+    with screen(xvfb, size) as display, managed(display, home.with_name(f"{home.name}-openbox.txt")):
         bus = subprocess.Popen(
             [daemon, "--session", "--nofork", "--nopidfile", "--print-address=1"],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        manager = subprocess.Popen(
-            ["openbox"], env={**os.environ, "DISPLAY": display}, stderr=subprocess.DEVNULL
-        )
-        started += [bus, manager]
+        started.append(bus)
         try:
             assert bus.stdout is not None
             address = bus.stdout.readline().strip()

@@ -74,6 +74,35 @@ def screen(xvfb: str, size: str = "1280x900") -> Iterator[str]:
         server.wait()
 
 
+@contextlib.contextmanager
+def managed(display: str, words: Path) -> Iterator[None]:
+    """With a window manager: without one no window ever has the keyboard. What it says goes into the file
+    `words`. One that ends at once, as happens on a busy computer, is started again."""
+    environment = {**os.environ, "DISPLAY": display}
+    for _ in range(5):
+        with words.open("a") as file:
+            manager = subprocess.Popen(["openbox"], env=environment, stderr=file)
+        while (
+            manager.poll() is None
+            and subprocess.run(
+                ["xdotool", "get_desktop"],
+                env=environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            ).returncode
+        ):
+            time.sleep(0.1)
+        if manager.poll() is None:
+            break
+    assert manager.poll() is None, words.read_text()
+    try:
+        yield
+        assert manager.poll() is None, words.read_text()
+    finally:
+        manager.terminate()
+        manager.wait()
+
+
 def end(running: subprocess.Popen[bytes]) -> None:
     for process in family(running.pid):
         with contextlib.suppress(psutil.Error):

@@ -22,6 +22,7 @@ from tests.ui.real import (
     end,
     ended,
     family,
+    managed,
     node,
     picture,
     press,
@@ -82,10 +83,7 @@ def test_from_the_first_run_to_quitting(xvfb: str, session: dict[str, str], tmp_
     prepare(tmp_path)  # this computer is shared with other tests: no rule may hold it back
     (tmp_path / "window-state.json").unlink()
     (tmp_path / "window.json").write_text('{"probe_every": 2}')
-    with screen(xvfb) as display:
-        manager = subprocess.Popen(
-            ["openbox"], env={**os.environ, "DISPLAY": display}, stderr=subprocess.DEVNULL
-        )
+    with screen(xvfb) as display, managed(display, tmp_path / "openbox.txt"):
         running = start(display, tmp_path, **session)
         try:
             time.sleep(2)
@@ -127,8 +125,6 @@ def test_from_the_first_run_to_quitting(xvfb: str, session: dict[str, str], tmp_
                 pass
         finally:
             end(running)
-            manager.terminate()
-            manager.wait()
 
 
 def test_moved_from_the_window_it_opens_again_there(xvfb: str, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from app.lab.arms.journal import JournalError
 from app.lab.plan import Plan, digest
 from app.lab.regime import Regime, RegimeError, read_levels, read_regime, regimes
 from app.sapo import curriculum
+from app.sapo.asking import WAYS
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION, QuestionError
 
@@ -56,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--model", help=f"starter, a model's name or a folder (default: {_ORDINARY.model})")
     add("--models", help="a model for each node where they differ, comma-separated; with the same tokenizer")
+    add("--way", choices=sorted(WAYS), help=f"how questions are put (default: {_ORDINARY.way})")
     add("--starters", type=Path, help="folder of the adapters that the regime's nodes begin with")
     add("--families", help="families of questions, comma-separated (default: the model's)")
     add("--levels", help="their levels, for example chain_sum=1,gcd=0 (default: the model's, else 0)")
@@ -261,7 +263,7 @@ def _plan(args: argparse.Namespace, folder: Path, folders_N: list[Path], starter
         group=args.group,
         learning_rate=rate,
         rank=settings.rank if args.rank is None else args.rank,
-        max_tokens=settings.max_tokens if args.max_tokens is None else args.max_tokens,
+        max_tokens=WAYS[args.way].limit(settings.max_tokens) if args.max_tokens is None else args.max_tokens,
         probe_every=args.probe_every,
         probe_items=args.probe_items,
         window=args.window,
@@ -270,6 +272,7 @@ def _plan(args: argparse.Namespace, folder: Path, folders_N: list[Path], starter
         regime=args.regime or "",
         starters=starters,
         starter_weights=tuple(digest(args.starters / starter) for starter in starters),
+        way=args.way,
         models=args.models,
         model_weights=tuple(map(digest, folders_N)) if args.models else (),
     )
@@ -298,8 +301,9 @@ def _command(args: argparse.Namespace, plan: Plan, what: str) -> str:
         return f"{study} --regime {plan.regime} --out {args.out}"
     regime = f" --regime {plan.regime}" if plan.regime else ""
     models = f" --models {','.join(plan.models)}" if plan.models else ""
+    way = "" if plan.way == _ORDINARY.way else f" --way {plan.way}"
     return (
-        f"{study}{regime} --nodes {plan.nodes} --rounds {plan.rounds} --model {plan.model}{models} "
+        f"{study}{regime}{way} --nodes {plan.nodes} --rounds {plan.rounds} --model {plan.model}{models} "
         f"--levels {','.join(f'{family}={level}' for family, level in plan.levels.items())} "
         f"--group {plan.group} --learning-rate {plan.learning_rate:g}{rank} --max-tokens {plan.max_tokens} "
         f"--probe-every {plan.probe_every} --probe-items {plan.probe_items} --tried {plan.tried}{window} "

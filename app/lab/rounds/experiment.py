@@ -32,7 +32,7 @@ from app.learning.lesson import Own, Read, lesson
 from app.learning.questions import Deck, own_questions, shared_slots
 from app.learning.state import fresh
 from app.sapo import seeds
-from app.sapo.asking import messages, shows_work
+from app.sapo.asking import WAYS, messages, shows_work
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.probe import probe_questions
 from app.sapo.questions import Coordinates, make
@@ -47,10 +47,11 @@ class Experiment:
     def __init__(self, plan: Plan, arm: Arm, seed: int, swarm: Swarm, score: Score) -> None:
         self.plan, self.arm, self.seed, self.swarm, self.score = plan, arm, seed, swarm, score
         self.recipe = arm.rules
+        self.way = WAYS[plan.way]
         self.window = (self.recipe.max_age or 0) if plan.window is None else plan.window
         questions = probe_questions(plan.levels, plan.probe_items)
         foes = kind_of(arm.extras)
-        self.prober = Prober(swarm, score, questions, plan.max_tokens, plan.tried, foes)
+        self.prober = Prober(swarm, score, questions, self.way, plan.max_tokens, plan.tried, foes)
         self.identities = [identity(seed, node) for node in range(plan.nodes)]
         self.learners = [fresh(plan.levels)] * plan.nodes
         self.records = [Records() for _ in range(plan.nodes)]
@@ -209,14 +210,14 @@ class Experiment:
             )
         ]
         groups_NPG = self.swarm.sample(
-            [[messages(question.text) for question in questions_P] for questions_P in questions_NP],
+            [[messages(question.text, self.way) for question in questions_P] for questions_P in questions_NP],
             self.plan.group,
             self.plan.max_tokens,
             self.seeds(number, f"own {attempt}"),
         )
         for node, (questions_P, groups_PG) in enumerate(zip(questions_NP, groups_NPG, strict=True)):
             for question, completions_G in zip(questions_P, groups_PG, strict=True):
-                prompt = messages(question.text)
+                prompt = messages(question.text, self.way)
                 yield self._scored(node, number, question.coordinates, prompt, completions_G)
 
     def deck(self, number: int) -> Deck | None:

@@ -111,7 +111,7 @@ class Hostile(Twist):
         return self._nodes + k + len(self._foes) * number * (self._kind == "renew")
 
     def _received(self, node: int, number: int, place: int, one: Published) -> Answered | None:
-        prompt, group = messages(one.text), one.group
+        prompt, group = messages(one.text, self._experiment.way), one.group
         if self._believed:
             seed = seeds.hashed("believed", node, number, place)
             group = msgspec.structs.replace(group, coordinates=_other(group.coordinates, seed))
@@ -128,7 +128,7 @@ class Hostile(Twist):
         return replace(answered, scored=msgspec.structs.replace(scored, group=group))
 
     def _encoded(self, question: str, text: str) -> TokenSequence:
-        return self._experiment.swarm.encode(messages(question), text, True)
+        return self._experiment.swarm.encode(messages(question, self._experiment.way), text, True)
 
 
 def _other(coordinates: Coordinates, seed: int) -> Coordinates:

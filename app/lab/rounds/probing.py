@@ -10,7 +10,7 @@ from app.lab.attackers.kinds import marked
 from app.lab.plan import Probe
 from app.lab.statistics import average
 from app.lab.swarm import Swarm
-from app.sapo.asking import messages, shows_work
+from app.sapo.asking import Way, messages, shows_work
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Asked
 from engines.contract import Completion
@@ -27,6 +27,7 @@ class Prober:
     swarm: Swarm
     score: Callable[[Group], ScoredGroup]
     questions: Sequence[Asked]
+    way: Way
     max_tokens: int
     tried: int = 64
     """Questions answered TRIES times for pass@8, evenly spaced over the probe."""
@@ -100,7 +101,9 @@ class Prober:
     def _sample(
         self, questions_NP: Sequence[Sequence[Asked]], tries: int, seeds_N: Sequence[int]
     ) -> list[list[list[Completion]]]:
-        prompts_NP = [[messages(question.text) for question in questions_P] for questions_P in questions_NP]
+        prompts_NP = [
+            [messages(question.text, self.way) for question in questions_P] for questions_P in questions_NP
+        ]
         return self.swarm.sample(prompts_NP, tries, self.max_tokens, seeds_N)
 
     def _rewards(self, question: Asked, completions: Sequence[Completion]) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ import pytest
 from app.lab.arms.arms import parse_arm
 from app.lab.plan import Plan, Round
 from app.lab.rounds.experiment import Experiment
+from app.sapo.asking import BRIEF, TAGGED
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
 from app.sapo.seeds import held_out
@@ -72,6 +73,11 @@ def test_every_round_is_there_and_the_probe_comes_first_last_and_every_second(sa
     assert [record.round for record in records if record.probe] == [0, 2, 4]
     assert [record.round for record in records if record.probe and record.probe.pass_at_8_N] == [0, 4]
     assert all(len(record.probe.pass_at_1_N) == 3 for record in records if record.probe)
+
+
+def test_questions_are_put_in_the_way_of_the_plan(sandbox: Sandbox) -> None:
+    assert Lab(sandbox, "2/2").swarm.systems == {TAGGED.system}
+    assert Lab(sandbox, "2/2+foes=terse30", varied(way="brief")).swarm.systems == {BRIEF.system}
 
 
 def test_own_question_k_of_a_node_and_round_is_the_same_whatever_the_arm(sandbox: Sandbox) -> None:
