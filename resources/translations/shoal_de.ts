@@ -4875,8 +4875,8 @@
    <translation>In Hundertsteln, von deiner Stromrechnung, um die Kosten des Lernens zu zeigen. 0 zeigt kein Geld.</translation>
   </message>
   <message>
-   <source>power electricity price money cents bill cost</source>
-   <translation>strom preis geld cent rechnung kosten</translation>
+   <source>power electricity energy price money cents bill cost</source>
+   <translation>strom energie preis geld cent rechnung kosten</translation>
   </message>
   <message>
    <source>Currency</source>

@@ -244,7 +244,7 @@ SETTINGS: tuple[Setting, ...] = (
         group=COST,
         label="Price of a kWh",
         help="In hundredths, from your electricity bill, to show what learning costs. 0 shows no money.",
-        words="power electricity price money cents bill cost",
+        words="power electricity energy price money cents bill cost",
     ),
     Setting(
         key="energy_currency",
