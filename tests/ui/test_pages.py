@@ -54,8 +54,8 @@ from app.ui.view.view import Family, Milestone, State, Step, View
 from app.ui.welcome.page import Company
 from app.ui.widgets.board import Board
 from app.ui.widgets.option import Option
-from app.ui.widgets.pieces import Segments, Switch
 from app.ui.widgets.power import in_short
+from app.ui.widgets.selecting import Segments, Switch
 from tests.ui import views
 
 PAGES = ("overview", "live", "skills", "swarm", "history", "models", "tryit", "privacy", "settings", "help")

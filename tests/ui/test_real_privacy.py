@@ -14,7 +14,8 @@ from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
 from app.bench.runs.window import prepare
-from app.ui.privacy.page import MessageRow, Privacy
+from app.ui.privacy.message import MessageRow
+from app.ui.privacy.page import Privacy
 from app.ui.shell.start import Desktop
 from tests.ui.real import ROOT
 

@@ -16,7 +16,8 @@ from app.ui.overview.page import Overview
 from app.ui.shell.window import LEAST, Window, first_size
 from app.ui.theme import Theme
 from app.ui.view.view import View
-from app.ui.widgets.pieces import Switch, field
+from app.ui.widgets.pieces import field
+from app.ui.widgets.selecting import Switch
 from tests.ui import pictures, views
 from tests.ui.geometry import faults
 

@@ -23,7 +23,8 @@ from app.ui.theme.theme import font
 from app.ui.view.view import View
 from app.ui.view.words import day
 from app.ui.widgets.icons import drawn
-from app.ui.widgets.pieces import Empty, IconButton, Label, Segments, boxed, column, row, stack
+from app.ui.widgets.pieces import Empty, IconButton, Label, boxed, column, row, stack
+from app.ui.widgets.selecting import Segments
 
 SAID_MS = 5000
 PROBE, TRAINING = "probe", "training"

@@ -30,19 +30,8 @@ from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.widgets.board import Board
 from app.ui.widgets.exchange import Exchange
-from app.ui.widgets.pieces import (
-    Elided,
-    Empty,
-    Label,
-    Picker,
-    Segments,
-    boxed,
-    button,
-    card,
-    column,
-    field,
-    row,
-)
+from app.ui.widgets.pieces import Elided, Empty, Label, boxed, button, card, column, field, row
+from app.ui.widgets.selecting import Picker, Segments
 from app.ui.widgets.yours import Against
 from engines.models.catalogue import find
 

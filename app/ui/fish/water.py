@@ -29,6 +29,7 @@ from app.common.text import safe_line
 from app.node.record.snapshot import Peer
 from app.ui.fish.fish import paint
 from app.ui.fish.motion import Moving
+from app.ui.fish.places import arc, eased, places
 from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
 from app.ui.theme.theme import font
@@ -50,8 +51,6 @@ _FLIGHT = 26
 _GONE_S = 1800.0
 """Who has shown nothing for so long is paler."""
 _REACH = 46
-_LANES = (0.02, 0.47, 0.96)
-"""Depths, as shares."""
 
 
 class _Swimmer:
@@ -259,7 +258,7 @@ class Water(Moving):
         for name, began in self._flights:
             if name not in places:
                 continue
-            way = _arc(places[name], goal)
+            way = arc(places[name], goal)
             if not moves:
                 painter.setPen(QPen(self._theme.colour("peer", 0.55), 1.5, Qt.PenStyle.DashLine))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -268,7 +267,7 @@ class Water(Moving):
             share = (self._frame - began) / _FLIGHT
             if 0 <= share <= 1:
                 for back in range(6):
-                    at = way.pointAtPercent(max(0.0, _eased(share) - 0.025 * back))
+                    at = way.pointAtPercent(max(0.0, eased(share) - 0.025 * back))
                     painter.setPen(Qt.PenStyle.NoPen)
                     painter.setBrush(self._theme.colour("peer", 0.9 - 0.14 * back))
                     painter.drawEllipse(at, 5.5 - 0.7 * back, 5.5 - 0.7 * back)
@@ -356,40 +355,3 @@ def _spread(swimmers: list[_Swimmer]) -> list[_Swimmer]:
     for one, (across, down) in zip(order, places(len(order)), strict=True):
         one.across, one.down = across, down
     return order
-
-
-def places(count: int) -> list[tuple[float, float]]:
-    """So many places, as shares of the water's width and height, from left to right. They lie in three lanes,
-    and leave the middle to this model's own fish.
-
-    >>> places(2)
-    [(0.25, 0.47), (0.75, 0.47)]
-    >>> len(set(places(18))), min(places(18)) < (0.1, 1.0), max(places(18)) > (0.9, 0.0)
-    (18, True, True)
-    """
-    columns, free = 1, [(0.5, 0.02)]
-    while len(free) < count or columns < 2:
-        columns += 1
-        free = sorted(
-            ((column + 0.5 + 0.2 * (lane - 1) * (-1) ** column / columns) / columns, down)
-            for column in range(columns)
-            for lane, down in enumerate(_LANES)
-            if lane != 1 or abs((column + 0.5) / columns - 0.5) > 0.17
-        )
-    return [free[at * len(free) // count + len(free) // (2 * count)] for at in range(count)]
-
-
-def _arc(start: QPointF, goal: QPointF) -> QPainterPath:
-    way = QPainterPath(start)
-    lift = QPointF(0, -0.25 * abs(goal.x() - start.x()) - 12)
-    way.quadTo((start + goal) / 2 + lift, goal)
-    return way
-
-
-def _eased(share: float) -> float:
-    """Slow at both ends.
-
-    >>> _eased(0.0), _eased(0.5), _eased(1.0)
-    (0.0, 0.5, 1.0)
-    """
-    return share * share * (3 - 2 * share)

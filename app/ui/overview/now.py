@@ -18,18 +18,8 @@ from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.view import State, Step, View
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import (
-    Elided,
-    IconButton,
-    Label,
-    Segments,
-    Switch,
-    button,
-    column,
-    progress_bar,
-    row,
-    rule,
-)
+from app.ui.widgets.pieces import Elided, IconButton, Label, button, column, progress_bar, row, rule
+from app.ui.widgets.selecting import Segments, Switch
 
 _WHEN_IDLE = "contribute_when_idle"
 SPARED = {cause.reason for cause in HARMFUL}

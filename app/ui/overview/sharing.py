@@ -12,7 +12,8 @@ from app.ui.fish import share_card
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
 from app.ui.view.view import View
-from app.ui.widgets.pieces import Label, Switch, button, column, row
+from app.ui.widgets.pieces import Label, button, column, row
+from app.ui.widgets.selecting import Switch
 
 _SHOWN = 640
 """Pixels of its width in the dialog."""

@@ -20,7 +20,8 @@ from app.ui.pages.exporting import as_csv, as_json
 from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.view import View
-from app.ui.widgets.pieces import Empty, IconButton, Label, Segments, boxed, card, column, search, stack
+from app.ui.widgets.pieces import Empty, IconButton, Label, boxed, card, column, search, stack
+from app.ui.widgets.selecting import Segments
 
 ROUNDS, RUNS, EVENTS, DIARY = "rounds", "runs", "events", "diary"
 _KINDS: dict[str, type[msgspec.Struct]] = {

@@ -37,19 +37,8 @@ from app.ui.view.view import View
 from app.ui.widgets.board import Board
 from app.ui.widgets.exchange import breakable
 from app.ui.widgets.icons import drawn
-from app.ui.widgets.pieces import (
-    Elided,
-    Empty,
-    Label,
-    Picker,
-    Segments,
-    boxed,
-    button,
-    card,
-    column,
-    row,
-    stack,
-)
+from app.ui.widgets.pieces import Elided, Empty, Label, boxed, button, card, column, row, stack
+from app.ui.widgets.selecting import Picker, Segments
 
 _LONGEST_ANSWER = 24
 """Characters of an answer that stand beside its working."""

@@ -11,7 +11,8 @@ from app.node.rules.setting import Setting
 from app.ui.language.texts import number, span, tr
 from app.ui.settings.hours import HoursEditor
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Picker, Segments, Switch, field
+from app.ui.widgets.pieces import field
+from app.ui.widgets.selecting import Picker, Segments, Switch
 
 Put = Callable[[Any], None]
 _WIDE = 260

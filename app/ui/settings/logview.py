@@ -14,7 +14,8 @@ from app.ui.process.logs import LOGS, Tail
 from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
 from app.ui.theme.theme import mono
-from app.ui.widgets.pieces import IconButton, Label, Segments, Switch, column, row, search
+from app.ui.widgets.pieces import IconButton, Label, column, row, search
+from app.ui.widgets.selecting import Segments, Switch
 
 FIRST_BYTES = 256 * 1024
 MOST_LINES = 20_000

@@ -23,19 +23,8 @@ from app.ui.view.view import View
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.copying import CopyButton
 from app.ui.widgets.invite import InviteField, class_words
-from app.ui.widgets.pieces import (
-    Elided,
-    Empty,
-    Label,
-    Segments,
-    boxed,
-    button,
-    card,
-    column,
-    row,
-    search,
-    stack,
-)
+from app.ui.widgets.pieces import Elided, Empty, Label, boxed, button, card, column, row, search, stack
+from app.ui.widgets.selecting import Segments
 from app.ui.widgets.stat import Stat, stats_row
 
 

@@ -7,7 +7,8 @@ from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QButtonGroup, QFrame, QGroupBox, QVBoxLayout
 
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Label, Toggle, column, row
+from app.ui.widgets.pieces import Label, column, row
+from app.ui.widgets.selecting import Toggle
 
 
 class Radio(Toggle):

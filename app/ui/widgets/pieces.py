@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
-    QAbstractButton,
-    QButtonGroup,
-    QComboBox,
     QFrame,
-    QGroupBox,
     QHBoxLayout,
     QLabel,
     QLayout,
@@ -21,7 +17,6 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSizePolicy,
     QStackedWidget,
-    QStyledItemDelegate,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -216,126 +211,6 @@ class IconButton(QToolButton):
     def _draw(self) -> None:
         colours = self._theme.palette
         self.setIcon(line_icon(self._icon, colours.text_soft, colours.accent))
-
-
-class Toggle(QAbstractButton):
-    """What can be on or off, painted by hand. `name` is what it is called aloud."""
-
-    def __init__(self, theme: Theme, name: str) -> None:
-        super().__init__()
-        self._theme = theme
-        self.setCheckable(True)
-        self.setAccessibleName(name)
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-
-
-class Switch(Toggle):
-    """On or off. Looks like a switch, and is a check box for screen readers and the keyboard. `toggled` is what
-    to listen to: assistive technology toggles without clicking."""
-
-    def show_on(self, on: bool) -> None:
-        """As it is, told to nobody."""
-        if on != self.isChecked():
-            blocked = self.blockSignals(True)
-            self.setChecked(on)
-            self.blockSignals(blocked)
-
-    def sizeHint(self) -> QSize:
-        return QSize(44, 28)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        track = QRectF(3, 4, 38, 20)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(self._theme.colour("accent" if self.isChecked() else "text_faint"))
-        painter.drawRoundedRect(track, 10, 10)
-        knob = track.right() - 18 if self.isChecked() else track.left() + 2
-        painter.setBrush(self._theme.colour("on_accent" if self.isChecked() else "surface"))
-        painter.drawEllipse(QRectF(knob, track.top() + 2, 16, 16))
-        if self.hasFocus():
-            painter.setPen(QPen(self._theme.colour("accent"), 1.5))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(track.adjusted(-2.25, -2.25, 2.25, 2.25), 12.25, 12.25)
-        painter.end()
-
-
-class Segments(QGroupBox):
-    """One of a few, all in sight, and a group of radio buttons for screen readers. `chosen` tells the value."""
-
-    chosen = Signal(object)
-
-    def __init__(self, options: Sequence[tuple[object, str]], name: str) -> None:
-        super().__init__()
-        self.setProperty("look", "segments")
-        self.setAccessibleName(name)
-        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
-        self._values = [value for value, _ in options]
-        self._group = QButtonGroup(self)
-        box = row(gap=2, margins=(2, 2, 2, 2))
-        for at, (_, text) in enumerate(options):
-            made = QPushButton(text)
-            made.setCheckable(True)
-            made.setAutoExclusive(True)  # one of several, also for screen readers
-            made.setProperty("look", "segment")
-            made.setCursor(Qt.CursorShape.PointingHandCursor)
-            self._group.addButton(made, at)
-            box.addWidget(made)
-        self.setLayout(box)
-        self._group.button(0).setChecked(True)
-        self._group.idToggled.connect(self._toggled)
-
-    @property
-    def value(self) -> object:
-        return self._values[self._group.checkedId()]
-
-    def offer(self, value: object, on: bool) -> None:
-        """Whether this one can be chosen; one that no longer can gives way to the first."""
-        self._group.button(self._values.index(value)).setVisible(on)
-        if not on and self.value == value:
-            self._group.button(0).setChecked(True)
-
-    def choose(self, value: object) -> None:
-        """Shows this one as chosen, told to nobody."""
-        blocked = self._group.blockSignals(True)
-        self._group.button(self._values.index(value)).setChecked(True)
-        self._group.blockSignals(blocked)
-
-    def _toggled(self, at: int, on: bool) -> None:
-        if on:
-            self.chosen.emit(self._values[at])
-
-
-class Picker(QComboBox):
-    """A drop-down list with our own arrow."""
-
-    def __init__(self, theme: Theme, name: str) -> None:
-        super().__init__()
-        self._theme = theme
-        self.setItemDelegate(QStyledItemDelegate(self))  # the default one knows nothing of style sheets
-        self.setAccessibleName(name)
-        self._label: Label | None = None
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
-
-    def event(self, event: QEvent) -> bool:
-        """Where the system takes what is chosen for the name, only a label says what it is: one that nobody
-        sees."""
-        if event.type() is QEvent.Type.ParentChange and self.parentWidget() is not None:
-            if self._label is None:
-                self._label = Label(self.accessibleName())
-                self._label.setBuddy(self)
-                self._label.hide()
-            self._label.setParent(self.parentWidget())
-        return super().event(event)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        super().paintEvent(event)
-        painter = QPainter(self)
-        arrow = drawn("chevron", self._theme.palette.text_faint, 16, 16, self.devicePixelRatioF())
-        painter.drawPixmap(self.width() - 26, (self.height() - 16) // 2, arrow)
-        painter.end()
 
 
 class Empty(QWidget):

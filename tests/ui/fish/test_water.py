@@ -16,7 +16,8 @@ from pytestqt.qtbot import QtBot
 from app.node.record.snapshot import Peer
 from app.swarm.identity.names import name
 from app.ui.fish import motion
-from app.ui.fish.water import MOST, Water, places
+from app.ui.fish.places import places
+from app.ui.fish.water import MOST, Water
 from app.ui.frame.frame import Actions
 from app.ui.privacy.live import Live
 from app.ui.swarm.aha import AhaCard, told

@@ -19,7 +19,8 @@ from app.swarm.wire.protocol import Batch, Pub, to_frame
 from app.ui.frame.frame import Actions
 from app.ui.privacy.exchanged import groups
 from app.ui.privacy.live import Live
-from app.ui.privacy.page import MessageRow, Privacy
+from app.ui.privacy.message import MessageRow
+from app.ui.privacy.page import Privacy
 from app.ui.shell.questions import Questions
 from app.ui.shell.window import LEAST, Window
 from app.ui.theme import Theme

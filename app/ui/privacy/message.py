@@ -1,0 +1,176 @@
+"""A message of the protocol as people read it: what it is for, whose answers it carries, on request its exact
+text."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QTextOption
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
+
+from app.common.text import safe
+from app.node.record.records import GroupRow
+from app.swarm.client.ledger import Message
+from app.ui.frame.frame import Actions
+from app.ui.language.texts import counted, size, tr
+from app.ui.privacy.exchanged import groups
+from app.ui.privacy.live import AnswerRow, asked, family_title, gist, merged, question, verdict, who
+from app.ui.theme import Theme
+from app.ui.theme.palette import SMALL
+from app.ui.theme.theme import mono
+from app.ui.view import words
+from app.ui.view.view import View
+from app.ui.widgets.exchange import breakable
+from app.ui.widgets.pieces import Elided, Label, button, column, row
+
+_GROUPS, _ANSWERS = 8, 16
+"""The groups of a message, and answers of a group, that are shown; word for word there is more."""
+
+
+def meaning(message: Message) -> str:
+    """What a message of the protocol is for (app/swarm/PROTOCOL.md); of an unknown kind, its own name."""
+    return {
+        "hello": tr("the relay introduces itself"),
+        "auth": tr("signs in"),
+        "welcome": tr("the relay lets this computer in"),
+        "pub": tr("a puzzle with its answers"),
+        "ok": tr("the relay has got it"),
+        "sample": tr("asks for others' answers"),
+        "batch": tr("others' puzzles and answers"),
+        "stats": tr("asks how the swarm is doing") if message.outgoing else tr("how the swarm is doing"),
+        "report": tr("reports bad answers"),
+        "receipts": tr("says whose answers helped"),
+        "thanks": tr("a model learned from yours"),
+        "notice": tr("a word from the relay"),
+        "err": tr("the relay says what was wrong"),
+        "bye": tr("the relay says goodbye"),
+    }.get(message.kind, message.kind)
+
+
+class MessageRow(QFrame):
+    """One message: for people what it says, and on request word for word what went over the line. `opened`
+    tells that somebody has begun, or ended, to read it."""
+
+    opened = Signal()
+
+    def __init__(self, theme: Theme, ask: Actions) -> None:
+        super().__init__()
+        self.setProperty("look", "quiet")
+        self._theme, self._ask = theme, ask
+        self._way, self._kind, self._size = Label("", "chip"), Label("", "strong"), Label("", "faint")
+        self._gist, self._groups = Elided("", "soft"), column(gap=14)
+        self._verbatim: QPlainTextEdit | None = None
+        self._answers = button(tr("Show the answers"), self._toggle_answers, "flat")
+        self._exact = button(tr("Word for word"), self._toggle_exact, "flat")
+        for one in (self._answers, self._exact):
+            one.setCheckable(True)
+        self._inside = column(
+            row(self._way, self._kind, 1, self._size),
+            self._gist,
+            self._groups,
+            row(self._answers, self._exact, 1, gap=6),
+            gap=6,
+            margins=(14, 10, 14, 8),
+        )
+        self.setLayout(self._inside)
+        self.message: Message | None = None
+        self._read: list[GroupRow] = []
+        self._shown: list[tuple[GroupRow, GroupPart]] = []
+
+    @property
+    def open(self) -> bool:
+        return self._answers.isChecked() or self._exact.isChecked()
+
+    def close_again(self) -> None:
+        for one in (self._answers, self._exact):
+            if one.isChecked():
+                one.click()
+
+    def say(self, message: Message, view: View) -> None:
+        if message is not self.message and message != self.message:
+            self.message, self._read = message, groups(message)
+            self._way.look("chip" if message.outgoing else "chip-peer")
+            self._way.say(tr("sent") if message.outgoing else tr("received"))
+            self._kind.say(meaning(message))
+            self.setAccessibleName(f"{self._way.text()}: {self._kind.text()}")
+            self._answers.setVisible(bool(self._read))
+        self._size.say(f"{size(message.size)}  ·  {words.moment(message.at, time.time())}")
+        texts = {one.coordinates: one.question for one in view.groups if one.question} | dict(view.questions)
+        self._gist.tell("" if self._shown else _gist([asked(texts, one) for one in self._read]))
+        for group, part in self._shown:
+            part.show_group(asked(texts, group))
+
+    def _toggle_answers(self) -> None:
+        wanted = self._read[:_GROUPS] if self._answers.isChecked() else []
+        for _, part in self._shown:
+            part.hide()
+            part.deleteLater()
+        self._shown = [(group, GroupPart(self._theme)) for group in wanted]
+        for group, part in self._shown:
+            part.show_group(group)
+            self._groups.addWidget(part)
+        self._ask.want_questions([group.coordinates for group, _ in self._shown])
+        self._answers.setText(tr("Hide the answers") if wanted else tr("Show the answers"))
+        self.opened.emit()
+
+    def _toggle_exact(self) -> None:
+        """The field is made when it is wanted: twenty of them would cost more memory than the page."""
+        if self._verbatim is not None:
+            self._verbatim.hide()
+            self._verbatim.deleteLater()
+            self._verbatim = None
+        if self._exact.isChecked() and self.message is not None:
+            self._verbatim = _verbatim(safe(self.message.text))
+            self._inside.addWidget(self._verbatim)
+        self.opened.emit()
+
+
+class GroupPart(QWidget):
+    """A question and the answers to it, as people read them."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._title, self._question = Label("", "strong"), Label("", wrap=True)
+        self._question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._rows = column(gap=6)
+        self.setLayout(column(self._title, self._question, self._rows, gap=6))
+
+    def show_group(self, group: GroupRow) -> None:
+        author = "" if group.peer is None else who(group)
+        self._title.say("  ·  ".join(filter(None, (family_title(group.family), author, _claimed(group)))))
+        self._question.tell(breakable(safe(question(group))))
+        if self._rows.count() == 0:
+            for answer in merged(group)[:_ANSWERS]:
+                line = AnswerRow(self._theme)
+                line.say(*answer)
+                self._rows.addWidget(line)
+
+
+def _gist(read: Sequence[GroupRow]) -> str:
+    """What groups are about, in a line."""
+    if len(read) == 1:
+        group = read[0]
+        return "  ·  ".join(filter(None, (family_title(group.family), _claimed(group), gist(group))))
+    families = ", ".join(dict.fromkeys(family_title(group.family) for group in read))
+    said = counted("{n} puzzle: {families}", "{n} puzzles: {families}", len(read), families=families)
+    return said if read else ""
+
+
+def _claimed(group: GroupRow) -> str:
+    """A peer's verdict is its own; this computer checks before it learns."""
+    said = verdict(group)
+    return said if group.peer is None else tr("{verdict}, it says", verdict=said)
+
+
+def _verbatim(text: str) -> QPlainTextEdit:
+    made = QPlainTextEdit(text)
+    made.setReadOnly(True)
+    made.setAccessibleName(tr("The message, word for word"))
+    made.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
+    made.setStyleSheet(f'font-family: "{mono(SMALL).family()}"; font-size: {SMALL}px;')
+    made.setFixedHeight(180)
+    made.setTabChangesFocus(True)
+    return made
