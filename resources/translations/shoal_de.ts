@@ -234,18 +234,6 @@
    <translation>Der Zählstand ließ sich nicht speichern ({why}).</translation>
   </message>
   <message>
-   <source>puzzle of the day, the same for everyone</source>
-   <translation>Rätsel des Tages, für alle dasselbe</translation>
-  </message>
-  <message>
-   <source>a puzzle it never trained on</source>
-   <translation>ein Rätsel, an dem es nie geübt hat</translation>
-  </message>
-  <message>
-   <source>a puzzle of practice</source>
-   <translation>ein Übungsrätsel</translation>
-  </message>
-  <message>
    <source>Try it</source>
    <translation>Ausprobieren</translation>
   </message>
@@ -266,76 +254,8 @@
    <translation>Zieh ein Rätsel oder frag etwas Eigenes. Es antwortet zweimal: so, wie es kam, und so, wie es jetzt ist.</translation>
   </message>
   <message>
-   <source>Kind of puzzle</source>
-   <translation>Art der Rätsel</translation>
-  </message>
-  <message>
-   <source>Any it practises</source>
-   <translation>Irgendeins, das es übt</translation>
-  </message>
-  <message>
-   <source>Level</source>
-   <translation>Stufe</translation>
-  </message>
-  <message>
-   <source>Draw a puzzle</source>
-   <translation>Rätsel ziehen</translation>
-  </message>
-  <message>
-   <source>Teach it one</source>
-   <translation>Bring ihm eins bei</translation>
-  </message>
-  <message>
-   <source>Puzzle of the day</source>
-   <translation>Rätsel des Tages</translation>
-  </message>
-  <message>
-   <source>Stop</source>
-   <translation>Anhalten</translation>
-  </message>
-  <message>
-   <source>Ask both</source>
-   <translation>Beide fragen</translation>
-  </message>
-  <message>
-   <source>Enter</source>
-   <translation>Eingabetaste</translation>
-  </message>
-  <message>
-   <source>Who answers</source>
-   <translation>Wer antwortet</translation>
-  </message>
-  <message>
-   <source>Or solve it yourself</source>
-   <translation>Oder löse es selbst</translation>
-  </message>
-  <message>
-   <source>Your own answer</source>
-   <translation>Deine eigene Antwort</translation>
-  </message>
-  <message>
-   <source>Check mine</source>
-   <translation>Meine prüfen</translation>
-  </message>
-  <message>
-   <source>Your working, such as 4-1=3</source>
-   <translation>Dein Rechenweg, etwa 4-1=3</translation>
-  </message>
-  <message>
-   <source>Your working</source>
-   <translation>Dein Rechenweg</translation>
-  </message>
-  <message>
-   <source>Its own level</source>
-   <translation>Seine eigene Stufe</translation>
-  </message>
-  <message>
    <source>Loading the model, {span}</source>
    <translation>Das Modell wird geladen, {span}</translation>
-  </message>
-  <message>
-   <source>Question</source>
-   <translation>Frage</translation>
   </message>
   <message>
    <source>Forgets every question and answer on this page</source>
@@ -354,68 +274,12 @@
    <translation>Vorher gegen nachher, Seite an Seite</translation>
   </message>
   <message>
-   <source>Puzzle of the day ✓</source>
-   <translation>Rätsel des Tages ✓</translation>
-  </message>
-  <message>
-   <source>A puzzle of practice: your right answer with working may teach your model</source>
-   <translation>Ein Übungsrätsel: Deine richtige Antwort mit Rechenweg kann dein Modell etwas lehren</translation>
-  </message>
-  <message>
-   <source>The same for everyone today (UTC)</source>
-   <translation>Heute für alle dasselbe (UTC)</translation>
-  </message>
-  <message>
-   <source>Level {n}</source>
-   <translation>Stufe {n}</translation>
-  </message>
-  <message>
    <source>That's too long: {n} characters at most.</source>
    <translation>Das ist zu lang: höchstens {n} Zeichen.</translation>
   </message>
   <message>
-   <source>Ask</source>
-   <translation>Fragen</translation>
-  </message>
-  <message>
-   <source>Your rows, with / between</source>
-   <translation>Deine Zeilen, mit / dazwischen</translation>
-  </message>
-  <message>
-   <source>{family}, level {n} of {all}</source>
-   <translation>{family}, Stufe {n} von {all}</translation>
-  </message>
-  <message>
-   <source>Say something, or draw a puzzle</source>
-   <translation>Sag etwas oder zieh ein Rätsel</translation>
-  </message>
-  <message>
-   <source>Draw a puzzle, or ask something of your own</source>
-   <translation>Zieh ein Rätsel oder frag etwas Eigenes</translation>
-  </message>
-  <message>
    <source>Answering, {span}</source>
    <translation>Antwortet, {span}</translation>
-  </message>
-  <message>
-   <source>{kind}: {family}</source>
-   <translation>{kind}: {family}</translation>
-  </message>
-  <message>
-   <source>Both</source>
-   <translation>Beide</translation>
-  </message>
-  <message>
-   <source>Before</source>
-   <translation>Vorher</translation>
-  </message>
-  <message>
-   <source>After</source>
-   <translation>Nachher</translation>
-  </message>
-  <message>
-   <source>Blind duel</source>
-   <translation>Blindes Duell</translation>
   </message>
   <message>
    <source>This model only solves puzzles: draw one, or pick a model that talks.</source>
@@ -455,6 +319,142 @@
   <message>
    <source>The model stopped, most likely because memory ran short. Close other apps and ask again.</source>
    <translation>Das Modell ist ausgefallen, wahrscheinlich fehlte Speicher. Schließ andere Programme und frag noch einmal.</translation>
+  </message>
+  <message>
+   <source>puzzle of the day, the same for everyone</source>
+   <translation>Rätsel des Tages, für alle dasselbe</translation>
+  </message>
+  <message>
+   <source>a puzzle it never trained on</source>
+   <translation>ein Rätsel, an dem es nie geübt hat</translation>
+  </message>
+  <message>
+   <source>a puzzle of practice</source>
+   <translation>ein Übungsrätsel</translation>
+  </message>
+  <message>
+   <source>Stop</source>
+   <translation>Anhalten</translation>
+  </message>
+  <message>
+   <source>Ask both</source>
+   <translation>Beide fragen</translation>
+  </message>
+  <message>
+   <source>Enter</source>
+   <translation>Eingabetaste</translation>
+  </message>
+  <message>
+   <source>Who answers</source>
+   <translation>Wer antwortet</translation>
+  </message>
+  <message>
+   <source>Say something, or draw a puzzle</source>
+   <translation>Sag etwas oder zieh ein Rätsel</translation>
+  </message>
+  <message>
+   <source>Draw a puzzle, or ask something of your own</source>
+   <translation>Zieh ein Rätsel oder frag etwas Eigenes</translation>
+  </message>
+  <message>
+   <source>Any it practises</source>
+   <translation>Irgendeins, das es übt</translation>
+  </message>
+  <message>
+   <source>Draw a puzzle</source>
+   <translation>Rätsel ziehen</translation>
+  </message>
+  <message>
+   <source>Teach it one</source>
+   <translation>Bring ihm eins bei</translation>
+  </message>
+  <message>
+   <source>Puzzle of the day</source>
+   <translation>Rätsel des Tages</translation>
+  </message>
+  <message>
+   <source>Or solve it yourself</source>
+   <translation>Oder löse es selbst</translation>
+  </message>
+  <message>
+   <source>Your own answer</source>
+   <translation>Deine eigene Antwort</translation>
+  </message>
+  <message>
+   <source>Your working, such as 4-1=3</source>
+   <translation>Dein Rechenweg, etwa 4-1=3</translation>
+  </message>
+  <message>
+   <source>Your working</source>
+   <translation>Dein Rechenweg</translation>
+  </message>
+  <message>
+   <source>Check mine</source>
+   <translation>Meine prüfen</translation>
+  </message>
+  <message>
+   <source>Its own level</source>
+   <translation>Seine eigene Stufe</translation>
+  </message>
+  <message>
+   <source>Question</source>
+   <translation>Frage</translation>
+  </message>
+  <message>
+   <source>Both</source>
+   <translation>Beide</translation>
+  </message>
+  <message>
+   <source>Before</source>
+   <translation>Vorher</translation>
+  </message>
+  <message>
+   <source>After</source>
+   <translation>Nachher</translation>
+  </message>
+  <message>
+   <source>Blind duel</source>
+   <translation>Blindes Duell</translation>
+  </message>
+  <message>
+   <source>Ask</source>
+   <translation>Fragen</translation>
+  </message>
+  <message>
+   <source>Puzzle of the day ✓</source>
+   <translation>Rätsel des Tages ✓</translation>
+  </message>
+  <message>
+   <source>Kind of puzzle</source>
+   <translation>Art der Rätsel</translation>
+  </message>
+  <message>
+   <source>Level</source>
+   <translation>Stufe</translation>
+  </message>
+  <message>
+   <source>{kind}: {family}</source>
+   <translation>{kind}: {family}</translation>
+  </message>
+  <message>
+   <source>A puzzle of practice: your right answer with working may teach your model</source>
+   <translation>Ein Übungsrätsel: Deine richtige Antwort mit Rechenweg kann dein Modell etwas lehren</translation>
+  </message>
+  <message>
+   <source>The same for everyone today (UTC)</source>
+   <translation>Heute für alle dasselbe (UTC)</translation>
+  </message>
+  <message>
+   <source>Level {n}</source>
+   <translation>Stufe {n}</translation>
+  </message>
+  <message>
+   <source>Your rows, with / between</source>
+   <translation>Deine Zeilen, mit / dazwischen</translation>
+  </message>
+  <message>
+   <source>{family}, level {n} of {all}</source>
+   <translation>{family}, Stufe {n} von {all}</translation>
   </message>
   <message>
    <source>Your model solves {after} of {n} now, {before} before: {lead} ± {error}.</source>
@@ -1734,6 +1734,10 @@
    <translation>Andere</translation>
   </message>
   <message>
+   <source>round {n}</source>
+   <translation>Runde {n}</translation>
+  </message>
+  <message>
    <source>{right} of {n} answer right</source>
    <translation>{right} von {n} Antwort richtig</translation>
   </message>
@@ -1743,10 +1747,6 @@
     <numerusform>{right} von {n} Antwort richtig</numerusform>
     <numerusform>{right} von {n} Antworten richtig</numerusform>
    </translation>
-  </message>
-  <message>
-   <source>round {n}</source>
-   <translation>Runde {n}</translation>
   </message>
   <message>
    <source>A puzzle of another version of Shoal: its text cannot be made again.</source>
@@ -1852,6 +1852,94 @@
    </translation>
   </message>
   <message>
+   <source>{verdict}, it says</source>
+   <translation>{verdict}, sagt es</translation>
+  </message>
+  <message>
+   <source>The message, word for word</source>
+   <translation>Die Nachricht im Wortlaut</translation>
+  </message>
+  <message>
+   <source>Show the answers</source>
+   <translation>Antworten zeigen</translation>
+  </message>
+  <message>
+   <source>Word for word</source>
+   <translation>Im Wortlaut</translation>
+  </message>
+  <message>
+   <source>the relay introduces itself</source>
+   <translation>das Relay stellt sich vor</translation>
+  </message>
+  <message>
+   <source>signs in</source>
+   <translation>meldet sich an</translation>
+  </message>
+  <message>
+   <source>the relay lets this computer in</source>
+   <translation>das Relay lässt diesen Computer ein</translation>
+  </message>
+  <message>
+   <source>a puzzle with its answers</source>
+   <translation>ein Rätsel mit seinen Antworten</translation>
+  </message>
+  <message>
+   <source>the relay has got it</source>
+   <translation>das Relay hat es</translation>
+  </message>
+  <message>
+   <source>asks for others' answers</source>
+   <translation>bittet um Antworten anderer</translation>
+  </message>
+  <message>
+   <source>others' puzzles and answers</source>
+   <translation>Rätsel und Antworten anderer</translation>
+  </message>
+  <message>
+   <source>reports bad answers</source>
+   <translation>meldet schlechte Antworten</translation>
+  </message>
+  <message>
+   <source>says whose answers helped</source>
+   <translation>sagt, wessen Antworten geholfen haben</translation>
+  </message>
+  <message>
+   <source>a model learned from yours</source>
+   <translation>ein Modell hat aus deinen gelernt</translation>
+  </message>
+  <message>
+   <source>a word from the relay</source>
+   <translation>ein Wort des Relays</translation>
+  </message>
+  <message>
+   <source>the relay says what was wrong</source>
+   <translation>das Relay sagt, was falsch war</translation>
+  </message>
+  <message>
+   <source>the relay says goodbye</source>
+   <translation>das Relay verabschiedet sich</translation>
+  </message>
+  <message>
+   <source>Hide the answers</source>
+   <translation>Antworten ausblenden</translation>
+  </message>
+  <message>
+   <source>asks how the swarm is doing</source>
+   <translation>fragt, wie es dem Schwarm geht</translation>
+  </message>
+  <message>
+   <source>how the swarm is doing</source>
+   <translation>wie es dem Schwarm geht</translation>
+  </message>
+  <message>
+   <source>sent</source>
+   <translation>gesendet</translation>
+  </message>
+  <message>
+   <source>received</source>
+   <translation>empfangen</translation>
+  </message>
+  <message>
    <source>in the last hour</source>
    <translation>in der letzten Stunde</translation>
   </message>
@@ -1866,14 +1954,6 @@
   <message>
    <source>As text, to {relay}, signed with the made-up name {name}.</source>
    <translation>Als Text, an {relay}, unterschrieben mit dem erdachten Namen {name}.</translation>
-  </message>
-  <message>
-   <source>{verdict}, it says</source>
-   <translation>{verdict}, sagt es</translation>
-  </message>
-  <message>
-   <source>The message, word for word</source>
-   <translation>Die Nachricht im Wortlaut</translation>
   </message>
   <message>
    <source>What leaves this computer</source>
@@ -1976,14 +2056,6 @@
    <translation>Einmal am Tag nach Updates suchen</translation>
   </message>
   <message>
-   <source>Show the answers</source>
-   <translation>Antworten zeigen</translation>
-  </message>
-  <message>
-   <source>Word for word</source>
-   <translation>Im Wortlaut</translation>
-  </message>
-  <message>
    <source>Open folder</source>
    <translation>Ordner öffnen</translation>
   </message>
@@ -2000,62 +2072,6 @@
    <translation>Entwicklerkopie: Updates kommen mit git pull.</translation>
   </message>
   <message>
-   <source>the relay introduces itself</source>
-   <translation>das Relay stellt sich vor</translation>
-  </message>
-  <message>
-   <source>signs in</source>
-   <translation>meldet sich an</translation>
-  </message>
-  <message>
-   <source>the relay lets this computer in</source>
-   <translation>das Relay lässt diesen Computer ein</translation>
-  </message>
-  <message>
-   <source>a puzzle with its answers</source>
-   <translation>ein Rätsel mit seinen Antworten</translation>
-  </message>
-  <message>
-   <source>the relay has got it</source>
-   <translation>das Relay hat es</translation>
-  </message>
-  <message>
-   <source>asks for others' answers</source>
-   <translation>bittet um Antworten anderer</translation>
-  </message>
-  <message>
-   <source>others' puzzles and answers</source>
-   <translation>Rätsel und Antworten anderer</translation>
-  </message>
-  <message>
-   <source>reports bad answers</source>
-   <translation>meldet schlechte Antworten</translation>
-  </message>
-  <message>
-   <source>says whose answers helped</source>
-   <translation>sagt, wessen Antworten geholfen haben</translation>
-  </message>
-  <message>
-   <source>a model learned from yours</source>
-   <translation>ein Modell hat aus deinen gelernt</translation>
-  </message>
-  <message>
-   <source>a word from the relay</source>
-   <translation>ein Wort des Relays</translation>
-  </message>
-  <message>
-   <source>the relay says what was wrong</source>
-   <translation>das Relay sagt, was falsch war</translation>
-  </message>
-  <message>
-   <source>the relay says goodbye</source>
-   <translation>das Relay verabschiedet sich</translation>
-  </message>
-  <message>
-   <source>Hide the answers</source>
-   <translation>Antworten ausblenden</translation>
-  </message>
-  <message>
    <source>Where everything is kept</source>
    <translation>Wo alles liegt</translation>
   </message>
@@ -2066,22 +2082,6 @@
   <message>
    <source>Off. Shoal asks {host} only when you press the button.</source>
    <translation>Aus. Shoal fragt {host} nur, wenn du den Knopf drückst.</translation>
-  </message>
-  <message>
-   <source>asks how the swarm is doing</source>
-   <translation>fragt, wie es dem Schwarm geht</translation>
-  </message>
-  <message>
-   <source>how the swarm is doing</source>
-   <translation>wie es dem Schwarm geht</translation>
-  </message>
-  <message>
-   <source>sent</source>
-   <translation>gesendet</translation>
-  </message>
-  <message>
-   <source>received</source>
-   <translation>empfangen</translation>
   </message>
   <message>
    <source>On, but never while it learns alone.</source>
@@ -2543,20 +2543,20 @@
    <translation>Blieb dort, nicht von Shoal: {path}</translation>
   </message>
   <message>
-   <source>Shoal can't save anything in {home}. Make that folder writable, or name another one with --home.</source>
-   <translation>Shoal kann in {home} nichts speichern. Gib dir Schreibrecht, oder nenne mit --home einen anderen Ordner.</translation>
-  </message>
-  <message>
-   <source>shoal: Another Shoal uses {home} and doesn't answer. Quit it and start again.</source>
-   <translation>shoal: Ein anderes Shoal benutzt {home} und antwortet nicht. Beende es und starte neu.</translation>
-  </message>
-  <message>
    <source>Shoal is still here</source>
    <translation>Shoal ist noch da</translation>
   </message>
   <message>
    <source>It stays in the tray. Quit it from there.</source>
    <translation>Es bleibt in der Leiste. Dort kannst du es beenden.</translation>
+  </message>
+  <message>
+   <source>Shoal can't save anything in {home}. Make that folder writable, or name another one with --home.</source>
+   <translation>Shoal kann in {home} nichts speichern. Gib dir Schreibrecht, oder nenne mit --home einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>shoal: Another Shoal uses {home} and doesn't answer. Quit it and start again.</source>
+   <translation>shoal: Ein anderes Shoal benutzt {home} und antwortet nicht. Beende es und starte neu.</translation>
   </message>
   <message>
    <source>Pause for a while</source>
@@ -3818,30 +3818,6 @@
    <translation>lernt</translation>
   </message>
   <message>
-   <source>Step {n} of {all}</source>
-   <translation>Schritt {n} von {all}</translation>
-  </message>
-  <message>
-   <source>Raise a small model on this computer</source>
-   <translation>Zieh ein kleines Modell auf diesem Computer groß</translation>
-  </message>
-  <message>
-   <source>It tries puzzles, checks itself and gets better. On its own, or together with other people's models.</source>
-   <translation>Es probiert Rätsel, prüft sich selbst und wird besser. Allein oder mit den Modellen anderer Leute.</translation>
-  </message>
-  <message>
-   <source>Set it up</source>
-   <translation>Einrichten</translation>
-  </message>
-  <message>
-   <source>Two quick questions. No account.</source>
-   <translation>Zwei kurze Fragen. Kein Konto.</translation>
-  </message>
-  <message>
-   <source>Starts right away with the built-in model</source>
-   <translation>Beginnt sofort mit dem eingebauten Modell</translation>
-  </message>
-  <message>
    <source>Progress of the speed test</source>
    <translation>Fortschritt des Tests</translation>
   </message>
@@ -3864,6 +3840,54 @@
   <message>
    <source>Continue</source>
    <translation>Weiter</translation>
+  </message>
+  <message>
+   <source>What this computer can do</source>
+   <translation>Was dieser Computer kann</translation>
+  </message>
+  <message>
+   <source>A quick speed test. No need to wait.</source>
+   <translation>Ein kurzer Geschwindigkeitstest. Du musst nicht warten.</translation>
+  </message>
+  <message>
+   <source>Pick a model first.</source>
+   <translation>Wähle zuerst ein Modell.</translation>
+  </message>
+  <message>
+   <source>No estimate</source>
+   <translation>Keine Schätzung</translation>
+  </message>
+  <message>
+   <source>Back</source>
+   <translation>Zurück</translation>
+  </message>
+  <message>
+   <source>Testing …</source>
+   <translation>Testet …</translation>
+  </message>
+  <message>
+   <source>{span} so far: a few answers, and one step of learning.</source>
+   <translation>Bisher {span}: ein paar Antworten und ein Lernschritt.</translation>
+  </message>
+  <message>
+   <source>Raise a small model on this computer</source>
+   <translation>Zieh ein kleines Modell auf diesem Computer groß</translation>
+  </message>
+  <message>
+   <source>It tries puzzles, checks itself and gets better. On its own, or together with other people's models.</source>
+   <translation>Es probiert Rätsel, prüft sich selbst und wird besser. Allein oder mit den Modellen anderer Leute.</translation>
+  </message>
+  <message>
+   <source>Set it up</source>
+   <translation>Einrichten</translation>
+  </message>
+  <message>
+   <source>Two quick questions. No account.</source>
+   <translation>Zwei kurze Fragen. Kein Konto.</translation>
+  </message>
+  <message>
+   <source>Starts right away with the built-in model</source>
+   <translation>Beginnt sofort mit dem eingebauten Modell</translation>
   </message>
   <message>
    <source>With whom</source>
@@ -3910,18 +3934,6 @@
    <translation>Zuerst die Engine</translation>
   </message>
   <message>
-   <source>What this computer can do</source>
-   <translation>Was dieser Computer kann</translation>
-  </message>
-  <message>
-   <source>A quick speed test. No need to wait.</source>
-   <translation>Ein kurzer Geschwindigkeitstest. Du musst nicht warten.</translation>
-  </message>
-  <message>
-   <source>Pick a model first.</source>
-   <translation>Wähle zuerst ein Modell.</translation>
-  </message>
-  <message>
    <source>Nothing leaves this computer. You can change that any time.</source>
    <translation>Nichts verlässt diesen Computer. Du kannst das jederzeit ändern.</translation>
   </message>
@@ -3942,20 +3954,8 @@
    <translation>Du kannst das jederzeit ändern.</translation>
   </message>
   <message>
-   <source>No estimate</source>
-   <translation>Keine Schätzung</translation>
-  </message>
-  <message>
-   <source>Back</source>
-   <translation>Zurück</translation>
-  </message>
-  <message>
-   <source>Testing …</source>
-   <translation>Testet …</translation>
-  </message>
-  <message>
-   <source>{span} so far: a few answers, and one step of learning.</source>
-   <translation>Bisher {span}: ein paar Antworten und ein Lernschritt.</translation>
+   <source>Step {n} of {all}</source>
+   <translation>Schritt {n} von {all}</translation>
   </message>
   <message>
    <source>about {n} round an hour</source>

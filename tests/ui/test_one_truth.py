@@ -21,7 +21,7 @@ from app.ui.privacy.page import Privacy
 from app.ui.process.control import TICK_MS
 from app.ui.settings.page import LOGIN_MS, SettingRow
 from app.ui.shell import login
-from app.ui.shell.start import Desktop
+from app.ui.shell.desktop import Desktop
 from app.ui.theme.palette import DARK, LIGHT
 from app.ui.view.settings import Choices
 from app.ui.widgets.selecting import Segments, Switch

@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 from app.bench.runs.window import prepare
 from app.ui.privacy.message import MessageRow
 from app.ui.privacy.page import Privacy
-from app.ui.shell.start import Desktop
+from app.ui.shell.desktop import Desktop
 from tests.ui.real import ROOT
 
 pytestmark = pytest.mark.long

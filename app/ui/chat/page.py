@@ -3,47 +3,34 @@ them; puzzles with the verdict, for the model and for whoever sits in front of i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import cast
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QPlainTextEdit
+from PySide6.QtCore import QTimer
 
 from app.chat import messages, scorebook
-from app.chat.board import ANSWERED_IN_ROWS, board
-from app.chat.messages import MAX_TEXT, Drawn, Reply, Sides, Sort, chosen
+from app.chat.board import ANSWERED_IN_ROWS
+from app.chat.messages import MAX_TEXT, Drawn, Reply, Sort, chosen
 from app.common.text import safe
-from app.sapo.asking import MAX_ANSWER
-from app.sapo.families import FAMILIES
-from app.sapo.families.family import Kind
 from app.ui.chat.duel import Duel, keeper
 from app.ui.chat.process import AWAY_S, Chatting, Stage
+from app.ui.chat.question import QuestionCard
 from app.ui.chat.race import RaceCard
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, span, tr
 from app.ui.theme import Theme
 from app.ui.view.view import View
-from app.ui.widgets.board import Board
 from app.ui.widgets.exchange import Exchange
-from app.ui.widgets.pieces import Elided, Empty, Label, boxed, button, card, column, field, row
-from app.ui.widgets.selecting import Picker, Segments
+from app.ui.widgets.pieces import Empty, Label, button, column
 from app.ui.widgets.yours import Against
 from engines.models.catalogue import find
 
-MAX_WORK = 1000
-"""Characters of a person's working."""
 SHOWN_MS = 300
 KEPT = 30
 """So many questions stay on the page."""
 _SECOND_MS = 500
-BLIND = "blind"
-_HIGH = 88
-"""Pixels of the box for a question; a grid beside it may be higher, and then it is too."""
 
 
 class TryIt(Page):
@@ -55,9 +42,6 @@ class TryIt(Page):
         self._chatting.changed.connect(self._show_stage)
         self._chatting.replied.connect(self._heard)
         self._chatting.broke.connect(self._broke)
-        self._puzzle: Drawn | None = None
-        self._told = False
-        """Its right answer is on the page, so nobody can solve it any more."""
         self._drawing = 0
         self._racing = 0
         self._waiting: dict[int, Exchange] = {}
@@ -73,7 +57,11 @@ class TryIt(Page):
         )
         self.header.addWidget(self._to_race)
         self._race: RaceCard | None = None
-        self._card = self._question_card()
+        self._card = QuestionCard(theme, self._chatting.stop)
+        self._card.asked.connect(self._ask)
+        self._card.drawn.connect(self._draw)
+        self._card.judged.connect(self._judge)
+        self._card.changed.connect(self._show_stage)
         self.add(self._card)
         self._exchanges: list[Exchange] = []
         self._list = column(gap=14)
@@ -92,7 +80,7 @@ class TryIt(Page):
         self.body.addStretch(1)
         self._second = QTimer(self, interval=_SECOND_MS)
         self._second.timeout.connect(self._say_state)
-        self._complain("")
+        self._card.complain("")
         self._show_stage()
         self._show_list()
 
@@ -113,7 +101,7 @@ class TryIt(Page):
             self._race = RaceCard(self.theme, self.ask.choices, self.race, self._end_race)
             self.body.insertWidget(0, self._race)
             self._race.track.setFocus()
-        self._complain("")
+        self._card.complain("")
         self._race.begin(self._view)
         self._racing = self._chatting.ask(self._home, lambda number: messages.Race(number=number))
         self._show_list()
@@ -137,8 +125,7 @@ class TryIt(Page):
     def _show_tally(self) -> None:
         scores = scorebook.read(Path(self._home))[0] if self._home else scorebook.Scores()
         self._against.show_tally(scores.against if self._yours else {})
-        solved = scores.daily == datetime.now(UTC).date().isoformat()
-        self._day.setText(tr("Puzzle of the day ✓") if solved else tr("Puzzle of the day"))
+        self._card.show_day(scores.daily == datetime.now(UTC).date().isoformat())
 
     def _end_race(self) -> None:
         """Its card goes, and so does what still runs for it."""
@@ -166,93 +153,23 @@ class TryIt(Page):
         self._second.stop()
         self._chatting.close()
 
-    def _question_card(self) -> QFrame:
-        theme = self.theme
-        self._family = Picker(theme, tr("Kind of puzzle"))
-        self._family.addItem(tr("Any it practises"), None)
-        for kind in Kind:
-            self._family.insertSeparator(self._family.count())
-            of_kind = (family for family in FAMILIES.values() if family.kind == kind)
-            for family in sorted(of_kind, key=lambda one: tr(one.title)):
-                self._family.addItem(
-                    tr("{kind}: {family}", kind=tr(kind), family=tr(family.title)), family.name
-                )
-        self._family.setMinimumWidth(190)
-        self._family.currentIndexChanged.connect(lambda _: self._show_levels())
-        self._level = Picker(theme, tr("Level"))
-        self._level.setMinimumWidth(120)
-        self._draw_one = button(tr("Draw a puzzle"), self._draw)
-        self._teach_one = button(
-            tr("Teach it one"),
-            lambda: self._draw("practice"),
-            hint=tr("A puzzle of practice: your right answer with working may teach your model"),
-        )
-        self._day = button(
-            tr("Puzzle of the day"), lambda: self._draw("daily"), hint=tr("The same for everyone today (UTC)")
-        )
-        self._question = Question(self._ask)
-        self._question.textChanged.connect(self._edited)
-        self._board = Board(theme)
-        self._chip, self._sort = Label("", "chip"), Label("", "faint")
-        self._state = Elided("", "soft")
-        self._complaint = Label("", "bad", wrap=True)
-        self._stop = button(tr("Stop"), self._chatting.stop)
-        self._send = button(tr("Ask both"), self._ask, "primary", tr("Enter"))
-        self._sides = Segments(
-            [
-                ("both", tr("Both")),
-                ("before", tr("Before")),
-                ("after", tr("After")),
-                (BLIND, tr("Blind duel")),
-            ],
-            tr("Who answers"),
-        )
-        self._sides.chosen.connect(lambda _: self._show_stage())
-        self._own = field(tr("Or solve it yourself"), tr("Your own answer"), 190)
-        self._own.setMaxLength(MAX_ANSWER)
-        self._own.returnPressed.connect(self._judge)
-        self._check = button(tr("Check mine"), self._judge)
-        self._work = field(tr("Your working, such as 4-1=3"), tr("Your working"))
-        self._work.setMaxLength(MAX_WORK)
-        self._work.setMinimumWidth(320)
-        self._work.returnPressed.connect(self._judge)
-        self._mine = boxed(row(self._work, self._own, self._check, 1, gap=8))
-        said = row(self._state, self._stop, self._sides, self._send, gap=8, fill=0)
-        self._show_levels()
-        above = row(self._draw_one, self._family, self._level, 1, gap=8)
-        yours = row(self._day, self._teach_one, 1, gap=8)
-        self._about = boxed(row(self._chip, self._sort, 1, gap=8))
-        asked = row(self._question, self._board, gap=14)
-        asked.setAlignment(self._board, Qt.AlignmentFlag.AlignTop)
-        parts = (above, yours, self._about, asked, self._mine, self._complaint, said)
-        inside = column(*parts, gap=11, margins=(18, 16, 18, 14))
-        return card(inside, padding=None)
-
-    def _show_levels(self) -> None:
-        family = FAMILIES.get(self._family.currentData() or "")
-        self._level.clear()
-        self._level.addItem(tr("Its own level"), None)
-        for level in range(len(family.levels) if family else 0):
-            self._level.addItem(tr("Level {n}", n=level + 1), level)
-        self._level.setVisible(family is not None)
-
     def _draw(self, sort: Sort = "test") -> None:
-        self._complain("")
-        family, level = self._family.currentData(), self._level.currentData()
+        self._card.complain("")
+        family, level = self._card.wanted()
         self._drawing = self._chatting.ask(
             self._home, lambda number: messages.Draw(number=number, sort=sort, family=family, level=level)
         )
         self._show_stage()
 
     def _ask(self) -> None:
-        text = self._question.toPlainText().strip()
+        text = self._card.question.toPlainText().strip()
         if not text or self._busy:
             return
         if len(text) > MAX_TEXT:
-            self._complain(tr("That's too long: {n} characters at most.", n=MAX_TEXT))
+            self._card.complain(tr("That's too long: {n} characters at most.", n=MAX_TEXT))
             return
-        self._complain("")
-        puzzle, sides = self._puzzle, self._asked
+        self._card.complain("")
+        puzzle, sides = self._card.puzzle, self._card.answering
         if puzzle is not None:
             number = self._chatting.ask(
                 self._home, lambda number: messages.Solve(number=number, puzzle=puzzle.puzzle, sides=sides)
@@ -261,25 +178,17 @@ class TryIt(Page):
             number = self._chatting.ask(
                 self._home, lambda number: messages.Ask(number=number, text=text, sides=sides)
             )
-            self._question.clear()
+            self._card.question.clear()
         self._waiting[number] = self._exchange(safe(text), puzzle)
         self._waiting[number].wait(chosen(sides))
-        self._question.setFocus()
+        self._card.question.setFocus()
         self._show_stage()
 
-    @property
-    def _asked(self) -> Sides:
-        return "both" if self._blind else cast(Sides, self._sides.value)
-
-    @property
-    def _blind(self) -> bool:
-        return self._sides.value == BLIND
-
     def _judge(self) -> None:
-        puzzle, answer = self._puzzle, self._own.text().strip()
+        puzzle, answer = self._card.puzzle, self._card.own.text().strip()
         if puzzle is None or not answer or self._busy:
             return
-        self._complain("")
+        self._card.complain("")
         if puzzle.family in ANSWERED_IN_ROWS:  # the field has one line
             answer = "\n".join(row.strip() for row in answer.split("/"))
         number = self._chatting.ask(
@@ -288,7 +197,7 @@ class TryIt(Page):
                 number=number,
                 puzzle=puzzle.puzzle,
                 answer=answer,
-                work=self._work.text().strip(),
+                work=self._card.work.text().strip(),
                 against=self._yours,
             ),
         )
@@ -297,7 +206,7 @@ class TryIt(Page):
         if self._yours:
             exchange.wait()
         self._waiting[number] = exchange
-        self._question.setFocus()  # else a key that is still held would press Stop, which comes next
+        self._card.question.setFocus()  # else a key that is still held would press Stop, which comes next
         self._show_stage()
 
     def _exchange(self, text: str, puzzle: Drawn | None) -> Exchange:
@@ -305,7 +214,7 @@ class TryIt(Page):
         if puzzle is not None and self._exchanges and self._exchanges[0].puzzle == puzzle:
             return self._exchanges[0]
         opened = self._chatting.opened
-        if puzzle is None and self._blind and opened is not None:
+        if puzzle is None and self._card.blind and opened is not None:
             made: Exchange = Duel(self.theme, text, keeper(self._home, opened.model))
         else:
             made = Exchange(self.theme, text, puzzle)
@@ -321,9 +230,9 @@ class TryIt(Page):
             exchange.deleteLater()
         self._exchanges.clear()
         self._waiting.clear()
-        self._puzzle = None
-        self._question.clear()
-        self._complain("")
+        self._card.puzzle = None
+        self._card.question.clear()
+        self._card.complain("")
         if self._chatting.stage in (Stage.READY, Stage.BUSY):
             self._chatting.ask(self._home, lambda number: messages.Forget(number=number))
         self._show_list()
@@ -333,7 +242,7 @@ class TryIt(Page):
         exchange = self._waiting.get(reply.number)
         match reply:
             case Drawn() if reply.number == self._drawing:
-                self._take(reply)
+                self._card.take(reply)
             case messages.Growing() if exchange is not None:
                 exchange.grow(reply.side, reply.text)
                 return
@@ -357,23 +266,14 @@ class TryIt(Page):
                 self._giving.pop(reply.number).given()
             case messages.Solution() if exchange is not None:
                 exchange.solution(safe(reply.text))
-                self._told = True
+                self._card.told = True
             case messages.Noted():
-                self._complain(spoken(safe(reply.sentence)))
+                self._card.complain(spoken(safe(reply.sentence)))
             case messages.Failed():
                 self._end(reply.number, spoken(safe(reply.sentence)))
             case messages.Done():
                 self._end(reply.number, "")
         self._show_stage()
-
-    def _take(self, puzzle: Drawn) -> None:
-        """A puzzle that was drawn comes into the box."""
-        self._puzzle = None
-        self._question.setPlainText(safe(puzzle.text))
-        self._puzzle, self._told = puzzle, False
-        self._own.clear()
-        self._work.clear()
-        self._question.setFocus()
 
     def _end(self, number: int, sentence: str) -> None:
         exchange = self._waiting.pop(number, None)
@@ -387,7 +287,7 @@ class TryIt(Page):
         elif number == self._racing and self._race is not None:
             self._race.done(sentence)
         elif sentence:
-            self._complain(sentence)
+            self._card.complain(sentence)
         if number == self._drawing:
             self._drawing = 0
         if number == self._racing:
@@ -403,18 +303,9 @@ class TryIt(Page):
         if self._racing and self._race is not None:
             self._race.done(sentence)
         elif not waiting:
-            self._complain(sentence)
-        self._puzzle, self._drawing, self._racing = None, 0, 0
+            self._card.complain(sentence)
+        self._card.puzzle, self._drawing, self._racing = None, 0, 0
         self._show_stage()
-
-    def _edited(self) -> None:
-        """Words of one's own are no puzzle any more."""
-        if self._puzzle is not None and self._question.toPlainText().strip() != safe(self._puzzle.text):
-            self._puzzle = None
-        self._show_stage()
-
-    def _complain(self, sentence: str) -> None:
-        self._complaint.tell(sentence)
 
     def _show_list(self) -> None:
         self._empty.setVisible(not self._exchanges and self._race is None)
@@ -422,44 +313,9 @@ class TryIt(Page):
         self._to_race.setVisible(bool(self._exchanges) and self._race is None)
 
     def _show_stage(self) -> None:
-        stage, puzzle, busy = self._chatting.stage, self._puzzle, self._busy
-        self._send.setText(tr("Ask both") if self._sides.value == "both" else tr("Ask"))
-        self._send.setEnabled(not busy and bool(self._question.toPlainText().strip()))
-        self._draw_one.setEnabled(not busy)
+        stage, busy, opened = self._chatting.stage, self._busy, self._chatting.opened
+        self._card.show_stage(opened, busy, self._yours)
         self._to_race.setEnabled(not busy)
-        self._check.setEnabled(not busy)
-        if not busy and self._stop.hasFocus():
-            self._question.setFocus()
-        self._stop.setVisible(busy)
-        rows = puzzle is not None and puzzle.family in ANSWERED_IN_ROWS
-        self._own.setPlaceholderText(tr("Your rows, with / between") if rows else tr("Or solve it yourself"))
-        self._mine.setVisible(puzzle is not None and not busy and not self._told)
-        self._work.setVisible(self._yours and puzzle is not None and not puzzle.unseen)
-        self._about.setVisible(puzzle is not None)
-        for part in (self._teach_one, self._day):
-            part.setVisible(self._yours)
-            part.setEnabled(not busy)
-        self._board.say(board(puzzle.family, puzzle.text) if puzzle is not None else None)
-        self._question.setFixedHeight(max(_HIGH, self._board.height() if self._board.isVisibleTo(self) else 0))
-        if puzzle is not None:
-            self._chip.say(
-                tr(
-                    "{family}, level {n} of {all}",
-                    family=tr(puzzle.title),
-                    n=puzzle.level + 1,
-                    all=puzzle.levels,
-                )
-            )
-            self._sort.say(_sort(puzzle))
-        opened = self._chatting.opened
-        self._question.setPlaceholderText(
-            tr("Say something, or draw a puzzle")
-            if opened is not None and opened.engine.talks
-            else tr("Draw a puzzle, or ask something of your own")
-        )
-        # A duel needs two who talk, and who are no longer the same.
-        duels = opened is not None and opened.engine.talks and opened.learned is not None
-        self._sides.offer(BLIND, duels)
         self._who.setVisible(opened is not None)
         if opened is not None:
             known = find(opened.model)
@@ -486,28 +342,4 @@ class TryIt(Page):
                 "In memory until {n} minutes after you leave this page.",
                 minutes,
             )
-        self._state.say(said)
-
-
-def _sort(puzzle: Drawn) -> str:
-    if puzzle.daily:
-        return tr("puzzle of the day, the same for everyone")
-    return tr("a puzzle it never trained on") if puzzle.unseen else tr("a puzzle of practice")
-
-
-class Question(QPlainTextEdit):
-    """Where a question is typed. Enter asks it, Shift and Enter begin a new line, Tab goes on."""
-
-    def __init__(self, ask: Callable[[], None]) -> None:
-        super().__init__()
-        self._ask = ask
-        self.setTabChangesFocus(True)
-        self.setAccessibleName(tr("Question"))
-        self.setFixedHeight(_HIGH)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        shift = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not shift:
-            self._ask()
-            return
-        super().keyPressEvent(event)
+        self._card.state.say(said)

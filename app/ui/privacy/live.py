@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import msgspec
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
-from PySide6.QtGui import QFontMetricsF, QPainter, QPen
+from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
     QListView,
     QScrollArea,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QWidget,
 )
 
 from app.chat.board import board
 from app.common.text import safe, safe_line
 from app.node.record.records import GroupRow
-from app.sapo.asking import OPEN, SHORT, extract_answer
 from app.sapo.families import FAMILIES
-from app.sapo.questions import VERSION, Coordinates
 from app.ui.frame.frame import Actions, Page
-from app.ui.language.texts import counted, number, tr
+from app.ui.language.texts import number, tr
+from app.ui.privacy.group_list import GroupPainter, Groups
+from app.ui.privacy.group_texts import asked, family_title, merged, parts, question, verdict, who
 from app.ui.theme import Theme
-from app.ui.theme.palette import BODY, SMALL
-from app.ui.theme.theme import font, mono
+from app.ui.theme.palette import BODY
+from app.ui.theme.theme import mono
 from app.ui.view import words
 from app.ui.view.view import View
 from app.ui.widgets.board import Board
@@ -40,12 +34,7 @@ from app.ui.widgets.icons import drawn
 from app.ui.widgets.pieces import Elided, Empty, Label, boxed, button, card, column, row, stack
 from app.ui.widgets.selecting import Picker, Segments
 
-_LONGEST_ANSWER = 24
-"""Characters of an answer that stand beside its working."""
 ALL, OWN, PEERS = "all", "own", "peers"
-_ROW = 84
-_Index = QModelIndex | QPersistentModelIndex
-_ROOT = QModelIndex()
 
 
 class Live(Page):
@@ -177,116 +166,6 @@ class Live(Page):
         self._detail.show_group(self._groups.group(at) if at.isValid() else None)
 
 
-class Groups(QAbstractListModel):
-    """Groups, newest first."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._groups: Sequence[GroupRow] = ()
-
-    def show_groups(self, groups: Sequence[GroupRow]) -> None:
-        self.beginResetModel()
-        self._groups = groups
-        self.endResetModel()
-
-    def group(self, at: _Index) -> GroupRow:
-        return self._groups[at.row()]
-
-    def rowCount(self, parent: _Index = _ROOT) -> int:
-        return 0 if parent.isValid() else len(self._groups)
-
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        group = self._groups[index.row()]
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return ", ".join((family_title(group.family), gist(group), verdict(group), who(group)))
-        return None
-
-
-class GroupPainter(QStyledItemDelegate):
-    """A question in three lines: what it is, its gist, and a dot for every answer."""
-
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme = theme
-        theme.changed.connect(parent.update)
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
-        return QSize(280, _ROW)
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
-        model = index.model()
-        assert isinstance(model, Groups)
-        group, theme = model.group(index), self._theme
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        area = QRectF(option.rect).adjusted(2, 2, -2, -2)
-        state = option.state
-        if state & QStyle.StateFlag.State_Selected:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.colour("accent_soft"))
-            painter.drawRoundedRect(area, 9, 9)
-        elif state & QStyle.StateFlag.State_MouseOver:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.colour("sunken"))
-            painter.drawRoundedRect(area, 9, 9)
-        if state & QStyle.StateFlag.State_HasFocus and option.widget.hasFocus():
-            painter.setPen(QPen(theme.colour("accent"), 2))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(area, 9, 9)
-        inner = area.adjusted(12, 9, -12, -9)
-        self._line(
-            painter,
-            inner,
-            0,
-            family_title(group.family),
-            "text",
-            font(BODY, font(BODY).Weight.DemiBold),
-            who(group),
-        )
-        self._line(painter, inner, 22, gist(group), "text_soft", font(BODY), "")
-        self._dots(painter, inner, group)
-        painter.restore()
-
-    def _line(
-        self, painter: QPainter, area: QRectF, down: int, text: str, colour: str, style: object, right: str
-    ) -> None:
-        used = 0.0
-        if right:
-            painter.setFont(font(SMALL))
-            metrics = QFontMetricsF(painter.font())
-            right = metrics.elidedText(right, Qt.TextElideMode.ElideRight, area.width() / 2)
-            used = metrics.horizontalAdvance(right) + 10
-            painter.setPen(self._theme.colour("text_faint"))
-            painter.drawText(
-                QRectF(area.left(), area.top() + down, area.width(), 18),
-                int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter),
-                right,
-            )
-        painter.setFont(style)  # type: ignore[arg-type]
-        painter.setPen(self._theme.colour(colour))
-        fitted = QFontMetricsF(painter.font()).elidedText(
-            text, Qt.TextElideMode.ElideRight, area.width() - used
-        )
-        painter.drawText(
-            QRectF(area.left(), area.top() + down, area.width(), 18), int(Qt.AlignmentFlag.AlignVCenter), fitted
-        )
-
-    def _dots(self, painter: QPainter, area: QRectF, group: GroupRow) -> None:
-        theme, y = self._theme, area.bottom() - 7
-        for at, solved in enumerate(group.rewards_G[:24]):
-            painter.setPen(QPen(theme.colour("good" if solved else "text_faint"), 1.4))
-            painter.setBrush(theme.colour("good") if solved else Qt.BrushStyle.NoBrush)
-            painter.drawEllipse(QRectF(area.left() + 13 * at, y - 4, 8, 8))
-        painter.setFont(font(SMALL))
-        painter.setPen(theme.colour("text_faint"))
-        text = tr("round {n}", n=group.round)
-        painter.drawText(
-            QRectF(area.left(), y - 9, area.width(), 18),
-            int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter),
-            text,
-        )
-
-
 class Detail(QFrame):
     """One question with everything that was answered."""
 
@@ -401,59 +280,8 @@ class AnswerRow(QFrame):
         )
 
 
-def asked(texts: Mapping[Coordinates, str], group: GroupRow) -> GroupRow:
-    """With its question, where that is known."""
-    if group.question is not None or group.coordinates not in texts:
-        return group
-    return msgspec.structs.replace(group, question=texts[group.coordinates])
-
-
-def parts(text: str) -> tuple[str, str]:
-    """Working and answer of a completion. One without an answer, or with a long one, is working alone.
-
-    >>> parts("7-3=4 4+9=13 #13"), parts("no idea"), parts("<answer>5</answer>")
-    (('7-3=4 4+9=13', '13'), ('no idea', ''), ('', '5'))
-    """
-    answer = extract_answer(text)
-    if answer is None or len(answer) > _LONGEST_ANSWER:
-        return text, ""
-    end = max(text.rfind(SHORT), text.rfind(OPEN))
-    return text[: end if end >= 0 else len(text)].strip(), answer
-
-
-def merged(group: GroupRow) -> list[tuple[str, bool, int]]:
-    """(text, right, how often) of every different answer, in the order in which they came."""
-    counts = Counter(zip(group.completions_G, map(bool, group.rewards_G), strict=True))
-    return [(text, right, times) for (text, right), times in counts.items()]
-
-
 def _place(group: GroupRow, among: Sequence[GroupRow]) -> int:
     """Where a group stands now, 0 where it is gone."""
     known = (group.round, group.coordinates, group.peer)
     found = (at for at, one in enumerate(among) if (one.round, one.coordinates, one.peer) == known)
     return next(found, 0)
-
-
-def question(group: GroupRow) -> str:
-    """Its text, nothing while that is not known, and why not where it cannot be made here."""
-    if group.question is None and group.coordinates.version != VERSION:
-        return tr("A puzzle of another version of Shoal: its text cannot be made again.")
-    return group.question or ""
-
-
-def gist(group: GroupRow) -> str:
-    """The question on one line."""
-    return safe_line(question(group))
-
-
-def verdict(group: GroupRow) -> str:
-    right, n = sum(group.rewards_G), len(group.rewards_G)
-    return counted("{right} of {n} answer right", "{right} of {n} answers right", n, right=right)
-
-
-def who(group: GroupRow) -> str:
-    return tr("this computer") if group.peer is None else group.peer
-
-
-def family_title(name: str) -> str:
-    return tr(FAMILIES[name].title) if name in FAMILIES else name

@@ -16,7 +16,8 @@ from app.swarm.client.ledger import Message
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, size, tr
 from app.ui.privacy.exchanged import groups
-from app.ui.privacy.live import AnswerRow, asked, family_title, gist, merged, question, verdict, who
+from app.ui.privacy.group_texts import asked, family_title, gist, merged, question, verdict, who
+from app.ui.privacy.live import AnswerRow
 from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
 from app.ui.theme.theme import mono

@@ -31,7 +31,7 @@ def main(home: Path, live: bool) -> None:
 
     QApplication.setQuitOnLastWindowClosed(False)
     application = QApplication([])
-    from app.ui.shell.start import Desktop
+    from app.ui.shell.desktop import Desktop
 
     desktop = Desktop(application, home, "light")
     desktop.window.show()

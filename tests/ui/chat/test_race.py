@@ -13,8 +13,9 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.chat import messages
-from app.ui.chat.page import BLIND, TryIt
+from app.ui.chat.page import TryIt
 from app.ui.chat.process import Chatting
+from app.ui.chat.question import BLIND
 from app.ui.fish import motion
 from app.ui.fish.track import FRAME_MS, LAP_FRAMES
 from app.ui.frame.frame import Actions
@@ -135,8 +136,8 @@ def test_a_duel_is_blind_until_it_is_judged_and_the_tally_is_kept(
 ) -> None:
     ask(qtbot, page, "hello")
     qtbot.waitUntil(lambda: "I am after." in texts(page), timeout=PATIENCE_MS)
-    page._sides._group.button(3).setChecked(True)
-    assert page._sides.value == BLIND
+    page._card.sides._group.button(3).setChecked(True)
+    assert page._card.sides.value == BLIND
     ask(qtbot, page, "who are you")
     duel = page._exchanges[0]
     qtbot.waitUntil(lambda: "Which one is better?" in texts(duel), timeout=PATIENCE_MS)

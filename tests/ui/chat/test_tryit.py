@@ -123,8 +123,8 @@ def heard(folder: Path) -> str:
 
 
 def ask(qtbot: QtBot, page: TryIt, text: str) -> None:
-    page._question.setPlainText(text)
-    qtbot.keyClick(page._question, Qt.Key.Key_Return)
+    page._card.question.setPlainText(text)
+    qtbot.keyClick(page._card.question, Qt.Key.Key_Return)
 
 
 def test_a_question_is_answered_twice(qtbot: QtBot, open_page: Open) -> None:
@@ -138,7 +138,7 @@ def test_a_question_is_answered_twice(qtbot: QtBot, open_page: Open) -> None:
     assert "Before" in said and "After 160 rounds" in said and "1 token  ·  0.1 s" in said
     assert "#12··[2J …" in said and "cut off" in said, "nothing in it is obeyed, and its end is told"
     qtbot.waitUntil(lambda: "In memory until 3 minutes" in texts(page), timeout=PATIENCE_MS)
-    assert page._who.text() == "starter" and page._question.toPlainText() == ""
+    assert page._who.text() == "starter" and page._card.question.toPlainText() == ""
     press(qtbot, page, "New conversation")
     qtbot.waitUntil(lambda: "What is 4 + 3?" not in texts(page), timeout=PATIENCE_MS)
     assert "Nothing asked yet" in texts(page)
@@ -146,24 +146,24 @@ def test_a_question_is_answered_twice(qtbot: QtBot, open_page: Open) -> None:
 
 def test_a_puzzle_is_drawn_answered_and_judged(qtbot: QtBot, open_page: Open, tmp_path: Path) -> None:
     page = open_page()
-    page._family.setCurrentIndex(page._family.findData("gcd"))
-    page._level.setCurrentIndex(page._level.findData(2))
+    page._card.family.setCurrentIndex(page._card.family.findData("gcd"))
+    page._card.level.setCurrentIndex(page._card.level.findData(2))
     press(qtbot, page, "Draw a puzzle")
-    qtbot.waitUntil(lambda: "GCD of 12 and 8?" in page._question.toPlainText(), timeout=PATIENCE_MS)
-    qtbot.waitUntil(lambda: page._send.isEnabled(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: "GCD of 12 and 8?" in page._card.question.toPlainText(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: page._card.send.isEnabled(), timeout=PATIENCE_MS)
     assert '"family":"gcd","level":2' in heard(tmp_path)
     assert "level 3 of 5" in texts(page) and "never trained on" in texts(page)
-    page._own.setText("4")
+    page._card.own.setText("4")
     press(qtbot, page, "Check mine")
     qtbot.waitUntil(lambda: "A right answer: 4" in texts(page), timeout=PATIENCE_MS)
     assert "You\n4" in texts(page) and "right" in texts(page).splitlines()
-    qtbot.waitUntil(lambda: page._send.isEnabled(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: page._card.send.isEnabled(), timeout=PATIENCE_MS)
     press(qtbot, page, "Ask both")
     qtbot.waitUntil(lambda: "12=3*4 #4" in texts(page), timeout=PATIENCE_MS)
     verdicts = [one._verdict.text() for one in page.findChildren(Answer)]
     assert verdicts == ["wrong", "right"] and '"type":"solve"' in heard(tmp_path)
     assert len(page._exchanges) == 1, "one puzzle, one card"
-    qtbot.waitUntil(lambda: page._send.isEnabled(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: page._card.send.isEnabled(), timeout=PATIENCE_MS)
     ask(qtbot, page, "GCD of 12 and 9?")  # its own words: no puzzle, and no verdict
     qtbot.waitUntil(lambda: len(page._exchanges) == 2 and not page._waiting, timeout=PATIENCE_MS)
     assert '"type":"ask"' in heard(tmp_path) and "level 3 of 5" not in texts(page._card)
@@ -210,7 +210,7 @@ def test_an_answer_is_seen_as_it_grows_and_can_be_stopped(qtbot: QtBot, open_pag
     page = open_page()
     ask(qtbot, page, "wait")
     qtbot.waitUntil(lambda: "once upon· ▌" in texts(page), timeout=PATIENCE_MS)
-    assert "Answering" in texts(page) and not page._send.isEnabled()
+    assert "Answering" in texts(page) and not page._card.send.isEnabled()
     pid = page.pid
     press(qtbot, page, "Stop")
     qtbot.waitUntil(lambda: "once upon a …" in texts(page), timeout=PATIENCE_MS)
@@ -234,7 +234,7 @@ def test_what_does_not_stop_is_ended(qtbot: QtBot, open_page: Open) -> None:
 def test_one_of_the_two_can_be_asked_alone(qtbot: QtBot, open_page: Open, tmp_path: Path) -> None:
     page = open_page()
     press(qtbot, page, "After")
-    assert page._send.text() == "Ask"
+    assert page._card.send.text() == "Ask"
     ask(qtbot, page, "hello")
     qtbot.waitUntil(lambda: "12=3*4 #4" in texts(page), timeout=PATIENCE_MS)
     assert '"sides":"after"' in heard(tmp_path)
@@ -292,10 +292,10 @@ def test_the_real_process_answers_and_goes_with_the_page(
     page.show_view(View(home=str(tmp_path)))
     page.show()
     try:
-        page._family.setCurrentIndex(page._family.findData("chain_sum"))
+        page._card.family.setCurrentIndex(page._card.family.findData("chain_sum"))
         press(qtbot, page, "Draw a puzzle")
         qtbot.waitUntil(lambda: page._puzzle is not None, timeout=2 * PATIENCE_MS)
-        qtbot.waitUntil(lambda: page._send.isEnabled(), timeout=PATIENCE_MS)
+        qtbot.waitUntil(lambda: page._card.send.isEnabled(), timeout=PATIENCE_MS)
         press(qtbot, page, "Ask both")
         qtbot.waitUntil(lambda: "A right answer:" in texts(page), timeout=2 * PATIENCE_MS)
         assert {one._verdict.text() for one in page.findChildren(Answer)} <= {"right", "wrong"}

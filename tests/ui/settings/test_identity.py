@@ -25,7 +25,7 @@ from app.ui.settings.identity import Identity
 from app.ui.settings.identity_section import IdentitySection, RestoreDialog
 from app.ui.settings.page import SettingsPage
 from app.ui.shell import login
-from app.ui.shell.start import Desktop
+from app.ui.shell.desktop import Desktop
 from app.ui.theme import Theme
 from app.ui.view.identity import Persona
 from tests.ui import views

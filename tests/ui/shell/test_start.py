@@ -20,9 +20,9 @@ from app.ui.frame.frame import Actions
 from app.ui.privacy.page import Privacy
 from app.ui.settings.page import SettingRow, SettingsPage
 from app.ui.shell import libraries
+from app.ui.shell.desktop import Desktop
 from app.ui.shell.login import Login
 from app.ui.shell.single import QUIT, Single
-from app.ui.shell.start import Desktop
 from app.ui.shell.tray import Tray, icon_name
 from app.ui.view.settings import SETTINGS, Choices
 from app.ui.view.view import State

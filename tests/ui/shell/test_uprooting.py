@@ -25,7 +25,7 @@ from app.node.data import removal
 from app.ui.frame.frame import Actions
 from app.ui.settings.storage import Storage, target, told
 from app.ui.shell import data_folder, login
-from app.ui.shell.start import Desktop
+from app.ui.shell.desktop import Desktop
 
 
 @pytest.fixture

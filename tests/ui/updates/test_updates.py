@@ -25,7 +25,7 @@ from app.ui.process.child import Child
 from app.ui.process.link import Link
 from app.ui.settings.page import SettingsPage
 from app.ui.shell import login
-from app.ui.shell.start import Desktop
+from app.ui.shell.desktop import Desktop
 from app.ui.theme import Theme
 from app.ui.updates.card import UpdateCard
 from app.ui.updates.process import Updating

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.node.data.library import history_of
 from app.node.models import versions
 from app.node.rules.preferences import Preferences
-from app.ui.shell.start import Desktop
+from app.ui.shell.desktop import Desktop
 from app.ui.view.view import State
 from engines.models.catalogue import STARTER
 

@@ -1,0 +1,211 @@
+"""The card where a question is put: a puzzle is drawn or words are typed, and the owner's answer is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QWidget
+
+from app.chat.board import ANSWERED_IN_ROWS, board
+from app.chat.messages import Drawn, Opened, Sides
+from app.common.text import safe
+from app.sapo.asking import MAX_ANSWER
+from app.sapo.families import FAMILIES
+from app.sapo.families.family import Kind
+from app.ui.language.texts import tr
+from app.ui.theme import Theme
+from app.ui.widgets.board import Board
+from app.ui.widgets.pieces import Elided, Label, boxed, button, column, field, row
+from app.ui.widgets.selecting import Picker, Segments
+
+MAX_WORK = 1000
+"""Characters of a person's working."""
+BLIND = "blind"
+_HIGH = 88
+"""Pixels of the box for a question; a grid beside it may be higher, and then it is too."""
+
+
+class QuestionCard(QFrame):
+    """It knows which puzzle is in its box; what happens with a question is the page's."""
+
+    asked = Signal()
+    drawn = Signal(str)
+    """A puzzle of this sort is wanted."""
+    judged = Signal()
+    """The owner wants the own answer checked."""
+    changed = Signal()
+    """Another text is in the box, or somebody else is to answer."""
+
+    def __init__(self, theme: Theme, stop: Callable[[], object]) -> None:
+        super().__init__()
+        self.setProperty("look", "card")
+        self.puzzle: Drawn | None = None
+        self.told = False
+        """Its right answer is on the page, so nobody can solve it any more."""
+        self._stop = button(tr("Stop"), stop)
+        self.send = button(tr("Ask both"), self.asked.emit, "primary", tr("Enter"))
+        self.question = Question(self.asked.emit)
+        self.question.textChanged.connect(self._edited)
+        self._board = Board(theme)
+        self._chip, self._sort = Label("", "chip"), Label("", "faint")
+        self._about = boxed(row(self._chip, self._sort, 1, gap=8))
+        self.state, self._complaint = Elided("", "soft"), Label("", "bad", wrap=True)
+        sides = [
+            ("both", tr("Both")),
+            ("before", tr("Before")),
+            ("after", tr("After")),
+            (BLIND, tr("Blind duel")),
+        ]
+        self.sides = Segments(sides, tr("Who answers"))
+        self.sides.chosen.connect(lambda _: self.changed.emit())
+        asked = row(self.question, self._board, gap=14)
+        asked.setAlignment(self._board, Qt.AlignmentFlag.AlignTop)
+        said = row(self.state, self._stop, self.sides, self.send, gap=8, fill=0)
+        parts = (*self._drawing(theme), self._about, asked, self._own(), self._complaint, said)
+        self.setLayout(column(*parts, gap=11, margins=(18, 16, 18, 14)))
+        self._show_levels()
+
+    @property
+    def answering(self) -> Sides:
+        """Who is to answer."""
+        return "both" if self.blind else cast(Sides, self.sides.value)
+
+    @property
+    def blind(self) -> bool:
+        return bool(self.sides.value == BLIND)
+
+    def take(self, puzzle: Drawn) -> None:
+        """A puzzle that was drawn comes into the box."""
+        self.puzzle = None
+        self.question.setPlainText(safe(puzzle.text))
+        self.puzzle, self.told = puzzle, False
+        self.own.clear()
+        self.work.clear()
+        self.question.setFocus()
+
+    def complain(self, sentence: str) -> None:
+        self._complaint.tell(sentence)
+
+    def show_stage(self, opened: Opened | None, busy: bool, yours: bool) -> None:
+        """`opened` is the model, where it is loaded; `yours`: whether the owner wants to be asked at all."""
+        self.send.setText(tr("Ask both") if self.sides.value == "both" else tr("Ask"))
+        self.send.setEnabled(not busy and bool(self.question.toPlainText().strip()))
+        for one in (self._draw_one, self._teach_one, self._day, self._check):
+            one.setEnabled(not busy)
+        for one in (self._teach_one, self._day):
+            one.setVisible(yours)
+        if not busy and self._stop.hasFocus():
+            self.question.setFocus()
+        self._stop.setVisible(busy)
+        talks = opened is not None and opened.engine.talks
+        # A duel needs two who talk, and who are no longer the same.
+        self.sides.offer(BLIND, talks and opened is not None and opened.learned is not None)
+        draws = (
+            tr("Say something, or draw a puzzle")
+            if talks
+            else tr("Draw a puzzle, or ask something of your own")
+        )
+        self.question.setPlaceholderText(draws)
+        self._show_puzzle(busy, yours)
+
+    def show_day(self, solved: bool) -> None:
+        """Whether today's puzzle was solved."""
+        self._day.setText(tr("Puzzle of the day ✓") if solved else tr("Puzzle of the day"))
+
+    def wanted(self) -> tuple[str | None, int | None]:
+        """Family and level of the next puzzle; None leaves them to the model."""
+        return self.family.currentData(), self.level.currentData()
+
+    def _drawing(self, theme: Theme) -> tuple[QHBoxLayout, QHBoxLayout]:
+        self.family, self.level = Picker(theme, tr("Kind of puzzle")), Picker(theme, tr("Level"))
+        self.family.addItem(tr("Any it practises"), None)
+        for kind in Kind:
+            self.family.insertSeparator(self.family.count())
+            of_kind = (family for family in FAMILIES.values() if family.kind == kind)
+            for family in sorted(of_kind, key=lambda one: tr(one.title)):
+                title = tr("{kind}: {family}", kind=tr(kind), family=tr(family.title))
+                self.family.addItem(title, family.name)
+        self.family.setMinimumWidth(190)
+        self.family.currentIndexChanged.connect(lambda _: self._show_levels())
+        self.level.setMinimumWidth(120)
+        self._draw_one = button(tr("Draw a puzzle"), lambda: self.drawn.emit("test"))
+        self._teach_one = button(
+            tr("Teach it one"),
+            lambda: self.drawn.emit("practice"),
+            hint=tr("A puzzle of practice: your right answer with working may teach your model"),
+        )
+        self._day = button(
+            tr("Puzzle of the day"),
+            lambda: self.drawn.emit("daily"),
+            hint=tr("The same for everyone today (UTC)"),
+        )
+        above = row(self._draw_one, self.family, self.level, 1, gap=8)
+        return above, row(self._day, self._teach_one, 1, gap=8)
+
+    def _own(self) -> QWidget:
+        """The owner's answer, with the working or without."""
+        self.own = field(tr("Or solve it yourself"), tr("Your own answer"), 190)
+        self.own.setMaxLength(MAX_ANSWER)
+        self.work = field(tr("Your working, such as 4-1=3"), tr("Your working"))
+        self.work.setMaxLength(MAX_WORK)
+        self.work.setMinimumWidth(320)
+        for one in (self.own, self.work):
+            one.returnPressed.connect(self.judged)
+        self._check = button(tr("Check mine"), self.judged.emit)
+        self._mine = boxed(row(self.work, self.own, self._check, 1, gap=8))
+        return self._mine
+
+    def _show_levels(self) -> None:
+        family = FAMILIES.get(self.family.currentData() or "")
+        self.level.clear()
+        self.level.addItem(tr("Its own level"), None)
+        for level in range(len(family.levels) if family else 0):
+            self.level.addItem(tr("Level {n}", n=level + 1), level)
+        self.level.setVisible(family is not None)
+
+    def _show_puzzle(self, busy: bool, yours: bool) -> None:
+        puzzle = self.puzzle
+        rows = puzzle is not None and puzzle.family in ANSWERED_IN_ROWS
+        self.own.setPlaceholderText(tr("Your rows, with / between") if rows else tr("Or solve it yourself"))
+        self._mine.setVisible(puzzle is not None and not busy and not self.told)
+        self.work.setVisible(yours and puzzle is not None and not puzzle.unseen)
+        self._about.setVisible(puzzle is not None)
+        self._board.say(board(puzzle.family, puzzle.text) if puzzle is not None else None)
+        self.question.setFixedHeight(max(_HIGH, self._board.height() if self._board.isVisibleTo(self) else 0))
+        if puzzle is not None:
+            title, level = tr(puzzle.title), puzzle.level + 1
+            self._chip.say(tr("{family}, level {n} of {all}", family=title, n=level, all=puzzle.levels))
+            self._sort.say(_sort(puzzle))
+
+    def _edited(self) -> None:
+        """Words of one's own are no puzzle any more."""
+        if self.puzzle is not None and self.question.toPlainText().strip() != safe(self.puzzle.text):
+            self.puzzle = None
+        self.changed.emit()
+
+
+def _sort(puzzle: Drawn) -> str:
+    if puzzle.daily:
+        return tr("puzzle of the day, the same for everyone")
+    return tr("a puzzle it never trained on") if puzzle.unseen else tr("a puzzle of practice")
+
+
+class Question(QPlainTextEdit):
+    """Where a question is typed. Enter asks it, Shift and Enter begin a new line, Tab goes on."""
+
+    def __init__(self, ask: Callable[[], object]) -> None:
+        super().__init__()
+        self._ask = ask
+        self.setTabChangesFocus(True)
+        self.setAccessibleName(tr("Question"))
+        self.setFixedHeight(_HIGH)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        shift = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not shift:
+            self._ask()
+            return
+        super().keyPressEvent(event)

@@ -1,0 +1,355 @@
+"""The window with all that belongs to it: node, models, engine, tray, updates, and how they end together."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from PySide6.QtCore import QTimer, QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QApplication
+
+from app.desktop import links
+from app.desktop.autostart.autostart import AutostartError
+from app.install.packs import place as packs
+from app.install.updates import installed
+from app.ui.engine.process import Packing
+from app.ui.frame.engine_actions import EngineActions
+from app.ui.frame.frame import Actions
+from app.ui.frame.identity_actions import IdentityActions
+from app.ui.frame.model_actions import ModelActions
+from app.ui.frame.update_actions import UpdateActions
+from app.ui.language.texts import tr
+from app.ui.models.process import Fetching
+from app.ui.process.control import Control
+from app.ui.process.link import Link
+from app.ui.process.logs import close_window_log
+from app.ui.settings.identity import Identity
+from app.ui.shell import data_folder
+from app.ui.shell.adopting import adopt
+from app.ui.shell.login import Login, home_option
+from app.ui.shell.questions import Questions
+from app.ui.shell.tray import Tray
+from app.ui.shell.window import Window
+from app.ui.swarm.following import follow, must_ask
+from app.ui.theme import Theme
+from app.ui.theme.theme import Choice
+from app.ui.updates.process import Updating
+from app.ui.view.settings import Choices
+from app.ui.view.view import Problem, View
+from app.ui.widgets.tips import PlainTips
+
+
+class Desktop:
+    """The running application. Everything that lives as long as it does is held here, and nothing else is."""
+
+    def __init__(
+        self,
+        application: QApplication,
+        home: Path,
+        theme: Choice | None,
+        link: Link | None = None,
+        updating: Updating | None = None,
+    ) -> None:
+        self._application = application
+        self._tips = PlainTips()
+        application.installEventFilter(self._tips)
+        self.choices = Choices(home)
+        adopt(home, self.choices)
+        self.theme = Theme(application, theme or self.choices["theme"])
+        self._link = link or Link(home)
+        self.packing = Packing(home) if packs.installed() else None
+        """The engine of an installed app; a checkout brings its own."""
+        obstacle = self.packing.obstacle if self.packing is not None else lambda: None
+        self.control = Control(home, self.choices, self._link, obstacle=obstacle)
+        if self.packing is not None:
+            self._attend_engine(self.packing)
+        self._home = home
+        self.fetching = Fetching(home, self.choices)
+        self.fetching.changed.connect(self.control.show_models)
+        self.fetching.resting.connect(self.control.rest)
+        self.fetching.past_changed.connect(self.control.change_past)
+        self.fetching.awake.connect(self.control.wake)
+        self.fetching.named.connect(self.control.look_again)
+        self.updating = updating or Updating(home, self.choices)
+        self.updating.changed.connect(self.control.show_renewal)
+        self.updating.resting.connect(self.control.rest)
+        self.updating.awake.connect(self.control.wake)
+        self.updating.handed.connect(self._renewed)
+        self.identity = Identity(home)
+        self.identity.changed.connect(self.control.show_persona)
+        self.identity.resting.connect(self.control.rest)
+        self.identity.awake.connect(self.control.wake)
+        self.questions = Questions()
+        self.questions.changed.connect(self.control.show_questions)
+        self._leaving = False
+        self.again: list[str] | None = None
+        """Options of the window that is to be opened when this one has ended."""
+        self._login = Login(home)
+        actions = Actions(
+            start=self.control.start,
+            contribute=self.control.contribute,
+            insist=self.control.insist,
+            pause=self.control.pause,
+            snooze=self.control.snooze,
+            finish=self.control.finish,
+            harder=self.control.harder,
+            go=lambda key: self.window.go(key),
+            want_questions=self.questions.want,
+            show_family=lambda name: self.window.show_family(name),
+            show_round=lambda round: self.window.show_round(round),
+            show_group=lambda *where: self.window.show_group(*where),
+            show_rule=lambda key: self.window.show_rule(key),
+            race=lambda: self.window.race(),
+            show_help=lambda key: self.window.show_help(key),
+            set_choice=self._set,
+            learn=self.control.learn,
+            alone=self._leave,
+            move_data=self.move_data,
+            remove_all=self.remove_all,
+            join=self.control.join,
+            join_private=self.control.join_private,
+            set_rule=self.control.set_rule,
+            starts_at_login=self._login.on,
+            reopen=lambda: self._renewed("restart"),
+            choices=self.choices,
+            models=ModelActions(
+                refresh=self.fetching.refresh,
+                get=self.fetching.get,
+                cancel=self.fetching.cancel,
+                retry=self.fetching.retry,
+                remove=self.fetching.remove,
+                choose=self._learn_with,
+                learn=self._begin_with,
+                add_folder=self.fetching.add_folder,
+                export=self.fetching.export,
+                name=self.fetching.name,
+                back=self.fetching.back,
+                start_over=self.fetching.start_over,
+                forget=self.fetching.forget,
+                keep_token=self.fetching.keep_token,
+                host=self.fetching.host,
+            ),
+            engine=self._engine_actions(),
+            updates=UpdateActions(
+                check=self.updating.check,
+                fetch=self.updating.fetch,
+                install=self.updating.install,
+                cancel=self.updating.cancel,
+                show=self._show_file,
+                decide=self.updating.decide,
+                hide=self.updating.hide,
+            ),
+            identity=IdentityActions(
+                refresh=self.identity.refresh,
+                words=self.identity.words,
+                restore=self.identity.restore,
+                renew=self.identity.renew,
+            ),
+        )
+        self.window = Window(self.theme, actions, self._closing)
+        self.window.restore_place(self.choices.memory.geometry)
+        self.window.go(self.choices.memory.page)
+        self.window.quit_asked.connect(self.quit)
+        self.tray = Tray(actions, self.window.bring, self.quit)
+        self.control.changed.connect(self._show)
+        self.control.failed.connect(self._tell)
+        self._show(self.control.view)
+
+    @property
+    def node_pid(self) -> int:
+        return self._link.pid
+
+    def open(self, background: bool = False, join: str | None = None, link: str = "") -> None:
+        """In the background only the tray shows; without one, a window that is minimised. `join` is an invite
+        to follow at once, `link` one to ask about."""
+        if not background:
+            self.window.show()
+        elif not self.tray.there:
+            self.window.showMinimized()
+        QTimer.singleShot(0, lambda: self._after_first_frame(join, link))
+
+    def bring(self, link: str = "") -> None:
+        """The window in front, with a link that somebody opened."""
+        if self._leaving:
+            return
+        self.window.bring()
+        if link:
+            follow(self.window, link, self.control.join)
+
+    def quit(self) -> None:
+        """Remembers, ends the node, leaves."""
+        if self._leaving:
+            return
+        self._remember()
+        self._leaving = True
+        self.tray.hide()
+        self.window.hide()
+        self._application.processEvents()
+        self.window.close_down()
+        self._close_all()
+        self._application.quit()
+
+    def move_data(self, to: Path) -> None:
+        """Ends learning, moves the data folder, and opens again, there or where it was."""
+        self._uproot()
+        self.again, ours = home_option(self._home), self._login.starts_from_here()
+        if data_folder.move(self.window, self._home, to) and ours:
+            with contextlib.suppress(AutostartError):  # it is a switch in the settings, and can be seen there
+                Login(to).turn(True)
+        self._application.quit()
+
+    def remove_all(self) -> None:
+        """Ends learning, removes everything that Shoal keeps, and ends."""
+        self._uproot()
+        data_folder.remove_everything(self.window, self._home)
+        self._application.quit()
+
+    def _uproot(self) -> None:
+        """From here on nothing is learned, remembered or written into the data folder."""
+        self._remember()
+        self._leaving = True
+        self.tray.hide()
+        self.window.close_down()
+        self._close_all()
+        close_window_log()
+
+    def _close_all(self) -> None:
+        """Returns when every process of this window has ended."""
+        self.fetching.close()
+        self.updating.close()
+        self.identity.close()
+        self.questions.close()
+        if self.packing is not None:
+            self.packing.close()
+        self.control.close()
+
+    def _after_first_frame(self, join: str | None, link: str) -> None:
+        if join and must_ask(join):
+            link, join = join, None
+        self.tray.show()
+        if self.packing is not None:
+            self.packing.refresh()
+        self.control.open(learn=join is None)
+        self.updating.open()
+        self._login.follow()
+        links.links().follow(installed.program())
+        if join is not None:
+            self.control.join(join)
+        elif link:
+            self.bring(link)
+
+    def _renewed(self, then: str) -> None:
+        """Another version is installed, or another language chosen, or an installer waits for this to end."""
+        if then == "restart":
+            self.again = home_option(self._home)
+        self.quit()
+
+    def _show_file(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.updating.folder())))
+
+    def _attend_engine(self, packing: Packing) -> None:
+        """A node's failure may be the engine's, and another engine may cure it."""
+        self.control.show_pack(packing.pack)
+        packing.changed.connect(self.control.show_pack)
+        packing.ready.connect(self.control.engine_changed)
+        self.control.failed.connect(lambda _: packing.check())
+
+    def _engine_actions(self) -> EngineActions:
+        packing = self.packing
+        if packing is None:
+            return EngineActions()
+        return EngineActions(
+            refresh=packing.refresh,
+            install=packing.install,
+            repair=packing.repair,
+            rollback=packing.rollback,
+            remove=self._remove_engine,
+            retry=packing.retry,
+            cancel=packing.cancel,
+            put_elsewhere=packing.put_elsewhere,
+            not_now=self._not_now,
+        )
+
+    def _remove_engine(self, pack: str) -> None:
+        """A trainer that still computes with it would hold on to its files."""
+        assert self.packing is not None
+        if not pack or (self.packing.pack.current is not None and self.packing.pack.current.pack == pack):
+            self.control.rest()
+        self.packing.remove(pack)
+
+    def _not_now(self, version: str) -> None:
+        with contextlib.suppress(OSError):
+            self.choices.remember(engine_not_now=version)
+        self._show(self.control.view)
+
+    def _show(self, view: View) -> None:
+        self.window.show_view(view)
+        self.tray.show_view(view)
+
+    def _tell(self, problem: Problem) -> None:
+        if self.choices["tell_failures"] and not self.window.isActiveWindow():
+            self.tray.tell(problem.title, problem.sentence)
+
+    def _leave(self) -> None:
+        self.control.leave()
+        self.updating.left_company()
+
+    def _learn_with(self, model: str) -> None:
+        with contextlib.suppress(OSError):  # the page goes on showing the one before
+            self.fetching.choose(model)
+            self.control.change_model()
+
+    def _begin_with(self, model: str) -> None:
+        self._learn_with(model)
+        self.control.learn(str(self.choices["company"]))
+        self.window.go("overview")
+
+    def _set(self, key: str, value: object) -> None:
+        if key == "start_at_login":
+            self._login.turn(bool(value))
+            return
+        if key == "company":
+            self.control.keep_company(str(value))
+            if value == "alone":
+                self.updating.left_company()
+        else:
+            self.choices.put(key, value)
+        if key == "theme":
+            self.theme.choose(self.choices["theme"])
+        elif key == "updates":
+            self.updating.decide(self.choices["updates"])
+        elif key == "model":
+            self._learn_with(self.choices["model"])
+        self._show(self.control.view)
+
+    def _closing(self) -> bool:
+        """Closing the window keeps the tray; without a tray it asks; and it never hides for good."""
+        if self._leaving:
+            return True
+        self._remember()
+        if self.choices["close_to_tray"] and self.tray.there:
+            self.window.hide()
+            self._tell_tray()
+            return False
+        if self.choices["close_to_tray"]:
+            answer = self.window.ask_closing()
+            if answer == "keep":
+                self.window.showMinimized()
+            if answer != "quit":
+                return False
+        QTimer.singleShot(0, self.quit)
+        return False
+
+    def _tell_tray(self) -> None:
+        """Once: a window that is gone looks like a program that has ended."""
+        if not self.choices.memory.tray_told:
+            self.tray.tell(tr("Shoal is still here"), tr("It stays in the tray. Quit it from there."))
+            with contextlib.suppress(OSError):
+                self.choices.remember(tray_told=True)
+
+    def _remember(self) -> None:
+        if self._leaving:
+            return
+        with contextlib.suppress(OSError):  # where the window was is not worth a word
+            self.choices.remember(geometry=self.window.saved_place(), page=self.window.page)
