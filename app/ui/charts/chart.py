@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
-    QFontMetricsF,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -24,7 +23,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.ui.charts import ticks
+from app.ui.charts import axes, ticks
 from app.ui.charts.series import Drawn, Series
 from app.ui.language.texts import number, percent, tr
 from app.ui.theme import Theme
@@ -201,30 +200,12 @@ class Chart(QWidget):
         return line, ticks.top(highest)
 
     def _paint_axes(self, painter: QPainter, plot: QRectF, top: float) -> None:
-        grid, faint = self._theme.colour("grid"), self._theme.colour("text_faint")
-        metrics = QFontMetricsF(painter.font())
-        for mark in ticks.linear(0, top, min(10, max(2, round(plot.height() / 64)))):
-            y = plot.bottom() - mark / top * plot.height()
-            painter.setPen(QPen(grid if mark else self._theme.colour("line_strong"), 1))
-            painter.drawLine(QPointF(plot.left(), round(y) + 0.5), QPointF(plot.right(), round(y) + 0.5))
-            painter.setPen(faint)
-            text = percent(mark, 0 if abs(100 * mark - round(100 * mark)) < 1e-6 else 1)
-            painter.drawText(QPointF(plot.left() - metrics.horizontalAdvance(text) - 8, y + 4), text)
+        axes.heights(painter, self._theme, plot, top)
         left, right = self.range()
         about = max(2, round(plot.width() / 110))
         marks = ticks.logarithmic(max(1.0, left), right) if self._log else ticks.whole(left, right, about)
-        painter.setPen(faint)
-        name = tr("rounds")
-        taken = self.width() - _RIGHT - metrics.horizontalAdvance(name) - 12
-        for mark in marks:
-            text = number(mark)
-            half = metrics.horizontalAdvance(text) / 2
-            x = self._x(mark, plot)
-            if x + half < taken:
-                painter.drawText(QPointF(max(plot.left() - 4, x - half), plot.bottom() + 20), text)
-        painter.drawText(
-            QPointF(self.width() - _RIGHT - metrics.horizontalAdvance(name), plot.bottom() + 20), name
-        )
+        places = [(self._x(mark, plot), number(mark)) for mark in marks]
+        axes.rounds(painter, self._theme, plot, self.width() - _RIGHT, places)
 
     def _paint_line(self, painter: QPainter, plot: QRectF, top: float, line: Sequence[Drawn]) -> None:
         def y(value: float) -> float:
@@ -277,24 +258,7 @@ class Chart(QWidget):
         painter.setPen(QPen(self._theme.colour("surface"), 2))
         painter.setBrush(self._theme.colour(self._colour))
         painter.drawEllipse(QPointF(x, y), 5.5, 5.5)
-        self._paint_label(painter, plot, x, y)
-
-    def _paint_label(self, painter: QPainter, plot: QRectF, x: float, y: float) -> None:
-        assert self._at is not None
-        texts = self.reading(self._at)
-        painter.setFont(font(SMALL))
-        metrics = QFontMetricsF(painter.font())
-        width = max(metrics.horizontalAdvance(text) for text in texts) + 20
-        height = 17 * len(texts) + 11
-        box = QRectF(x + 12, max(plot.top(), y - height - 8), width, height)
-        if box.right() > plot.right():
-            box.moveRight(x - 12)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(self._theme.colour("text"))
-        painter.drawRoundedRect(box, 6, 6)
-        painter.setPen(self._theme.colour("surface"))
-        for row, text in enumerate(texts):
-            painter.drawText(QPointF(box.left() + 10, box.top() + 19 + 17 * row), text)
+        axes.label(painter, self._theme, plot, QPointF(x, y), self.reading(self._at))
 
     def value(self, at: int) -> float:
         return self._series.mean(at, self._smooth) if self._smooth else self._series.ys[at]

@@ -6,7 +6,6 @@ is paused, and only its trainer ends. This side starts the process, hands on ord
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,7 +14,7 @@ import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.common.process.secrets import PIPED
-from app.node.data.library import called, history_of
+from app.node.data.library import called
 from app.node.history import history
 from app.node.record.records import Round
 from app.node.record.snapshot import SwarmView
@@ -23,6 +22,7 @@ from app.node.rules.preferences import Preferences, check
 from app.sapo.questions import Coordinates
 from app.ui.language.texts import tr
 from app.ui.process.link import Link
+from app.ui.process.past import Past
 from app.ui.process.private import PrivateWords
 from app.ui.view.engine_pack import EnginePack
 from app.ui.view.identity import Persona
@@ -30,7 +30,7 @@ from app.ui.view.models import Holdings
 from app.ui.view.reducer import Fold, FoldError
 from app.ui.view.settings import Choices
 from app.ui.view.updates import Renewal
-from app.ui.view.view import Problem, State, View
+from app.ui.view.view import Problem, State, View, without_past
 from engines.models.catalogue import STARTER
 
 TICK_MS = 200
@@ -39,8 +39,6 @@ MINUTE_MS = 60_000
 INSIST_S = 600.0
 """So long an owner who insists is obeyed, as at the very first start: nobody should have to leave to see it
 learn, or to close other apps."""
-READING_S = 5.0
-"""So long the window's end waits for a history that is still being read."""
 
 
 class Control(QObject):
@@ -48,7 +46,6 @@ class Control(QObject):
 
     changed = Signal(object)
     failed = Signal(object)
-    _read = Signal(object)
 
     def __init__(
         self,
@@ -83,8 +80,8 @@ class Control(QObject):
         self._minute.start()
         self._invite = ""
         self._resting = False
-        self._readers: list[threading.Thread] = []
-        self._read.connect(self._recalled)
+        self._past = Past(home)
+        self._past.read.connect(self._recalled)
         link.line.connect(self._line)
         link.started.connect(self._starting)
         link.stopped.connect(self._stopped)
@@ -227,23 +224,8 @@ class Control(QObject):
         """Another model was chosen: its own past is shown, and a node that runs gives way to one with it."""
         view = self.view
         state = State.PAUSED if view.state is State.FAILED else view.state
-        self._fold = Fold(
-            View(
-                home=view.home,
-                state=state,
-                reason=tr("Shoal waits until you start it.") if state is State.PAUSED else view.reason,
-                solo=view.solo,
-                willing=view.willing,
-                rules=view.rules,
-                questions=view.questions,
-                words=view.words,
-                swarm=view.swarm,
-                models=view.models,
-                pack=view.pack,
-                renewal=view.renewal,
-                persona=view.persona,
-            )
-        )
+        waits = tr("Shoal waits until you start it.") if state is State.PAUSED else view.reason
+        self._fold = Fold(msgspec.structs.replace(without_past(view), state=state, reason=waits))
         self._recall()
         if self._link.running:
             self._launch()
@@ -264,8 +246,7 @@ class Control(QObject):
         self.blockSignals(True)
         self._tick.stop()
         self._minute.stop()
-        for reader in self._readers:  # the last to hold this object must not be another thread
-            reader.join(READING_S)
+        self._past.close()
 
     def _go(self, invite: str, company: str) -> None:
         with contextlib.suppress(OSError):
@@ -363,17 +344,7 @@ class Control(QObject):
         self._change(state=state, ruling=None, step=None, done=0, total=0, left_s=None, **fields)
 
     def _recall(self) -> None:
-        """Reads the history beside the window's own work: a large one takes a moment."""
-        model = str(self._choices["model"])
-
-        def work() -> None:
-            found = history.read(history_of(self._home, model))
-            with contextlib.suppress(RuntimeError):  # the window is gone
-                self._read.emit(found)
-
-        self._readers = [reader for reader in self._readers if reader.is_alive()]
-        self._readers.append(threading.Thread(target=work, daemon=True))
-        self._readers[-1].start()
+        self._past.look(str(self._choices["model"]))
 
     def _recalled(self, found: history.History) -> None:
         self._fold.change(called=called(found.folder) if found.folder is not None else "")

@@ -169,3 +169,20 @@ def wilson(share: float, n: int, z: float = 1.0) -> tuple[float, float]:
     half = z * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
     low, high = (centre - half) / (1 + z * z / n), (centre + half) / (1 + z * z / n)
     return round(max(0.0, low), 4), round(min(1.0, high), 4)
+
+
+def without_past(view: View) -> View:
+    """The same window before anything is known of what a model has learned."""
+    return View(
+        home=view.home,
+        solo=view.solo,
+        willing=view.willing,
+        rules=view.rules,
+        questions=view.questions,
+        words=view.words,
+        swarm=view.swarm,
+        models=view.models,
+        pack=view.pack,
+        renewal=view.renewal,
+        persona=view.persona,
+    )
