@@ -12,7 +12,8 @@ from random import Random
 
 import msgspec
 
-from app.relay.store.window import Author, Kept, Line, Roster, Window, site
+from app.relay.store.authors import Author, Kept, Line, Roster
+from app.relay.store.window import Window, site
 
 Weight = Callable[[bytes], float]
 """How readily a key is drawn, 0 (never) to 1; see `standing`."""
