@@ -12,7 +12,7 @@ from typing import Protocol
 from engines.contract import Batch, Completion, Messages, StepStats, TokenSequence
 
 
-class Swarm(Protocol):
+class LabSwarm(Protocol):
     """N nodes, each with its own adapter and optimiser, named by their number from 0."""
 
     def prompt_tokens(self, prompt: Messages) -> list[int]: ...

@@ -34,7 +34,7 @@ from app.node.record.snapshot import Phase, standing
 from app.node.record.state import State
 from app.node.round import language
 from app.node.round.keeping import free_older, keep
-from app.node.round.peers import Judged, OwnGroup, Swarm
+from app.node.round.peers import Judged, NodeSwarm, OwnGroup
 from app.node.round.probing import due, probe
 from app.node.round.round import Played, Tools, play
 from app.node.round.teaching import teach
@@ -42,7 +42,7 @@ from app.node.round.watch import Watch
 from app.node.supervisor import Supervisor
 from app.node.swarm.answers import Answers
 from app.node.telling import Telling
-from app.node.trainer.link import Link, TrainerDied
+from app.node.trainer.link import TrainerDied, TrainerLink
 from app.sapo import curriculum, seeds
 from app.sapo.probe import probe_questions
 from app.sapo.questions import VERSION, Asked
@@ -62,7 +62,7 @@ class Course:
         identity: bytes,
         tell: Callable[[events.Event], None],
         trainer: Sequence[str],
-        swarm: Swarm | None,
+        swarm: NodeSwarm | None,
         begun: asyncio.Event,
     ) -> None:
         self._model, self._home, self._identity = model, home, identity
@@ -142,7 +142,7 @@ class Course:
         return self._in_play.settings
 
     @property
-    def _link(self) -> Link:
+    def _link(self) -> TrainerLink:
         assert self.supervisor.link is not None
         return self.supervisor.link
 

@@ -24,7 +24,7 @@ from app.node.record.records import Probe, Round
 from app.node.record.settings import Settings
 from app.node.record.state import State
 from app.node.round.round import longest
-from app.node.trainer.link import Link
+from app.node.trainer.link import TrainerLink
 from app.sapo import curriculum
 from app.sapo.families import FAMILIES
 from engines.contract import AdapterError
@@ -76,7 +76,9 @@ class Healer:
                     shutil.rmtree(self._best, ignore_errors=True)
                     fresh.rename(self._best)
 
-    async def heal(self, state: State, settings: Settings, curve: Sequence[Probe], link: Link) -> Healed | None:
+    async def heal(
+        self, state: State, settings: Settings, curve: Sequence[Probe], link: TrainerLink
+    ) -> Healed | None:
         """What is wrong now, once; None where nothing is or it was told of late. Raises TrainerDied."""
         if self.harder:
             self.harder = False
@@ -100,7 +102,7 @@ class Healer:
         after, sentence = self._changed(cause, state, settings)
         return Healed(cause, after, sentence)
 
-    async def _apart(self, state: State, curve: Sequence[Probe], link: Link) -> Healed:
+    async def _apart(self, state: State, curve: Sequence[Probe], link: TrainerLink) -> Healed:
         """It got worse while peers' answers were mixed in: back to its best, and alone for a while. Nothing is
         known of single peers that would tell who did it."""
         self._rounds.clear()
@@ -116,7 +118,7 @@ class Healer:
         sentence = f"It got worse with others' answers. {sentence}"
         return Healed(Cause.SPOILED, msgspec.structs.replace(state, vigil=vigil), sentence)
 
-    async def _back(self, state: State, curve: Sequence[Probe], link: Link) -> Healed | None:
+    async def _back(self, state: State, curve: Sequence[Probe], link: TrainerLink) -> Healed | None:
         best = max(curve, key=lambda one: one.share)
         with suppress(AdapterError):
             await link.load(self._best)

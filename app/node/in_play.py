@@ -14,7 +14,7 @@ from app.node.record.errors import room_on_disk
 from app.node.record.settings import Settings
 from app.node.record.state import State
 from app.node.round import placing
-from app.node.round.peers import Swarm
+from app.node.round.peers import NodeSwarm
 from app.node.round.round import Tools
 from app.node.round.watch import Watch
 
@@ -24,7 +24,13 @@ class InPlay:
     candidates stay."""
 
     def __init__(
-        self, settings: Settings, folder: Path, home: Path, healer: Healer, watch: Watch, swarm: Swarm | None
+        self,
+        settings: Settings,
+        folder: Path,
+        home: Path,
+        healer: Healer,
+        watch: Watch,
+        swarm: NodeSwarm | None,
     ) -> None:
         self.settings = settings
         self._folder, self._home, self._healer, self._watch, self._swarm = folder, home, healer, watch, swarm

@@ -13,7 +13,7 @@ from app.node.record import events
 from app.node.record.errors import NodeError
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase, Ruling, Snapshot, SwarmView
-from app.node.round.peers import Swarm
+from app.node.round.peers import NodeSwarm
 from app.node.trainer.link import TRAINER, TrainerDied
 from app.sapo.questions import QuestionError
 from app.sapo.scoring.sandbox import Sandbox, SandboxError
@@ -39,7 +39,7 @@ class Node:
         identity: bytes,
         tell: Callable[[events.Event], None],
         trainer: Sequence[str] = TRAINER,
-        swarm: Swarm | None = None,
+        swarm: NodeSwarm | None = None,
         hold: bool = False,
         governed: bool = False,
     ) -> None:

@@ -13,7 +13,7 @@ from app.node.record.errors import NodeError
 from app.node.record.settings import Settings
 from app.node.record.state import State
 from app.node.rules.preferences import Preferences
-from app.node.trainer.link import Link, TrainerDied
+from app.node.trainer.link import TrainerDied, TrainerLink
 from app.node.trainer.memory import most
 from engines.contract import EngineInfo
 
@@ -33,7 +33,7 @@ class Supervisor:
         self, settings: Settings, home: Path, command: Sequence[str], note: Callable[[str], None]
     ) -> None:
         self._settings, self._home, self._command, self._note = settings, home, command, note
-        self.link: Link | None = None
+        self.link: TrainerLink | None = None
         self.engine: EngineInfo | None = None
         self.effort: Effort | None = None
         """What the rules allow; a trainer that runs has what was allowed when it began."""
@@ -52,7 +52,7 @@ class Supervisor:
         if missing := packs.missing():
             raise NodeError(missing)
         self._effort_given = self.effort
-        self.link = await Link.start(
+        self.link = await TrainerLink.start(
             self._home / "logs" / "trainer.log",
             self._note,
             alone=self._settings.solo,

@@ -31,7 +31,7 @@ class Tally(msgspec.Struct, frozen=True):
     answered: int
 
 
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
+class FamilyProgress(msgspec.Struct, frozen=True, kw_only=True):
     """Where one family stands. `window` holds its latest rounds at this level, oldest first, at most WINDOW."""
 
     family: str
@@ -50,7 +50,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 class Curriculum(msgspec.Struct, frozen=True, kw_only=True):
     """The families in play, in the order they were given."""
 
-    families: tuple[Progress, ...]
+    families: tuple[FamilyProgress, ...]
 
     @property
     def levels(self) -> dict[str, int]:
@@ -69,7 +69,7 @@ def start(levels: Mapping[str, int]) -> Curriculum:
         if not 0 <= level < len(FAMILIES[name].levels):
             raise QuestionError(f"{name} has levels 0 to {len(FAMILIES[name].levels) - 1}, not {level}.")
     return Curriculum(
-        families=tuple(Progress(family=name, level=level, first=level) for name, level in levels.items())
+        families=tuple(FamilyProgress(family=name, level=level, first=level) for name, level in levels.items())
     )
 
 
@@ -103,7 +103,7 @@ def observe(curriculum: Curriculum, round: Mapping[str, Tally]) -> Curriculum:
     )
 
 
-def _after(progress: Progress, tally: Tally) -> Progress:
+def _after(progress: FamilyProgress, tally: Tally) -> FamilyProgress:
     window = (*progress.window, tally)[-WINDOW:]
     solved, answered = sum(t.solved for t in window), sum(t.answered for t in window)
     top = len(FAMILIES[progress.family].levels) - 1

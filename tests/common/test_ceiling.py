@@ -13,7 +13,7 @@ import pytest
 
 from app.common.process import ceiling
 from app.common.process.ceiling import Limits
-from app.node.trainer.link import TRAINER, Link
+from app.node.trainer.link import TRAINER, TrainerLink
 from app.node.trainer.memory import most
 from engines.contract import EngineError
 
@@ -47,7 +47,7 @@ def test_a_trainer_that_wants_more_says_so_and_lives(tmp_path: Path) -> None:
     (model / "chat_template.jinja").write_text("{{ 'x' * 6 * 10 ** 9 }}")
 
     async def opened() -> str:
-        link = await Link.start(tmp_path / "log", print, alone=True, command=TRAINER, memory=1500 * MB)
+        link = await TrainerLink.start(tmp_path / "log", print, alone=True, command=TRAINER, memory=1500 * MB)
         try:
             with pytest.raises(EngineError) as refused:
                 await link.open(model, None, 1)

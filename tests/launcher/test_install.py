@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.install.launcher import environment, install, pythons, system
-from app.install.launcher.progress import Progress, clock
+from app.install.launcher.progress import ProgressLine, clock
 from app.install.launcher.pythons import SetupError
 
 LOG = Path("/somewhere/shoal-setup.log")
@@ -50,7 +50,7 @@ def test_what_pip_says_becomes_one_sentence(said: list[str], sentence: str) -> N
 def test_progress_counts_packages_and_widens_for_those_that_come_along(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with Progress(total=2) as progress:
+    with ProgressLine(total=2) as progress:
         for line in (
             "Requirement already satisfied: msgspec==0.22.0 in /somewhere",
             "Collecting torch==2.13.0 (from -r base.txt (line 3))",
@@ -87,7 +87,7 @@ def test_a_python_without_ensurepip_lends_its_own_pip(
     assert not install.has_pip(str(inside))
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
-    with Progress(1) as progress:
+    with ProgressLine(1) as progress:
         pip = install.pip_of(inside, str(python))
         install.install(pip, ["--no-index", "tinydep==1.0"], progress, tmp_path / "log")
     assert list(folder.glob("lib/*/site-packages/tinydep/__init__.py"))

@@ -41,7 +41,7 @@ def test_own_questions_are_fixed_by_identity_and_round_and_never_held_out() -> N
 def test_a_level_without_a_question_is_told(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     state = curriculum.start({"gcd": 0})
     with pytest.raises(QuestionError, match="gcd has levels 0 to 4, not 9"):
-        wrong = curriculum.Curriculum(families=(curriculum.Progress(family="gcd", level=9),))
+        wrong = curriculum.Curriculum(families=(curriculum.FamilyProgress(family="gcd", level=9),))
         own_questions(wrong, b"me", 1, 2, sandbox.questions)
     monkeypatch.setattr(family, "held_out", lambda recalled: True)
     with pytest.raises(QuestionError, match="gcd at level 0 has no question to train on: all of them are held"):

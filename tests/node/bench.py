@@ -18,7 +18,7 @@ from app.node.history.checkpoint import STATE, Manifest
 from app.node.node import Node
 from app.node.record import events
 from app.node.record.settings import Settings
-from app.node.round.peers import Swarm
+from app.node.round.peers import NodeSwarm
 
 Event = TypeVar("Event", bound=events.Event)
 FAKE = Path(__file__).with_name("fake_trainer.py")
@@ -73,7 +73,7 @@ class Bench:
     def run(
         self,
         stop_when: Callable[[events.Event], bool] = lambda event: False,
-        swarm: Swarm | None = None,
+        swarm: NodeSwarm | None = None,
         **changes: object,
     ) -> list[events.Event]:
         """Runs a node and returns its events. It is stopped, as by Ctrl-C, at an event that `stop_when` is true

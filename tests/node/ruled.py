@@ -19,7 +19,7 @@ from app.node.node import Node
 from app.node.record import events
 from app.node.record.records import Probe, Round
 from app.node.record.snapshot import Phase
-from app.node.round.peers import Swarm
+from app.node.round.peers import NodeSwarm
 from tests.node.bench import FAKE, SETTINGS, Bench, Event, of
 
 PATIENCE_S = 60.0
@@ -63,7 +63,7 @@ class Told:
 class Ruled:
     """One start of a node with its governor."""
 
-    def __init__(self, bench: Bench, facts: Facts, swarm: Swarm | None, **changes: object) -> None:
+    def __init__(self, bench: Bench, facts: Facts, swarm: NodeSwarm | None, **changes: object) -> None:
         self.seen: list[events.Event] = []
         self.facts = Told(facts)
         settings = msgspec.structs.replace(SETTINGS, **{"rounds": None, **changes})
@@ -124,7 +124,7 @@ def trainers() -> list[psutil.Process]:
 
 @asynccontextmanager
 async def ruled(
-    bench: Bench, facts: Facts = CALM, swarm: Swarm | None = None, **changes: object
+    bench: Bench, facts: Facts = CALM, swarm: NodeSwarm | None = None, **changes: object
 ) -> AsyncIterator[Ruled]:
     """Runs until the block is left, which stops the node as Ctrl-C does."""
     with held(bench.home):

@@ -22,7 +22,7 @@ from app.sapo.groups import Group
 from app.sapo.questions import Question, draw
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox
-from app.swarm.client.status import Link
+from app.swarm.client.status import ConnectionStatus
 from app.swarm.identity.identity import Identity
 from app.swarm.invite.invite import Invite
 from app.swarm.wire.body import Body, Envelope, seal
@@ -216,9 +216,9 @@ async def lying_relay(story: Story, tls: ssl.SSLContext | None = None) -> AsyncI
 @asynccontextmanager
 async def running(
     folder: Path, urls: list[str | Invite], me: Identity = ANN, **options: Any
-) -> AsyncIterator[tuple[Client, list[Link]]]:
+) -> AsyncIterator[tuple[Client, list[ConnectionStatus]]]:
     """A client at work in a home of its own, and what it tells."""
-    links: list[Link] = []
+    links: list[ConnectionStatus] = []
     name = me.name
     folder.mkdir(parents=True, exist_ok=True)
     outbox = Outbox(folder / f"{name}.db")

@@ -24,7 +24,7 @@ from app.node.record import events, settings
 from app.node.record.errors import NodeError, UsageError
 from app.node.record.reasons import Reason
 from app.node.record.records import Probe
-from app.node.round.peers import Swarm, default_external
+from app.node.round.peers import NodeSwarm, default_external
 from app.node.terminal.attached import SnapshotLines
 from app.node.terminal.quiet import sentence
 from app.node.terminal.terminal import closing
@@ -231,7 +231,7 @@ def _joins(args: argparse.Namespace) -> Joins:
     return Joins.named(relays, private)
 
 
-def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> Swarm:
+def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> NodeSwarm:
     from app.common.process.secrets import PASSPHRASE
     from app.node.rules.preferences import Preferences
     from app.node.swarm.swarming import Swarming

@@ -70,7 +70,7 @@ def main(args: argparse.Namespace) -> int:
     def tell(event: exporting.Event) -> None:
         if args.json:
             print(exporting.line(event), flush=True)
-        elif isinstance(event, exporting.Progress) and sys.stderr.isatty():
+        elif isinstance(event, exporting.ExportProgress) and sys.stderr.isatty():
             print(f"\r{100 * event.share:3.0f} %", end="", file=sys.stderr, flush=True)
 
     try:

@@ -27,7 +27,7 @@ from app.node.data.format import stamp as stamp_format
 from app.node.data.home import folder, held
 from app.node.record.errors import BusyError
 from app.swarm.identity.identity import WORDS, Identity, IdentityError
-from app.swarm.identity.storage import Kept, Where, Whereabouts, keep, read_identity, whereabouts
+from app.swarm.identity.storage import StoredIdentity, Where, Whereabouts, keep, read_identity, whereabouts
 
 SUMMARY = "your name among other Shoals, and how to keep it"
 
@@ -203,7 +203,7 @@ def _opened(place: Path) -> Identity:
     return kept.identity
 
 
-def _tell(kept: Kept) -> None:
+def _tell(kept: StoredIdentity) -> None:
     if kept.note:
         print(kept.note, file=sys.stderr)
 

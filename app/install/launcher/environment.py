@@ -15,7 +15,7 @@ from pathlib import Path
 
 from app.install.launcher import install, pythons, stamp, system
 from app.install.launcher.lock import lock
-from app.install.launcher.progress import Progress, say
+from app.install.launcher.progress import ProgressLine, say
 from app.install.launcher.pythons import SetupError
 from app.install.launcher.stamp import PURPOSES, UNFINISHED
 
@@ -88,7 +88,7 @@ class Environment:
             stamp.listed(stamp.requirement_file(str(self.root), name), options)
             for name, options in PURPOSES[purpose]
         ]
-        with Progress(total=sum(install.pins(Path(file)) for file, _ in files)) as progress:
+        with ProgressLine(total=sum(install.pins(Path(file)) for file, _ in files)) as progress:
             for file, options in files:
                 install.install(
                     install.pip_of(self.python, pythons.own()),

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from app.install.launcher.progress import Progress
+from app.install.launcher.progress import ProgressLine
 from app.install.launcher.pythons import SetupError
 
 COLLECTING = re.compile(r"^Collecting (?P<name>[\w.-]+)(\[[^\]]*\])?(==(?P<version>[^\s,]+))?")
@@ -95,7 +95,7 @@ def pip_of(python: Path, outer: str) -> list[str]:
 
 
 def install(
-    pip: list[str], arguments: list[str], progress: Progress, log: Path, keep_open: int | None = None
+    pip: list[str], arguments: list[str], progress: ProgressLine, log: Path, keep_open: int | None = None
 ) -> None:
     """Runs `pip install arguments`; see `run`. Raises SetupError when pip fails or cannot be started."""
     said, code = run(pip, ["install", *arguments], lambda line: show(line, progress), log, keep_open)
@@ -158,7 +158,7 @@ def run(
     return said, child.returncode
 
 
-def show(line: str, progress: Progress) -> None:
+def show(line: str, progress: ProgressLine) -> None:
     if found := COLLECTING.match(line) or FROM_FILE.match(line):
         progress.package(f"{found['name']} {found['version'] or ''}".rstrip())
     elif found := PRESENT.match(line):

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from app.install.launcher import install, pythons, stamp, system
 from app.install.launcher.lock import lock
-from app.install.launcher.progress import Progress, say
+from app.install.launcher.progress import ProgressLine, say
 from app.install.launcher.pythons import SetupError
 
 SAYS = "shoal-llamacpp.says"
@@ -120,7 +120,7 @@ def _provide(root: Path, name: str, held: int) -> None:
     requirements = stamp.requirement_file(str(root), name_of_list)
     file, options = stamp.listed(requirements, options)
     log = folder / (LOG if name == "llamacpp" else "shoal-setup.log")
-    with Progress(total=install.pins(Path(file))) as progress:
+    with ProgressLine(total=install.pins(Path(file))) as progress:
         orders = [["-r", file, *options]]
         if name == "llamacpp":
             wheel = _wheel(root, pip, Path(requirements), progress, log, held)
@@ -134,7 +134,9 @@ def _provide(root: Path, name: str, held: int) -> None:
                 install.install(pip, order, progress, log=log, keep_open=also_held)
 
 
-def _wheel(root: Path, pip: list[str], requirements: Path, progress: Progress, log: Path, held: int) -> Path:
+def _wheel(
+    root: Path, pip: list[str], requirements: Path, progress: ProgressLine, log: Path, held: int
+) -> Path:
     """llama-cpp-python built for this computer, or the wheel that an earlier start, or a pip that outlived one,
     has built. Raises SetupError."""
     folder = root / ".venv"
@@ -201,7 +203,7 @@ def _made_for(definitions: Mapping[str, str]) -> str:
 class Steps:
     """Takes pip's lines and tells of every tenth of the files compiled."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: ProgressLine) -> None:
         self._progress, self._told = progress, -1
 
     def __call__(self, line: str) -> None:

@@ -20,7 +20,7 @@ def clock(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
-class Progress:
+class ProgressLine:
     """Counts packages and names the one at work.
 
     On a terminal one line is rewritten with the elapsed time; otherwise each package is a line, and a long
@@ -37,7 +37,7 @@ class Progress:
         self._over = threading.Event()
         self._ticker = threading.Thread(target=self._tick, daemon=True)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressLine:
         self._ticker.start()
         return self
 

@@ -26,7 +26,7 @@ from app.lab.rounds.extras import open_twists
 from app.lab.rounds.probing import Prober
 from app.lab.rounds.rescuing import Rescued, rescued
 from app.lab.statistics import average
-from app.lab.swarm import Swarm
+from app.lab.swarm import LabSwarm
 from app.learning.choosing import Offer, Records
 from app.learning.lesson import Own, Read, lesson
 from app.learning.questions import Deck, own_questions, shared_slots
@@ -44,7 +44,7 @@ Score = Callable[[Group], ScoredGroup]
 class Experiment:
     """One run. `rounds()` yields its records; everything random follows from plan, arm and seed."""
 
-    def __init__(self, plan: Plan, arm: Arm, seed: int, swarm: Swarm, score: Score) -> None:
+    def __init__(self, plan: Plan, arm: Arm, seed: int, swarm: LabSwarm, score: Score) -> None:
         self.plan, self.arm, self.seed, self.swarm, self.score = plan, arm, seed, swarm, score
         self.recipe = arm.rules
         self.way = WAYS[plan.way]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.lab.plan import Plan, identity
-from app.lab.swarm import Swarm
+from app.lab.swarm import LabSwarm
 from app.sapo.seeds import sampling_seed
 from engines.models.folder import open_folder, read_json
 from engines.models.tokens import ChatTokenizer
@@ -30,7 +30,7 @@ class Opener:
         self._device, self._threads = device, threads
         self._opened: dict[Path, TorchSwarm] = {}
 
-    def __call__(self, plan: Plan, seed: int) -> Swarm:
+    def __call__(self, plan: Plan, seed: int) -> LabSwarm:
         adapters_N = [sampling_seed(identity(seed, node), 0, "adapter") for node in range(plan.nodes)]
         folders_M = list(dict.fromkeys(self._folders_N))
         member_N = [folders_M.index(folder) for folder in self._folders_N]
@@ -70,11 +70,11 @@ def _reading(folder: Path) -> tuple[Any, str | None, int]:
 
 
 class Mixed:
-    """Implements `app.lab.swarm.Swarm`. Members must read text alike: the first one reads for all.
+    """Implements `app.lab.swarm.LabSwarm`. Members must read text alike: the first one reads for all.
 
     A node does exactly what it would do among nodes of its own model alone."""
 
-    def __init__(self, members_M: Sequence[Swarm], member_N: Sequence[int]) -> None:
+    def __init__(self, members_M: Sequence[LabSwarm], member_N: Sequence[int]) -> None:
         """`member_N`: the member that each node belongs to; a member's nodes keep their order."""
         self._members_M = members_M
         self._nodes_M = [[node for node, at in enumerate(member_N) if at == m] for m in range(len(members_M))]

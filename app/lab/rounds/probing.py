@@ -9,7 +9,7 @@ from app.lab.answers import group_of
 from app.lab.attackers.kinds import marked
 from app.lab.plan import Probe
 from app.lab.statistics import average
-from app.lab.swarm import Swarm
+from app.lab.swarm import LabSwarm
 from app.sapo.asking import Way, messages, shows_work
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Asked
@@ -24,7 +24,7 @@ TRIES = 8
 class Prober:
     """The fixed questions, and what it takes to put them to every node. `_N` nodes."""
 
-    swarm: Swarm
+    swarm: LabSwarm
     score: Callable[[Group], ScoredGroup]
     questions: Sequence[Asked]
     way: Way

@@ -16,11 +16,11 @@ from app.lab.arms.journal import Journal
 from app.lab.plan import Plan, Round
 from app.lab.report import report
 from app.lab.rounds.experiment import Experiment
-from app.lab.swarm import Swarm
+from app.lab.swarm import LabSwarm
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
 
-OpenSwarm = Callable[[Plan, int], Swarm]
+OpenSwarm = Callable[[Plan, int], LabSwarm]
 """A fresh swarm for a plan and a seed: new adapters, same base."""
 Deal = Callable[[Plan, Sequence[tuple[int, Arm]]], Iterator[tuple[int, Arm, list[Round]]]]
 """Plays runs, of a seed and an arm each, and gives each with its records when it is over."""
@@ -51,7 +51,7 @@ def conduct(
                 runs[arm.key][seed] = finished
     for _, arm in todo:
         arm.rules  # noqa: B018  raises ArmError where it is no longer played
-    progress = Progress(len(todo), len(arms) * len(seeds), plan.rounds)
+    progress = StudyProgress(len(todo), len(arms) * len(seeds), plan.rounds)
     if deal is not None and todo:
         for done, (seed, arm, records) in enumerate(deal(plan, todo)):
             with journal.run(arm, seed) as run:
@@ -80,7 +80,7 @@ def conduct(
     return report.write(folder, plan, arms, runs, command, complete=True)
 
 
-class Progress:
+class StudyProgress:
     """Where the study stands, on standard error: one line that renews itself, or a line a probe into a file."""
 
     def __init__(self, todo: int, all_runs: int, rounds: int) -> None:

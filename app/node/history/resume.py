@@ -17,13 +17,13 @@ from app.node.history.history import FILE as HISTORY
 from app.node.history.store import Store, StoreError
 from app.node.record.records import Probe
 from app.node.record.state import State
-from app.node.trainer.link import Link
+from app.node.trainer.link import TrainerLink
 from app.sapo import curriculum
 from app.sapo.questions import VERSION
 from engines.contract import AdapterError
 
 
-async def resume(link: Link, checkpoints: Path, model: str, fresh: State) -> tuple[State, list[str]]:
+async def resume(link: TrainerLink, checkpoints: Path, model: str, fresh: State) -> tuple[State, list[str]]:
     """Loads the newest checkpoint that is whole into the trainer.
 
     Returns the state to go on from, and a sentence for everything the owner should know. Damaged checkpoints

@@ -23,7 +23,7 @@ from engines.models.folder import open_folder
 PROJECT_LICENCE = "Apache-2.0"
 
 
-class Progress(msgspec.Struct, frozen=True, kw_only=True, tag="progress", tag_field="event"):
+class ExportProgress(msgspec.Struct, frozen=True, kw_only=True, tag="progress", tag_field="event"):
     """`share` of the conversion is done, 0 to 1."""
 
     share: float
@@ -66,7 +66,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     with_base: bool = False
 
 
-def export(home: Path, wish: Wish, tell: Callable[[Progress], None]) -> Exported:
+def export(home: Path, wish: Wish, tell: Callable[[ExportProgress], None]) -> Exported:
     """Makes the folder `wish.to`. Raises EngineError or NodeError, one sentence; nothing is left then."""
     from engines.models.export import export as exporter  # only here: it imports numpy and gguf
 
@@ -81,7 +81,7 @@ def export(home: Path, wish: Wish, tell: Callable[[Progress], None]) -> Exported
         def progress(share: float) -> None:
             if share - shares[-1] >= 0.01 or share >= 1.0 > shares[-1]:
                 shares.append(share)
-                tell(Progress(share=round(share, 3)))
+                tell(ExportProgress(share=round(share, 3)))
 
         order = exporter.Order(
             format=wish.format,
@@ -147,7 +147,7 @@ def _written_licence(folder: Path) -> str:
     return ""
 
 
-Event = Progress | Exported | Refused
+Event = ExportProgress | Exported | Refused
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -156,4 +156,4 @@ def line(event: Event) -> str:
     return _ENCODER.encode(event).decode()
 
 
-__all__ = ["EngineError", "Event", "Exported", "Progress", "Refused", "Wish", "base_of", "export", "line"]
+__all__ = ["EngineError", "Event", "ExportProgress", "Exported", "Refused", "Wish", "base_of", "export", "line"]

@@ -17,7 +17,7 @@ from app.learning.questions import own_questions
 from app.node.record.settings import COMPLETIONS, starting_levels
 from app.node.round.round import prompts_at_once
 from app.node.trainer import messages
-from app.node.trainer.link import TRAINER, Link
+from app.node.trainer.link import TRAINER, TrainerLink
 from app.sapo import curriculum
 from app.sapo.asking import messages as chat
 from app.sapo.scoring.sandbox import Sandbox
@@ -61,7 +61,9 @@ async def measure(
     Raises EngineError, DiskFullError and TrainerDied."""
     settings = read_settings(model)
     log = home / "logs" / "trial.log"
-    link = await Link.start(log, lambda sentence: None, alone=True, command=command, engine=engine, home=home)
+    link = await TrainerLink.start(
+        log, lambda sentence: None, alone=True, command=command, engine=engine, home=home
+    )
     peak = Peak(link.pid)
     watching = asyncio.create_task(peak.watch())
     try:
@@ -106,7 +108,7 @@ class Peak:
 
 
 async def _sampled(
-    link: Link, prompts_P: list[list[dict[str, str]]], max_tokens: int, seconds: float, together: int
+    link: TrainerLink, prompts_P: list[list[dict[str, str]]], max_tokens: int, seconds: float, together: int
 ) -> tuple[float, messages.Sampled]:
     """Tokens a second, and the answers. A short first call shows how much fits into the time."""
     await link.sample(
@@ -135,7 +137,7 @@ def _rows(sampled: messages.Sampled, info: EngineInfo) -> list[Row]:
     ]
 
 
-async def _learned(link: Link, rows: list[Row], learning_rate: float, seconds: float) -> float:
+async def _learned(link: TrainerLink, rows: list[Row], learning_rate: float, seconds: float) -> float:
     """Tokens read a second: as many rows as fit into the time after a first step of two."""
     took, some = 0.0, rows[:2]
     for _ in range(2):

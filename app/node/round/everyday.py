@@ -11,7 +11,7 @@ from typing import Annotated
 
 import msgspec
 
-from app.node.trainer.link import Link
+from app.node.trainer.link import TrainerLink
 from app.node.trainer.messages import Foreign, Reading
 
 RESOURCES = Path(__file__).resolve().parents[3] / "resources"
@@ -33,7 +33,7 @@ def talks(name: str = "everyday.json") -> tuple[Talk, ...]:
     return msgspec.json.decode((RESOURCES / name).read_bytes(), type=tuple[Talk, ...])
 
 
-async def perplexity(link: Link) -> float | None:
+async def perplexity(link: TrainerLink) -> float | None:
     """exp of the mean negative log-likelihood (nats) of the replies' tokens, each behind what was said, under
     the model's own chat template and with its adapter. None where not one reply fits. Without the end token:
     short answers to puzzles make an early end likelier, which would flatter what happens to language.
@@ -44,7 +44,7 @@ async def perplexity(link: Link) -> float | None:
     return of(read)
 
 
-async def read_talks(link: Link, some: Sequence[Talk]) -> list[Reading | None]:
+async def read_talks(link: TrainerLink, some: Sequence[Talk]) -> list[Reading | None]:
     """Each reply behind what was said, with its log-probabilities. Raises TrainerDied and EngineError."""
     groups = [
         Foreign(prompt=[{"role": "user", "content": one.said}], completions_G=(one.reply,), finished_G=(True,))

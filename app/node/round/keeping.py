@@ -19,13 +19,13 @@ from app.node.record.figures import share
 from app.node.record.records import GroupRow, Round
 from app.node.record.state import State
 from app.node.round.round import Played
-from app.node.trainer.link import Link
+from app.node.trainer.link import TrainerLink
 from app.sapo.asking import extract_answer, shows_work
 from app.sapo.groups import ScoredGroup
 
 
 @dataclass(frozen=True)
-class Kept:
+class SafeRound:
     """A round that is safe: the state as saved, its folder and what the history says of it."""
 
     state: State
@@ -34,7 +34,7 @@ class Kept:
     groups: list[GroupRow]
 
 
-async def keep(played: Played, link: Link, store: Store, root: Path, model: str, run: int) -> Kept:
+async def keep(played: Played, link: TrainerLink, store: Store, root: Path, model: str, run: int) -> SafeRound:
     """Adapter and state to disk, rows into the history, and then the checkpoint's name, which makes the round
     count.
 
@@ -55,7 +55,7 @@ async def keep(played: Played, link: Link, store: Store, root: Path, model: str,
     except BaseException:
         checkpoint.sweep(root)
         raise
-    return Kept(state=state, folder=folder, row=row, groups=groups)
+    return SafeRound(state=state, folder=folder, row=row, groups=groups)
 
 
 def free_older(root: Path, home: Path, error: DiskFullError) -> None:

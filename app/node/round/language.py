@@ -15,7 +15,7 @@ import msgspec
 from app.common import files
 from app.learning.language import PER_ROUND, Held, holding, pull
 from app.node.round.everyday import Talk, read_talks, talks
-from app.node.trainer.link import Link
+from app.node.trainer.link import TrainerLink
 from engines.contract import Batch
 
 FILE = "smalltalk.json"
@@ -38,7 +38,7 @@ def write(folder: Path, remembered: Sequence[Remembered]) -> None:
     files.write_json(folder / FILE, remembered)
 
 
-async def listen(link: Link) -> tuple[Remembered, ...]:
+async def listen(link: TrainerLink) -> tuple[Remembered, ...]:
     """For a model whose adapter is still empty. Replies that don't fit are left out. Raises TrainerDied and
     EngineError."""
     small_talk = talks(FILE)
@@ -51,7 +51,7 @@ async def listen(link: Link) -> tuple[Remembered, ...]:
 
 
 async def hold(
-    link: Link, remembered: Sequence[Remembered], batches: Sequence[Batch], order: Random
+    link: TrainerLink, remembered: Sequence[Remembered], batches: Sequence[Batch], order: Random
 ) -> list[Batch]:
     """The steps of a round, each with some small talk. Raises TrainerDied and EngineError."""
     if len(remembered) < PER_ROUND or not batches:

@@ -85,7 +85,7 @@ class Peers(Protocol):
         ...
 
 
-class Swarm(Peers, Protocol):
+class NodeSwarm(Peers, Protocol):
     """The same with the life that a node gives it. Nothing it meets on the way ends a node."""
 
     def open(self, sandbox: Sandbox, tell: Callable[[Event], None], show: Callable[[SwarmView], None]) -> None:

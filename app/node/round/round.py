@@ -26,7 +26,7 @@ from app.node.record.snapshot import Phase
 from app.node.record.state import State
 from app.node.round import language, stepping
 from app.node.round.peers import NOBODY, Mixed, PeerGroup, Peers, foreign, mixed
-from app.node.trainer.link import Link
+from app.node.trainer.link import TrainerLink
 from app.sapo import seeds
 from app.sapo.asking import messages
 from app.sapo.groups import Group, ScoredGroup, lone
@@ -47,7 +47,7 @@ class Report(Protocol):
 class Tools:
     """What a round works with. `peers` None: the node learns alone."""
 
-    link: Link
+    link: TrainerLink
     engine: EngineInfo
     sandbox: Sandbox
     settings: Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from app.node.trainer.link import Link
+from app.node.trainer.link import TrainerLink
 from engines.contract import Batch, EngineError, StepStats
 
 
@@ -20,7 +20,7 @@ class Stepped:
 
 
 async def take(
-    link: Link,
+    link: TrainerLink,
     batches: Sequence[Batch],
     tell: Callable[[int, int], None],
     enough: Callable[[Sequence[float]], bool] = lambda losses: False,

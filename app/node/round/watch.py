@@ -11,7 +11,7 @@ from app.node.record.records import Probe
 from app.node.record.settings import Settings
 from app.node.record.snapshot import FamilyRow, Phase, Ruling, Snapshot, SwarmView
 from app.node.record.state import State
-from app.node.round.keeping import Kept
+from app.node.round.keeping import SafeRound
 from app.sapo.families import FAMILIES
 from engines.contract import EngineInfo
 
@@ -46,7 +46,7 @@ class Watch:
     def probed(self, state: State, probes: Sequence[Probe]) -> None:
         self._change(curve=tuple(probes), families=_families(state, probes))
 
-    def played(self, kept: Kept, probes: Sequence[Probe]) -> None:
+    def played(self, kept: SafeRound, probes: Sequence[Probe]) -> None:
         """Shown are the first groups, own ones before peers': chosen by position, so neither the best nor the
         worst."""
         own = [group for group in kept.groups if group.peer is None]

@@ -29,9 +29,9 @@ from app.sapo.scoring.sandbox import Sandbox, SandboxError
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox, OutboxError
 from app.swarm.client.receipts import Thanked
-from app.swarm.client.status import Link, Status
+from app.swarm.client.status import ConnectionStatus, Status
 from app.swarm.identity.identity import IdentityError
-from app.swarm.identity.storage import Kept, open_identity
+from app.swarm.identity.storage import StoredIdentity, open_identity
 from app.swarm.intake.intake import Intake
 from app.swarm.invite.invite import Invite
 
@@ -57,8 +57,8 @@ class NowhereError(Exception):
 
 
 class Swarming:
-    """See `app.node.round.peers.Swarm`. `folder` is for the key's record, the outbox and the relays met before,
-    and `find` gets what says a sentence to the owner."""
+    """See `app.node.round.peers.NodeSwarm`. `folder` is for the key's record, the outbox and the relays met
+    before, and `find` gets what says a sentence to the owner."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class Swarming:
         except* (IdentityError, NowhereError, OutboxError, SandboxError, sqlite3.Error, OSError) as errors:
             self._alone(_first(errors))
 
-    def _introduce(self, kept: Kept) -> None:
+    def _introduce(self, kept: StoredIdentity) -> None:
         identity = kept.identity
         self._view = SwarmView(name=identity.name, sentence=self._view.sentence)
         self._show(self._view)
@@ -192,7 +192,7 @@ class Swarming:
         if kept.note:
             self.say(kept.note)
 
-    def _join(self, kept: Kept, invites: Sequence[Invite]) -> tuple[Client, Supply]:
+    def _join(self, kept: StoredIdentity, invites: Sequence[Invite]) -> tuple[Client, Supply]:
         identity = kept.identity
         self._guarded = any(invite.token is not None for invite in invites)
         self._outbox = outbox = Outbox(self._folder / "outbox.sqlite")
@@ -242,7 +242,7 @@ class Swarming:
         for own in self._rng.sample(lessons, min(len(lessons), self._client.room())):
             self._published += self._client.publish(own.scored.group, own.scored.rewards_G)
 
-    def _linked(self, link: Link) -> None:
+    def _linked(self, link: ConnectionStatus) -> None:
         self._tell(
             events.LinkChanged(
                 state=link.state,

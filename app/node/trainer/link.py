@@ -32,7 +32,7 @@ from engines.opening import AUTO
 ROOT = Path(__file__).resolve().parents[3]
 TRAINER = (sys.executable, "-m", "app.node.trainer.process")
 SILENCE_S = 300.0
-"""A trainer that says nothing for so long hangs, or was stopped from outside; see `Link._patience_s`."""
+"""A trainer that says nothing for so long hangs, or was stopped from outside; see `TrainerLink._patience_s`."""
 _SILENCES = 10.0
 """The patience, in lengths of the longest silence so far: a computer that is busy today has that much more
 time."""
@@ -60,7 +60,7 @@ class TrainerDied(Exception):
         self.of_memory = of_memory
 
 
-class Link:
+class TrainerLink:
     """A running trainer. It is asked one thing at a time; after a cancelled question only `end` makes sense.
 
     Every question raises TrainerDied when the process ends or babbles, EngineError when the engine refuses, and
@@ -88,7 +88,7 @@ class Link:
         home: Path | None = None,
         share: float = 1.0,
         memory: int = 0,
-    ) -> Link:
+    ) -> TrainerLink:
         """Starts the process and returns before it is ready. `alone` forbids it the network; `note` gets what
         the engine wants the owner to know; without an `effort` the trainer takes what the engine finds best.
         `engine` is one of engines.opening.CHOICES, `home` the data folder, `share` what is left of the measured

@@ -29,7 +29,7 @@ from app.swarm.client.places import Place, Places
 from app.swarm.client.publishing import Publisher
 from app.swarm.client.receipts import Thanked
 from app.swarm.client.reporting import Complaint, Reporter
-from app.swarm.client.status import Link, Status
+from app.swarm.client.status import ConnectionStatus, Status
 from app.swarm.identity.identity import Identity
 from app.swarm.invite.invite import Invite
 from app.swarm.wire.protocol import (
@@ -81,7 +81,7 @@ class Client:
         outbox: Outbox,
         *,
         memory: Path,
-        tell: Callable[[Link], None] = lambda link: None,
+        tell: Callable[[ConnectionStatus], None] = lambda link: None,
         tls: ssl.SSLContext | None = None,
         rng: Random | None = None,
         thanked: Thanked | None = None,
@@ -109,7 +109,7 @@ class Client:
         self._stats: Stats | None = None
         self._erased: asyncio.Future[int] | None = None
         self._sentence = ""
-        self._told: Link | None = None
+        self._told: ConnectionStatus | None = None
         self._next_try: float | None = None
         if (swarm := self._places.swarm()) is not None:
             self._publisher.belongs(swarm)
@@ -293,7 +293,7 @@ class Client:
     ) -> None:
         """Tell of a change; the same failure again is none."""
         self._sentence = sentence
-        link = Link(
+        link = ConnectionStatus(
             state=state, url=url, relay=relay, swarm=self._publisher.swarm, sentence=sentence, retry_s=retry_s
         )
         before, self._told = self._told, link

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 
-class Link(msgspec.Struct, frozen=True, kw_only=True):
+class ConnectionStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The connection to a relay changed: `connected`, `lost`, or not had (`refused`). `sentence` says it to
     people; `retry_s` is when the next try comes, in seconds."""
 

@@ -81,7 +81,7 @@ class Whereabouts(msgspec.Struct, frozen=True, kw_only=True):
     file: str = ""
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
+class StoredIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """An identity ready for use. `note` is a sentence for the owner when something is not as it should be."""
 
     identity: Identity
@@ -91,7 +91,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
 async def open_identity(
     folder: Path, *, passphrase: str | None = None, find: Find = real_backend, patience_s: float = PATIENCE_S
-) -> Kept:
+) -> StoredIdentity:
     """The folder's identity; made silently the first time and kept as `keep` does.
 
     A keyring that is locked, gone or silent, or a key's file that is damaged, costs this session its name,
@@ -107,23 +107,23 @@ async def open_identity(
         except OSError as error:
             why = error.strerror or error
             note = f"The key can't be kept in {folder} ({why}). This name lasts until the node ends."
-            return Kept(identity=fresh, where=Where.MEMORY, note=note)
+            return StoredIdentity(identity=fresh, where=Where.MEMORY, note=note)
     if record.where == "file":
         return await read_identity(folder, passphrase=passphrase)
     try:
         one = await read_identity(folder, find=find, patience_s=patience_s)
     except IdentityError as error:
         note = f"{error} Until then, {record.name} stays away and this session has another name."
-        return Kept(identity=Identity.new(), where=Where.MEMORY, note=note)
+        return StoredIdentity(identity=Identity.new(), where=Where.MEMORY, note=note)
     if one.where is Where.PLAIN and passphrase is not None:
         await keep_in_file(one.identity, folder, passphrase)
-        return Kept(identity=one.identity, where=Where.FILE, note=one.note)
+        return StoredIdentity(identity=one.identity, where=Where.FILE, note=one.note)
     return one
 
 
 async def read_identity(
     folder: Path, *, passphrase: str | None = None, find: Find = real_backend, patience_s: float = PATIENCE_S
-) -> Kept:
+) -> StoredIdentity:
     """The identity that the folder has. Raises PassphraseNeeded, and IdentityError where there is none or it
     cannot be had; a damaged file is moved aside then."""
     record = _read(folder)
@@ -135,12 +135,12 @@ async def read_identity(
     match record.where:
         case "keyring":
             identity = await aside(lambda: ask(find, record.public_key, record.name), patience_s)
-            return Kept(identity=identity, where=Where.KEYRING)
+            return StoredIdentity(identity=identity, where=Where.KEYRING)
         case "file":
-            return Kept(identity=await _from_file(folder, record, passphrase), where=Where.FILE)
+            return StoredIdentity(identity=await _from_file(folder, record, passphrase), where=Where.FILE)
         case "plain":
             identity, note = _from_plain(folder, record)
-            return Kept(identity=identity, where=Where.PLAIN, note=note)
+            return StoredIdentity(identity=identity, where=Where.PLAIN, note=note)
 
 
 async def keep(
@@ -150,13 +150,13 @@ async def keep(
     passphrase: str | None = None,
     find: Find = real_backend,
     patience_s: float = PATIENCE_S,
-) -> Kept:
+) -> StoredIdentity:
     """Makes a key the folder's: in a file under the passphrase where one is given, else in the keyring, else in
     a file that only its owner may read, and the note says why. Keys from before stay. Raises IdentityError for
     a short passphrase, OSError when the disk does not take it."""
     if passphrase is not None:
         await keep_in_file(identity, folder, passphrase)
-        return Kept(identity=identity, where=Where.FILE)
+        return StoredIdentity(identity=identity, where=Where.FILE)
     try:
         await keep_in_keyring(identity, folder, find=find, patience_s=patience_s)
     except IdentityError as error:
@@ -165,8 +165,8 @@ async def keep(
             f"{error} So the key of {identity.name} is in {path}, which only you can read. "
             f"Set {PASSPHRASE} to encrypt it."
         )
-        return Kept(identity=identity, where=Where.PLAIN, note=note)
-    return Kept(identity=identity, where=Where.KEYRING)
+        return StoredIdentity(identity=identity, where=Where.PLAIN, note=note)
+    return StoredIdentity(identity=identity, where=Where.KEYRING)
 
 
 def whereabouts(folder: Path) -> Whereabouts:

@@ -21,7 +21,7 @@ from app.node.record.snapshot import SwarmView
 from app.node.rules.preferences import Preferences, check
 from app.sapo.questions import Coordinates
 from app.ui.language.texts import tr
-from app.ui.process.link import Link
+from app.ui.process.link import NodeProcess
 from app.ui.process.past import Past
 from app.ui.process.private import PrivateWords
 from app.ui.view.engine_pack import EnginePack
@@ -51,7 +51,7 @@ class Control(QObject):
         self,
         home: Path,
         choices: Choices,
-        link: Link,
+        link: NodeProcess,
         clock: Callable[[], float] = time.time,
         obstacle: Callable[[], Problem | None] = lambda: None,
     ) -> None:

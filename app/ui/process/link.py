@@ -29,7 +29,7 @@ CRASHES = 5
 """A node that dies this often in a row without finishing a round is not started again by itself."""
 
 
-class Link(QObject):
+class NodeProcess(QObject):
     """One node at a time. Signals: `line` for every message, `stopped` when it ended as it was told to,
     `again` with a sentence and the seconds until the next start, `failed` with a Problem when nothing more is
     tried."""

@@ -22,7 +22,7 @@ from app.ui.frame.update_actions import UpdateActions
 from app.ui.language.texts import tr
 from app.ui.models.process import Fetching
 from app.ui.process.control import Control
-from app.ui.process.link import Link
+from app.ui.process.link import NodeProcess
 from app.ui.process.logs import close_window_log
 from app.ui.settings.identity import Identity
 from app.ui.shell import data_folder
@@ -48,7 +48,7 @@ class Desktop:
         application: QApplication,
         home: Path,
         theme: Choice | None,
-        link: Link | None = None,
+        link: NodeProcess | None = None,
         updating: Updating | None = None,
     ) -> None:
         self._application = application
@@ -57,7 +57,7 @@ class Desktop:
         self.choices = Choices(home)
         adopt(home, self.choices)
         self.theme = Theme(application, theme or self.choices["theme"])
-        self._link = link or Link(home)
+        self._link = link or NodeProcess(home)
         self.packing = Packing(home) if packs.installed() else None
         """The engine of an installed app; a checkout brings its own."""
         obstacle = self.packing.obstacle if self.packing is not None else lambda: None

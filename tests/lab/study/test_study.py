@@ -12,7 +12,7 @@ import pytest
 from app.lab.arms.arms import parse_arms
 from app.lab.plan import Plan, Round
 from app.lab.study import study
-from app.lab.study.study import Progress
+from app.lab.study.study import StudyProgress
 from app.sapo.scoring.sandbox import Sandbox
 from tests.lab.fake_swarm import FakeSwarm
 from tests.lab.rounds.test_experiment import PLAN
@@ -69,7 +69,7 @@ def test_a_finished_study_runs_nothing_and_can_be_widened(conduct: Any, tmp_path
 
 
 def test_progress_says_where_it_is_and_how_long_it_takes(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = Progress(2, 3, 10)
+    progress = StudyProgress(2, 3, 10)
     progress.show(ARMS[0], 0, 1, Round(round=5))
     progress.show(ARMS[0], 0, 1, Round(round=0, probe=None))
     assert capsys.readouterr().err == "1 of 3 runs are finished already and kept.\n"

@@ -18,7 +18,7 @@ from app.node.record.records import Probe
 from app.node.record.snapshot import Snapshot
 from app.node.round import everyday, language
 from app.node.terminal.terminal import closing
-from app.node.trainer.link import Link
+from app.node.trainer.link import TrainerLink
 from app.node.trainer.messages import Foreign, Reading
 from engines.contract import Batch, TokenSequence
 
@@ -54,7 +54,7 @@ class Reader:
 
 
 def test_perplexity_is_of_the_replies_alone() -> None:
-    found = asyncio.run(everyday.perplexity(cast(Link, Reader())))
+    found = asyncio.run(everyday.perplexity(cast(TrainerLink, Reader())))
     assert found == pytest.approx(4.0)
 
 
@@ -87,7 +87,7 @@ def test_what_is_held_is_never_what_is_measured() -> None:
 
 
 def test_a_step_carries_the_difference_to_what_replies_were_before(tmp_path: Path) -> None:
-    link = cast(Link, Reader())
+    link = cast(TrainerLink, Reader())
     remembered = asyncio.run(language.listen(link))
     assert len(remembered) == 63  # the first does not fit
     language.write(tmp_path, remembered)
@@ -108,4 +108,4 @@ def test_a_damaged_file_holds_nothing(tmp_path: Path) -> None:
     assert language.read(tmp_path) == ()
     (tmp_path / language.FILE).write_text('[{"talk": 1}]')
     assert language.read(tmp_path) == ()
-    assert asyncio.run(language.hold(cast(Link, Reader()), (), [], Random(1))) == []
+    assert asyncio.run(language.hold(cast(TrainerLink, Reader()), (), [], Random(1))) == []

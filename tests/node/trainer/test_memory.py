@@ -11,7 +11,7 @@ import pytest
 from app.node import supervisor
 from app.node.record import events
 from app.node.record.records import Round
-from app.node.trainer.link import Link
+from app.node.trainer.link import TrainerLink
 from app.node.trainer.memory import PAUSE, WINDOW, Reading, Watch, grows, is_short, read
 from engines.contract import Batch, Row
 from tests.node.bench import Bench, of
@@ -81,7 +81,7 @@ def test_a_trainer_under_pressure_steps_down_and_the_owner_hears_of_it(tmp_path:
 
     async def learn() -> None:
         log = tmp_path / "trainer.log"
-        link = await Link.start(log, notes.append, alone=True, command=[sys.executable, str(program)])
+        link = await TrainerLink.start(log, notes.append, alone=True, command=[sys.executable, str(program)])
         await link.open(Path("m"), None, 1)
         for _ in range(8):
             await link.step(Batch(rows_S=[row], learning_rate=1e-3))

@@ -15,7 +15,7 @@ import pytest
 
 from app.node.record.errors import DiskFullError
 from app.node.trainer import messages
-from app.node.trainer.link import Link, TrainerDied
+from app.node.trainer.link import TrainerDied, TrainerLink
 from engines.contract import AdapterError, EngineError
 from tests.node.bench import FAKE
 
@@ -95,10 +95,10 @@ def test_it_ends_when_its_input_closes(trainer: subprocess.Popen[bytes]) -> None
 
 def test_it_ends_when_its_node_is_killed_even_in_the_middle_of_work(tmp_path: Path) -> None:
     script = (
-        "import asyncio, sys, time; from pathlib import Path; from app.node.trainer.link import Link\n"
+        "import asyncio, sys, time; from pathlib import Path; from app.node.trainer.link import TrainerLink\n"
         "async def main():\n"
         f"    log, command = Path({str(tmp_path / 'log')!r}), [sys.executable, {str(FAKE)!r}]\n"
-        "    link = await Link.start(log, print, alone=True, command=command)\n"
+        "    link = await TrainerLink.start(log, print, alone=True, command=command)\n"
         "    await link.open(Path('m'), None, 1)\n"
         "    print(link.pid, flush=True)\n"
         f"    await link.sample([{PROMPT!r}] * 1000, 1, 9, 1, prompts_at_once=1)\n"
@@ -126,12 +126,12 @@ def test_messages_have_a_limit(size: int) -> None:
         messages.reply(line)
 
 
-async def link_to(tmp_path: Path, script: str, alone: bool = False) -> Link:
+async def link_to(tmp_path: Path, script: str, alone: bool = False) -> TrainerLink:
     """A link to a trainer of our own making."""
     program = tmp_path / "trainer.py"
     program.write_text(script)
     command = [sys.executable, str(program)]
-    return await Link.start(tmp_path / "logs" / "trainer.log", print, alone=alone, command=command)
+    return await TrainerLink.start(tmp_path / "logs" / "trainer.log", print, alone=alone, command=command)
 
 
 DEATHS = {
@@ -222,7 +222,7 @@ def test_the_trainer_is_told_which_engine_and_which_data_folder(
     async def start() -> None:
         log = tmp_path / "logs" / "trainer.log"
         command = [sys.executable, str(tmp_path / "trainer.py")]
-        link = await Link.start(log, print, alone=True, command=command, engine="mlx", home=tmp_path)
+        link = await TrainerLink.start(log, print, alone=True, command=command, engine="mlx", home=tmp_path)
         with pytest.raises(TrainerDied):
             await link.open(Path("m"), None, 1)
 

@@ -22,7 +22,7 @@ from app.swarm.identity import storage as keeping
 from app.swarm.identity.identity import Identity, IdentityError, PassphraseNeeded, bare
 from app.swarm.identity.keyrings import real_backend
 from app.swarm.identity.storage import (
-    Kept,
+    StoredIdentity,
     Where,
     Whereabouts,
     keep,
@@ -65,7 +65,7 @@ class Forgetful(Ring):
         pass
 
 
-def opened(folder: Path, ring: Ring | None, passphrase: str | None = None) -> Kept:
+def opened(folder: Path, ring: Ring | None, passphrase: str | None = None) -> StoredIdentity:
     return asyncio.run(open_identity(folder, passphrase=passphrase, find=lambda: ring))
 
 
@@ -267,7 +267,7 @@ def test_a_dialog_that_nobody_answers_stalls_nothing(tmp_path: Path) -> None:
 
     ring = Dialog()
 
-    async def run() -> Kept:
+    async def run() -> StoredIdentity:
         opening = asyncio.create_task(open_identity(tmp_path, find=lambda: ring))
         for _ in range(3):
             await asyncio.sleep(0)

@@ -21,7 +21,7 @@ from app.ui.frame.frame import Actions, Page
 from app.ui.overview.page import Overview
 from app.ui.privacy.page import told
 from app.ui.process.control import Control
-from app.ui.process.link import Link
+from app.ui.process.link import NodeProcess
 from app.ui.settings.page import SettingsPage
 from app.ui.shell.window import Window
 from app.ui.theme import Theme
@@ -322,7 +322,7 @@ def test_a_failure_of_learning_is_looked_into(
 def test_no_node_is_started_without_an_engine(qtbot: QtBot, tmp_path: Path) -> None:
     started: list[object] = []
 
-    class Silent(Link):
+    class Silent(NodeProcess):
         def _launch(self) -> None:
             started.append(self._options)
 

@@ -29,7 +29,7 @@ from app.ui.models.picker import ModelPicker
 from app.ui.models.process import Fetching
 from app.ui.process.child import Child
 from app.ui.process.control import Control
-from app.ui.process.link import Link
+from app.ui.process.link import NodeProcess
 from app.ui.theme import Theme
 from app.ui.view.models import Fetch, Holdings
 from app.ui.view.settings import Choices
@@ -430,7 +430,7 @@ def test_another_model_has_another_past_and_another_node(tmp_path: Path, qtbot: 
         "sys.stdin.read()\n"
     )
     choices = Choices(tmp_path)
-    link = Link(tmp_path, [str(script)])
+    link = NodeProcess(tmp_path, [str(script)])
     control = Control(tmp_path, choices, link)
     starts = tmp_path / "starts"
     try:

@@ -20,7 +20,7 @@ from app.node.record.records import Run
 from app.node.rules.preferences import PreferenceError, Preferences
 from app.swarm.invite.private import new_words
 from app.ui.process.control import INSIST_S, Control
-from app.ui.process.link import Link, problem
+from app.ui.process.link import NodeProcess, problem
 from app.ui.process.private import FILE
 from app.ui.view.settings import Choices
 from app.ui.view.view import Problem, State
@@ -44,13 +44,13 @@ print('{{"event":"end","round":0,"reason":"stopped","sentence":"Done."}}', flush
 
 
 @pytest.fixture
-def make(tmp_path: Path, qtbot: QtBot) -> Iterator[Callable[[str], Link]]:
-    made: list[Link] = []
+def make(tmp_path: Path, qtbot: QtBot) -> Iterator[Callable[[str], NodeProcess]]:
+    made: list[NodeProcess] = []
 
-    def link(program: str) -> Link:
+    def link(program: str) -> NodeProcess:
         file = tmp_path / f"node{len(made)}.py"
         file.write_text(textwrap.dedent(program))
-        made.append(Link(tmp_path, [str(file)], sys.executable))
+        made.append(NodeProcess(tmp_path, [str(file)], sys.executable))
         return made[-1]
 
     yield link
@@ -58,7 +58,7 @@ def make(tmp_path: Path, qtbot: QtBot) -> Iterator[Callable[[str], Link]]:
         one.stop_and_wait()
 
 
-def test_lines_come_and_a_closed_pipe_ends_it(make: Callable[[str], Link], qtbot: QtBot) -> None:
+def test_lines_come_and_a_closed_pipe_ends_it(make: Callable[[str], NodeProcess], qtbot: QtBot) -> None:
     link = make(GOOD)
     lines: list[bytes] = []
     link.line.connect(lines.append)
@@ -70,7 +70,7 @@ def test_lines_come_and_a_closed_pipe_ends_it(make: Callable[[str], Link], qtbot
 
 
 def test_a_crash_is_told_and_the_node_started_again(
-    make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot
+    make: Callable[[str], NodeProcess], tmp_path: Path, qtbot: QtBot
 ) -> None:
     link = make(f"""
         import os, pathlib
@@ -88,7 +88,9 @@ def test_a_crash_is_told_and_the_node_started_again(
     qtbot.waitUntil(lambda: len(lines) == 2, timeout=PATIENCE_MS)
 
 
-def test_a_refusal_after_the_start_is_final_and_has_a_remedy(make: Callable[[str], Link], qtbot: QtBot) -> None:
+def test_a_refusal_after_the_start_is_final_and_has_a_remedy(
+    make: Callable[[str], NodeProcess], qtbot: QtBot
+) -> None:
     link = make(f"""
         import sys
         print('''{START}''', flush=True)
@@ -104,7 +106,7 @@ def test_a_refusal_after_the_start_is_final_and_has_a_remedy(make: Callable[[str
 
 
 def test_what_cannot_be_started_is_a_problem(tmp_path: Path, qtbot: QtBot) -> None:
-    link = Link(tmp_path, [], str(tmp_path / "nothing"))
+    link = NodeProcess(tmp_path, [], str(tmp_path / "nothing"))
     with qtbot.waitSignal(link.failed, timeout=PATIENCE_MS) as told:
         link.start([])
     assert "setup" in told.args[0].remedy and not link.running
@@ -117,7 +119,7 @@ def test_every_problem_has_three_parts() -> None:
 
 
 def test_other_options_take_the_place_of_the_node_that_runs(
-    make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot
+    make: Callable[[str], NodeProcess], tmp_path: Path, qtbot: QtBot
 ) -> None:
     link = make(
         f"import sys, pathlib\npathlib.Path({str(tmp_path / 'options')!r}).write_text(' "
@@ -137,7 +139,7 @@ def test_other_options_take_the_place_of_the_node_that_runs(
 
 
 @pytest.fixture
-def control(make: Callable[[str], Link], tmp_path: Path) -> Iterator[Control]:
+def control(make: Callable[[str], NodeProcess], tmp_path: Path) -> Iterator[Control]:
     made = Control(tmp_path, Choices(tmp_path), make(GOOD))
     yield made
     made.close()
@@ -173,7 +175,7 @@ def test_what_is_ordered_reaches_the_node_and_its_process_stays(
 
 
 def test_who_leaves_the_swarm_is_alone_whatever_the_node_before_still_says(
-    make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot
+    make: Callable[[str], NodeProcess], tmp_path: Path, qtbot: QtBot
 ) -> None:
     swarm = (
         '{"event":"snapshot","snapshot":{"model":"m","recipe":"default","home":"","solo":false,"started_at":0,'
@@ -205,7 +207,7 @@ def spoken(folder: Path) -> list[str]:
 
 
 def test_the_very_first_start_insists_and_later_ones_do_not(
-    make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot
+    make: Callable[[str], NodeProcess], tmp_path: Path, qtbot: QtBot
 ) -> None:
     first = Control(tmp_path, Choices(tmp_path), make(GOOD))
     first.learn("alone")
@@ -232,7 +234,7 @@ def test_the_first_run_is_in_the_history_before_its_first_round(control: Control
 
 
 def test_a_private_swarms_words_reach_the_node_where_nobody_else_reads_them(
-    make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot
+    make: Callable[[str], NodeProcess], tmp_path: Path, qtbot: QtBot
 ) -> None:
     words, link = new_words(), make(GOOD)
     control = Control(tmp_path, Choices(tmp_path), link)
@@ -253,7 +255,7 @@ def test_a_private_swarms_words_reach_the_node_where_nobody_else_reads_them(
 
 
 def test_with_learning_at_start_switched_off_nothing_starts(
-    make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot
+    make: Callable[[str], NodeProcess], tmp_path: Path, qtbot: QtBot
 ) -> None:
     choices = Choices(tmp_path)
     choices.put("learn_at_start", False)

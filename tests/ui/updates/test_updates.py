@@ -22,7 +22,7 @@ from app.ui.frame.update_actions import UpdateActions
 from app.ui.overview.page import Overview
 from app.ui.privacy.page import Privacy
 from app.ui.process.child import Child
-from app.ui.process.link import Link
+from app.ui.process.link import NodeProcess
 from app.ui.settings.page import SettingsPage
 from app.ui.shell import login
 from app.ui.shell.desktop import Desktop
@@ -233,7 +233,7 @@ def test_learning_rests_while_it_is_installed_and_the_window_opens_again(
         believe=Trust(keys=("0" * 64,), feeds=("https://example.org/shoal-release.json",)),
         child=lambda: Child(2**16, [str(update)]),
     )
-    desktop = Desktop(qapp, home, "light", Link(home, [str(node)]), updating)
+    desktop = Desktop(qapp, home, "light", NodeProcess(home, [str(node)]), updating)
     try:
         desktop.control.start()
         qtbot.waitUntil(lambda: desktop.node_pid > 0, timeout=60_000)
