@@ -6,7 +6,7 @@ from asyncio import Transport
 from typing import Protocol
 
 
-class Reader(Protocol):
+class FrameReader(Protocol):
     """What is fed with the bytes of a connection."""
 
     def feed_data(self, data: bytes) -> tuple[bool, bytes]: ...
@@ -19,7 +19,7 @@ class Masked:
 
     __slots__ = ("_head", "_left", "_over", "_reader", "_transport")
 
-    def __init__(self, reader: Reader, transport: Transport) -> None:
+    def __init__(self, reader: FrameReader, transport: Transport) -> None:
         self._reader = reader
         self._transport = transport
         self._left = 0

@@ -28,7 +28,7 @@ from app.relay.access.quota import HOMES
 from app.relay.access.rules import Rules
 from app.relay.admin.routes import Office
 from app.relay.session.session import Session
-from app.relay.session.shared import Desk
+from app.relay.session.shared import RelayState
 from app.relay.standing.standing import Ban, Source
 from app.swarm.wire import noise
 from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES
@@ -158,7 +158,7 @@ class _Line:
 class Server:
     """The relay as an application of aiohttp, behind its `door`."""
 
-    def __init__(self, desk: Desk, rules: Rules | None = None, rng: Random | None = None) -> None:
+    def __init__(self, desk: RelayState, rules: Rules | None = None, rng: Random | None = None) -> None:
         rules = rules or Rules()
         self.desk = desk
         self._rng = rng or Random()

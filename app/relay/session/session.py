@@ -15,11 +15,11 @@ from typing import Any
 
 import msgspec
 
-from app.relay.session.shared import CONNECTIONS_OF_A_KEY, Desk
+from app.relay.session.shared import CONNECTIONS_OF_A_KEY, RelayState
 from app.relay.standing.standing import Verdict
 from app.relay.store.archive import Archive, Old
-from app.relay.store.backplane import Record, Unavailable
-from app.relay.store.turns import Ask
+from app.relay.store.backplane import CheckedGroup, Unavailable
+from app.relay.store.turns import SampleQuery
 from app.relay.store.window import Added
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
@@ -35,12 +35,12 @@ from app.swarm.wire.protocol import (
     AskStats,
     Auth,
     Bye,
+    ClassProgress,
     Erase,
     Erased,
     Err,
     Hello,
     Ok,
-    Progress,
     Pub,
     Recall,
     Receipts,
@@ -81,7 +81,7 @@ class Session:
         "subscribed",
     )
 
-    def __init__(self, desk: Desk, address: str, opening: bytes = b"") -> None:
+    def __init__(self, desk: RelayState, address: str, opening: bytes = b"") -> None:
         """`opening` is what the connection was opened with, which `hello` answers."""
         self._desk = desk
         hello = Hello(
@@ -94,7 +94,7 @@ class Session:
             time_ms=desk.now_ms(),
             challenge=secrets.token_hex(32),
             caps=desk.caps,
-            limits=limits.Limits(),
+            limits=limits.RelayLimits(),
             pow_bits=desk.pow_bits,
         )
         self._hello: Hello | None = signed_hello(desk.seed, hello, opening)
@@ -141,7 +141,7 @@ class Session:
                 return self._receipts(message)
             case AskStats():
                 return self._ask_stats(message)
-            case Progress():
+            case ClassProgress():
                 return self._progress(message)
 
     def fault(self, code: Code, sentence: str) -> bytes:
@@ -260,7 +260,7 @@ class Session:
                 return _UNAVAILABLE
             desk.sequences.use(author, body.key_seq)
             return Code.ACCEPTED, "", None
-        record = Record(
+        record = CheckedGroup(
             id=bytes.fromhex(pub.id),
             key=author,
             key_seq=body.key_seq,
@@ -275,13 +275,13 @@ class Session:
             return self._published(added, record, body.model)
         return self._published_later(added, record, body.model)
 
-    async def _published_later(self, added: Awaitable[Added], record: Record, model: str) -> Outcome:
+    async def _published_later(self, added: Awaitable[Added], record: CheckedGroup, model: str) -> Outcome:
         try:
             return self._published(await added, record, model)
         except Unavailable as error:
             return Code.ERROR, str(error), error.retry_after_s
 
-    def _published(self, added: Added, record: Record, model: str) -> Outcome:
+    def _published(self, added: Added, record: CheckedGroup, model: str) -> Outcome:
         if added == "too-large":
             return Code.INVALID, "The group is too large for this relay.", None
         if added == "duplicate":
@@ -310,7 +310,7 @@ class Session:
         room = self._room("sample", key, sample)
         if isinstance(room, bytes):
             return room
-        ask = Ask(
+        ask = SampleQuery(
             key=key,
             k=sample.k,
             max_bytes=room,
@@ -432,7 +432,7 @@ class Session:
             desk.receipts.take(key, receipts, desk.swarm, desk.window, desk.clock())
         return None
 
-    def _progress(self, progress: Progress) -> bytes | None:
+    def _progress(self, progress: ClassProgress) -> bytes | None:
         room, key = self._desk.classroom, self.key
         if room is None or key is None or CLASS not in self._caps:
             return self.fault(Code.UNSUPPORTED, "This was not agreed on: join with an invite to a class.")

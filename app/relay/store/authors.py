@@ -32,7 +32,7 @@ class Slot(msgspec.Struct, gc=False):
     arrived: float
 
 
-class Line:
+class Arrivals:
     """Groups in order of arrival, with how many and how many bytes are still there. After `tidy` the `slots`
     begin at `head` with the oldest group, and those that are empty are not the most."""
 
@@ -130,8 +130,8 @@ class ShelfIndex:
 
     def __init__(self, section: Section) -> None:
         self.section = section
-        self.line = Line()
-        self.addresses: dict[str, Line] = {}
+        self.line = Arrivals()
+        self.addresses: dict[str, Arrivals] = {}
 
 
 class Author:
@@ -142,10 +142,10 @@ class Author:
     def __init__(self, key: bytes) -> None:
         self.key = key
         self.known = False
-        self.line = Line()
-        self.families: dict[str, dict[int, Line]] = {}
+        self.line = Arrivals()
+        self.families: dict[str, dict[int, Arrivals]] = {}
 
-    def lines(self, families: Iterable[str]) -> list[Line]:
+    def lines(self, families: Iterable[str]) -> list[Arrivals]:
         """Those of its groups in these families, each named once."""
         mine = self.families
         return [line for family in families if family in mine for line in mine[family].values()]

@@ -12,7 +12,7 @@ from random import Random
 
 import msgspec
 
-from app.relay.store.authors import Author, Kept, Line, Roster
+from app.relay.store.authors import Arrivals, Author, Kept, Roster
 from app.relay.store.window import Window, site
 
 Weight = Callable[[bytes], float]
@@ -34,7 +34,7 @@ steps."""
 _END = Kept(id=b"", key=b"", address="", family="", level=0, raw=b"", arrived=0.0)
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one asker wants: at most `k` groups and `max_bytes` bytes, of these families (None: of any), none
     older than `max_age_s`, and if they like fewer per publisher."""
 
@@ -46,7 +46,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     per_key: int | None = None
 
 
-class Given:
+class GivenIds:
     """The ids one asker got, the oldest overwritten: a ring of 8-byte prints in one bytearray, and their first
     bytes in another, where a search takes no time."""
 
@@ -109,7 +109,9 @@ class Draft:
         "window",
     )
 
-    def __init__(self, ask: Ask, families: Families, window: Window, given: Given, rng: Random) -> None:
+    def __init__(
+        self, ask: SampleQuery, families: Families, window: Window, given: GivenIds, rng: Random
+    ) -> None:
         self.ask = ask
         self.families = families
         self.window = window
@@ -139,7 +141,7 @@ class Draft:
         return self.addresses.get(site(group.address), 0) >= of_address
 
 
-class Turns:
+class PeerTurns:
     """Some peers in a random order: a group from each, then another from each, and so on. With every turn an
     address may give one more, so that many keys of one network are not many voices."""
 
@@ -269,12 +271,12 @@ class Turns:
                 return
 
 
-def lines_of(author: Author, families: Families) -> list[Line]:
+def lines_of(author: Author, families: Families) -> list[Arrivals]:
     """The author's lines in these families, or the one of everything."""
     return [author.line] if families is None else author.lines(families)
 
 
-def _any(lines: Sequence[Line], since: float, chance: float) -> Kept | None:
+def _any(lines: Sequence[Arrivals], since: float, chance: float) -> Kept | None:
     """The group at a place of these lines, by a number in [0, 1); None where one has left or none is."""
     if len(lines) == 1:
         start, end = lines[0].span(since)
@@ -291,7 +293,7 @@ def _dealt(author: Author, families: Families, since: float, rng: Random) -> Ite
         yield _at(places, position)
 
 
-def _at(places: list[tuple[Line, int, int]], position: int) -> Kept | None:
+def _at(places: list[tuple[Arrivals, int, int]], position: int) -> Kept | None:
     for line, start, end in places:
         if position < end - start:
             return line.slots[start + position].group

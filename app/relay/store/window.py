@@ -19,7 +19,7 @@ from typing import Literal
 
 import msgspec
 
-from app.relay.store.authors import Author, Kept, Line, Roster, Section, ShelfIndex, Slot
+from app.relay.store.authors import Arrivals, Author, Kept, Roster, Section, ShelfIndex, Slot
 
 Clock = Callable[[], float]
 """Seconds since any fixed moment, never going back: `time.monotonic` in a running relay."""
@@ -53,7 +53,7 @@ class Bounds(msgspec.Struct, frozen=True):
         return Bounds(max(1, self.groups * percent // 100), self.bytes * percent // 100)
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class WindowLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How much a window holds and for how long. `remembered` ids are refused as duplicates, also of groups that
     have left; it is at least the number of groups."""
 
@@ -74,7 +74,7 @@ class Window:
     """The recent groups. `known` are the keys with standing, as of the last group of each. Raises ValueError
     when fewer ids would be remembered than groups are kept."""
 
-    def __init__(self, limits: Limits, clock: Clock, known: Container[bytes] = frozenset()) -> None:
+    def __init__(self, limits: WindowLimits, clock: Clock, known: Container[bytes] = frozenset()) -> None:
         if limits.remembered < limits.whole.groups:
             raise ValueError("A window must remember at least as many ids as it keeps groups.")
         self.limits = limits
@@ -85,7 +85,7 @@ class Window:
         self.largest = min(bounds.bytes for bounds in (limits.whole, self._address_bounds, self._key_bounds))
         """Bytes of a group that can be kept at all."""
         self._remember_s = max(limits.age_s, limits.remember_s)
-        self._whole = Line()
+        self._whole = Arrivals()
         self._shelves: dict[Shelf, ShelfIndex] = {}
         self._addresses: dict[str, int] = {}
         self._seen: OrderedDict[bytes, Slot] = OrderedDict()
@@ -126,14 +126,14 @@ class Window:
         levels = author.families.get(family)
         own = levels.get(level) if levels is not None else None
         if own is None:
-            own = author.families.setdefault(family, {}).setdefault(level, Line())
+            own = author.families.setdefault(family, {}).setdefault(level, Arrivals())
             shelf.section.peers.enter(key)
             if author.known:
                 shelf.section.known.enter(key)
         where = site(address)
         local = shelf.addresses.get(where)
         if local is None:
-            local = shelf.addresses[where] = Line()
+            local = shelf.addresses[where] = Arrivals()
             for addresses in (shelf.section.addresses, self._addresses):
                 addresses[where] = addresses.get(where, 0) + 1
         slot = self._seen[id] = Slot(
