@@ -30,7 +30,8 @@ from app.relay.session.sampling import Sampler
 from app.relay.standing.standing import Ban, Source, Standing, Standings
 from app.relay.store.archive import Archive
 from app.relay.store.backplane import Backplane, Record, Unavailable
-from app.relay.store.window import SITE, Added, Clock, Window
+from app.relay.store.lines import SITE
+from app.relay.store.window import Added, Clock, Window
 from app.relay.store.window import Limits as WindowLimits
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
