@@ -47,7 +47,8 @@ from app.swarm.wire.protocol import (
     Report,
     Sample,
     Welcome,
-    from_client,
+    envelope_of,
+    read_client,
     to_frame,
 )
 from app.swarm.wire.refusals import Code, Flaw, Refused
@@ -118,12 +119,12 @@ class Session:
     def receive(self, frame: bytes) -> bytes | Coroutine[Any, Any, bytes] | None:
         """The answer to one frame, None where none is due. Raises nothing that a client can cause."""
         try:
-            message = from_client(frame)
+            message, written = read_client(frame)
         except Refused as refused:
             return self.fault(refused.code, refused.sentence)
         match message:
             case Pub():
-                outcome = self._publish(message)
+                outcome = self._publish(message, written)
                 if isinstance(outcome, tuple):
                     return self._ok(message.id, outcome)
                 return self._ok_later(message.id, outcome)
@@ -224,7 +225,7 @@ class Session:
     async def _ok_later(self, id: str, outcome: Awaitable[Outcome]) -> bytes:
         return self._ok(id, await outcome)
 
-    def _publish(self, pub: Pub) -> Outcome | Coroutine[Any, Any, Outcome]:
+    def _publish(self, pub: Pub, written: bytes) -> Outcome | Coroutine[Any, Any, Outcome]:
         """`key` publishes; `author` has signed the group, and may be a key that its node had before."""
         desk, key = self._desk, self.key
         if key is None:
@@ -268,7 +269,7 @@ class Session:
             family=body.task.family,
             level=body.task.level,
             arrived_ms=desk.now_ms(),
-            raw=msgspec.json.encode(pub.envelope()),
+            raw=envelope_of(written),
         )
         added = desk.publish(record)
         if isinstance(added, str):
@@ -318,7 +319,7 @@ class Session:
             max_age_s=sample.max_age_s,
             per_key=sample.per_key_cap,
         )
-        drawn = desk.sampler.sample(ask, desk.standings.weight)
+        drawn = desk.sampler.sample(ask, desk.standings.weights)
         if desk.classroom is not None:
             for group in drawn.groups:
                 desk.classroom.given(group.key, key, group.family)
