@@ -25,8 +25,10 @@ from random import Random
 import msgspec
 
 from app.relay.standing.standing import PROBATION_WEIGHT
+from app.relay.store.authors import Roster, Section
+from app.relay.store.lines import Kept, site
 from app.relay.store.turns import Ask, Draft, Families, Given, Turns, Weight, lines_of, shuffled
-from app.relay.store.window import Kept, Roster, Section, Window, site
+from app.relay.store.window import Window
 
 SEVERAL = 3
 """Networks with known keys, from which on these come first."""

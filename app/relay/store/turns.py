@@ -13,7 +13,9 @@ from random import Random
 
 import msgspec
 
-from app.relay.store.window import SITE, Author, Kept, Line, Roster, Window, site
+from app.relay.store.authors import Author, Roster
+from app.relay.store.lines import SITE, Kept, Line, site
+from app.relay.store.window import Window
 
 Weight = Callable[[bytes], float]
 """How readily a key is drawn, 0 (never) to 1; see `standing`."""

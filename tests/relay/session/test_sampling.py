@@ -12,8 +12,9 @@ from app.relay.session.sampling import Caps, Sampler
 from app.relay.session.shared import Desk
 from app.relay.standing.standing import PROBATION_WEIGHT
 from app.relay.store import turns
+from app.relay.store.lines import Bounds, Kept
 from app.relay.store.turns import Ask, shuffled
-from app.relay.store.window import Bounds, Kept, Limits, Window
+from app.relay.store.window import Limits, Window
 
 MANY = Limits(
     whole=Bounds(60_000, 1 << 30), shelf=Bounds(60_000, 1 << 30), key_percent=100, address_percent=100

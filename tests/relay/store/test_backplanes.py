@@ -19,7 +19,8 @@ from app.relay.broker.memory import Memory
 from app.relay.session.shared import Desk
 from app.relay.standing.standing import PROBATION, SEEN_S, Ban, Standing
 from app.relay.store.backplane import Backplane, BackplaneError, Record, Unavailable
-from app.relay.store.window import Added, Bounds, Limits
+from app.relay.store.lines import Bounds
+from app.relay.store.window import Added, Limits
 from tests.relay.natsserver import Server, free_ports
 
 SWARM = "example-swarm"
