@@ -15,7 +15,7 @@ import sys
 
 from aiohttp import WSMsgType, web
 
-from app.relay.server.server import hear, open_socket
+from app.relay.server.connection import hear, open_socket
 
 
 async def _relay(request: web.Request) -> web.StreamResponse:

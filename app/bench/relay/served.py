@@ -36,7 +36,7 @@ from app.bench import BenchError
 from app.bench.relay.groups import SWARM, key_of, published
 from app.common.rate import Rate
 from app.relay.access.quota import QuotaBuckets
-from app.relay.server.server import open_socket
+from app.relay.server.connection import open_socket
 from app.relay.server.serving import serve
 from app.relay.session.shared import RelayState
 from app.relay.standing.standing import PROBATION, SEEN_S, Standing

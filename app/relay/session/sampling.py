@@ -25,9 +25,10 @@ from random import Random
 import msgspec
 
 from app.relay.standing.standing import PROBATION_WEIGHT
-from app.relay.store.authors import Kept, Roster, Section
+from app.relay.store.authors import Roster, Section
+from app.relay.store.lines import Kept, site
 from app.relay.store.turns import Draft, Families, GivenIds, PeerTurns, SampleQuery, Weight, lines_of, shuffled
-from app.relay.store.window import Window, site
+from app.relay.store.window import Window
 
 SEVERAL = 3
 """Networks with known keys, from which on these come first."""
@@ -68,6 +69,10 @@ class Caps(msgspec.Struct, frozen=True):
             min(k, max(1, self.key * k // 8, _share(k, keys))),
             min(k, max(1, self.address * k // 8, _share(k, addresses))),
         )
+
+
+def _equal(key: bytes) -> float:
+    return 1.0
 
 
 def _share(k: int, sources: int) -> int:
@@ -158,7 +163,8 @@ class Sampler:
             draft,
             self._peers(rosters),
             but,
-            (lambda key: 1.0) if weight is None else lambda key: weight(key) / full_weight,
+            _equal if weight is None else weight,
+            full_weight,
             min(caps.key, ask.per_key or caps.key),
             caps.address if addresses <= 1 else max(1, _share(ask.k, addresses) // 2),
             caps.address,

@@ -1,30 +1,20 @@
 """One client's conversation with the relay: a frame in, at most one frame out. No sockets. Nothing waits but a
-publish for its backplane; then what is returned is to be awaited for the answer.
-
-A publish is checked from the cheapest test to the dearest: who, how often, then id and signature, and only a
-body whose signature holds is read. What is kept is encoded once; a batch joins those bytes as they are.
-"""
+publish for its backplane; then what is returned is to be awaited for the answer."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine
-from math import ceil
 from statistics import median
 from typing import Any
 
-import msgspec
-
+from app.relay.session.answers import Figures, batch, refusal, waiting_ms
+from app.relay.session.publisher import Outcome, Publisher
 from app.relay.session.shared import CONNECTIONS_OF_A_KEY, RelayState
-from app.relay.standing.standing import Verdict
 from app.relay.store.archive import Archive, Old
-from app.relay.store.backplane import CheckedGroup, Unavailable
+from app.relay.store.backplane import Unavailable
 from app.relay.store.turns import SampleQuery
-from app.relay.store.window import Added
-from app.sapo.families import FAMILIES
-from app.sapo.questions import VERSION
 from app.swarm.wire import limits
-from app.swarm.wire.body import Body, check_age, unseal
 from app.swarm.wire.protocol import (
     ARCHIVE,
     CLASS,
@@ -38,7 +28,6 @@ from app.swarm.wire.protocol import (
     ClassProgress,
     Erase,
     Erased,
-    Err,
     Hello,
     Ok,
     Pub,
@@ -47,7 +36,7 @@ from app.swarm.wire.protocol import (
     Report,
     Sample,
     Welcome,
-    from_client,
+    read_client,
     to_frame,
 )
 from app.swarm.wire.refusals import Code, Flaw, Refused
@@ -55,11 +44,8 @@ from app.swarm.wire.signin import check_sign_in, signed_hello
 
 FAULTS = 32
 """Frames that are no message at all, after which a connection is closed."""
-Outcome = tuple[Code, str, float | None]
-"""What becomes of a publish: the code, a sentence, seconds until the next try."""
 NOT_INVITED_S = 60.0
 """When a node that may not sign in may ask again: the operator may have let it in meanwhile."""
-_LONGEST_WAIT_MS = 24 * 3600 * 1000
 
 
 class Session:
@@ -71,7 +57,7 @@ class Session:
         "_desk",
         "_faults",
         "_hello",
-        "_source",
+        "_publisher",
         "address",
         "closing",
         "deliver",
@@ -100,7 +86,7 @@ class Session:
         self._hello: Hello | None = signed_hello(desk.seed, hello, opening)
         self._caps: frozenset[str] = frozenset()
         self._faults = 0
-        self._source = desk.blind(address)
+        self._publisher: Publisher | None = None
         self.address = address
         self.name = secrets.token_hex(8)
         self.key: bytes | None = None
@@ -118,12 +104,12 @@ class Session:
     def receive(self, frame: bytes) -> bytes | Coroutine[Any, Any, bytes] | None:
         """The answer to one frame, None where none is due. Raises nothing that a client can cause."""
         try:
-            message = from_client(frame)
+            message, written = read_client(frame)
         except Refused as refused:
             return self.fault(refused.code, refused.sentence)
         match message:
             case Pub():
-                outcome = self._publish(message)
+                outcome = self._publish(message, written)
                 if isinstance(outcome, tuple):
                     return self._ok(message.id, outcome)
                 return self._ok_later(message.id, outcome)
@@ -148,7 +134,7 @@ class Session:
         """Refuses what is no message; a client that sends nothing else is let go."""
         self._faults += 1
         self.closing = self._faults >= FAULTS
-        return _err(code, sentence)
+        return refusal(code, sentence)
 
     def stats(self) -> bytes:
         return to_frame(self._desk.stats())
@@ -204,6 +190,7 @@ class Session:
         self.key = key
         self._hello = None  # it would cost every idle connection a kilobyte
         self._caps = frozenset(auth.caps) & frozenset(desk.caps)
+        self._publisher = Publisher(desk, key, self.address, zlib=ZLIB in self._caps)
         self.greeted = True
         desk.tally.sign_ins["welcome"] += 1
         desk.presence.arrive(self.name, key)
@@ -213,100 +200,28 @@ class Session:
 
     def _turned_away(self, code: Code, sentence: str, *, wait_s: float | None = None) -> bytes:
         self._desk.tally.sign_ins[code] += 1
-        return _err(code, sentence, wait_s=wait_s)
+        return refusal(code, sentence, wait_s=wait_s)
 
     def _ok(self, id: str, outcome: Outcome) -> bytes:
         code, sentence, wait_s = outcome
         desk = self._desk
         desk.counts[code] += 1
-        return to_frame(Ok(id=id, code=code, msg=sentence, retry_after_ms=_ms(wait_s), time_ms=desk.now_ms()))
+        return to_frame(
+            Ok(id=id, code=code, msg=sentence, retry_after_ms=waiting_ms(wait_s), time_ms=desk.now_ms())
+        )
 
     async def _ok_later(self, id: str, outcome: Awaitable[Outcome]) -> bytes:
         return self._ok(id, await outcome)
 
-    def _publish(self, pub: Pub) -> Outcome | Coroutine[Any, Any, Outcome]:
-        """`key` publishes; `author` has signed the group, and may be a key that its node had before."""
-        desk, key = self._desk, self.key
-        if key is None:
+    def _publish(self, pub: Pub, written: bytes) -> Outcome | Coroutine[Any, Any, Outcome]:
+        if self._publisher is None:
             return Code.RESTRICTED, "Sign in before publishing.", None
-        author = bytes.fromhex(pub.pk)
-        verdict = self._verdict(key, author)
-        if verdict == "blocked":
-            return Code.BLOCKED, "This key or address is banned here.", None
-        wait = desk.quotas.take("publish", key, self.address)
-        if wait > 0:
-            return Code.RATE_LIMITED, "This key or address publishes too much.", wait
-        if pub.enc == "zlib" and ZLIB not in self._caps:
-            return Code.UNSUPPORTED, "Compressed bodies were not agreed on.", None
-        try:
-            body = unseal(pub, desk.swarm)
-            check_age(body.created_ms, desk.now_ms())
-        except Refused as refused:
-            return refused.code, refused.sentence, None
-        flaw = _no_question(body)
-        if flaw is not None:
-            return *flaw, None
-        if author != key:
-            wait = desk.met(author, self.address)
-            if wait > 0:
-                return Code.RATE_LIMITED, "Too many new keys come from this address.", wait
-        seen = desk.sequences.look(author, body.key_seq)
-        if seen != "new":
-            # also where another group bears the number: a shadowed key must not tell the cases apart
-            code = Code.DUPLICATE if seen == "used" else Code.STALE
-            return code, "Its key_seq was used before." if seen == "used" else "Its key_seq is too old.", None
-        if verdict == "shadowed":
-            if not desk.backplane.ready:
-                return _UNAVAILABLE
-            desk.sequences.use(author, body.key_seq)
-            return Code.ACCEPTED, "", None
-        record = CheckedGroup(
-            id=bytes.fromhex(pub.id),
-            key=author,
-            key_seq=body.key_seq,
-            address=self._source,
-            family=body.task.family,
-            level=body.task.level,
-            arrived_ms=desk.now_ms(),
-            raw=msgspec.json.encode(pub.envelope()),
-        )
-        added = desk.publish(record)
-        if isinstance(added, str):
-            return self._published(added, record, body.model)
-        return self._published_later(added, record, body.model)
-
-    async def _published_later(self, added: Awaitable[Added], record: CheckedGroup, model: str) -> Outcome:
-        try:
-            return self._published(await added, record, model)
-        except Unavailable as error:
-            return Code.ERROR, str(error), error.retry_after_s
-
-    def _published(self, added: Added, record: CheckedGroup, model: str) -> Outcome:
-        if added == "too-large":
-            return Code.INVALID, "The group is too large for this relay.", None
-        if added == "duplicate":
-            return Code.DUPLICATE, "", None
-        if self.key is not None:
-            self._desk.presence.published(self.key, record.family, model)
-            if self._desk.classroom is not None:
-                self._desk.classroom.published(record.key, record.family)
-        if self._desk.checker is not None:
-            self._desk.checker.published(record.id, record.key)
-        return Code.ACCEPTED, "", None
-
-    def _verdict(self, key: bytes, author: bytes) -> Verdict:
-        """The harsher verdict of the two on the key that publishes and the key that signed."""
-        standings = self._desk.standings
-        verdict = standings.verdict(key, self.address)
-        if author == key or verdict == "blocked":
-            return verdict
-        signed = standings.verdict(author, self.address)
-        return verdict if signed == "welcome" else signed
+        return self._publisher.publish(pub, written)
 
     def _sample(self, sample: Sample) -> bytes:
         desk, key = self._desk, self.key
         if key is None:
-            return _err(Code.RESTRICTED, "Sign in before sampling.", rid=sample.rid)
+            return refusal(Code.RESTRICTED, "Sign in before sampling.", rid=sample.rid)
         room = self._room("sample", key, sample)
         if isinstance(room, bytes):
             return room
@@ -318,12 +233,12 @@ class Session:
             max_age_s=sample.max_age_s,
             per_key=sample.per_key_cap,
         )
-        drawn = desk.sampler.sample(ask, desk.standings.weight)
+        drawn = desk.sampler.sample(ask, desk.standings.weights)
         if desk.classroom is not None:
             for group in drawn.groups:
                 desk.classroom.given(group.key, key, group.family)
         arrived = [group.arrived for group in drawn.groups]
-        figures = _Figures(
+        figures = Figures(
             rid=sample.rid,
             window=drawn.window,
             eligible=drawn.eligible,
@@ -336,33 +251,30 @@ class Session:
         """The bytes that the answer may have, or why there is none."""
         desk = self._desk
         if desk.standings.verdict(key, self.address) == "blocked":
-            return _err(Code.BLOCKED, "This key or address is banned here.", rid=ask.rid)
+            return refusal(Code.BLOCKED, "This key or address is banned here.", rid=ask.rid)
         room = min(ask.max_bytes, int(desk.quotas.left("bytes", key, self.address)))
         if room < min(ask.max_bytes, limits.FRAME):
-            return _err(Code.RATE_LIMITED, "The bytes of this minute are used up.", rid=ask.rid, wait_s=5.0)
+            return refusal(Code.RATE_LIMITED, "The bytes of this minute are used up.", rid=ask.rid, wait_s=5.0)
         wait = desk.quotas.take(kind, key, self.address)
         if wait > 0:
-            return _err(Code.RATE_LIMITED, "This key or address samples too often.", rid=ask.rid, wait_s=wait)
+            return refusal(
+                Code.RATE_LIMITED, "This key or address samples too often.", rid=ask.rid, wait_s=wait
+            )
         return room
 
-    def _batch(self, key: bytes, figures: _Figures, raws: list[bytes]) -> bytes:
+    def _batch(self, key: bytes, figures: Figures, raws: list[bytes]) -> bytes:
         desk, tally = self._desk, self._desk.tally
         tally.samples += 1
         tally.items += len(raws)
         desk.quotas.take("bytes", key, self.address, sum(map(len, raws)))
-        head = _encoded(figures)[:-1] + b',"items":['
-        if not raws:
-            return head + b"]}"
-        raws[0] = head + raws[0]
-        raws[-1] += b"]}"
-        return b",".join(raws)
+        return batch(figures, raws)
 
     def _recall(self, recall: Recall) -> bytes | Coroutine[Any, Any, bytes]:
         desk, key = self._desk, self.key
         if key is None:
-            return _err(Code.RESTRICTED, "Sign in before sampling.", rid=recall.rid)
+            return refusal(Code.RESTRICTED, "Sign in before sampling.", rid=recall.rid)
         if desk.archive is None or ARCHIVE not in self._caps:
-            return _err(Code.UNSUPPORTED, "An archive was not agreed on.", rid=recall.rid)
+            return refusal(Code.UNSUPPORTED, "An archive was not agreed on.", rid=recall.rid)
         room = self._room("recall", key, recall)
         return room if isinstance(room, bytes) else self._recalled(desk.archive, key, recall, room)
 
@@ -377,7 +289,7 @@ class Session:
                 given.add(one.id)
                 room -= len(one.raw)
                 taken.append(one)
-        figures = _Figures(
+        figures = Figures(
             rid=recall.rid,
             window=archive.groups,
             eligible=len(found),
@@ -390,25 +302,25 @@ class Session:
 
     def _erase(self) -> bytes | Coroutine[Any, Any, bytes]:
         if self.key is None:
-            return _err(Code.RESTRICTED, "Sign in before erasing.")
+            return refusal(Code.RESTRICTED, "Sign in before erasing.")
         wait = self._desk.quotas.take("erase", self.key, self.address)
         if wait > 0:
-            return _err(Code.RATE_LIMITED, "This key or address erases too often.", wait_s=wait)
+            return refusal(Code.RATE_LIMITED, "This key or address erases too often.", wait_s=wait)
         return self._erased(self.key)
 
     async def _erased(self, key: bytes) -> bytes:
         try:
             return to_frame(Erased(groups=await self._desk.erase(key)))
         except Unavailable as error:
-            return _err(Code.ERROR, str(error), wait_s=error.retry_after_s)
+            return refusal(Code.ERROR, str(error), wait_s=error.retry_after_s)
 
     def _report(self, report: Report) -> bytes | None:
         desk, key = self._desk, self.key
         if key is None:
-            return _err(Code.RESTRICTED, "Sign in before reporting.")
+            return refusal(Code.RESTRICTED, "Sign in before reporting.")
         wait = desk.quotas.take("report", key, self.address)
         if wait > 0:
-            return _err(Code.RATE_LIMITED, "This key or address reports too often.", wait_s=wait)
+            return refusal(Code.RATE_LIMITED, "This key or address reports too often.", wait_s=wait)
         ids = [bytes.fromhex(id) for id in dict.fromkeys(report.ids)]
         if desk.checker is not None:
             for id in ids:
@@ -422,12 +334,12 @@ class Session:
         """Those of a key without standing count nothing, and the key is not told so."""
         desk, key = self._desk, self.key
         if key is None:
-            return _err(Code.RESTRICTED, "Sign in before sending receipts.")
+            return refusal(Code.RESTRICTED, "Sign in before sending receipts.")
         if RECEIPTS not in self._caps:
-            return _err(Code.UNSUPPORTED, "Receipts were not agreed on.")
+            return refusal(Code.UNSUPPORTED, "Receipts were not agreed on.")
         wait = desk.quotas.take("receipts", key, self.address)
         if wait > 0:
-            return _err(Code.RATE_LIMITED, "This key or address sends receipts too often.", wait_s=wait)
+            return refusal(Code.RATE_LIMITED, "This key or address sends receipts too often.", wait_s=wait)
         if key in desk.standings.known and desk.standings.verdict(key, self.address) == "welcome":
             desk.receipts.take(key, receipts, desk.swarm, desk.window, desk.clock())
         return None
@@ -443,45 +355,10 @@ class Session:
     def _ask_stats(self, ask: AskStats) -> bytes:
         wait = self._desk.quotas.take("stats", self.key, self.address)
         if wait > 0:
-            return _err(Code.RATE_LIMITED, "This key or address asks too often.", wait_s=wait)
+            return refusal(Code.RATE_LIMITED, "This key or address asks too often.", wait_s=wait)
         if ask.subscribe and STATS_SUB not in self._caps:
-            return _err(Code.UNSUPPORTED, "A subscription was not agreed on.")
+            return refusal(Code.UNSUPPORTED, "A subscription was not agreed on.")
         if ask.subscribe is not None:
             self.subscribed = ask.subscribe
         self.greeted = True
         return self.stats()
-
-
-class _Figures(msgspec.Struct, tag_field="t", tag="batch", gc=False):
-    """A batch without its items."""
-
-    rid: int
-    window: int
-    eligible: int
-    sources: int
-    age_p50_s: float | None
-
-
-_encoded = msgspec.json.Encoder().encode
-_UNAVAILABLE: Outcome = (Code.ERROR, "The relay cannot store groups at the moment.", 2.0)
-
-
-def _no_question(body: Body) -> tuple[Code, str] | None:
-    """Why this relay knows no such question, as far as that shows without making it."""
-    task = body.task
-    if task.version != VERSION:
-        return Code.UNSUPPORTED, f"This relay speaks questions of version {VERSION}."
-    family = FAMILIES.get(task.family)
-    if family is None:
-        return Code.INVALID, "There is no family of this name."
-    if task.level >= len(family.levels):
-        return Code.INVALID, f"{family.name} has levels 0 to {len(family.levels) - 1}."
-    return None
-
-
-def _err(code: Code, sentence: str, *, rid: int | None = None, wait_s: float | None = None) -> bytes:
-    return to_frame(Err(code=code, msg=sentence, rid=rid, retry_after_ms=_ms(wait_s)))
-
-
-def _ms(wait_s: float | None) -> int | None:
-    return None if wait_s is None else min(_LONGEST_WAIT_MS, ceil(min(wait_s, 86_400.0) * 1000))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from hashlib import blake2b
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -24,13 +24,20 @@ from app.relay.presence import relays
 from app.relay.presence.presence import Presence
 from app.relay.presence.tally import RelayTally
 from app.relay.session.classroom import Classroom
+from app.relay.session.flights import Flights
 from app.relay.session.receipts import Passing
 from app.relay.session.sampling import Sampler
 from app.relay.standing.standing import Ban, Source, Standing, Standings
 from app.relay.store.archive import Archive
 from app.relay.store.backplane import Backplane, CheckedGroup, Unavailable
+<<<<<<< 1dc238bd204c766808e96a345f9a442455591fe1
 from app.relay.store.window import SITE, Added, Clock, Window
 from app.relay.store.window import WindowLimits
+=======
+from app.relay.store.lines import SITE
+from app.relay.store.window import Added, Clock, Window
+from app.relay.store.window import WindowLimits as WindowLimits
+>>>>>>> 8671231caa6cb0ecb3254765647e8a65e71c96d0
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
 from app.swarm.wire import limits, signin, signing
@@ -122,9 +129,7 @@ class RelayState:
         self._wall = wall
         self._met: OrderedDict[bytes, None] = OrderedDict()
         self._stored: deque[float] = deque(maxlen=100_000)
-        self._flights: dict[bytes | tuple[bytes, int], asyncio.Future[Added]] = {}
-        """Groups on their way into the backplane, by id and by key and number: neither may be on its way
-        twice."""
+        self._flights = Flights(self.tally)
         self._dropped: OrderedDict[bytes, None] = OrderedDict()
         self._erased: OrderedDict[bytes, int] = OrderedDict()
         """Keys whose groups from before then (Unix milliseconds) were erased."""
@@ -219,31 +224,11 @@ class RelayState:
             return "too-large"
         if self.window.knows(record.id):
             return "duplicate"
-        same = self._flights and (
-            self._flights.get(record.id) or self._flights.get((record.key, record.key_seq))
-        )
-        if same:
-            return _as_duplicate(same)
+        same = self._flights.same(record)
+        if same is not None:
+            return same
         added = self.backplane.publish(record)
-        return added if isinstance(added, str) else self._under_way(record, added)
-
-    def _under_way(self, record: CheckedGroup, added: Awaitable[Added]) -> Coroutine[Any, Any, Added]:
-        names = (record.id, (record.key, record.key_seq))
-        began = time.perf_counter()
-        flight = asyncio.ensure_future(added)
-        for name in names:
-            self._flights[name] = flight
-
-        def landed(flight: asyncio.Future[Added]) -> None:
-            for name in names:
-                self._flights.pop(name, None)
-            # The exception has been seen then, also when nobody waits any more.
-            if not flight.cancelled() and flight.exception() is None:
-                self.tally.waited += 1
-                self.tally.waited_s += time.perf_counter() - began
-
-        flight.add_done_callback(landed)
-        return _outcome(flight)
+        return added if isinstance(added, str) else self._flights.begin(record, added)
 
     def _take(self, record: CheckedGroup) -> Added:
         """A group has come from the backplane: from a client of this relay or another, or from before."""
@@ -382,16 +367,6 @@ class RelayState:
             limits=limits.RelayLimits(),
             quotas=limits.Quotas(),
         )
-
-
-async def _outcome(flight: asyncio.Future[Added]) -> Added:
-    return await asyncio.shield(flight)
-
-
-async def _as_duplicate(flight: asyncio.Future[Added]) -> Added:
-    """The answer to a group whose id or number is on its way already."""
-    added = await asyncio.shield(flight)
-    return "duplicate" if added == "accepted" else added
 
 
 def _ban_key(source: Source) -> str:

@@ -26,8 +26,8 @@ import msgspec
 
 from app.common.transaction import alone, tables, transaction
 from app.relay.store.backplane import BackplaneError, CheckedGroup
+from app.relay.store.lines import site
 from app.relay.store.turns import Weight
-from app.relay.store.window import site
 from app.swarm.wire.body import Envelope, task_of
 from app.swarm.wire.limits import ARCHIVED_S
 from app.swarm.wire.protocol import Wanted

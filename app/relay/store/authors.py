@@ -1,83 +1,10 @@
-"""A kept group, and the index of a window: each author's groups by arrival, and the roster of authors."""
+"""The authors in a window: rosters of their keys, by family too, and what each key has there."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from operator import attrgetter
 
-import msgspec
-
-_ARRIVED = attrgetter("arrived")
-
-
-class Kept(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A group in the window: its content id (a digest), its publisher's public key and network address as a
-    bucket, which begins with its site, what it answers, the exact bytes received, and when they came
-    (seconds)."""
-
-    id: bytes
-    key: bytes
-    address: str
-    family: str
-    level: int
-    raw: bytes
-    arrived: float
-
-
-class Slot(msgspec.Struct, gc=False):
-    """A place in the lines. `group` is None once it has left; the moment of arrival stays for the order."""
-
-    group: Kept | None
-    arrived: float
-
-
-class Arrivals:
-    """Groups in order of arrival, with how many and how many bytes are still there. After `tidy` the `slots`
-    begin at `head` with the oldest group, and those that are empty are not the most."""
-
-    __slots__ = ("bytes", "groups", "head", "slots")
-
-    def __init__(self) -> None:
-        self.slots: list[Slot] = []
-        self.head = 0
-        self.groups = 0
-        self.bytes = 0
-
-    def tidy(self) -> None:
-        """Pass over what has left. What it costs was saved when it left."""
-        slots, head = self.slots, self.head
-        if len(slots) > 2 * self.groups + 16:
-            self.slots = [slot for slot in slots if slot.group is not None]
-            self.head = 0
-            return
-        end = len(slots)
-        while head < end and slots[head].group is None:
-            head += 1
-        self.head = head
-
-    def oldest(self) -> Slot:
-        """The first slot with a group. Raises IndexError in an empty line."""
-        slot = self.slots[self.head]
-        if slot.group is None:
-            self.tidy()
-            slot = self.slots[self.head]
-        return slot
-
-    def newest(self) -> Kept | None:
-        return next((slot.group for slot in reversed(self.slots) if slot.group is not None), None)
-
-    def span(self, since: float) -> tuple[int, int]:
-        """The positions from the oldest group, or the first that arrived at `since` or later, to the end; some
-        may be empty."""
-        self.tidy()
-        slots, head = self.slots, self.head
-        if self.groups and slots[head].arrived >= since:
-            return head, len(slots)
-        return bisect_left(slots, since, head, key=_ARRIVED), len(slots)
-
-    def __iter__(self) -> Iterator[Kept]:
-        return (slot.group for slot in self.slots if slot.group is not None)
+from app.relay.store.lines import Line
 
 
 class Roster:
@@ -125,15 +52,6 @@ class Section:
         self.addresses: dict[str, int] = {}
 
 
-class ShelfIndex:
-    __slots__ = ("addresses", "line", "section")
-
-    def __init__(self, section: Section) -> None:
-        self.section = section
-        self.line = Arrivals()
-        self.addresses: dict[str, Arrivals] = {}
-
-
 class Author:
     """What one key has in the window: all of it, and by family and level."""
 
@@ -142,10 +60,10 @@ class Author:
     def __init__(self, key: bytes) -> None:
         self.key = key
         self.known = False
-        self.line = Arrivals()
-        self.families: dict[str, dict[int, Arrivals]] = {}
+        self.line = Line()
+        self.families: dict[str, dict[int, Line]] = {}
 
-    def lines(self, families: Iterable[str]) -> list[Arrivals]:
+    def lines(self, families: Iterable[str]) -> list[Line]:
         """Those of its groups in these families, each named once."""
         mine = self.families
         return [line for family in families if family in mine for line in mine[family].values()]

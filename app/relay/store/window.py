@@ -19,38 +19,14 @@ from typing import Literal
 
 import msgspec
 
-from app.relay.store.authors import Arrivals, Author, Kept, Roster, Section, ShelfIndex, Slot
+from app.relay.store.authors import Author, Roster, Section
+from app.relay.store.lines import Bounds, Kept, Line, Slot, site
 
 Clock = Callable[[], float]
 """Seconds since any fixed moment, never going back: `time.monotonic` in a running relay."""
 Shelf = tuple[str, int]
 """A family and a level."""
 Added = Literal["accepted", "duplicate", "too-large"]
-
-SITE = 16
-"""Characters of an address that stand for the wider network it is in, where there is one; see `Desk.blind`."""
-
-
-def site(address: str) -> str:
-    """
-    >>> site("8b1a9953c4611296-a827ccb0eea8a706"), site("8b1a9953c4611296")
-    ('8b1a9953c4611296', '8b1a9953c4611296')
-    """
-    return address[:SITE]
-
-
-class Bounds(msgspec.Struct, frozen=True):
-    """The most that a line may hold. One group always fits by count; bytes are never exceeded."""
-
-    groups: int
-    bytes: int
-
-    def share(self, percent: int) -> Bounds:
-        """
-        >>> Bounds(10_000, 1_000_000).share(5)
-        Bounds(groups=500, bytes=50000)
-        """
-        return Bounds(max(1, self.groups * percent // 100), self.bytes * percent // 100)
 
 
 class WindowLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +46,15 @@ class WindowLimits(msgspec.Struct, frozen=True, kw_only=True):
     group is stale by its own date, or others could send an old group in again for ever."""
 
 
+class _Shelf:
+    __slots__ = ("addresses", "line", "section")
+
+    def __init__(self, section: Section) -> None:
+        self.section = section
+        self.line = Line()
+        self.addresses: dict[str, Line] = {}
+
+
 class Window:
     """The recent groups. `known` are the keys with standing, as of the last group of each. Raises ValueError
     when fewer ids would be remembered than groups are kept."""
@@ -85,8 +70,8 @@ class Window:
         self.largest = min(bounds.bytes for bounds in (limits.whole, self._address_bounds, self._key_bounds))
         """Bytes of a group that can be kept at all."""
         self._remember_s = max(limits.age_s, limits.remember_s)
-        self._whole = Arrivals()
-        self._shelves: dict[Shelf, ShelfIndex] = {}
+        self._whole = Line()
+        self._shelves: dict[Shelf, _Shelf] = {}
         self._addresses: dict[str, int] = {}
         self._seen: OrderedDict[bytes, Slot] = OrderedDict()
         self._latest = float("-inf")
@@ -126,14 +111,14 @@ class Window:
         levels = author.families.get(family)
         own = levels.get(level) if levels is not None else None
         if own is None:
-            own = author.families.setdefault(family, {}).setdefault(level, Arrivals())
+            own = author.families.setdefault(family, {}).setdefault(level, Line())
             shelf.section.peers.enter(key)
             if author.known:
                 shelf.section.known.enter(key)
         where = site(address)
         local = shelf.addresses.get(where)
         if local is None:
-            local = shelf.addresses[where] = Arrivals()
+            local = shelf.addresses[where] = Line()
             for addresses in (shelf.section.addresses, self._addresses):
                 addresses[where] = addresses.get(where, 0) + 1
         slot = self._seen[id] = Slot(
@@ -236,9 +221,9 @@ class Window:
         """Oldest first."""
         return iter(self._whole)
 
-    def _open_shelf(self, family: str, level: int) -> ShelfIndex:
+    def _open_shelf(self, family: str, level: int) -> _Shelf:
         section = self.sections.get(family) or self.sections.setdefault(family, Section())
-        shelf = self._shelves[family, level] = ShelfIndex(section)
+        shelf = self._shelves[family, level] = _Shelf(section)
         return shelf
 
     def _enter(self, key: bytes) -> Author:

@@ -12,9 +12,9 @@ from app.relay.session.sampling import Caps, Sampler
 from app.relay.session.shared import RelayState
 from app.relay.standing.standing import PROBATION_WEIGHT
 from app.relay.store import turns
-from app.relay.store.authors import Kept
+from app.relay.store.lines import Bounds, Kept
 from app.relay.store.turns import SampleQuery, shuffled
-from app.relay.store.window import Bounds, Window, WindowLimits
+from app.relay.store.window import Window, WindowLimits
 
 MANY = WindowLimits(
     whole=Bounds(60_000, 1 << 30), shelf=Bounds(60_000, 1 << 30), key_percent=100, address_percent=100

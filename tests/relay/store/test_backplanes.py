@@ -19,7 +19,8 @@ from app.relay.broker.memory import MemoryBroker
 from app.relay.session.shared import RelayState
 from app.relay.standing.standing import PROBATION, SEEN_S, Ban, Standing
 from app.relay.store.backplane import Backplane, BackplaneError, CheckedGroup, Unavailable
-from app.relay.store.window import Added, Bounds, WindowLimits
+from app.relay.store.lines import Bounds
+from app.relay.store.window import Added, WindowLimits
 from tests.relay.natsserver import Server, free_ports
 
 SWARM = "example-swarm"

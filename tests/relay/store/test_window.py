@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.relay.store.window import Bounds, Window, WindowLimits
+from app.relay.store.lines import Bounds
+from app.relay.store.window import Window, WindowLimits
 
 
 class Clock:

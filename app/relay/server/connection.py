@@ -1,0 +1,258 @@
+"""One client's websocket: opened, read with `hear`, answered frame by frame until either side ends it.
+
+A connection reads a frame, answers it and reads the next, so a client that does not read is not read from. A
+frame that comes whole is answered where it comes in, without waking the connection's task. Only a publish may
+be answered later, when its backplane has it: so many may be open, and then reading waits. All writing of a
+connection goes through one lock, and a send that takes too long ends the connection. Nothing of a frame or an
+answer is held while waiting for the next: that would cost every idle connection its last batch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+from typing import Any
+
+from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
+from aiohttp.http import WS_CLOSED_MESSAGE
+
+from app.relay.access.masked import Masked
+from app.relay.session.session import Session
+from app.swarm.wire import noise
+from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES
+from app.swarm.wire.protocol import (
+    OLD_SUBPROTOCOL,
+    SUBPROTOCOL,
+    Err,
+    to_frame,
+)
+from app.swarm.wire.refusals import Code, Refused
+
+HEARTBEAT_S = 30.0
+SEND_S = 20.0
+"""A send that a client does not take in for so long ends its connection."""
+CLOSING_S = 5.0
+_BUFFERED = 60 * 1024
+"""Below the 64 KB from which on asyncio makes a writer wait."""
+
+
+class Connection:
+    """One connection: its conversation, its one way of writing, and its publishes without an answer yet."""
+
+    __slots__ = ("_late", "_lock", "_seal", "_transport", "open", "pending", "session", "socket")
+
+    def __init__(
+        self,
+        socket: web.WebSocketResponse,
+        session: Session,
+        transport: asyncio.BaseTransport | None,
+        line: noise.Line | None = None,
+    ) -> None:
+        self._lock = asyncio.Lock()
+        self._seal: noise.Cipher | None = None
+        self.open: noise.Cipher | None = None
+        if line is not None:
+            self._seal, self.open = line
+        self._transport = transport if isinstance(transport, asyncio.Transport) else None
+        self.pending: set[asyncio.Task[None]] = set()
+        self._late: asyncio.Task[None] | None = None
+        self.socket = socket
+        self.session = session
+
+    @property
+    def busy(self) -> bool:
+        return self._lock.locked()
+
+    async def send(self, frame: bytes) -> bool:
+        """False when the client has gone or does not take it; then the connection is over."""
+        if self.send_now(frame):
+            return True
+        try:
+            async with self._lock, asyncio.timeout(SEND_S):
+                # sealed in the order in which it goes out
+                kind = WSMsgType.TEXT if self._seal is None else WSMsgType.BINARY
+                await self.socket.send_frame(frame if self._seal is None else self._seal.encrypt(frame), kind)
+        except ConnectionError:
+            return False
+        except TimeoutError:
+            self.session.count("slow")
+            self.abort()
+            return False
+        self.session.sent(len(frame))
+        return True
+
+    def send_now(self, frame: bytes) -> bool:
+        """Send what goes out, or into the transport's buffer, without waiting: most does, and needs no lock and
+        no timer, nor aiohttp's two writes for one long frame. False where it does not go that way."""
+        transport = self._transport
+        if (
+            transport is None
+            or self.socket.closed
+            or transport.is_closing()
+            or self._lock.locked()
+            or transport.get_write_buffer_size() + len(frame) >= _BUFFERED
+        ):
+            return False
+        transport.write(framed(frame) if self._seal is None else framed(self._seal.encrypt(frame), 2))
+        self.session.sent(len(frame))
+        return True
+
+    def abort(self) -> None:
+        """End it without a word: whoever does not read would not read the good-bye either."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def end(self, code: int, reason: str) -> None:
+        with contextlib.suppress(TimeoutError, ConnectionError):
+            async with asyncio.timeout(CLOSING_S):
+                await self.socket.close(code=code, message=reason.encode())
+                return
+        self.abort()
+
+    def take(self, text: bytes) -> bool:
+        """Answer a message where it came in. False, and nothing is done, where an answer before it is still
+        waiting to be sent or publishes wait for theirs: then it is to wait its turn."""
+        session = self.session
+        if (
+            self._late is not None
+            or self.busy
+            or session.closing
+            or self.socket.closed
+            or len(self.pending) >= OPEN_PUBLISHES - 1
+            or not _is_text(text)
+        ):
+            return False
+        session.came(len(text))
+        answer = session.receive(text)
+        if isinstance(answer, bytes):
+            unsent = None if self.send_now(answer) else answer
+            if unsent is not None or session.closing:
+                self._late = asyncio.get_running_loop().create_task(self._send_late(unsent))
+        elif answer is not None:
+            self._start(answer)
+        return True
+
+    async def _send_late(self, answer: bytes | None) -> None:
+        try:
+            if answer is not None and not await self.send(answer):
+                await self.socket.close()
+            elif self.session.closing:
+                await self.end(WSCloseCode.POLICY_VIOLATION, "")
+        finally:
+            self._late = None
+
+    def _start(self, answer: Coroutine[Any, Any, bytes]) -> None:
+        task = asyncio.create_task(self._answer(answer))
+        self.pending.add(task)
+        task.add_done_callback(self.pending.discard)
+
+    async def answer_later(self, answer: Coroutine[Any, Any, bytes]) -> None:
+        """Send an answer when it is there. Comes back at once, or when there is room for the next one."""
+        self._start(answer)
+        if len(self.pending) >= OPEN_PUBLISHES:
+            await asyncio.wait(self.pending, return_when=asyncio.FIRST_COMPLETED)
+
+    async def _answer(self, answer: Coroutine[Any, Any, bytes]) -> None:
+        if not await self.send(await answer):
+            await self.socket.close()
+
+    async def converse(self, before: Masked | None) -> None:
+        """Until either side ends it. What comes whole and in the open is answered by `take`, not here."""
+        ws, session = self.socket, self.session
+        if before is not None and self.open is None:
+            before.take = self.take
+        while True:
+            message = await hear(ws)
+            if self._late is not None:
+                await asyncio.wait({self._late})
+            if self.open is not None and message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
+                session.came(len(message.data))
+                try:
+                    if message.type is WSMsgType.TEXT:
+                        raise noise.NoiseError("A message in the open.")
+                    answer = session.receive(self.open.decrypt(message.data))
+                except noise.NoiseError:
+                    session.count("forged")
+                    await ws.close(code=WSCloseCode.POLICY_VIOLATION)
+                    return
+            elif message.type is WSMsgType.TEXT:
+                session.came(len(message.data))
+                answer = session.receive(message.data)
+            elif message.type is WSMsgType.BINARY:
+                answer = session.fault(Code.INVALID, "Messages are text frames.")
+            else:
+                return
+            del message
+            if isinstance(answer, bytes):
+                if not self.send_now(answer) and not await self.send(answer):
+                    return
+            elif answer is not None:
+                await self.answer_later(answer)
+            answer = None
+            if session.closing:
+                await ws.close(code=WSCloseCode.POLICY_VIOLATION)
+                return
+            if before is not None:
+                before.done()
+
+
+def open_socket(more: int = 0) -> web.WebSocketResponse:
+    """A websocket as the relay has them, for frames with so many bytes `more`; messages are read from it with
+    `hear`."""
+    return web.WebSocketResponse(
+        protocols=(SUBPROTOCOL, OLD_SUBPROTOCOL),
+        compress=False,
+        max_msg_size=FRAME + more + 1,  # aiohttp takes only what is smaller
+        heartbeat=HEARTBEAT_S,
+        decode_text=False,
+    )
+
+
+def watch(request: web.Request) -> Masked | None:
+    """Let only masked frames through to the websocket that was just opened."""
+    reader, transport = request.protocol._payload_parser, request.transport
+    if reader is None or not isinstance(transport, asyncio.Transport):
+        return None
+    request.protocol._payload_parser = before = Masked(reader, transport)
+    return before
+
+
+async def refuse(ws: web.WebSocketResponse, refused: Refused) -> None:
+    """One sentence in the open, which is all that a stranger hears."""
+    with contextlib.suppress(TimeoutError, ConnectionError):
+        async with asyncio.timeout(CLOSING_S):
+            await ws.send_frame(to_frame(Err(code=refused.code, msg=refused.sentence)), WSMsgType.TEXT)
+            await ws.close(code=WSCloseCode.POLICY_VIOLATION)
+
+
+def framed(text: bytes, opcode: int = 1) -> bytes:
+    """A frame as a server sends it: whole and unmasked (RFC 6455, 5.2), of text where nothing else is said.
+
+    >>> framed(b"hi"), framed(bytes(300))[:5]
+    (b'\\x81\\x02hi', b'\\x81~\\x01,\\x00')
+    """
+    size = len(text)
+    first = 0x80 | opcode
+    if size < 126:
+        return b"%c%c%b" % (first, size, text)
+    if size < 1 << 16:
+        return b"".join((bytes((first, 126)), size.to_bytes(2, "big"), text))
+    return b"".join((bytes((first, 127)), size.to_bytes(8, "big"), text))
+
+
+async def hear(ws: web.WebSocketResponse) -> WSMessage:
+    """The next message, text as bytes. Text that is not UTF-8 ends the connection, as RFC 6455 (8.1) asks."""
+    message = await ws.receive()
+    if message.type is WSMsgType.TEXT and not _is_text(message.data):
+        await ws.close(code=WSCloseCode.INVALID_TEXT)
+        return WS_CLOSED_MESSAGE
+    return message
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether it is UTF-8."""
+    try:
+        return data.isascii() or bool(data.decode())
+    except UnicodeDecodeError:
+        return False

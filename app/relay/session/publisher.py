@@ -1,0 +1,127 @@
+"""Publishing: a client's group is checked, from the cheapest test to the dearest, and brought to the backplane.
+
+First who and how often, then id and signature, and only a body whose signature holds is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Coroutine
+from typing import Any
+
+from app.relay.session.shared import RelayState
+from app.relay.standing.standing import Verdict
+from app.relay.store.backplane import CheckedGroup, Unavailable
+from app.relay.store.window import Added
+from app.sapo.families import FAMILIES
+from app.sapo.questions import VERSION
+from app.swarm.wire.body import Body, check_age, unseal
+from app.swarm.wire.protocol import Pub, envelope_of
+from app.swarm.wire.refusals import Code, Refused
+
+Outcome = tuple[Code, str, float | None]
+"""What becomes of a publish: the code, a sentence, seconds until the next try."""
+_UNAVAILABLE: Outcome = (Code.ERROR, "The relay cannot store groups at the moment.", 2.0)
+
+
+class Publisher:
+    """A key that has signed in, from `address`; `zlib` where compressed bodies were agreed on."""
+
+    __slots__ = ("_address", "_desk", "_key", "_source", "_zlib")
+
+    def __init__(self, desk: RelayState, key: bytes, address: str, *, zlib: bool) -> None:
+        self._desk = desk
+        self._key = key
+        self._address = address
+        self._source = desk.blind(address)
+        self._zlib = zlib
+
+    def publish(self, pub: Pub, written: bytes) -> Outcome | Coroutine[Any, Any, Outcome]:
+        """The author has signed the group, and may be a key that the publisher's node had before; `written` is
+        the publish as `read_client` gives it."""
+        desk, key = self._desk, self._key
+        author = bytes.fromhex(pub.pk)
+        verdict = self._verdict(author)
+        if verdict == "blocked":
+            return Code.BLOCKED, "This key or address is banned here.", None
+        wait = desk.quotas.take("publish", key, self._address)
+        if wait > 0:
+            return Code.RATE_LIMITED, "This key or address publishes too much.", wait
+        if pub.enc == "zlib" and not self._zlib:
+            return Code.UNSUPPORTED, "Compressed bodies were not agreed on.", None
+        try:
+            body = unseal(pub, desk.swarm)
+            check_age(body.created_ms, desk.now_ms())
+        except Refused as refused:
+            return refused.code, refused.sentence, None
+        flaw = _no_question(body)
+        if flaw is not None:
+            return *flaw, None
+        if author != key:
+            wait = desk.met(author, self._address)
+            if wait > 0:
+                return Code.RATE_LIMITED, "Too many new keys come from this address.", wait
+        seen = desk.sequences.look(author, body.key_seq)
+        if seen != "new":
+            # also where another group bears the number: a shadowed key must not tell the cases apart
+            code = Code.DUPLICATE if seen == "used" else Code.STALE
+            return code, "Its key_seq was used before." if seen == "used" else "Its key_seq is too old.", None
+        if verdict == "shadowed":
+            if not desk.backplane.ready:
+                return _UNAVAILABLE
+            desk.sequences.use(author, body.key_seq)
+            return Code.ACCEPTED, "", None
+        record = CheckedGroup(
+            id=bytes.fromhex(pub.id),
+            key=author,
+            key_seq=body.key_seq,
+            address=self._source,
+            family=body.task.family,
+            level=body.task.level,
+            arrived_ms=desk.now_ms(),
+            raw=envelope_of(written),
+        )
+        added = desk.publish(record)
+        if isinstance(added, str):
+            return self._published(added, record, body.model)
+        return self._published_later(added, record, body.model)
+
+    async def _published_later(self, added: Awaitable[Added], record: CheckedGroup, model: str) -> Outcome:
+        try:
+            return self._published(await added, record, model)
+        except Unavailable as error:
+            return Code.ERROR, str(error), error.retry_after_s
+
+    def _published(self, added: Added, record: CheckedGroup, model: str) -> Outcome:
+        if added == "too-large":
+            return Code.INVALID, "The group is too large for this relay.", None
+        if added == "duplicate":
+            return Code.DUPLICATE, "", None
+        desk = self._desk
+        desk.presence.published(self._key, record.family, model)
+        if desk.classroom is not None:
+            desk.classroom.published(record.key, record.family)
+        if desk.checker is not None:
+            desk.checker.published(record.id, record.key)
+        return Code.ACCEPTED, "", None
+
+    def _verdict(self, author: bytes) -> Verdict:
+        """The harsher verdict of the two on the key that publishes and the key that signed."""
+        standings, key = self._desk.standings, self._key
+        verdict = standings.verdict(key, self._address)
+        if author == key or verdict == "blocked":
+            return verdict
+        signed = standings.verdict(author, self._address)
+        return verdict if signed == "welcome" else signed
+
+
+def _no_question(body: Body) -> tuple[Code, str] | None:
+    """Why this relay knows no such question, as far as that shows without making it."""
+    task = body.task
+    if task.version != VERSION:
+        return Code.UNSUPPORTED, f"This relay speaks questions of version {VERSION}."
+    family = FAMILIES.get(task.family)
+    if family is None:
+        return Code.INVALID, "There is no family of this name."
+    if task.level >= len(family.levels):
+        return Code.INVALID, f"{family.name} has levels 0 to {len(family.levels) - 1}."
+    return None

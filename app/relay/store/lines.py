@@ -1,0 +1,104 @@
+"""Lines of groups in order of arrival, each with how many and how many bytes are still there."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from operator import attrgetter
+
+import msgspec
+
+SITE = 16
+"""Characters of an address that stand for the wider network it is in, where there is one; see `Desk.blind`."""
+_ARRIVED = attrgetter("arrived")
+
+
+def site(address: str) -> str:
+    """
+    >>> site("8b1a9953c4611296-a827ccb0eea8a706"), site("8b1a9953c4611296")
+    ('8b1a9953c4611296', '8b1a9953c4611296')
+    """
+    return address[:SITE]
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A group in the window: its content id (a digest), its publisher's public key and network address as a
+    bucket, which begins with its site, what it answers, the exact bytes received, and when they came
+    (seconds)."""
+
+    id: bytes
+    key: bytes
+    address: str
+    family: str
+    level: int
+    raw: bytes
+    arrived: float
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """The most that a line may hold. One group always fits by count; bytes are never exceeded."""
+
+    groups: int
+    bytes: int
+
+    def share(self, percent: int) -> Bounds:
+        """
+        >>> Bounds(10_000, 1_000_000).share(5)
+        Bounds(groups=500, bytes=50000)
+        """
+        return Bounds(max(1, self.groups * percent // 100), self.bytes * percent // 100)
+
+
+class Slot(msgspec.Struct, gc=False):
+    """A place in the lines. `group` is None once it has left; the moment of arrival stays for the order."""
+
+    group: Kept | None
+    arrived: float
+
+
+class Line:
+    """Groups in order of arrival, with how many and how many bytes are still there. After `tidy` the `slots`
+    begin at `head` with the oldest group, and those that are empty are not the most."""
+
+    __slots__ = ("bytes", "groups", "head", "slots")
+
+    def __init__(self) -> None:
+        self.slots: list[Slot] = []
+        self.head = 0
+        self.groups = 0
+        self.bytes = 0
+
+    def tidy(self) -> None:
+        """Pass over what has left. What it costs was saved when it left."""
+        slots, head = self.slots, self.head
+        if len(slots) > 2 * self.groups + 16:
+            self.slots = [slot for slot in slots if slot.group is not None]
+            self.head = 0
+            return
+        end = len(slots)
+        while head < end and slots[head].group is None:
+            head += 1
+        self.head = head
+
+    def oldest(self) -> Slot:
+        """The first slot with a group. Raises IndexError in an empty line."""
+        slot = self.slots[self.head]
+        if slot.group is None:
+            self.tidy()
+            slot = self.slots[self.head]
+        return slot
+
+    def newest(self) -> Kept | None:
+        return next((slot.group for slot in reversed(self.slots) if slot.group is not None), None)
+
+    def span(self, since: float) -> tuple[int, int]:
+        """The positions from the oldest group, or the first that arrived at `since` or later, to the end; some
+        may be empty."""
+        self.tidy()
+        slots, head = self.slots, self.head
+        if self.groups and slots[head].arrived >= since:
+            return head, len(slots)
+        return bisect_left(slots, since, head, key=_ARRIVED), len(slots)
+
+    def __iter__(self) -> Iterator[Kept]:
+        return (slot.group for slot in self.slots if slot.group is not None)
