@@ -30,14 +30,8 @@ from app.relay.session.sampling import Sampler
 from app.relay.standing.standing import Ban, Source, Standing, Standings
 from app.relay.store.archive import Archive
 from app.relay.store.backplane import Backplane, CheckedGroup, Unavailable
-<<<<<<< 1dc238bd204c766808e96a345f9a442455591fe1
-from app.relay.store.window import SITE, Added, Clock, Window
-from app.relay.store.window import WindowLimits
-=======
 from app.relay.store.lines import SITE
-from app.relay.store.window import Added, Clock, Window
-from app.relay.store.window import WindowLimits as WindowLimits
->>>>>>> 8671231caa6cb0ecb3254765647e8a65e71c96d0
+from app.relay.store.window import Added, Clock, Window, WindowLimits
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
 from app.swarm.wire import limits, signin, signing
