@@ -7399,34 +7399,6 @@
    <translation>Wort {place} steht nicht in der Liste der Wörter:</translation>
   </message>
   <message>
-   <source>A key stands twice in the message.</source>
-   <translation type="unfinished" />
-  </message>
-  <message>
-   <source>A key stands twice in the envelope.</source>
-   <translation type="unfinished" />
-  </message>
-  <message>
-   <source>There is no message of this type here.</source>
-   <translation type="unfinished" />
-  </message>
-  <message>
-   <source>The message is larger than {limit} bytes.</source>
-   <translation type="unfinished" />
-  </message>
-  <message>
-   <source>The message holds half of a character pair.</source>
-   <translation type="unfinished" />
-  </message>
-  <message>
-   <source>The message has another shape: {error}.</source>
-   <translation type="unfinished" />
-  </message>
-  <message>
-   <source>The message is not JSON in UTF-8.</source>
-   <translation type="unfinished" />
-  </message>
-  <message>
    <source>Memory ran short:</source>
    <translation>Der Speicher wurde knapp:</translation>
   </message>
