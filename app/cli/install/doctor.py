@@ -19,7 +19,7 @@ from app.node.rules.energy import Purse
 from app.node.rules.orders import Moment
 from app.node.rules.preferences import Preferences
 from app.swarm.identity.identity import IdentityError
-from app.swarm.identity.storage import whereabouts
+from app.swarm.identity.storage import key_location
 from engines import opening
 from engines.choice import EngineVerdict
 from engines.facts import HardwareFacts, gather, package_version
@@ -165,7 +165,7 @@ def _disk(folder: Path) -> dict[str, str | int]:
 
 def _identity(place: Path) -> dict[str, str]:
     try:
-        found = whereabouts(place)
+        found = key_location(place)
     except IdentityError as error:
         return {"name": "", "key": str(error)}
     return {"name": found.name, "key": f"{told_key(found.kept, found.file)}."} if found.name else {}

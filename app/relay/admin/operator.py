@@ -147,7 +147,7 @@ def write(seed: bytes, relay: str, act: Act, now_ms: int) -> bytes:
     )
 
 
-class Clerk:
+class OrderChecker:
     """Reads orders. Knows the operators' keys, and the numbers of the orders that still hold; an order from
     before this relay was started is not taken, so that a restart forgets nothing that matters."""
 

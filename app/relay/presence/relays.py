@@ -53,7 +53,7 @@ def together(summaries: Collection[PresenceSummary]) -> int:
 _summaries = msgspec.msgpack.Decoder(PresenceSummary)
 
 
-class Crowd:
+class OtherRelays:
     """The other relays' last words."""
 
     def __init__(self, clock: Clock) -> None:

@@ -37,7 +37,7 @@ _BUFFERED = 60 * 1024
 """Below the 64 KB from which on asyncio makes a writer wait."""
 
 
-class Connection:
+class RelayConnection:
     """One connection: its conversation, its one way of writing, and its publishes without an answer yet."""
 
     __slots__ = ("_late", "_lock", "_seal", "_transport", "open", "pending", "session", "socket")

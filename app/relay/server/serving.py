@@ -48,23 +48,23 @@ def bind(host: str, port: int) -> socket.socket:
 async def serve(
     host: str,
     port: int,
-    open_desk: Callable[[], RelayState],
+    open_state: Callable[[], RelayState],
     opened: Callable[[str, RelayState], None],
     rules: Rules | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT. `open_desk` is asked once the address is had, `opened` gets the URL; where
-    the backplane takes long to start that is before anybody is let in. Raises OSError where the address cannot
+    """Serve until SIGTERM or SIGINT. `open_state` is asked once the address is had, `opened` gets the URL;
+    where the backplane takes long to start that is before anybody is let in. Raises OSError where the address cannot
     be had, and BackplaneError."""
     stop = asyncio.Event()
     when_asked_to_stop(stop.set)
     listener = bind(host, port)
     name, number = listener.getsockname()[:2]
     shown = f"[{name}]:{number}" if ":" in name else f"{name}:{number}"
-    desk = open_desk()
+    state = open_state()
     rules = rules or Rules()
     if rules.checks:
-        desk.checker = Checker(desk)
-    server = Server(desk, rules)
+        state.checker = Checker(state)
+    server = Server(state, rules)
     # whoever does not get their request's head over in time is a slow loris
     _http.addFilter(_ours)
     runner = web.AppRunner(
@@ -72,21 +72,21 @@ async def serve(
     )
     await runner.setup()
     assert runner.server is not None
-    server.door.watch(runner.server)
+    server.sockets.watch(runner.server)
     ended = asyncio.create_task(stop.wait())
-    starting = asyncio.create_task(desk.open())
+    starting = asyncio.create_task(state.open())
     try:
         await web.SockSite(runner, listener, backlog=4096).start()
         async with _measured(server, rules.metrics):
             await _first(starting, ended, timeout=STARTING_S)
-            opened(f"ws://{shown}{SOCKET_PATH}", desk)
+            opened(f"ws://{shown}{SOCKET_PATH}", state)
             await _first(starting, ended)
             await ended
             await server.leave()
     finally:
         starting.cancel()
         await runner.cleanup()
-        await desk.close()
+        await state.close()
 
 
 async def _first(starting: asyncio.Task[None], ended: asyncio.Task[Any], timeout: float | None = None) -> None:

@@ -29,7 +29,7 @@ from app.ui.view.identity import Persona
 from app.ui.view.models import Holdings
 from app.ui.view.reducer import Fold, FoldError
 from app.ui.view.settings import Choices
-from app.ui.view.updates import Renewal
+from app.ui.view.updates import UpdateView
 from app.ui.view.view import NodeStatus, Problem, View, without_past
 from engines.models.catalogue import STARTER
 
@@ -188,9 +188,9 @@ class Control(QObject):
         """Texts of more questions are known."""
         self._change(questions=texts)
 
-    def show_renewal(self, renewal: Renewal) -> None:
+    def show_update(self, update_view: UpdateView) -> None:
         """What is known of new versions has changed."""
-        self._change(renewal=renewal)
+        self._change(update_view=update_view)
 
     def show_persona(self, persona: Persona) -> None:
         """What is known of the owner's name has changed."""

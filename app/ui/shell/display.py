@@ -56,9 +56,9 @@ def answers(environment: Mapping[str, str]) -> bool:
 
 
 def _listens(path: str) -> bool:
-    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as door:
-        door.settimeout(PATIENCE_S)
-        door.connect(path)
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(PATIENCE_S)
+        connection.connect(path)
         return True
     return False
 
