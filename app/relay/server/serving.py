@@ -53,8 +53,8 @@ async def serve(
     rules: Rules | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT. `open_state` is asked once the address is had, `opened` gets the URL;
-    where the backplane takes long to start that is before anybody is let in. Raises OSError where the address cannot
-    be had, and BackplaneError."""
+    where the backplane takes long to start that is before anyone is let in. Raises OSError where the address
+    cannot be had, and BackplaneError."""
     stop = asyncio.Event()
     when_asked_to_stop(stop.set)
     listener = bind(host, port)

@@ -29,7 +29,7 @@ from app.swarm.wire.body import Body, seal
 from app.swarm.wire.protocol import Pub, to_frame
 from tests.e2e.relay import Relay
 from tests.e2e.shoal import PATIENCE_S
-from tests.e2e.test_swarm import Start, connected, relay, start
+from tests.e2e.swarm.test_swarm import Start, connected, relay, start
 from tests.swarm.relays import running, until
 
 if sys.platform == "win32":
