@@ -22,20 +22,17 @@ from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.storage import key_location
 from engines import opening
 from engines.choice import EngineVerdict
+from engines.facts import PACKAGES as PACKAGES_OF_ENGINES
 from engines.facts import HardwareFacts, gather, package_version
 from engines.models import locate
 from engines.models.folder import fingerprint, open_folder
+from engines.table import ENGINES
 from engines.trials import Trial, key, recall
 
 SUMMARY = "check that everything works, and what to do if not"
 
 PACKAGES = (
-    "torch",
-    "llama-cpp-python",
-    "mlx",
-    "mlx-lm",
-    "gguf",
-    "transformers",
+    *PACKAGES_OF_ENGINES,
     "peft",
     "safetensors",
     "tokenizers",
@@ -227,7 +224,7 @@ def verdict(findings: DoctorFindings) -> list[str]:
     """Whether Shoal can learn here, first; then what is wrong and what to do about it."""
     if not findings.engine:
         return [f"Not ready: no engine can run {findings.model} here.", findings.reason]
-    ready = f"{opening.TITLES[findings.engine.partition('-')[0]]} can run {findings.model} on this computer."
+    ready = f"{ENGINES[findings.engine.partition('-')[0]].title} can run {findings.model} on this computer."
     wrong = []
     if (free := int(findings.disk["free_mb"])) < _LITTLE_MB:
         wrong.append(f"Only {free:,} MB of disk space are free at {findings.disk['home']}: free up some.")

@@ -1,6 +1,6 @@
 """Pictures of the window for readers: `python -m tests.ui.screen.photographed [FOLDER]`. A real run on a real
-screen (1440x900), first alone, then in a swarm with two more nodes over a relay, once dark and once light; it takes
-some minutes."""
+screen (1440x900), first alone, then in a swarm with two more nodes over a relay, once dark and once light; it
+takes some minutes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """An installed app without an engine, for real: a stand-in of the program (tests/ui/screen/installed.py), its
-own child processes, packs from a host here, and the window on a screen. With SHOAL_TEST_PACK, a folder with a real
-offline pack, and SHOAL_TEST_PACK_KEY, the file with its public key, it goes on until it learns."""
+own child processes, packs from a host here, and the window on a screen. With SHOAL_TEST_PACK, a folder with a
+real offline pack, and SHOAL_TEST_PACK_KEY, the file with its public key, it goes on until it learns."""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@ page, a swarm by six words, what left, a pause from the tray, closing, coming ba
 
 Wherever they stand still, a screen reader hears every control over AT-SPI with a name and a role, in the screen
 (tests/ui/screen/screen_reader.py), and the window itself is asked what lies outside or is cut
-(tests/ui/geometry.py). Once on each screen they go round every page by Tab, and the screen reader tells where the focus is."""
+(tests/ui/geometry.py). Once on each screen they go round every page by Tab, and the screen reader tells where
+the focus is."""
 
 from __future__ import annotations
 
