@@ -30,7 +30,7 @@ HOME = "SHOAL_HOME"
 """Environment variable: the data folder, where results of trials are remembered."""
 
 SAYS = "shoal-llamacpp.says"
-"""A file in the Python environment, written by whoever builds llama.cpp: one sentence on how that stands."""
+"""A file in the Python environment, written by the build of llama.cpp: one sentence on how that stands."""
 
 
 def available(name: str) -> str:

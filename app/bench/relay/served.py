@@ -104,7 +104,7 @@ class Served:
         return float(used.user + used.system)
 
     def helpers_cpu_s(self) -> float:
-        """The same of its child processes, such as one that scores groups anew."""
+        """The same of its child processes, such as one that scores groups again."""
         used = [child.cpu_times() for child in self._ps.children(recursive=True)]
         return float(sum(one.user + one.system for one in used))
 

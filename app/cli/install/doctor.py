@@ -199,8 +199,8 @@ def told(row: FactRow) -> str:
 
     >>> told(FactRow(field="idle_s", source="input idle time (X11)", value=12.3, absent=False, why=""))
     '12 s (input idle time (X11))'
-    >>> told(FactRow(field="saver", source="battery saver", value=None, absent=False, why="Nobody answers."))
-    'unknown, so it counts as in use: Nobody answers.'
+    >>> told(FactRow(field="saver", source="battery saver", value=None, absent=False, why="No one answers."))
+    'unknown, so it counts as in use: No one answers.'
     """
     if row.absent:
         return f"none here ({row.source})"

@@ -240,7 +240,7 @@ def _entered() -> str:
 
 
 def _agreed(args: argparse.Namespace, warning: str, deed: str) -> bool:
-    """Whether the owner says yes, in the terminal or by --yes. Raises IdentityError where nobody can be
+    """Whether the owner says yes, in the terminal or by --yes. Raises IdentityError where no one can be
     asked."""
     if args.yes:
         return True

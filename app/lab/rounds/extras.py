@@ -32,7 +32,7 @@ def paced(nodes: int, pace: int, number: int) -> set[int]:
 
 
 def staying(nodes: int, stay: int, number: int) -> set[int]:
-    """Who is there when every `stay` rounds half of the nodes, drawn anew, go away. 0 always stays."""
+    """Who is there when every `stay` rounds half of the nodes, drawn again, go away. 0 always stays."""
     spell = (number - 1) // stay
     ranked = sorted(range(1, nodes), key=lambda node: seeds.hashed("churn", spell, node))
     return {0, *ranked[: max(1, nodes // 2 - 1)]}
@@ -50,7 +50,7 @@ class Paces(RoundExtra):
 
 
 class Churn(RoundExtra):
-    """`+churn=r`: every r rounds half of the nodes, drawn anew, go away for r rounds; node 0 always stays."""
+    """`+churn=r`: every r rounds half of the nodes, drawn again, go away for r rounds; node 0 always stays."""
 
     def __init__(self, experiment: Experiment, value: str) -> None:
         self._nodes = experiment.plan.nodes

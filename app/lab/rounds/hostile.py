@@ -132,5 +132,5 @@ class Hostile(RoundExtra):
 
 
 def _other(coordinates: Coordinates, seed: int) -> Coordinates:
-    """Coordinates under which nobody has this question yet."""
+    """Coordinates under which no one has this question yet."""
     return msgspec.structs.replace(coordinates, seed=seed)

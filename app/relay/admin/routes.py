@@ -58,7 +58,7 @@ class AdminRoutes:
         return routes
 
     def _teacher(self, request: web.Request) -> Classroom:
-        """Raises HTTPNotFound for whoever does not have the link."""
+        """Raises HTTPNotFound for anyone who does not have the link."""
         room, given = self._state.classroom, request.match_info["token"]
         if room is None or not secrets.compare_digest(given.encode(), self._rules.teacher.encode()):
             raise web.HTTPNotFound(text="There is no such page.\n")
@@ -106,7 +106,7 @@ class AdminRoutes:
         )
 
     def _url(self, request: web.Request) -> str:
-        """The address as the visitor wrote it: nobody else knows what it is called outside."""
+        """The address as the visitor wrote it: no one else knows what it is called outside."""
         host = request.headers.get("Host", "")
         if not re.fullmatch(r"[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9a-fA-F:.]{2,45}\](:[0-9]{1,5})?", host):
             host = "THIS-RELAY"

@@ -79,7 +79,7 @@ class OtherRelays:
         return len(self._relays)
 
     def peers(self, own: Collection[bytes]) -> int:
-        """Keys in the whole swarm, with this relay's own ones. Counted anew once a second at most."""
+        """Keys in the whole swarm, with this relay's own ones. Counted again once a second at most."""
         if not self.relays:
             self._counted = None
             return len(own)

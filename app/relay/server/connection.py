@@ -99,7 +99,7 @@ class RelayConnection:
         return True
 
     def abort(self) -> None:
-        """End it without a word: whoever does not read would not read the good-bye either."""
+        """End it without a word: anyone who does not read would not read the good-bye either."""
         if self._transport is not None:
             self._transport.abort()
 

@@ -94,7 +94,7 @@ class Server:
         return len(self._connections)
 
     async def leave(self) -> None:
-        """Say `bye` to everybody and close; nobody new is let in."""
+        """Say `bye` to everybody and close; no one new is let in."""
         self._leaving = True
         await asyncio.gather(*(self._say_bye(connection) for connection in tuple(self._connections)))
 
@@ -127,7 +127,7 @@ class Server:
             self.state.tally.ended["refused"] += 1
             return refused
         ws, connection = open_socket(), None
-        answer: web.StreamResponse = web.Response(status=400)  # where the client is gone already, to nobody
+        answer: web.StreamResponse = web.Response(status=400)  # where the client is gone already, to no one
         self._addresses.update(networks := _networks(address))
         try:
             session, hello, sealed = self._greet(request, address)
@@ -165,7 +165,7 @@ class Server:
 
     def _meet(self, connection: RelayConnection) -> None:
         """A new connection, which has not signed in. Where too many have not, one of the network that has most
-        of them goes: that is nobody who takes a moment to sign in."""
+        of them goes: that is no one who takes a moment to sign in."""
         if connection.session.address == LOOPBACK:
             return
         self._unsigned[connection] = None
@@ -250,7 +250,7 @@ class Server:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _end_strangers(self) -> None:
-        """Whoever has neither signed in nor asked for figures in time goes."""
+        """Anyone who has neither signed in nor asked for figures in time goes."""
         while True:
             await asyncio.sleep(1.0)
             now = self.state.clock()

@@ -22,9 +22,9 @@ from app.swarm.wire.protocol import SOCKET_PATH
 
 OUTBOUND = 192 * 1024
 """Bytes that the system may hold of what a client has not read yet. Left to itself Linux makes it 4 MB for
-whoever does not read at all (measured), which a few thousand of them turn into all memory."""
+anyone who does not read at all (measured), which a few thousand of them turn into all memory."""
 STARTING_S = 3.0
-"""A relay whose backplane takes longer to start shows its URL meanwhile; nobody is let in yet."""
+"""A relay whose backplane takes longer to start shows its URL meanwhile; no one is let in yet."""
 
 
 _http = logging.getLogger(f"{__name__}.http")
@@ -65,7 +65,7 @@ async def serve(
     if rules.checks:
         state.checker = Checker(state)
     server = Server(state, rules)
-    # whoever does not get their request's head over in time is a slow loris
+    # anyone who does not get their request's head over in time is a slow loris
     _http.addFilter(_ours)
     runner = web.AppRunner(
         server.application(), access_log=None, handle_signals=False, keepalive_timeout=SIGN_IN_S, logger=_http

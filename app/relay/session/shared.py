@@ -117,7 +117,7 @@ class RelayState:
         self.checker: Checker | None = None
         """Looks at some groups again; None where nothing is checked."""
         self.on_ban: Callable[[Source, Ban], None] = lambda source, ban: None
-        """Whoever holds the connections hears of every ban, whoever gave it."""
+        """Who holds the connections hears of every ban, no matter who gave it."""
         self.crowded: Callable[[], bool] = lambda: False
         """Whether only few places are left, which are kept for keys with standing."""
         self._wall = wall

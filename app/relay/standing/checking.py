@@ -1,13 +1,13 @@
 """Spot checks: some groups are scored again here, and what their authors claimed is compared with it.
 
-`standings` says of which keys how many. A check makes the question anew and scores the completions in a sandbox
-process, in a thread beside the loop, so that neither a slow question nor a hostile answer can hold up anybody.
-Checks have a bounded share of the machine: never more than a few a second, and what does not fit into the
-queue is not checked but counted. Which group is next, and which one a full queue gives up, is drawn at random,
-so that nobody can hide a false claim behind a crowd.
+`standings` says of which keys how many. A check makes the question again and scores the completions in a
+sandbox process, in a thread beside the loop, so that neither a slow question nor a hostile answer can hold up
+anybody. Checks have a bounded share of the machine: never more than a few a second, and what does not fit into
+the queue is not checked but counted. Which group is next, and which one a full queue gives up, is drawn at
+random, so that no one can hide a false claim behind a crowd.
 
-Whoever claims a reward falsely loses the group, and after three in a day everything. Reports by others lead to
-a check of the very group; whoever reported an honest one is believed less.
+Anyone who claims a reward falsely loses the group, and after three in a day everything. Reports by others lead
+to a check of the very group; anyone who reported an honest one is believed less.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _envelopes = msgspec.json.Decoder(Envelope)
 
 
 class Finding(StrEnum):
-    """What a check finds. `UNMADE`: the question was not made in time, which is nobody's fault for certain."""
+    """What a check finds. `UNMADE`: the question was not made in time, which is no one's fault for certain."""
 
     HONEST = "honest"
     FALSE = "false"

@@ -212,7 +212,7 @@ class SettingRow(QWidget):
         put: Callable[[str, object], None],
         reopen: Callable[[], None] | None = None,
     ) -> None:
-        """`reopen` opens the window anew, where only that makes the setting apply."""
+        """`reopen` opens the window again, where only that makes the setting apply."""
         super().__init__()
         self.key = setting.key
         self._put, self._kept, self._first = put, value, value

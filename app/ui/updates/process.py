@@ -104,7 +104,7 @@ class Updating(QObject):
             self._change(stage=UpdateStage.IDLE, note="", per_second=None, **self._remembered())
 
     def left_company(self) -> None:
-        """It learns alone from now on: a question that nobody pressed a button for ends."""
+        """It learns alone from now on: a question that no one pressed a button for ends."""
         if self.update_view.stage is UpdateStage.ASKING and not self._by_person:
             self.cancel()
 
@@ -172,7 +172,7 @@ class Updating(QObject):
         stage = self.update_view.stage
         if code != 0 and not self._failure:
             self._failure = tr("That didn't work. The log in Settings says why.")
-        quiet = stage is UpdateStage.ASKING and not self._by_person  # nobody waits for this answer
+        quiet = stage is UpdateStage.ASKING and not self._by_person  # no one waits for this answer
         self._change(
             stage=UpdateStage.IDLE,
             note="",

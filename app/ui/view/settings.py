@@ -242,7 +242,7 @@ class WindowMemory(msgspec.Struct, kw_only=True):
     asked: bool = False
     """Whether the person has ever started learning."""
     willing: bool = True
-    """Whether it is to learn whenever nobody uses the computer; a pause leaves that as it is."""
+    """Whether it is to learn whenever no one uses the computer; a pause leaves that as it is."""
     tray_told: bool = False
     """Whether the person knows that closing the window does not end Shoal."""
     updates_asked: bool = False

@@ -96,7 +96,7 @@ class View(Value, frozen=True):
     until: float | None = None
     """When that ends by itself."""
     willing: bool = False
-    """Whether its owner wants it to learn whenever nobody uses the computer. A pause does not change that."""
+    """Whether its owner wants it to learn whenever no one uses the computer. A pause does not change that."""
     ruling: Ruling | None = None
     """What the node's rules say; None while no node runs."""
     questions: Mapping[Coordinates, str] = {}

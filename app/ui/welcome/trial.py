@@ -1,5 +1,5 @@
 """The measured trial: `./shoal trial` beside the window, and what it found in words. It never blocks, and
-whoever starts before it is done loses nothing but the estimate."""
+anyone who starts before it is done loses nothing but the estimate."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class TrialStage(Enum):
 
 
 class TrialRun(QObject):
-    """`changed`: something is to be shown anew. `share` of the time it usually takes has passed; `sentence`
+    """`changed`: something is to be shown again. `share` of the time it usually takes has passed; `sentence`
     says why there is no estimate."""
 
     changed = Signal()
