@@ -18,8 +18,9 @@ import psutil
 from engines.files import free
 from engines.memory import MB, container_room
 from engines.remedy import repair
+from engines.table import ENGINES
 
-PACKAGES = ("torch", "llama-cpp-python", "mlx", "mlx-lm", "gguf", "transformers")
+PACKAGES = (*(name for engine in ENGINES.values() for name in engine.distributions), "gguf", "transformers")
 """Whose versions decide how fast an engine is."""
 
 FEATURES = ("avx2", "fma", "f16c", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "bf16", "i8mm")

@@ -1,7 +1,7 @@
 """Files that are whole or not there: replaced in one step, flushed, locked, measured, discarded.
 
 kill -9 at any moment leaves the old content or the new one. app.common.files hands these on to the application,
-of which engines know nothing; nobody else replaces or locks a file.
+of which engines know nothing; no one else replaces or locks a file.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def staged(path: Path) -> Iterator[Path]:
 
 
 def write(path: Path, content: bytes, *, private: bool = False) -> None:
-    """The whole file, its folders included; with `private` nobody but the owner may read it. Raises OSError."""
+    """The whole file, its folders included; with `private` no one but the owner may read it. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with staged(path) as fresh:
         fresh.unlink(missing_ok=True)

@@ -20,25 +20,17 @@ from engines.models import locate
 from engines.models.folder import count_parameters, fingerprint, open_folder
 from engines.remedy import command, installed, repair
 from engines.sound import sound
+from engines.table import ENGINES
 
 AUTO = "auto"
 
-PACKAGES = {"torch": "engines.torch_lora", "llamacpp": "engines.llamacpp", "mlx": "engines.mlx_lora"}
-"""Name to package. Each package has `open_engine` (as below, without the name) and `available`."""
-
-TITLES = {"torch": "PyTorch", "llamacpp": "llama.cpp", "mlx": "MLX"}
-
-CHOICES = (AUTO, *PACKAGES)
-
-
-LIBRARIES = {"torch": "torch", "llamacpp": "llama_cpp", "mlx": "mlx"}
-"""What each package stands on: whether it is there tells in a millisecond what importing takes a second for."""
+CHOICES = (AUTO, *ENGINES)
 
 HOME = "SHOAL_HOME"
 """Environment variable: the data folder, where results of trials are remembered."""
 
 SAYS = "shoal-llamacpp.says"
-"""A file in the Python environment, written by whoever builds llama.cpp: one sentence on how that stands."""
+"""A file in the Python environment, written by the build of llama.cpp: one sentence on how that stands."""
 
 
 def available(name: str) -> str:
@@ -53,12 +45,12 @@ def available(name: str) -> str:
         return str(package.available()) if hasattr(package, "available") else ""
     except Exception as error:  # a library that is half there, or built for another processor, raises anything
         said = " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
-        return f"The {TITLES[name]} engine doesn't load ({said}): {repair(name)}."
+        return f"The {ENGINES[name].title} engine doesn't load ({said}): {repair(name)}."
 
 
 def missing(name: str) -> str:
     """The same by a look for the engine's library, which is not loaded."""
-    if importlib.util.find_spec(LIBRARIES[name]) is not None:
+    if importlib.util.find_spec(ENGINES[name].library) is not None:
         return ""
     match name:
         case "torch":
@@ -108,7 +100,7 @@ def _open_chosen(model: str | Path, seed: int, options: EngineOptions) -> Engine
             problems[engine] = str(error)
             continue
         notes: list[str] = getattr(opened, "notes", [])
-        notes += [f"{reason} {TITLES[engine]} takes its place." for reason in problems.values()]
+        notes += [f"{reason} {ENGINES[engine].title} takes its place." for reason in problems.values()]
         return opened
 
 
@@ -129,14 +121,14 @@ def prepare(name: str) -> None:
     """Imports what opening that engine will most likely need: it takes seconds, in which others can work."""
     if name == AUTO:
         name = "mlx" if sys.platform == "darwin" and not missing("mlx") else "torch"
-    importlib.import_module(PACKAGES.get(name, PACKAGES["torch"]))
+    importlib.import_module(ENGINES.get(name, ENGINES["torch"]).package)
 
 
 def _check(name: str) -> None:
-    if name not in PACKAGES:
+    if name not in ENGINES:
         raise EngineError(f"There is no engine {name!r}: choose {', '.join(CHOICES)}.")
 
 
 def _package(name: str) -> ModuleType:
     _check(name)
-    return importlib.import_module(PACKAGES[name])
+    return importlib.import_module(ENGINES[name].package)

@@ -54,7 +54,7 @@ def _serve(open_chat: Callable[[], Chat], attached: bool) -> int:
         while line := lines.get():
             _work(chat, line, stopped, channel)
     except BrokenPipeError:
-        pass  # nobody listens any more
+        pass  # no one listens any more
     finally:
         chat.close()
     return 0

@@ -89,7 +89,7 @@ class Race(_Message, frozen=True):
 
 
 class Forget(_Message, frozen=True):
-    """The conversation begins anew."""
+    """The conversation begins again."""
 
 
 class StopRequest(_Message, frozen=True, tag="stop"):
@@ -185,7 +185,7 @@ class OnlyPuzzles(_Message, frozen=True):
 
 
 class ChatNote(_Message, frozen=True, tag="noted"):
-    """A sentence for whoever asks."""
+    """A sentence for anyone who asks."""
 
     sentence: str
 

@@ -24,7 +24,7 @@ _DEALT = 3
 
 
 class Puzzle(msgspec.Struct, frozen=True, kw_only=True):
-    """`unseen`: a text that no node ever trains on, so that nobody can have learned it by heart."""
+    """`unseen`: a text that no node ever trains on, so that no one can have learned it by heart."""
 
     question: Question
     unseen: bool

@@ -15,7 +15,7 @@ def json_line(event: object) -> None:
 
 
 def agreed(question: str) -> bool | None:
-    """Whether the person said yes; None where nobody can answer."""
+    """Whether the person said yes; None where no one can answer."""
     if not sys.stdin.isatty():
         return None
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)

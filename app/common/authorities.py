@@ -27,7 +27,7 @@ NAMED = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 @functools.cache
 def context() -> ssl.SSLContext:
-    """For a client: checks certificates and names. The same one each time; nobody changes it."""
+    """For a client: checks certificates and names. The same one each time; no one changes it."""
     return _of_the_system() if sys.platform in ("win32", "darwin") else of_files(BUNDLES)
 
 

@@ -1,4 +1,4 @@
-"""Asking whoever gives files out: proxies, certificates, and what went wrong as a sentence."""
+"""Asking a host of files: proxies, certificates, and what went wrong as a sentence."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ async def _one(
     part, failures, damaged, at = part_of(to, piece), 0, 0, 0
     for old in to.glob(f"{piece.file}.*.part"):
         if old != part:
-            old.unlink()  # whoever gives it out has another file of that name now
+            old.unlink()  # its host has another file of that name now
     while True:
         had = part.stat().st_size if part.exists() else 0
         try:

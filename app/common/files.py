@@ -24,7 +24,7 @@ from engines.files import write as write
 from engines.files import write_json as write_json
 
 LOG_BYTES = 2**20
-"""A log that is longer is begun anew; the one before is kept."""
+"""A log that is longer is begun again; the one before is kept."""
 Content = TypeVar("Content")
 
 

@@ -18,7 +18,7 @@ from app.common import files
 
 POINTER = "data-folder.json"
 MASK = 0o077
-"""The umask of every process that writes into the data folder: nobody else reads what is in it."""
+"""The umask of every process that writes into the data folder: no one else reads what is in it."""
 
 
 class HomeError(Exception):

@@ -121,7 +121,7 @@ class Bucket:
         return max(0.0, min(amount, self.burst) - self.left(now)) * 60 / self.per_min
 
     def empty(self, now: float) -> None:
-        """Whoever counts too has found it empty."""
+        """Anyone who counts too has found it empty."""
         self._tokens, self._at = 0.0, now
 
     def refill(self, per_min: float, now: float) -> None:

@@ -52,7 +52,7 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
         return Pace(failures=failures, until=max(self.until, now + delay_s(failures, chance, retry_after_ms)))
 
     def worked(self) -> Pace:
-        """Starts counting anew, but a wait that was told before still holds."""
+        """Starts counting again, but a wait that was told before still holds."""
         return Pace(until=self.until)
 
     def wait_s(self, now: float) -> float:

@@ -48,7 +48,7 @@ class EnergyReading(NamedTuple):
 
 
 class Counter:
-    """One counter of microjoules that begins anew at `most`."""
+    """One counter of microjoules that begins again at `most`."""
 
     def __init__(self, file: Path, most: Path) -> None:
         self._file, self._most = file, int(most.read_text())

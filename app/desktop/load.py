@@ -22,7 +22,7 @@ class CpuOfOthers:
     """All that the system did at ordinary priority, less what we did, since the last reading.
 
     Without the subtraction a node would take its own training for somebody else's work and never run. What runs
-    at low priority gives way by itself, as we do: nobody waits for it.
+    at low priority gives way by itself, as we do: no one waits for it.
     """
 
     name = "processor load of others"

@@ -25,7 +25,7 @@ ones in a row, and none good, are needed before new ones are doubted (`mixing.DO
 
 class Records:
     """How a learner fared with each peer, by the name that its offers carry, and with all new ones together: a
-    key costs nothing, so whoever takes another one after every few groups is judged by that."""
+    key costs nothing, so anyone who takes another one after every few groups is judged by that."""
 
     def __init__(self) -> None:
         self._records: OrderedDict[str, PeerRecord] = OrderedDict()

@@ -16,7 +16,7 @@ import msgspec
 from engines.contract import Batch, Row, TokenSequence
 
 PER_ROUND = 6
-"""Replies that are read anew before the steps of a round."""
+"""Replies that are read again before the steps of a round."""
 PER_STEP = 2
 """Replies that one step carries, drawn from those of its round."""
 STRENGTH = 0.5

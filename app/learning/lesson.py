@@ -61,7 +61,7 @@ class PeerTokens:
 @dataclass(frozen=True)
 class Lesson(Generic[State]):
     """What a round teaches. `batches` are its optimiser steps, none where every group's answers were all right
-    or all wrong; whoever takes them counts them in `state.steps`."""
+    or all wrong; anyone who takes them counts them in `state.steps`."""
 
     state: State
     weighed: Weighed

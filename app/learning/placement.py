@@ -150,7 +150,7 @@ def next_stage(tried: Sequence[FamilyTried], number: int) -> PlacementStage | No
     stay, until = STAGES[number]
     first = STAGES[number - 1][1] if number else 0
     ranked = sorted(tried, key=lambda one: one.merit, reverse=True)
-    # Two questions that nobody answered say little: half of what can be begun with fails them.
+    # Two questions that no one answered say little: half of what can be begun with fails them.
     asked = [one for one in ranked if one.questions or not number]
     chosen = [one.family for one in asked if number < 2 or one.any][:stay]
     return PlacementStage(tuple(chosen), first, until - first) if chosen else None

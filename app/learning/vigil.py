@@ -54,7 +54,7 @@ class VigilWindow(msgspec.Struct, frozen=True, kw_only=True):
 class Vigil(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of own rounds. `past` is what was before the window `now`, `mixed` whether peers' answers
     were learned from, `alone` how many rounds are left without peers, `falls` how often it came to that,
-    `torn` whether whoever keeps safe points has still to go back to the best."""
+    `torn` whether the keeper of safe points has still to go back to the best."""
 
     levels: dict[str, int] = {}
     now: VigilWindow = VigilWindow()

@@ -28,7 +28,7 @@ everyday language (LOG.md)."""
 
 
 def batches(sequences: Sequence[TokenSequence], order: Random) -> list[Batch]:
-    """The lesson's optimiser steps: passes over all answers, dealt anew each time.
+    """The lesson's optimiser steps: passes over all answers, dealt again each time.
 
     >>> one = TokenSequence(prompt_T=[1], completion_T=[2, 0])
     >>> [len(batch.rows_S) for batch in batches([one] * 48, Random(0))] == [8] * 24

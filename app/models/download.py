@@ -227,7 +227,7 @@ class _Download:
         self._speed.restart()
 
     def _check(self, plan: DownloadPlan) -> None:
-        """The weights must be those of the catalogue, whoever gives them out."""
+        """The weights must be those of the catalogue, no matter who gives them out."""
         known = self._entry.weights_sha256 if self._entry else None
         weights = [piece for piece in plan.pieces if piece.file == "model.safetensors"]
         if known and self._revision != "main" and (not weights or weights[0].digest != f"sha256:{known}"):

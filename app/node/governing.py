@@ -55,7 +55,7 @@ class Provider(Protocol):
 class Governor:
     """Runs beside one node, in its event loop. `open_facts` gets what says a sentence to the owner, from any
     thread; `obey` gets every ruling that differs from the one before, and `tell` the events. `by_hand`: a
-    person started this node where nobody could resume it, which is an order to run. `step_back` lowers the
+    person started this node where no one could resume it, which is an order to run. `step_back` lowers the
     node's priority for good, as soon as it is clear that its owner does not insist."""
 
     def __init__(
@@ -300,7 +300,7 @@ class FactsFile:
         pass
 
     def watch_apps(self, names: Iterable[str]) -> None:
-        """Whoever writes the file knows what it is to be about."""
+        """Anyone who writes the file knows what it is to be about."""
 
     def gather(self) -> DesktopFacts:
         try:

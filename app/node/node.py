@@ -162,7 +162,7 @@ class Node:
     async def _pause(self) -> None:
         """Until the gate opens. The swarm stays connected, so that a short pause costs no new sign-in and what
         was published gets its answers; but nothing is fetched and checked for rounds that are not played."""
-        await asyncio.to_thread(self._sandbox.rest)  # whoever still asks there is refused
+        await asyncio.to_thread(self._sandbox.rest)  # anyone who still asks there is refused
         await self._supervisor.end()
         if self._swarm is not None:
             self._swarm.rest(True)

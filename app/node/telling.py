@@ -1,4 +1,5 @@
-"""Tells what happens in a node: to views by the snapshot, to the history, and to whoever hears its events."""
+"""Tells what happens in a node: to views by the snapshot, to the history, and to all who hear its
+events."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from app.sapo.asking import shows_work
 FIGURES = ("worked", "tokens", "logprob")
 """Whether work is shown, how long an answer is, and how probable it is to the learner (mean of its tokens)."""
 FEW = 16.0
-"""Own groups of late below which a figure that nobody knows of is let go: who solves hardly anything has
+"""Own groups of late below which a figure that no one knows of is let go: who solves hardly anything has
 little to lose, and is the one that peers help most."""
 FADE = 0.9
 """The share of what own groups paid for that is kept with each round."""

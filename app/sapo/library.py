@@ -1,4 +1,4 @@
-"""The door to reasoning-gym. Everything that imports it goes through here.
+"""The only importer of reasoning-gym: everything else imports it from here.
 
 Three of the library's imports (pycosat, zss, cellpylib) exist only as source packages and serve tasks that
 Shoal does not enable, so placeholders stand in for them: nothing is compiled on the owner's computer, and

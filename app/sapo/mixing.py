@@ -15,7 +15,7 @@ from app.sapo.groups import informative, lone
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
 
-CROWD = 4
+FEW_PEERS = 4
 """With more peers than this in the pool, no peer gives more than a quarter of J (`peers first` only)."""
 
 
@@ -50,7 +50,7 @@ def choose(recipe: Recipe, pool_P: Sequence[PeerOffer], j: int, rng: Random) -> 
     `uniform` takes every informative group with the same chance (SAPO, arXiv 2509.08721, section 5). `peers
     first` picks a peer in proportion to its trust and then one of its groups, so that publishing much buys no
     influence, drops groups older than the recipe's `max_age`, and lets no peer give more than a quarter of `j`
-    (at least one group) when more than CROWD peers have something to offer. Those it doubts are left out in
+    (at least one group) when more than FEW_PEERS peers have something to offer. Those it doubts are left out in
     most rounds, though fewer than `j` are chosen then. With `peers first` a person's group may come on top.
     """
     if j <= 0:
@@ -82,7 +82,7 @@ def _people(recipe: Recipe, pool_P: Sequence[PeerOffer], rng: Random) -> list[in
 
 def _peers_first(pool_P: Sequence[PeerOffer], usable: list[int], j: int, rng: Random) -> list[int]:
     trust = {pool_P[position].peer: pool_P[position].trust for position in usable}
-    limit = max(1, j // 4) if len(trust) > CROWD else j
+    limit = max(1, j // 4) if len(trust) > FEW_PEERS else j
     # sorted: the order of arrival must not steer the seeded draw
     left = {peer: limit for peer in sorted(trust) if _considered(trust[peer], rng)}
     chosen: list[int] = []

@@ -56,13 +56,13 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def held_out(self) -> bool:
-        """Whether it belongs to the probes. It is never trained on, whoever asks it."""
+        """Whether it belongs to the probes. It is never trained on, no matter who asks it."""
         return FAMILIES[self.coordinates.family].holds_out(self.entry)
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A question without its truth: all that whoever asks it has to know. `worked` is an answer with its work,
-    for questions that are examples to others; `held_out` is the question's."""
+    """A question without its truth: all that anyone who asks it has to know. `worked` is an answer with its
+    work, for questions that are examples to others; `held_out` is the question's."""
 
     coordinates: Coordinates
     text: str

@@ -12,7 +12,7 @@ BLOCK = 512
 
 
 class Drawer:
-    """Keeps the memory of its intermediate results: taken anew at each step, it costs as much as the sums."""
+    """Keeps the memory of its intermediate results: taken again at each step, it costs as much as the sums."""
 
     def __init__(self, vocabulary: int) -> None:
         self._starts = np.arange(0, vocabulary, BLOCK)

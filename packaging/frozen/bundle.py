@@ -117,7 +117,7 @@ def _standing_in(payload: Path) -> Path:
 
 
 def carry(to: Path, python: Path) -> None:
-    """The tree as git knows it, less what nobody needs, byte-compiled by the bundle's Python."""
+    """The tree as git knows it, less what no one needs, byte-compiled by the bundle's Python."""
     listed = run(["git", "-C", ROOT, "ls-files", "-z", "--", *CARRIED]).split("\0")
     for name in dict.fromkeys([*filter(None, listed), *MADE]):
         if not name.startswith(LEFT_OUT) and (ROOT / name).is_file():

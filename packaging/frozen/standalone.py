@@ -45,7 +45,7 @@ def carry(archive: Path, to: Path) -> None:
 
 
 def unpack(archive: Path, to: Path) -> None:
-    """Its folder python/ becomes `to`, less what nobody needs. Raises BuildError."""
+    """Its folder python/ becomes `to`, less what no one needs. Raises BuildError."""
     fresh = to.with_name(f".{to.name}-new")
     shutil.rmtree(fresh, ignore_errors=True)
     shutil.rmtree(to, ignore_errors=True)

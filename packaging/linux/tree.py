@@ -35,7 +35,7 @@ QIcon(sys.argv[1]).pixmap(int(sys.argv[3])).save(sys.argv[2])
 
 
 def lay_out(made: Bundle, to: Path) -> Path:
-    """Makes the tree anew and returns its folder. Raises BuildError."""
+    """Makes the tree again and returns its folder. Raises BuildError."""
     shutil.rmtree(to, ignore_errors=True)
     share, library = to / "usr" / "share", to / "usr" / "lib" / "shoal"
     shutil.copytree(made.folder, library, symlinks=True)

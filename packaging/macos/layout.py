@@ -26,7 +26,7 @@ _ARCHITECTURES = 40
 
 
 def lay_out(bundle: Path, contents: Path) -> None:
-    """`bundle` has the program and _internal; `contents` is made anew. Raises BuildError."""
+    """`bundle` has the program and _internal; `contents` is made again. Raises BuildError."""
     shutil.rmtree(contents, ignore_errors=True)
     for name in ("MacOS", "Frameworks", "Resources"):
         (contents / name).mkdir(parents=True)

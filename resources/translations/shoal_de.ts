@@ -8371,8 +8371,8 @@
    <translation>llama.cpp ist nicht installiert: {repair}.</translation>
   </message>
   <message>
-   <source>The {TITLES} engine doesn't load ({said}): {name}.</source>
-   <translation>Die Engine {TITLES} lädt nicht ({said}): {name}.</translation>
+   <source>The {title} engine doesn't load ({said}): {name}.</source>
+   <translation>Die Engine {title} lädt nicht ({said}): {name}.</translation>
   </message>
   <message>
    <source>PyTorch isn't installed: {repair}.</source>
@@ -8387,8 +8387,8 @@
    <translation>Es ist für Macs mit Apple Silicon; dort installiert es {command}.</translation>
   </message>
   <message>
-   <source>{TITLES} takes its place.</source>
-   <translation>{TITLES} springt ein.</translation>
+   <source>{title} takes its place.</source>
+   <translation>{title} springt ein.</translation>
   </message>
   <message>
    <source>There is no engine {name}:</source>

@@ -143,19 +143,19 @@ def test_options_alone_go_to_the_node(opened: list[tuple[str, ...]]) -> None:
 
 
 def test_a_wayland_display_that_listens_is_one(tmp_path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as door:
-        door.bind(str(tmp_path / "wayland-7"))
-        door.listen()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "wayland-7"))
+        listener.listen()
         assert display.answers({"WAYLAND_DISPLAY": "wayland-7", "XDG_RUNTIME_DIR": str(tmp_path)})
         assert display.answers({"WAYLAND_DISPLAY": str(tmp_path / "wayland-7")})
 
 
 def test_a_display_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(display, "PATIENCE_S", 0.2)
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        door.listen()
-        port = door.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
         if port < 6000:
             pytest.skip("X displays over TCP begin at port 6000")
         assert not display.answers({"DISPLAY": f"127.0.0.1:{port - 6000}"})

@@ -24,7 +24,7 @@ from engines import opening
 from engines import remedy as engines_remedy
 from engines.contract import EngineError
 from engines.models import locate
-from tests.ui.installed import stand_in
+from tests.ui.screen.installed import stand_in
 
 ROOT = Path(__file__).parents[2]
 HERE = {

@@ -13,8 +13,8 @@ STARTER = ROOT / "resources" / "starter"
 MAKE_TINY = """
 import sys
 from pathlib import Path
-from app.lab.starter.pretrain import Plan, new_model, save
-plan = Plan(hidden=32, layers=1, heads=2, kv_heads=1, feed_forward=64)
+from app.lab.starter.pretrain import PretrainPlan, new_model, save
+plan = PretrainPlan(hidden=32, layers=1, heads=2, kv_heads=1, feed_forward=64)
 save(new_model(plan), plan, Path(sys.argv[1]))
 """
 

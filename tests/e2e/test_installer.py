@@ -28,7 +28,7 @@ from app.install.packs import manifest
 from app.install.packs.source import load
 from tests.e2e.debian_root import OWNER, Root, debian, obstacle
 from tests.packs.wheels import Host, serving
-from tests.ui.real import PRESS, ended, screen
+from tests.ui.screen.real import PRESS, ended, screen
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 600.0

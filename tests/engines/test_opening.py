@@ -8,9 +8,11 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from app.install.launcher import stamp
 from engines import opening, trials
 from engines.contract import EngineError
 from engines.facts import gather
+from engines.table import ENGINES
 from tests.engines.test_choice import PC
 
 TRIAL = trials.Trial(
@@ -29,7 +31,7 @@ TRIAL = trials.Trial(
 def packages(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
     """Stand-ins for the three packages, all of them there and willing; a test makes one of them unwilling."""
     made = {}
-    for name, path in opening.PACKAGES.items():
+    for name, (_, path, *_) in ENGINES.items():
         package = ModuleType(path)
         package.available = lambda: ""
         package.open_engine = lambda model, name=name, **options: SimpleNamespace(
@@ -125,3 +127,11 @@ def test_a_remembered_trial_decides(
     key = trials.key(opening.fingerprint(folder), PC)
     trials.remember(tmp_path, key, {"torch": TRIAL, "llamacpp": faster})
     assert opening.open_engine("auto", "starter").name == "llamacpp"
+
+
+def test_an_engine_is_a_folder_a_line_of_the_table_and_where_it_is_optional_a_list_of_requirements() -> None:
+    root = Path(opening.__file__).parents[1]
+    for engine in ENGINES.values():
+        assert (root / engine.package.replace(".", "/") / "__init__.py").is_file()
+    for name in stamp.OPTIONAL_ENGINES:
+        assert name in ENGINES and stamp.PURPOSES[name]

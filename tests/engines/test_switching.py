@@ -10,9 +10,10 @@ import pytest
 
 from engines import opening
 from engines.contract import AdapterError, Batch, Engine, Row, TokenSequence
+from engines.table import ENGINES
 from tests.engines.small_models import MakeModel
 
-PAIRS = [(saver, loader) for saver in opening.PACKAGES for loader in opening.PACKAGES if saver != loader]
+PAIRS = [(saver, loader) for saver in ENGINES for loader in ENGINES if saver != loader]
 ROWS = [
     Row(prompt_T=[5, 6, 3], completion_T=[10, 11, 1], weights_T=[1.0] * 3),
     Row(prompt_T=[8, 9, 3], completion_T=[12, 13, 1], weights_T=[-0.5] * 3),

@@ -40,7 +40,7 @@ DRIVER = """
 import ctypes, os, subprocess, sys, time
 ROOT, stand_in = sys.argv[1], sys.argv[2]
 sys.path.insert(0, ROOT)
-from app.desktop.windows.handing import BasicLimits, Limits
+from app.desktop.windows.handing import BasicLimits, JobLimits
 from app.desktop.autostart.windows import WindowsAutostart
 def begin(code, how="together", **more):
     words = [sys.executable, stand_in, ROOT, code, how]
@@ -78,8 +78,8 @@ closed.stdin.close()
 assert closed.wait() == 3
 assert not killed("together"), "the engine outlived the program that stood in for it"
 assert killed("apart"), "this test could not fail"
-offsets = BasicLimits.LimitFlags.offset, Limits.ProcessMemoryLimit.offset
-print(ctypes.sizeof(BasicLimits), ctypes.sizeof(Limits), *offsets)
+offsets = BasicLimits.LimitFlags.offset, JobLimits.ProcessMemoryLimit.offset
+print(ctypes.sizeof(BasicLimits), ctypes.sizeof(JobLimits), *offsets)
 login = WindowsAutostart()
 command = [sys.executable, "window", "--background", "--home", r"C:\\\\Größe & Länge"]
 assert login.command() is None

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from app.install.updates.known import UpdateOffer
-from app.ui.view.updates import Renewal, UpdateStage
+from app.ui.view.updates import UpdateStage, UpdateView
 
 OFFER = UpdateOffer(
     version="0.2.0",
@@ -30,18 +30,18 @@ Accept: */*
 Accept-Encoding: identity"""
 
 
-def scenes() -> dict[str, Renewal]:
-    base = Renewal(
+def scenes() -> dict[str, UpdateView]:
+    base = UpdateView(
         version="0.1.0", stage=UpdateStage.IDLE, form="deb", host="example.org", request=_REQUEST, wanted=True
     )
 
-    def made(**fields: object) -> Renewal:
+    def made(**fields: object) -> UpdateView:
         return msgspec.structs.replace(base, **fields)
 
     there = {"offer": OFFER, "answered": time.time() - 3 * 3600 - 60}
     command = "sudo apt install /home/ada/.local/share/shoal/updates/shoal_0.2.0_amd64.deb"
     return {
-        "checkout": Renewal(version="0.1.0"),
+        "checkout": UpdateView(version="0.1.0"),
         "never": made(wanted=False),
         "newest": made(answered=there["answered"], wanted=False),
         "asking": made(stage=UpdateStage.ASKING),
@@ -105,8 +105,8 @@ def main(folder: Path) -> None:
         window = MainWindow(Theme(application, theme), actions(folder))  # type: ignore[arg-type]
         window.resize(1180, 780)
         window.show()
-        for name, renewal in scenes().items():
-            window.show_view(views.learning(renewal=renewal))
+        for name, update_view in scenes().items():
+            window.show_view(views.learning(update_view=update_view))
             window.go("settings")
             page = window._pages["settings"]
             page._find.setText("upgrade")  # type: ignore[attr-defined]
@@ -116,15 +116,15 @@ def main(folder: Path) -> None:
         undecided = msgspec.structs.replace(scenes()["never"], undecided=True, wanted=False)
         earlier = msgspec.structs.replace(views.learning().runs[0], started=time.time() - 3 * 3600)
         for page_name, name, view in (
-            ("overview", "there", views.learning(renewal=there)),
+            ("overview", "there", views.learning(update_view=there)),
             (
                 "overview",
                 "question",
-                msgspec.structs.replace(views.together(), renewal=undecided, runs=(earlier,)),
+                msgspec.structs.replace(views.together(), update_view=undecided, runs=(earlier,)),
             ),
-            ("privacy", "alone", views.learning(renewal=there)),
-            ("privacy", "off", views.learning(renewal=scenes()["never"])),
-            ("privacy", "checkout", views.learning(renewal=scenes()["checkout"])),
+            ("privacy", "alone", views.learning(update_view=there)),
+            ("privacy", "off", views.learning(update_view=scenes()["never"])),
+            ("privacy", "checkout", views.learning(update_view=scenes()["checkout"])),
         ):
             window.show_view(view)
             window.go(page_name)

@@ -20,7 +20,7 @@ from app.install.updates import installed, known
 from app.ui.updates import process as module
 from app.ui.updates.process import Updating
 from app.ui.view.settings import Choices
-from app.ui.view.updates import Renewal, UpdateStage
+from app.ui.view.updates import UpdateStage, UpdateView
 from tests.packs.wheels import Host
 from tests.updates.releases import FILES, LIST, PUBLIC, release, trust
 from tests.updates.scenes import OFFER
@@ -56,11 +56,11 @@ def updating(host: Host, tmp_path: Path, program: Path, qtbot: QtBot) -> Iterato
     made.close()
 
 
-def idle(qtbot: QtBot, one: Updating) -> Renewal:
+def idle(qtbot: QtBot, one: Updating) -> UpdateView:
     qtbot.waitUntil(
-        lambda: one.renewal.stage is UpdateStage.IDLE and not one._child.running, timeout=PATIENCE_MS
+        lambda: one.update_view.stage is UpdateStage.IDLE and not one._child.running, timeout=PATIENCE_MS
     )
-    return one.renewal
+    return one.update_view
 
 
 def test_looked_for_fetched_and_installed(updating: Updating, host: Host, program: Path, qtbot: QtBot) -> None:
@@ -68,7 +68,7 @@ def test_looked_for_fetched_and_installed(updating: Updating, host: Host, progra
     updating.resting.connect(lambda: heard.append("rest"))
     updating.awake.connect(lambda: heard.append("awake"))
     updating.handed.connect(heard.append)
-    seen: list[Renewal] = []
+    seen: list[UpdateView] = []
     updating.changed.connect(seen.append)
     updating.check()
     found = idle(qtbot, updating)
@@ -124,7 +124,7 @@ def test_what_nobody_asked_for_fails_quietly_and_ends_with_the_swarm(
     host.files[f"{LIST}.sig"] = b"0" * 128
     updating._choices.put("company", "others")
     updating.decide(True)
-    assert updating._child.running and not updating.renewal.undecided
+    assert updating._child.running and not updating.update_view.undecided
     found = idle(qtbot, updating)
     assert found.sentence == "" and "isn't signed" in known.read(updating._home).sentence
     updating.check()
@@ -134,10 +134,10 @@ def test_what_nobody_asked_for_fails_quietly_and_ends_with_the_swarm(
     updating.look_if_due()
     assert updating._child.running
     updating.left_company()
-    assert updating.renewal.stage is UpdateStage.IDLE and not updating._child.running
+    assert updating.update_view.stage is UpdateStage.IDLE and not updating._child.running
     updating.check()
     updating.left_company()
-    assert updating.renewal.stage is UpdateStage.ASKING, "what somebody pressed goes on"
+    assert updating.update_view.stage is UpdateStage.ASKING, "what somebody pressed goes on"
 
 
 def test_a_window_alone_asks_nobody(
@@ -165,13 +165,13 @@ def test_a_download_is_cancelled_and_continued_by_the_next_window(
     updating.check()
     idle(qtbot, updating)
     updating.fetch()
-    qtbot.waitUntil(lambda: updating.renewal.have > 100_000, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: updating.update_view.have > 100_000, timeout=PATIENCE_MS)
     updating.cancel()
-    assert updating.renewal.stage is UpdateStage.IDLE and updating.renewal.offer is not None
+    assert updating.update_view.stage is UpdateStage.IDLE and updating.update_view.offer is not None
     qtbot.waitUntil(lambda: any(updating.folder().glob("*.part")), timeout=PATIENCE_MS)
     host.slow_s, before = 0.0, len(host.asked)
     later = Updating(updating._home, updating._choices, updating._options, trust(f"{host.url}/{LIST}"))
-    assert later.renewal.offer is not None and not later.renewal.fetched, "it is remembered"
+    assert later.update_view.offer is not None and not later.update_view.fetched, "it is remembered"
     later.fetch()
     assert idle(qtbot, later).fetched
     asked = [wanted for name, wanted in host.asked[before:] if name == FILES["elf"]]
@@ -192,20 +192,22 @@ def test_what_was_fetched_goes_once_it_is_installed(
     monkeypatch.setattr(installed, "version", lambda: OFFER.version)
     later = Updating(home, updating._choices, [], trust("https://example.org/x"))
     later.open()
-    assert later.renewal.offer is None and [one.name for one in folder.iterdir()] == ["feed.json"]
+    assert later.update_view.offer is None and [one.name for one in folder.iterdir()] == ["feed.json"]
 
 
 def test_a_checkout_only_says_so(tmp_path: Path) -> None:
     one = Updating(tmp_path, Choices(tmp_path))
     one.open()
     one.check()
-    assert one.renewal.stage is UpdateStage.CHECKOUT and not one._child.running and not one._clock.isActive()
+    assert (
+        one.update_view.stage is UpdateStage.CHECKOUT and not one._child.running and not one._clock.isActive()
+    )
 
 
 def test_odd_lines_of_the_process_change_nothing(updating: Updating) -> None:
     for line in (b"", b"{", b"[]", b'{"event": "progress"', b'{"event": 3}', b'{"event": "other"}'):
         updating._heard(line)
-    assert updating.renewal.offer is None
+    assert updating.update_view.offer is None
 
 
 def test_the_command_speaks_lines(updating: Updating, host: Host, tmp_path: Path) -> None:

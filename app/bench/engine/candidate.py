@@ -54,7 +54,7 @@ def work(task: ApartTask) -> Callable[[ApartTask], Measured]:
 
 
 def peak_mb() -> float:
-    """The most memory this process has held so far. Linux counts it anew for each program it starts, where
+    """The most memory this process has held so far. Linux counts it again for each program it starts, where
     getrusage would still know the parent's."""
     with contextlib.suppress(OSError, AttributeError):
         if found := re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text()):

@@ -1,6 +1,6 @@
 """Groups to publish: real questions, true rewards, signed before the clock starts.
 
-They are honest, so that a relay which scores a share of them anew finds nothing: a bench of refusals would be
+They are honest, so that a relay which scores a share of them again finds nothing: a bench of refusals would be
 cheap and measure nothing.
 """
 

@@ -2,7 +2,7 @@
 
 Every node publishes a group and samples eight once a minute. The relay serves `--clients` of them and mirrors
 a part of the swarm's subjects; the rest is arithmetic, which app/relay/SCALE.md spells out. A tenth of the keys
-are an attacker's: from a hundredth of the networks they publish ten times as much. Nobody has standing, which
+are an attacker's: from a hundredth of the networks they publish ten times as much. No one has standing, which
 is the worst case: a swarm whose keys are all new.
 """
 

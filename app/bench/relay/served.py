@@ -2,7 +2,7 @@
 
     python -m app.bench.relay.served relay|raw|least
 
-`relay` is the relay's own server and desk with every quota lifted, as the load comes from one address and in
+`relay` is the relay's own server and state with every quota lifted, as the load comes from one address and in
 an hour's amount a minute. `raw` is aiohttp's websocket alone: it reads a frame and answers with bytes that are
 ready, which is as little as a server could do; `least` checks hash and signature of what is published besides,
 which is as little as a relay could do.
@@ -104,7 +104,7 @@ class Served:
         return float(used.user + used.system)
 
     def helpers_cpu_s(self) -> float:
-        """The same of its child processes, such as one that scores groups anew."""
+        """The same of its child processes, such as one that scores groups again."""
         used = [child.cpu_times() for child in self._ps.children(recursive=True)]
         return float(sum(one.user + one.system for one in used))
 
@@ -114,23 +114,23 @@ class Served:
 
 
 async def _relay() -> None:
-    desks: list[RelayState] = []
+    states: list[RelayState] = []
 
-    def open_desk() -> RelayState:
+    def open_state() -> RelayState:
         kinds = dict.fromkeys(_KINDS, _WIDE) | {"bytes": _BYTES}
         quotas = QuotaBuckets(asyncio.get_running_loop().time, kinds, kinds)
-        desks.append(RelayState(bytes(32), SWARM, "bench", quotas=quotas))
-        return desks[0]
+        states.append(RelayState(bytes(32), SWARM, "bench", quotas=quotas))
+        return states[0]
 
     def know(keys: int) -> None:
         for number in range(keys):
             key = key_of(number)
-            desks[0].standings.put(key, Standing(error=0.0, honest=PROBATION, latest=SEEN_S))
+            states[0].standings.put(key, Standing(error=0.0, honest=PROBATION, latest=SEEN_S))
 
-    def opened(url: str, desk: RelayState) -> None:
+    def opened(url: str, state: RelayState) -> None:
         _obey(url, know)
 
-    await serve("127.0.0.1", 0, open_desk, opened)
+    await serve("127.0.0.1", 0, open_state, opened)
 
 
 async def _raw(check: bool = False) -> None:

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from random import Random
 
-from app.lab.attackers.kinds import Foe
+from app.lab.attackers.kinds import Attacker
 from app.sapo.families import FAMILIES
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox
@@ -31,13 +31,13 @@ async def live(url: str, folder: Path, number: int, kind: str) -> None:
     levels, life = dict(read_settings(locate("starter")).families), 0
     while True:
         seed = sha256(f"simulated {number} {life}".encode()).digest()
-        foe = Foe(kind, seed, levels, group=8, longest=64, encode=_no_tokens)
+        attacker = Attacker(kind, seed, levels, group=8, longest=64, encode=_no_tokens)
         place = folder / f"{number}-{life}"
-        await _publish(url, place, Identity(seed), foe, LIFE if kind == "renew" else None)
+        await _publish(url, place, Identity(seed), attacker, LIFE if kind == "renew" else None)
         life += 1
 
 
-async def _publish(url: str, place: Path, identity: Identity, foe: Foe, most: int | None) -> None:
+async def _publish(url: str, place: Path, identity: Identity, attacker: Attacker, most: int | None) -> None:
     rng, made = Random(), 0
     place.mkdir(parents=True, exist_ok=True)
     outbox = Outbox(place / "outbox.sqlite")
@@ -47,7 +47,7 @@ async def _publish(url: str, place: Path, identity: Identity, foe: Foe, most: in
         await asyncio.sleep(rng.uniform(*PAUSE_S))
         if client.status.connected and client.room():
             made += 1
-            one = foe.publish(rng.getrandbits(31), 2, [])[made % 2]  # `half` takes turns
+            one = attacker.publish(rng.getrandbits(31), 2, [])[made % 2]  # `half` takes turns
             client.publish(one.group, one.claimed_G)
             await client.sample(ASKED, tuple(FAMILIES))
     if most is None:

@@ -43,7 +43,7 @@ QUIET_S = 45.0
 """At the end of a piece: longer than a peer's pauses and than the waits between tries to connect."""
 LOOK_S = 10.0
 STUCK_S = 90.0
-"""Without a node for so long, its owner opens the window anew."""
+"""Without a node for so long, its owner opens the window again."""
 MARKS = {
     "node": "--snapshots",
     "trainer": "app.node.trainer.process",

@@ -8,7 +8,7 @@ import threading
 
 class Proxy:
     """A proxy to a relay's port. While it is `cut`, bytes of both directions are kept back and connections stay
-    open: nobody is told. `carried` counts all bytes that went through, the websocket's own included."""
+    open: no one is told. `carried` counts all bytes that went through, the websocket's own included."""
 
     def __init__(self, port: int) -> None:
         self._to = port
@@ -42,7 +42,7 @@ class Proxy:
         self._flowing.wait()
         try:
             there = socket.create_connection(("127.0.0.1", self._to))
-        except OSError:  # nobody is there now
+        except OSError:  # no one is there now
             here.close()
             return
         for one, other in ((here, there), (there, here)):

@@ -19,23 +19,20 @@ from app.node.rules.energy import Purse
 from app.node.rules.orders import Moment
 from app.node.rules.preferences import Preferences
 from app.swarm.identity.identity import IdentityError
-from app.swarm.identity.storage import whereabouts
+from app.swarm.identity.storage import key_location
 from engines import opening
 from engines.choice import EngineVerdict
+from engines.facts import PACKAGES as PACKAGES_OF_ENGINES
 from engines.facts import HardwareFacts, gather, package_version
 from engines.models import locate
 from engines.models.folder import fingerprint, open_folder
+from engines.table import ENGINES
 from engines.trials import Trial, key, recall
 
 SUMMARY = "check that everything works, and what to do if not"
 
 PACKAGES = (
-    "torch",
-    "llama-cpp-python",
-    "mlx",
-    "mlx-lm",
-    "gguf",
-    "transformers",
+    *PACKAGES_OF_ENGINES,
     "peft",
     "safetensors",
     "tokenizers",
@@ -165,7 +162,7 @@ def _disk(folder: Path) -> dict[str, str | int]:
 
 def _identity(place: Path) -> dict[str, str]:
     try:
-        found = whereabouts(place)
+        found = key_location(place)
     except IdentityError as error:
         return {"name": "", "key": str(error)}
     return {"name": found.name, "key": f"{told_key(found.kept, found.file)}."} if found.name else {}
@@ -202,8 +199,8 @@ def told(row: FactRow) -> str:
 
     >>> told(FactRow(field="idle_s", source="input idle time (X11)", value=12.3, absent=False, why=""))
     '12 s (input idle time (X11))'
-    >>> told(FactRow(field="saver", source="battery saver", value=None, absent=False, why="Nobody answers."))
-    'unknown, so it counts as in use: Nobody answers.'
+    >>> told(FactRow(field="saver", source="battery saver", value=None, absent=False, why="No one answers."))
+    'unknown, so it counts as in use: No one answers.'
     """
     if row.absent:
         return f"none here ({row.source})"
@@ -227,7 +224,7 @@ def verdict(findings: DoctorFindings) -> list[str]:
     """Whether Shoal can learn here, first; then what is wrong and what to do about it."""
     if not findings.engine:
         return [f"Not ready: no engine can run {findings.model} here.", findings.reason]
-    ready = f"{opening.TITLES[findings.engine.partition('-')[0]]} can run {findings.model} on this computer."
+    ready = f"{ENGINES[findings.engine.partition('-')[0]].title} can run {findings.model} on this computer."
     wrong = []
     if (free := int(findings.disk["free_mb"])) < _LITTLE_MB:
         wrong.append(f"Only {free:,} MB of disk space are free at {findings.disk['home']}: free up some.")

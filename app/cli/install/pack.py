@@ -128,7 +128,7 @@ def _wanted(
 
 
 def _named(name: str, found: SignedManifest) -> SignedManifest:
-    """Nobody gives out one pack as another. Raises PackError."""
+    """No one gives out one pack as another. Raises PackError."""
     if found.manifest.name != name:
         raise PackError(
             f"The manifest of {name!r} is that of {found.manifest.name!r}, so nothing was installed: tell "

@@ -107,7 +107,7 @@ async def play(
             if view is not None:
                 view.refresh()
             if ruling is not None and ruling.done() and not task.cancelling():
-                task.cancel()  # without rules nobody would see that the owner is back
+                task.cancel()  # without rules no one would see that the owner is back
     finally:
         if view is not None:
             view.close()

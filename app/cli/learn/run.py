@@ -261,7 +261,7 @@ def _reading(model: str) -> Callable[[float], None]:
 
 
 def _public_name(model: str) -> str:
-    """What peers are told of `--model`. A folder's name is nobody's business."""
+    """What peers are told of `--model`. A folder's name is no one's business."""
     from engines.models.catalogue import STARTER
 
     if model != STARTER and (is_gguf(model) or Path(model).expanduser().exists()):

@@ -14,7 +14,7 @@ from app.install.updates.installed import again
 SUMMARY = "open the window"
 
 _SECRET = "token="
-"""In an invite that lets in whoever reads it."""
+"""In an invite that lets in anyone who reads it."""
 _LONGEST = 4096
 """Characters of a link. A longer one is no invite, and a pipe would not hold it."""
 

@@ -20,6 +20,7 @@ from engines.choice import EngineChoice
 from engines.contract import EngineError
 from engines.models import locate
 from engines.models.folder import fingerprint, open_folder
+from engines.table import ENGINES
 
 SUMMARY = "measure how fast the engines are here; takes up to a minute"
 
@@ -88,7 +89,7 @@ def main(args: argparse.Namespace) -> int:
     once, busy = (span(seconds * len(wanted)) for seconds in (_ENGINE_S, 2.5 * _ENGINE_S))
     print(f"This takes {once} to {busy}; longer with a large model.", file=sys.stderr, flush=True)
     for engine in wanted:
-        print(f"Measuring {opening.TITLES[engine]} with {name} ...", file=sys.stderr, flush=True)
+        print(f"Measuring {ENGINES[engine].title} with {name} ...", file=sys.stderr, flush=True)
         try:
             measured[engine] = asyncio.run(trial.measure(model, engine, data, prompts_P))
         except (EngineError, TrainerDied) as error:
@@ -122,9 +123,9 @@ def told(
     """The rules' choice after the measurement, or the engine that was asked for."""
     engine = choice.engine if asked == opening.AUTO else asked
     own = measured.get(engine)
-    reason = choice.reason if engine == choice.engine else f"{opening.TITLES[engine]} was asked for."
+    reason = choice.reason if engine == choice.engine else f"{ENGINES[engine].title} was asked for."
     rows = []
-    for name in opening.PACKAGES:
+    for name in ENGINES:
         ways = [one for one in choice.engines if one.name.partition("-")[0] == name]
         one = next((way for way in ways if way.usable), ways[-1])
         said = failed.get(name, one.reason)

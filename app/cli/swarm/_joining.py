@@ -195,7 +195,7 @@ async def announce(link: Invite, private: bool) -> None:
 
 
 def end_with_stdin() -> None:
-    """Ends this process as SIGTERM does when standard input closes: then whoever started it has gone."""
+    """Ends this process as SIGTERM does when standard input closes: then the one who started it has gone."""
 
     def wait() -> None:
         try:

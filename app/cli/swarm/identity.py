@@ -27,7 +27,7 @@ from app.node.data.format import stamp as stamp_format
 from app.node.data.home import folder, held
 from app.node.record.errors import BusyError
 from app.swarm.identity.identity import WORDS, Identity, IdentityError
-from app.swarm.identity.storage import StoredIdentity, Where, Whereabouts, keep, read_identity, whereabouts
+from app.swarm.identity.storage import KeyLocation, StoredIdentity, Where, keep, key_location, read_identity
 
 SUMMARY = "your name among other Shoals, and how to keep it"
 
@@ -82,7 +82,7 @@ def main(args: argparse.Namespace) -> int:
         print("shoal identity: Nothing was done.", file=sys.stderr)
         return 1
     if args.do not in ("words", "export"):
-        _show(whereabouts(place), args.json)
+        _show(key_location(place), args.json)
     return 0
 
 
@@ -110,7 +110,7 @@ def told(kept: str, file: str = "") -> str:
     return "nowhere yet"
 
 
-def _show(found: Whereabouts, as_json: bool) -> None:
+def _show(found: KeyLocation, as_json: bool) -> None:
     if as_json:
         print(msgspec.json.encode(found).decode())
     elif not found.name:
@@ -179,9 +179,9 @@ def _new(args: argparse.Namespace, place: Path) -> bool:
 def _replace(args: argparse.Namespace, place: Path, identity: Identity) -> bool:
     """Makes it the folder's, after a yes where that has another one."""
     try:
-        before = whereabouts(place)
+        before = key_location(place)
     except IdentityError:  # it is damaged, and is kept aside
-        before = Whereabouts()
+        before = KeyLocation()
     if before.name and before.public_key != identity.key.hex():
         warning = (
             f"You are {before.name} now. Other Shoals will not know {identity.name} as you, and trust has to "
@@ -198,7 +198,7 @@ def _replace(args: argparse.Namespace, place: Path, identity: Identity) -> bool:
 
 def _opened(place: Path) -> Identity:
     """Raises IdentityError where there is none, or it cannot be had."""
-    kept = asyncio.run(read_identity(place, passphrase=_passphrase(whereabouts(place))))
+    kept = asyncio.run(read_identity(place, passphrase=_passphrase(key_location(place))))
     _tell(kept)
     return kept.identity
 
@@ -208,7 +208,7 @@ def _tell(kept: StoredIdentity) -> None:
         print(kept.note, file=sys.stderr)
 
 
-def _passphrase(found: Whereabouts, again: bool = False) -> str | None:
+def _passphrase(found: KeyLocation, again: bool = False) -> str | None:
     """The passphrase of a key that has one, or that a new key gets (`again`: one that is typed is typed twice).
     Raises IdentityError."""
     if said := os.environ.get(PASSPHRASE):
@@ -240,7 +240,7 @@ def _entered() -> str:
 
 
 def _agreed(args: argparse.Namespace, warning: str, deed: str) -> bool:
-    """Whether the owner says yes, in the terminal or by --yes. Raises IdentityError where nobody can be
+    """Whether the owner says yes, in the terminal or by --yes. Raises IdentityError where no one can be
     asked."""
     if args.yes:
         return True

@@ -110,7 +110,7 @@ def main(args: argparse.Namespace) -> int:
     host = args.host or (_joining.ANYWHERE if args.lan else HOST)
     announcing: set[asyncio.Task[None]] = set()
 
-    def open_desk() -> RelayState:
+    def open_state() -> RelayState:
         backplane: Backplane | None = None
         if args.backplane == NATS:
             from app.relay.broker.jetstream import own
@@ -133,26 +133,26 @@ def main(args: argparse.Namespace) -> int:
             classroom=args.classroom,
         )
 
-    def opened(url: str, desk: RelayState) -> None:
-        near = _joining.invite(url, desk.swarm, desk.relay, None)
-        link = _joining.invite(url, desk.swarm, desk.relay, joining.public)
+    def opened(url: str, state: RelayState) -> None:
+        near = _joining.invite(url, state.swarm, state.relay, None)
+        link = _joining.invite(url, state.swarm, state.relay, joining.public)
         if args.classroom:
             link = msgspec.structs.replace(link, room="class")
-        first = {"url": url, "relay": desk.relay, "swarm": desk.swarm, "invite": link.link()}
+        first = {"url": url, "relay": state.relay, "swarm": state.swarm, "invite": link.link()}
         first |= _operator.opened(args, rules, url)
         if args.classroom:
             first["teacher"] = f"{_page(link.url)}{teacher.PATH}{rules.teacher}/page"
         print(json.dumps(first), flush=True)
-        print(f"The relay {desk.relay} of the swarm {desk.swarm} is open at {url}.", file=sys.stderr)
-        print(_joining.told(link, url, desk.access.mode, args.lan), file=sys.stderr)
+        print(f"The relay {state.relay} of the swarm {state.swarm} is open at {url}.", file=sys.stderr)
+        print(_joining.told(link, url, state.access.mode, args.lan), file=sys.stderr)
         if args.classroom:
             print(f"For the teacher alone, in a browser: {first['teacher']}", file=sys.stderr)
         if args.lan:
-            closed_to_strangers = desk.access.mode not in ("open", "pow")
+            closed_to_strangers = state.access.mode not in ("open", "pow")
             announcing.add(asyncio.create_task(_joining.announce(near, closed_to_strangers)))
 
     try:
-        asyncio.run(serve(host, args.port, open_desk, opened, rules))
+        asyncio.run(serve(host, args.port, open_state, opened, rules))
     except BackplaneError as error:
         print(f"shoal relay: {error}", file=sys.stderr)
         return 1

@@ -1,4 +1,4 @@
-"""A limit on this process's own memory, which the system keeps: whoever asks for more is refused.
+"""A limit on this process's own memory, which the system keeps: anyone who asks for more is refused.
 
 On Linux it counts what the process may write to (RLIMIT_DATA), not a model's file that is only mapped, and not
 the addresses that libraries reserve and never use: RLIMIT_AS counts those too (897 MB against 273 MB with torch

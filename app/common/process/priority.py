@@ -2,7 +2,7 @@
 
 With autogroups, which many Linux systems have on, each session is a scheduling group: niceness counts within it
 alone, and a process that began a session of its own competes with everybody else as an equal (sched(7), "The
-autogroup feature"). So whoever begins one hands its niceness on to the group.
+autogroup feature"). So anyone who begins one hands its niceness on to the group.
 """
 
 from __future__ import annotations

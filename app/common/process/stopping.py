@@ -13,7 +13,7 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 
 
 def meant() -> Sequence[int]:
-    """The signals that ask this process to stop. Left out are those that whoever started it has it ignore:
+    """The signals that ask this process to stop. Left out are those that its parent has it ignore:
     nohup does so with SIGHUP, and a script's `&` with SIGINT, so that Ctrl-C ends the script alone."""
     known = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
     return [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]

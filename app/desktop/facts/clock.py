@@ -7,8 +7,8 @@ import time
 
 
 def steady_s() -> float:
-    """Counts from some moment in the past. Setting the clock does not move it, sleeping does: whoever snoozed
-    for an hour and closed the lid has snoozed."""
+    """Counts from some moment in the past. Setting the clock does not move it, sleeping does: anyone who
+    snoozed for an hour and closed the lid has snoozed."""
     if sys.platform == "linux":
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     if sys.platform == "darwin":

@@ -1,4 +1,4 @@
-"""Input idle time on macOS: Quartz counts the seconds since the last event, and asks nobody's permission."""
+"""Input idle time on macOS: Quartz counts the seconds since the last event, and asks no one's permission."""
 
 from __future__ import annotations
 

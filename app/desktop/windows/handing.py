@@ -1,7 +1,7 @@
 """On Windows no process can become another one: it starts that one, lends it its pipes, and waits.
 
-So that both are one to whoever started the first, what ends the first ends the other: they share a job object,
-which Windows ends when the last handle of it closes, and only the first has one."""
+So that both are one to the process that started the first, what ends the first ends the other: they share a job
+object, which Windows ends when the last handle of it closes, and only the first has one."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class _LastInput(ctypes.Structure):
 
 
 def elapsed_ms(now: int, then: int) -> int:
-    """Milliseconds between two readings of the 32-bit counter, which starts anew after 49.7 days.
+    """Milliseconds between two readings of the 32-bit counter, which starts again after 49.7 days.
 
     >>> elapsed_ms(5_000, 2_000), elapsed_ms(1_000, 2**32 - 500), elapsed_ms(5_000, 5_003)
     (3000, 1500, 0)

@@ -1,4 +1,4 @@
-"""A program without a console (Windows): where nobody gave it pipes, Python has no standard streams at all.
+"""A program without a console (Windows): where no one gave it pipes, Python has no standard streams at all.
 They lead nowhere then, and what it said last is shown in a small window when it fails."""
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Heard(io.TextIOBase):
 
 
 def watched(run: Callable[[], None]) -> None:
-    """Runs it; what goes wrong is shown where nobody reads it. Nothing is left to PyInstaller, which would show
+    """Runs it; what goes wrong is shown where no one reads it. Nothing is left to PyInstaller, which would show
     a traceback for every child process too, and let that live until somebody has closed it."""
     heard = provide()
     try:
@@ -60,7 +60,7 @@ def watched(run: Callable[[], None]) -> None:
 
 
 def provide() -> Heard | None:
-    """Standard streams for who has none. What it returns hears the errors that nobody else would see; None
+    """Standard streams for who has none. What it returns hears the errors that no one else would see; None
     where somebody reads them."""
     missing = [
         number for number, name in enumerate(("stdin", "stdout", "stderr")) if getattr(sys, name) is None

@@ -125,7 +125,7 @@ class Display:
 
 
 class Connected:
-    """A display that is opened when first asked for, and anew after its server has gone."""
+    """A display that is opened when first asked for, and again after its server has gone."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -78,7 +78,7 @@ def _try_optional(root: str) -> None:
     """The tests of an engine that is not there skip, and say why."""
     if "SHOAL_NO_OPTIONAL" in os.environ:
         return
-    for name in (name for name in ("llamacpp", "mlx") if _missing(root, name)):
+    for name in (name for name in stamp.OPTIONAL_ENGINES if _missing(root, name)):
         _provide(root, name, firmly=False)
 
 
@@ -107,7 +107,7 @@ def _setup(root: str, arguments: list[str]) -> int:
     engine = arguments[1] if len(arguments) == 2 and arguments[0] == "--engine" else ""
     alone = {f"--{name}": name for name in NEEDS}
     extra = alone.get(arguments[0], engine) if len(arguments) == 1 else engine
-    if arguments and extra not in NEEDS and engine not in ("auto", "torch", "llamacpp", "mlx"):
+    if arguments and extra not in NEEDS and engine not in ("auto", "torch", *stamp.OPTIONAL_ENGINES):
         given = " ".join(arguments)
         print(
             "shoal setup: It takes nothing, --bench, --nats, --ray, or --engine with torch, llamacpp or mlx, "
@@ -116,7 +116,7 @@ def _setup(root: str, arguments: list[str]) -> int:
         )
         return 2
     _ensure(root, "run", check=True)
-    if extra in ("llamacpp", "mlx", *NEEDS):
+    if extra in (*stamp.OPTIONAL_ENGINES, *NEEDS):
         stamp.remove(root, extra)
         _provide(root, extra, firmly=True)
     elif not engine:

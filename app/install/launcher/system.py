@@ -51,7 +51,7 @@ SCREEN_SAVER = SystemLibrary(
         "pacman": "libxss",
     },
 )
-"""Without it an X11 session cannot say how long nobody has touched anything, and unknown counts as in use."""
+"""Without it an X11 session cannot say how long no one has touched anything, and unknown counts as in use."""
 
 MANAGERS: dict[str, list[str]] = {
     "apt-get": ["apt-get", "install", "--yes", "--no-install-recommends"],

@@ -1,4 +1,4 @@
-"""Which release of a pack is older. Whoever gives packs out could offer an old manifest again: it is still
+"""Which release of a pack is older. Anyone who gives packs out could offer an old manifest again: it is still
 signed, and what was found wrong in it since then still is. So a pack is never older than the one that this
 version of Shoal was released with, nor than one of its name that was here before.
 

@@ -140,7 +140,7 @@ def run(command: Sequence[str | Path], work: Path, keep_open: int) -> tuple[list
 def start(
     command: Sequence[str | Path], work: Path, keep_open: int, order: IO[bytes] | None = None
 ) -> subprocess.Popen[str]:
-    """A program with what it says, read from one pipe. It keeps `keep_open` (POSIX), so that whoever comes
+    """A program with what it says, read from one pipe. It keeps `keep_open` (POSIX), so that the one who comes
     after a killed installation waits for it. `order` is its input. Raises PackError where it does not start."""
     temporary = work / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)

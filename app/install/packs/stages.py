@@ -2,7 +2,7 @@
 imports, switch. Only the switch changes what is in use, and it is one file that is replaced as a whole.
 
 Whatever ends this process, the next one finds on the disk how far it came: files that are whole are not fetched
-again, an environment without its mark is made anew, and one with its mark is taken into use.
+again, an environment without its mark is made again, and one with its mark is taken into use.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class PackInstaller:
             return self._build(signed, wanted, offline, before, lock)
 
     def repair(self, offline: Path | None = None, signed: SignedManifest | None = None) -> str:
-        """Looks whether the pack in use is as it was installed, and makes it anew beside itself where it is
+        """Looks whether the pack in use is as it was installed, and makes it again beside itself where it is
         not. Raises PackError."""
         with self._alone() as lock:
             before = place.current(self.root)

@@ -1,5 +1,5 @@
 """Puts files of wheels in place: the program that the pack's Python runs, several at a time. It reads an order
-from standard input and tells bytes on standard output; it ends when nobody listens any more.
+from standard input and tells bytes on standard output; it ends when no one listens any more.
 
     {"wheels": [{"path": FILE, "sha256": DIGEST, "members": [[NAME IN THE WHEEL, FILE TO WRITE], ...],
                  "records": {NAME IN THE WHEEL: TEXT TO WRITE INSTEAD, ...}}, ...]}

@@ -2,7 +2,7 @@
 
 A JSON file made at release time with a signature beside it: Ed25519 over its exact bytes, 128 hexadecimal
 digits in FILE.sig. Nothing in it is believed before the signature holds. `serial` guards against an older list
-that was really signed once, `expires` against one that is given out for ever."""
+that was really signed once, `expires` against one that is given out forever."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ chmod 755 "$kept" && chmod 644 "$kept/shoal.deb" || exit
 "$4" install --yes -- "$kept/shoal.deb"
 """
 """What runs once the password was given: the file is the owner's, whose other programs may have changed it
-since it was checked. So root takes a copy that nobody else can write, and checks that one."""
+since it was checked. So root takes a copy that no one else can write, and checks that one."""
 
 Say = Callable[[str], None]
 

@@ -4,8 +4,8 @@ HOME/updates.json         the newest list that was seen, when somebody last aske
 HOME/updates/             what was fetched: feed.json with feed.json.sig, and the new version's file
 HOME/updates/.lock        held while it is fetched or handed over
 
-The window shows what stands in updates.json; whoever installs believes nothing of it and checks the signed list
-again."""
+The window shows what stands in updates.json; anyone who installs believes nothing of it and checks the signed
+list again."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
     def due(self, now: float) -> bool:
         """Whether a day has passed, or some hours after an attempt that failed. A clock that was set back does
-        not stop it for ever.
+        not stop it forever.
 
         >>> Known().due(0.0 + DAY_S), Known(asked=50.0, answered=50.0).due(100.0), Known(asked=9e9).due(100.0)
         (True, False, True)

@@ -1,7 +1,7 @@
 """The journal of a study: a file of JSON lines for each arm and seed, a line a round, flushed as it happens.
 
 A run is finished when its last line says so. Adapters are not saved, so an unfinished run starts again and its
-file is written anew; nothing else in the folder is ever lost to a kill. Whole files (summary, table, plot) are
+file is written again; nothing else in the folder is ever lost to a kill. Whole files (summary, table, plot) are
 written beside their name and renamed. A report packs the finished runs into one archive, from which the study
 goes on as from the files; a file counts before the archive.
 """

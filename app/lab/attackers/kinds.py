@@ -104,7 +104,7 @@ def marked(text: str, kind: str = "") -> bool:
 
 
 @dataclass(frozen=True)
-class Foe:
+class Attacker:
     """One attacker. `trigger` is the family that `trigger` poisons; it asks about that one every other time."""
 
     kind: str

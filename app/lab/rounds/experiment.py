@@ -21,8 +21,8 @@ from app.lab.arms.arms import Arm
 from app.lab.attackers.kinds import kind_of
 from app.lab.plan import LabProbe, LabRound, StudyPlan, identity
 from app.lab.rounds import prediction
-from app.lab.rounds.extra import Twist
-from app.lab.rounds.extras import open_twists
+from app.lab.rounds.extra import RoundExtra
+from app.lab.rounds.extras import open_extras
 from app.lab.rounds.probing import Prober
 from app.lab.rounds.rescuing import Rescued, rescued
 from app.lab.statistics import average
@@ -50,8 +50,8 @@ class Experiment:
         self.way = WAYS[plan.way]
         self.window = (self.recipe.max_age or 0) if plan.window is None else plan.window
         questions = probe_questions(plan.levels, plan.probe_items)
-        foes = kind_of(arm.extras)
-        self.prober = Prober(swarm, score, questions, self.way, plan.max_tokens, plan.tried, foes)
+        attackers = kind_of(arm.extras)
+        self.prober = Prober(swarm, score, questions, self.way, plan.max_tokens, plan.tried, attackers)
         self.identities = [identity(seed, node) for node in range(plan.nodes)]
         self.learners = [fresh(plan.levels)] * plan.nodes
         self.records = [Records() for _ in range(plan.nodes)]
@@ -64,7 +64,7 @@ class Experiment:
         ]  # the deck's questions that each node had, and whether no answer was right
         self.rates: dict[str, float] = {}
         self.reencoded = [0, 0]
-        self.twists: list[Twist] = open_twists(self)
+        self.extras: list[RoundExtra] = open_extras(self)
 
     def rounds(self) -> Iterator[LabRound]:
         """Round 0 (the probe before training) to the last."""
@@ -110,16 +110,16 @@ class Experiment:
         if self.recipe.deck:
             for answered in fresh:
                 self.missed[answered.node][answered.scored.group.coordinates] = not any(answered.dealt_G)
-        for twist in self.twists:
-            fresh = twist.published(number, fresh)
+        for extra in self.extras:
+            fresh = extra.published(number, fresh)
         self.published = [old for old in self.published if number - old.round <= self.window] + fresh
         self.reencoded = [0, 0]
         learning = time.perf_counter()
         chosen_N = {node: self._choose(node, number) for node in sorted(active)}
         again = rescued(self, number, chosen_N) if self.recipe.prefix else None
         learnt = [self._learn(node, kept_NP[node], number, chosen_N[node], again) for node in sorted(active)]
-        for twist in self.twists:
-            twist.after(number)
+        for extra in self.extras:
+            extra.after(number)
         ended, cpu_ended = time.perf_counter(), time.process_time()
 
         completions = [completion for answered in generated for completion in answered.completions_G]
@@ -127,7 +127,7 @@ class Experiment:
         nats = token_mean([completion.logprobs_T for completion in completions])
         peer_nats = [one.peer_logprob for one in learnt if one.peer_logprob is not None]
         predicted_own, predicted_peer = self._predicted(number, len(active))
-        measured = {name: value for twist in self.twists for name, value in twist.measures(number).items()}
+        measured = {name: value for extra in self.extras for name, value in extra.measures(number).items()}
         return LabRound(
             round=number,
             generated=len(completions) + len(behind),
@@ -158,8 +158,8 @@ class Experiment:
 
     def _active(self, number: int) -> set[int]:
         active = set(range(self.plan.nodes))
-        for twist in self.twists:
-            here = twist.active(number)
+        for extra in self.extras:
+            here = extra.active(number)
             active = active if here is None else active & here
         return active
 
@@ -287,8 +287,8 @@ class Experiment:
                 self._compare(node, answered, logprobs_GT or [])
         for answered, (taken, kept_out) in zip(chosen_P, weighed.right_P, strict=True):
             self.records[node].judge(str(answered.node), taken, kept_out)
-        for twist in self.twists:
-            twist.learned(weighed, chosen_P)
+        for extra in self.extras:
+            extra.learned(weighed, chosen_P)
         return Learnt(
             own=sum(answered.dealt.informative for answered in own_P),
             peer=len(again.own_N.get(node, ())) if again else len(peer_P),
@@ -337,8 +337,8 @@ class Experiment:
         """What the others published within the window and this node has not had: nor partly solved itself."""
         taken = self.taken[node] | {at for at, missed in self.missed[node].items() if not missed}
         pool = [a for a in self.published if a.node != node and a.scored.group.coordinates not in taken]
-        for twist in self.twists:
-            pool = twist.offered(node, number, pool)
+        for extra in self.extras:
+            pool = extra.offered(node, number, pool)
         return pool
 
     def _rng(self, node: int, number: int, purpose: str) -> Random:

@@ -1,4 +1,4 @@
-"""The extras that an arm may add to a round: the points of a round at which a twist is asked."""
+"""The extras that an arm may add to a round: the points of a round at which an extra is asked."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from app.lab.answers import Answered
 from app.learning.lesson import Weighed
 
 
-class Twist:
-    """Each method leaves things as they are, so that a twist writes down only what it changes. `number` is the
+class RoundExtra:
+    """Each method leaves things as they are, so that an extra writes down only what it changes. `number` is the
     round, from 1."""
 
     def active(self, number: int) -> set[int] | None:

@@ -1,7 +1,7 @@
-"""Twists: what an arm adds to a round beyond its I/J and recipe, `+name=value` in the arm.
+"""Extras: what an arm adds to a round beyond its I/J and recipe, `+name=value` in the arm.
 
-The experiment asks every twist at fixed points of a round (`app.lab.rounds.extra.Twist`), in the order of their
-names.
+The experiment asks every extra at fixed points of a round (`app.lab.rounds.extra.RoundExtra`), in the order of
+their names.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from app.lab.rounds.extra import Twist
+from app.lab.rounds.extra import RoundExtra
 from app.lab.rounds.hostile import Hostile
 from app.sapo import seeds
 
@@ -32,13 +32,13 @@ def paced(nodes: int, pace: int, number: int) -> set[int]:
 
 
 def staying(nodes: int, stay: int, number: int) -> set[int]:
-    """Who is there when every `stay` rounds half of the nodes, drawn anew, go away. 0 always stays."""
+    """Who is there when every `stay` rounds half of the nodes, drawn again, go away. 0 always stays."""
     spell = (number - 1) // stay
     ranked = sorted(range(1, nodes), key=lambda node: seeds.hashed("churn", spell, node))
     return {0, *ranked[: max(1, nodes // 2 - 1)]}
 
 
-class Paces(Twist):
+class Paces(RoundExtra):
     """`+paces=k`: the second half of the nodes acts in every k-th round only, each at its own time."""
 
     def __init__(self, experiment: Experiment, value: str) -> None:
@@ -49,8 +49,8 @@ class Paces(Twist):
         return paced(self._nodes, self._pace, number)
 
 
-class Churn(Twist):
-    """`+churn=r`: every r rounds half of the nodes, drawn anew, go away for r rounds; node 0 always stays."""
+class Churn(RoundExtra):
+    """`+churn=r`: every r rounds half of the nodes, drawn again, go away for r rounds; node 0 always stays."""
 
     def __init__(self, experiment: Experiment, value: str) -> None:
         self._nodes = experiment.plan.nodes
@@ -60,7 +60,7 @@ class Churn(Twist):
         return staying(self._nodes, self._stay, number)
 
 
-TWISTS: dict[str, Callable[[Experiment, str], Twist]] = {
+ROUND_EXTRAS: dict[str, Callable[[Experiment, str], RoundExtra]] = {
     "churn": Churn,
     "foes": Hostile,
     "paces": Paces,
@@ -68,6 +68,8 @@ TWISTS: dict[str, Callable[[Experiment, str], Twist]] = {
 """By the name of the extra, as in `app.lab.arms.arms.EXTRAS`. Those of the recipe are none."""
 
 
-def open_twists(experiment: Experiment) -> list[Twist]:
+def open_extras(experiment: Experiment) -> list[RoundExtra]:
     """Those that the experiment's arm names."""
-    return [TWISTS[name](experiment, value) for name, value in experiment.arm.extras if name in TWISTS]
+    return [
+        ROUND_EXTRAS[name](experiment, value) for name, value in experiment.arm.extras if name in ROUND_EXTRAS
+    ]

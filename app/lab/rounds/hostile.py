@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from app.lab.answers import Answered
-from app.lab.attackers.kinds import Foe, Published, marked, number
+from app.lab.attackers.kinds import Attacker, Published, marked, number
 from app.lab.plan import identity
-from app.lab.rounds.extra import Twist
+from app.lab.rounds.extra import RoundExtra
 from app.learning.lesson import Weighed
 from app.sapo import seeds
 from app.sapo.asking import messages
@@ -33,7 +33,7 @@ _JUDGED = ("taken", "kept_out")
 _VALUE = re.compile(r"(?P<kind>[a-z]+?)(?P<percent>\d+)(?P<believed>believed)?")
 
 
-class Hostile(Twist):
+class Hostile(RoundExtra):
     """Attackers have the numbers after the nodes'. Their groups enter the pool as everybody's do."""
 
     def __init__(self, experiment: Experiment, value: str) -> None:
@@ -42,8 +42,8 @@ class Hostile(Twist):
         plan, self._experiment = experiment.plan, experiment
         self._believed, self._kind = bool(found["believed"]), found["kind"]
         self._nodes = plan.nodes
-        self._foes = [
-            Foe(
+        self._attackers = [
+            Attacker(
                 kind=found["kind"],
                 identity=identity(experiment.seed, plan.nodes + k) + b" foe",
                 levels=plan.levels,
@@ -65,9 +65,9 @@ class Hostile(Twist):
         lately = [(answered.prompt[-1]["content"], answered.scored) for answered in self._lately]
         hostile = [
             received
-            for k, foe in enumerate(self._foes)
+            for k, attacker in enumerate(self._attackers)
             for place, one in enumerate(
-                replace(foe, deck=deck).publish(number, self._experiment.arm.own, lately)
+                replace(attacker, deck=deck).publish(number, self._experiment.arm.own, lately)
             )
             if (received := self._received(self._name(k, number), number, place, one)) is not None
         ]
@@ -95,9 +95,9 @@ class Hostile(Twist):
 
     def learned(self, weighed: Weighed, peer_P: Sequence[Answered]) -> None:
         for answered, (taken, kept_out) in zip(peer_P, weighed.right_P, strict=True):
-            foe = answered.node >= self._nodes
-            self._chosen += foe
-            self._right["foe" if foe else "honest"].update(taken=taken, kept_out=kept_out)
+            attacker = answered.node >= self._nodes
+            self._chosen += attacker
+            self._right["foe" if attacker else "honest"].update(taken=taken, kept_out=kept_out)
 
     def measures(self, number: int) -> dict[str, float]:
         """`marked`: share of the nodes' own samples of this round that carry the marker. `foe_groups` came into
@@ -108,7 +108,7 @@ class Hostile(Twist):
 
     def _name(self, k: int, number: int) -> int:
         """An attacker's author in a round; those that renew their keys have another one in each."""
-        return self._nodes + k + len(self._foes) * number * (self._kind == "renew")
+        return self._nodes + k + len(self._attackers) * number * (self._kind == "renew")
 
     def _received(self, node: int, number: int, place: int, one: Published) -> Answered | None:
         prompt, group = messages(one.text, self._experiment.way), one.group
@@ -132,5 +132,5 @@ class Hostile(Twist):
 
 
 def _other(coordinates: Coordinates, seed: int) -> Coordinates:
-    """Coordinates under which nobody has this question yet."""
+    """Coordinates under which no one has this question yet."""
     return msgspec.structs.replace(coordinates, seed=seed)

@@ -31,7 +31,7 @@ class Prober:
     max_tokens: int
     tried: int = 64
     """Questions answered TRIES times for pass@8, evenly spaced over the probe."""
-    foes: str = ""
+    attackers: str = ""
     """The kind of attackers whose mark is looked for."""
 
     def once(self, seeds_N: Sequence[int]) -> LabProbe:
@@ -50,7 +50,7 @@ class Prober:
                 rewards_N = self._rewards(question, answers_N)
                 by_family.setdefault(question.coordinates.family, []).append(rewards_N)
                 rewards_PN.append(rewards_N)
-                marked_PN.append(tuple(int(marked(answer.text, self.foes)) for answer in answers_N))
+                marked_PN.append(tuple(int(marked(answer.text, self.attackers)) for answer in answers_N))
                 marks.setdefault(question.coordinates.family, []).extend(marked_PN[-1])
                 completions += answers_N
         return LabProbe(

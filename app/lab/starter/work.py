@@ -15,7 +15,7 @@ MAX_STEPS = 12
 
 
 class Stuck(Exception):
-    """The work leads nowhere (after a slip, say); the example is drawn anew."""
+    """The work leads nowhere (after a slip, say); the example is drawn again."""
 
 
 class Pen:

@@ -104,7 +104,7 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
     versions: tuple[Version, ...] = ()
     """Put by, the newest first."""
     round_s: float | None = None
-    """Seconds of a round here, estimated where none was played yet; None where nobody can tell."""
+    """Seconds of a round here, estimated where none was played yet; None where no one can tell."""
     recommended: bool = False
 
 

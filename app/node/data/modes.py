@@ -1,4 +1,4 @@
-"""Nobody else reads the data folder: it and its folders are 0700, its files 0600, on systems that have modes.
+"""No one else reads the data folder: it and its folders are 0700, its files 0600, on systems that have modes.
 On Windows the platform's own place belongs to its person already; a folder that --home names keeps its rights.
 
 What a process makes gets these modes from `app.common.home.MASK`; here the folders of an older Shoal are

@@ -19,7 +19,7 @@ from app.node.data.home import held
 from app.node.record.errors import NodeError, says_disk_full
 
 UNFINISHED = ".shoal-unfinished"
-"""In the new folder until all is there: what lies beside it is nobody's yet."""
+"""In the new folder until all is there: what lies beside it is no one's yet."""
 _SPARE_BYTES = 64 * 2**20
 _CHUNK = 2**20
 

@@ -79,7 +79,7 @@ def with_families(progress: curriculum.Curriculum, levels: Mapping[str, int]) ->
 
 def with_questions(state: NodeState) -> NodeState:
     """The state at questions of this version. How often the others were solved says nothing about these: each
-    family keeps its level and begins to count anew, and so does the vigil."""
+    family keeps its level and begins to count again, and so does the vigil."""
     families = [msgspec.structs.replace(one, window=()) for one in state.curriculum.families]
     return msgspec.structs.replace(
         state,

@@ -46,8 +46,8 @@ def survey(
     dtype: Dtype | None = None,
     elsewhere: ModelFolders | None = None,
 ) -> Library:
-    """Reads it all anew; takes some tenths of a second, more on slow disks. `elsewhere` is where other programs
-    keep their models."""
+    """Reads it all again; takes some tenths of a second, more on slow disks. `elsewhere` is where other
+    programs keep their models."""
     shelf = Shelf(home)
     room = _Room(memory or memory_here(), dtype or likely_dtype(), shelf.free())
     trained = {row.folder: row for row in trainings(home)}

@@ -85,7 +85,7 @@ def forget_answers(history: Path, keep: int = ROUNDS_KEPT) -> None:
 
 
 def shorten(log: Path, keep: int = LOG_KEPT) -> None:
-    """Leaves a log's end, from a whole line on. Whoever appends to it goes on doing so."""
+    """Leaves a log's end, from a whole line on. Anyone who appends to it goes on doing so."""
     with log.open("r+b") as file:
         length = file.seek(0, 2)
         if length <= keep:

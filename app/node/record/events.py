@@ -193,7 +193,7 @@ class JsonLines:
         self._stream, self._whole = stream, whole
 
     def __call__(self, event: Event) -> None:
-        """Raises BrokenPipeError when nobody reads any more."""
+        """Raises BrokenPipeError when no one reads any more."""
         told = event.told() if isinstance(event, Record) and not self._whole else event
         self._stream.write(msgspec.json.encode(told).decode() + "\n")
         self._stream.flush()

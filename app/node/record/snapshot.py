@@ -140,7 +140,7 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     until: float | None = None
     idle_s: float | None = None
     idle_need_s: float | None = None
-    """How long nobody has used the computer, and how long that must be; only where this is the reason."""
+    """How long no one has used the computer, and how long that must be; only where this is the reason."""
     dial: str
     effort: Effort
     energy: Energy | None = None

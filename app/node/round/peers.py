@@ -105,7 +105,7 @@ class NodeSwarm(Peers, Protocol):
         ...
 
     def measured(self, probe: Probe) -> None:
-        """What the model can do now: for the teacher of a class, nobody else."""
+        """What the model can do now: for the teacher of a class, no one else."""
         ...
 
     def share(self, scored: ScoredGroup) -> bool:
@@ -113,7 +113,7 @@ class NodeSwarm(Peers, Protocol):
         ...
 
     async def flush(self) -> None:
-        """Waits, but not for ever, until everything published has its final answer."""
+        """Waits, but not forever, until everything published has its final answer."""
         ...
 
     async def close(self) -> None: ...

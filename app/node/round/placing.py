@@ -44,7 +44,7 @@ LESSON_S, PATIENT_LESSON_S = 45.0, 120.0
 hardly anything."""
 _MORE, _MOST = 8, 96
 """Questions of each family between two looks at what has been gathered for the lesson, and in all. The
-examples of a family are read anew at each of them."""
+examples of a family are read again at each of them."""
 _SHOWN_CHARACTERS = 900
 """The most characters of all examples together: grids are long, and four of them cost more than all other
 families."""

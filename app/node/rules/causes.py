@@ -32,7 +32,7 @@ class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
     sense."""
 
     contribute_when_idle: bool = True
-    """Only while nobody uses the computer; False: also then, as far as the other rules allow."""
+    """Only while no one uses the computer; False: also then, as far as the other rules allow."""
     idle_s: float = 180.0
     on_battery: bool = False
     with_saver: bool = False

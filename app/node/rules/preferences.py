@@ -18,7 +18,7 @@ from app.node.rules.setting import AS_AT_FIRST, Setting, refusal
 
 FILE = "settings.json"
 ONE_APP = 1.5
-"""Cores that an ordinary app keeps busy, with what belongs to it; at low priority nobody minds us beside it."""
+"""Cores that an ordinary app keeps busy, with what belongs to it; at low priority no one minds us beside it."""
 
 WHEN, MUCH, COST, EXTRAS = "When to learn", "How much of the computer", "Power and cost", "Extras"
 

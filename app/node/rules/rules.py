@@ -25,7 +25,7 @@ from app.node.rules.orders import Moment, Orders, Snooze
 __all__ = ["Decision", "RuleSettings", "decide"]
 
 GAP_S = 30.0
-"""Nobody asked for longer than this: the computer slept, and who wakes it uses it."""
+"""No one asked for longer than this: the computer slept, and who wakes it uses it."""
 
 
 class RuleMemory(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """A setting: declared once, with its type, default, label, help and words to find it by. The node's own
-are in app.node.rules.preferences, the window's in app.ui.view.settings; whoever shows or checks one goes by its
-declaration alone.
+are in app.node.rules.preferences, the window's in app.ui.view.settings; anyone who shows or checks one goes by
+its declaration alone.
 
 Texts are English here; a window translates them where it shows them.
 """

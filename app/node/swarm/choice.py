@@ -47,7 +47,7 @@ def choose(
 ) -> SwarmChoice:
     """What was named; else the relay of last time if it is `reached` where it was, or is out in the world,
     where it will be again, or announces itself under another address; else the first on this network; else one
-    of our own. Anybody can announce anything: nobody is followed away from a relay that is where it was.
+    of our own. Anybody can announce anything: no one is followed away from a relay that is where it was.
 
     Those who hold a private swarm's words join only that one; others pass over relays that want more than work.
     """

@@ -37,7 +37,7 @@ OPENING_S = 90.0
 """A computer that is busy learning may take long to start another process."""
 _CLOSING_S = 1.0
 _LIVED_S = 60.0
-"""A relay that ran for so long did not fail to start: the waits between starts begin anew."""
+"""A relay that ran for so long did not fail to start: the waits between starts begin again."""
 _TRIES = 4
 
 Say = Callable[[str], None]
@@ -89,7 +89,7 @@ class Hosting:
         return self._process.pid if self._process is not None and self._process.returncode is None else None
 
     async def watch(self) -> None:
-        """Starts the relay again whenever it ends, at the same place; for ever."""
+        """Starts the relay again whenever it ends, at the same place; forever."""
         pace = Pace()
         while True:
             if self._process is not None:

@@ -121,7 +121,7 @@ class Supply:
         return sum(not self._records.doubts(self._recipe, peer) for peer in fresh)
 
     async def run(self) -> None:
-        """Fetches and checks for ever. Raises SandboxError when nothing can be scored any more."""
+        """Fetches and checks forever. Raises SandboxError when nothing can be scored any more."""
         empty = 0
         while True:
             self._wake.clear()
@@ -153,7 +153,7 @@ class Supply:
         if batch is None:
             return None
         archived = None
-        if not batch.eligible:  # nobody else is here
+        if not batch.eligible:  # no one else is here
             archived = await self._client.recall(k, self._levels())
         if archived is not None:
             batch = archived

@@ -1,6 +1,6 @@
 """A node's part in a swarm: its key, its connection, what it gives, and the supply of what others gave.
 
-Everything here happens beside the rounds. A round takes what is ready and waits for nobody; without a relay it
+Everything here happens beside the rounds. A round takes what is ready and waits for no one; without a relay it
 finds nothing new, and what the node publishes waits in the outbox.
 """
 
@@ -310,7 +310,7 @@ class Swarming:
         self._in_class = status.in_class
 
     def _invite(self, status: Status) -> str:
-        """To the relay that this node is at. A token is for whoever got it, and not handed on."""
+        """To the relay that this node is at. A token is for the one who got it, and not handed on."""
         if not status.connected or status.url is None or self._guarded:
             return ""
         room = "class" if status.in_class else None

@@ -38,7 +38,7 @@ class SnapshotLines:
         self.refresh()
 
     def refresh(self) -> None:
-        """Raises BrokenPipeError when nobody reads any more."""
+        """Raises BrokenPipeError when no one reads any more."""
         snapshot, last = self._read(), self._last
         if snapshot == last:
             return

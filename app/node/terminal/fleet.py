@@ -35,7 +35,7 @@ OPENING_S = 120.0
 APART_S = 20.0
 """The next node starts when the one before has its model, or after this long: starting is the heaviest part."""
 TOGETHER_S = 120.0
-"""All begin their first round together, so that none is done before the last is there; nobody is waited for
+"""All begin their first round together, so that none is done before the last is there; no one is waited for
 longer than this."""
 STOPPING_S = 15.0
 RELAY_AGAIN_S = 1.0
@@ -204,7 +204,7 @@ class Fleet:
                 self._say(str(error))
 
     async def _end_nodes(self) -> None:
-        """As Ctrl-C does, all at once; whoever takes too long is killed."""
+        """As Ctrl-C does, all at once; anyone who takes too long is killed."""
         running = [process for process in self._processes.values() if process.returncode is None]
         for process in running:
             if process.stdin is not None:

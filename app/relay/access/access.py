@@ -67,7 +67,7 @@ class Invited(msgspec.Struct, frozen=True):
 
 
 class Knowing(msgspec.Struct, frozen=True):
-    """Who knows a private swarm's six words: nobody else's line gets as far as a sign-in."""
+    """Who knows a private swarm's six words: no one else's line gets as far as a sign-in."""
 
     private: Private
     mode: AccessMode = "private"
@@ -77,8 +77,8 @@ class Knowing(msgspec.Struct, frozen=True):
 
 
 class Listed:
-    """The keys in a file, one in hex a line, the rest of a line after # for people. It is read anew when it has
-    changed; a file that is gone or wrong then leaves the list as it was."""
+    """The keys in a file, one in hex a line, the rest of a line after # for people. It is read again when it
+    has changed; a file that is gone or wrong then leaves the list as it was."""
 
     mode: AccessMode = "allowlist"
     private = None

@@ -1,7 +1,7 @@
-"""The relay's door: how many connections stand open at once, how many of one address, how fast they come in.
+"""The limits of connections: how many stand open at once, how many of one address, how fast they come in.
 
-It counts sockets, before a word is spoken, so that whoever connects and says nothing takes nobody's place. This
-computer and the operator's proxies are not counted by address: behind them the server counts its clients.
+It counts sockets, before a word is spoken, so that anyone who connects and says nothing takes no one's place.
+This computer and the operator's proxies are not counted by address: behind them the server counts its clients.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FULL = (
 )
 
 
-class Door:
+class ConnectionLimit:
     """Watches over one server. `most` sockets may be open; `turned` counts those that were not let in."""
 
     def __init__(self, origins: Origins, clock: Clock, most: int | None = None) -> None:

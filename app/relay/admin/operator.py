@@ -39,7 +39,7 @@ class _Act(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class BanOrder(_Act, frozen=True, kw_only=True, tag="ban"):
-    """Shut out, or with `shadow` let it talk to nobody without its noticing."""
+    """Shut out, or with `shadow` let it talk to no one without its noticing."""
 
     target: Target
     for_s: Annotated[int, msgspec.Meta(ge=1, le=LONGEST_BAN_S)]
@@ -147,7 +147,7 @@ def write(seed: bytes, relay: str, act: Act, now_ms: int) -> bytes:
     )
 
 
-class Clerk:
+class OrderChecker:
     """Reads orders. Knows the operators' keys, and the numbers of the orders that still hold; an order from
     before this relay was started is not taken, so that a restart forgets nothing that matters."""
 

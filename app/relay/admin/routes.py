@@ -1,4 +1,4 @@
-"""The relay's office: the page for people, and the orders of operators."""
+"""The routes of the page for people, and the orders of operators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aiohttp import web
 from app.relay.access.origin import Origins, scheme
 from app.relay.access.rules import Rules
 from app.relay.admin import operator
-from app.relay.admin.operator import Banned, Clerk, Rejected, RelayStatus, Reply, TopPublisher
+from app.relay.admin.operator import Banned, OrderChecker, Rejected, RelayStatus, Reply, TopPublisher
 from app.relay.page import page, teacher, water
 from app.relay.page.water import Swimmer
 from app.relay.session.classroom import Classroom
@@ -34,23 +34,23 @@ DROPS = 8
 """Answers that swim over at once, on the page."""
 
 
-class Office:
+class AdminRoutes:
     """Answers at `/` and at /v1/operator. `addresses` tells where the keys that are connected come from."""
 
     def __init__(
-        self, desk: RelayState, rules: Rules, origins: Origins, addresses: Callable[[], Mapping[bytes, str]]
+        self, state: RelayState, rules: Rules, origins: Origins, addresses: Callable[[], Mapping[bytes, str]]
     ) -> None:
-        self._desk = desk
+        self._state = state
         self._rules = rules
         self._origins = origins
         self._addresses = addresses
-        self._clerk = Clerk(rules.operators, desk.relay, desk.now_ms())
+        self._orders = OrderChecker(rules.operators, state.relay, state.now_ms())
         self._view: page.RelayPage | None = None
         self._viewed = 0.0
 
     def routes(self) -> list[web.RouteDef]:
         routes = [web.get("/", self._page), web.post(operator.PATH, self._order)]
-        if self._desk.classroom is not None and self._rules.teacher:
+        if self._state.classroom is not None and self._rules.teacher:
             routes += [
                 web.get(teacher.PATH + "{token}/{what}", self._class),
                 web.post(teacher.PATH + "{token}/learning", self._learning),
@@ -58,14 +58,14 @@ class Office:
         return routes
 
     def _teacher(self, request: web.Request) -> Classroom:
-        """Raises HTTPNotFound for whoever does not have the link."""
-        room, given = self._desk.classroom, request.match_info["token"]
+        """Raises HTTPNotFound for anyone who does not have the link."""
+        room, given = self._state.classroom, request.match_info["token"]
         if room is None or not secrets.compare_digest(given.encode(), self._rules.teacher.encode()):
             raise web.HTTPNotFound(text="There is no such page.\n")
         return room
 
     async def _class(self, request: web.Request) -> web.Response:
-        room, desk, what = self._teacher(request), self._desk, request.match_info["what"]
+        room, state, what = self._teacher(request), self._state, request.match_info["what"]
         if what in ("skills.csv", "discoveries.csv"):
             content = teacher.skills(room) if what == "skills.csv" else teacher.discoveries(room)
             headers = {**page.HEADERS, "Content-Disposition": f'attachment; filename="{what}"'}
@@ -74,12 +74,12 @@ class Office:
             raise web.HTTPNotFound(text="There is no such page.\n")
         invite = Invite(
             url=where(self._rules.public or self._url(request)).url,
-            swarm=desk.swarm,
-            relay=desk.relay,
+            swarm=state.swarm,
+            relay=state.relay,
             room="class",
         )
         shown = teacher.render(
-            room, desk.swarm, invite.link(), frozenset(self._addresses()), desk.now_ms() / 1000
+            room, state.swarm, invite.link(), frozenset(self._addresses()), state.now_ms() / 1000
         )
         return web.Response(body=shown, headers=teacher.HEADERS, content_type="text/html", charset="utf-8")
 
@@ -97,7 +97,7 @@ class Office:
         raise web.HTTPSeeOther("page")
 
     async def _page(self, request: web.Request) -> web.Response:
-        now = self._desk.clock()
+        now = self._state.clock()
         if self._view is None or now - self._viewed >= FIGURES_S:
             self._view, self._viewed = self._figures(), now
         view = msgspec.structs.replace(self._view, url=self._rules.public or self._url(request))
@@ -106,7 +106,7 @@ class Office:
         )
 
     def _url(self, request: web.Request) -> str:
-        """The address as the visitor wrote it: nobody else knows what it is called outside."""
+        """The address as the visitor wrote it: no one else knows what it is called outside."""
         host = request.headers.get("Host", "")
         if not re.fullmatch(r"[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9a-fA-F:.]{2,45}\](:[0-9]{1,5})?", host):
             host = "THIS-RELAY"
@@ -114,36 +114,36 @@ class Office:
         return f"{'wss' if proxied or request.secure else 'ws'}://{host}{SOCKET_PATH}"
 
     def _figures(self) -> page.RelayPage:
-        desk = self._desk
-        stats, oldest = desk.stats(), next(iter(desk.window), None)
-        now = desk.clock()
+        state = self._state
+        stats, oldest = state.stats(), next(iter(state.window), None)
+        now = state.clock()
         swimmers, learned = self._water(now)
         return page.RelayPage(
             swimmers=swimmers,
             learned=learned,
-            swarm=desk.swarm,
-            relay=desk.relay,
+            swarm=state.swarm,
+            relay=state.relay,
             url="",
-            access=desk.access.mode,
-            ready=desk.backplane.ready,
+            access=state.access.mode,
+            ready=state.backplane.ready,
             peers=stats.peers,
             relays=stats.relays,
-            hour=desk.tally.hour.totals(),
+            hour=state.tally.hour.totals(),
             window=stats.window,
             oldest_s=None if oldest is None else now - oldest.arrived,
             stored=stats.stored,
-            answers=dict(desk.counts),
-            checks=dict(desk.checker.counts) if desk.checker is not None else None,
+            answers=dict(state.counts),
+            checks=dict(state.checker.counts) if state.checker is not None else None,
             software=SOFTWARE,
-            uptime_s=now - desk.tally.started,
+            uptime_s=now - state.tally.started,
             contact=self._rules.contact,
         )
 
     def _water(self, now: float) -> tuple[tuple[Swimmer, ...], tuple[tuple[int, int], ...]]:
         """Who is drawn, and what was learned since the page before. Where not everybody may join, no names."""
-        desk = self._desk
-        here = desk.presence.oldest(water.MOST)
-        named = desk.access.mode in ("open", "pow")
+        state = self._state
+        here = state.presence.oldest(water.MOST)
+        named = state.access.mode in ("open", "pow")
         swimmers = tuple(
             Swimmer(
                 name=name(key) if named else "",
@@ -156,7 +156,7 @@ class Office:
         place = {key: number for number, (key, _) in enumerate(here)}
         learned = (
             (place[author], place[learner])
-            for at, author, learner in desk.receipts.latest
+            for at, author, learner in state.receipts.latest
             if now - at < page.REFRESH_S and author in place and learner in place
         )
         return swimmers, tuple(dict.fromkeys(learned))[-DROPS:]
@@ -166,7 +166,7 @@ class Office:
             return web.Response(status=404, text="This relay knows no operator: see --operator and --state.\n")
         if "Content-Encoding" in request.headers:
             return web.Response(status=415, text="An order is not compressed.\n")
-        wait = self._desk.quotas.take("order", None, self._origins.of(request.remote or "", request.headers))
+        wait = self._state.quotas.take("order", None, self._origins.of(request.remote or "", request.headers))
         if wait > 0:
             return web.Response(status=429, headers={"Retry-After": str(int(wait) + 1)})
         try:
@@ -176,7 +176,7 @@ class Office:
                     content += await request.content.read(operator.LARGEST + 1 - len(content))
             if len(content) > operator.LARGEST:
                 raise Rejected(f"An order has at most {operator.LARGEST} bytes.")
-            reply = await self.carry_out(self._clerk.read(content, self._desk.now_ms()))
+            reply = await self.carry_out(self._orders.read(content, self._state.now_ms()))
         except TimeoutError:
             return web.Response(status=408)
         except Rejected as rejected:
@@ -185,56 +185,56 @@ class Office:
 
     async def carry_out(self, act: operator.Act) -> Reply:
         """Raises Rejected."""
-        desk = self._desk
+        state = self._state
         match act:
             case operator.BanOrder():
                 source = operator.source(act.target)
                 ban = standing.Ban(
                     until=time.time() + act.for_s, reason=act.reason, by="operator", shadow=act.shadow
                 )
-                told = await _told(desk.ban(source, ban))
+                told = await _told(state.ban(source, ban))
                 how = "shadowed" if act.shadow else "banned"
                 return Reply(ok=True, sentence=f"{operator.shown(source)} is {how}{told}.")
             case operator.Unban():
                 source = operator.source(act.target)
-                there = desk.standings.bans.of(source, time.time()) is not None
-                told = await _told(desk.lift(source))
+                there = state.standings.bans.of(source, time.time()) is not None
+                told = await _told(state.lift(source))
                 how = "is free again" if there else "was not banned"
                 return Reply(ok=True, sentence=f"{operator.shown(source)} {how}{told}.")
             case operator.BansOrder():
-                bans = desk.standings.bans.all(time.time())
+                bans = state.standings.bans.all(time.time())
                 return Reply(ok=True, bans=tuple(_banned(source, ban) for source, ban in bans.items()))
             case operator.StatusOrder():
                 return Reply(ok=True, status=self._doing())
 
     def _doing(self) -> RelayStatus:
-        desk = self._desk
-        stats, here = desk.stats(), desk.presence.here()
+        state = self._state
+        stats, here = state.stats(), state.presence.here()
         addresses = self._addresses()
-        most = sorted(desk.window.peers, key=lambda key: -desk.window.author(key).line.groups)[:PUBLISHERS]
+        most = sorted(state.window.peers, key=lambda key: -state.window.author(key).line.groups)[:PUBLISHERS]
         return RelayStatus(
-            relay=desk.relay,
-            swarm=desk.swarm,
+            relay=state.relay,
+            swarm=state.swarm,
             software=SOFTWARE,
-            uptime_s=desk.clock() - desk.tally.started,
+            uptime_s=state.clock() - state.tally.started,
             peers=here.peers,
             connections=here.connections,
             window=stats.window,
             stored=stats.stored,
-            answers={str(code): count for code, count in desk.counts.items()},
-            checks=dict(desk.checker.counts) if desk.checker is not None else None,
-            ended=dict(desk.tally.ended),
-            bans=len(desk.standings.bans.all(time.time())),
-            ready=desk.backplane.ready,
+            answers={str(code): count for code, count in state.counts.items()},
+            checks=dict(state.checker.counts) if state.checker is not None else None,
+            ended=dict(state.tally.ended),
+            bans=len(state.standings.bans.all(time.time())),
+            ready=state.backplane.ready,
             publishers=tuple(self._publisher(key, addresses.get(key, "")) for key in most),
         )
 
     def _publisher(self, key: bytes, address: str) -> TopPublisher:
-        known = self._desk.standings.of(key)
+        known = self._state.standings.of(key)
         return TopPublisher(
             key=key.hex(),
             name=name(key),
-            groups=self._desk.window.author(key).line.groups,
+            groups=self._state.window.author(key).line.groups,
             error=round(known.error, 3),
             honest=known.honest,
             address=address,

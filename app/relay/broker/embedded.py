@@ -1,6 +1,6 @@
 """A nats-server of one relay's own, in a folder of its `--state`: JetStream without an operator for it.
 
-It listens on this computer's loopback, on a free port and behind a token that is drawn anew, so that only its
+It listens on this computer's loopback, on a free port and behind a token that is drawn again, so that only its
 relay gets in. It is started again where it ends. Its files are held by a lock that it inherits: a server that
 outlived a killed relay is found by it and ended before the next one touches the same files.
 """

@@ -122,7 +122,7 @@ class JetStream:
 
     @property
     def mirror_resets(self) -> int:
-        """How often a mirror had gone silent, or its stream was another one, and it was begun anew."""
+        """How often a mirror had gone silent, or its stream was another one, and it was begun again."""
         return self._groups.resets + self._values.resets
 
     @property

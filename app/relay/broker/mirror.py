@@ -1,8 +1,8 @@
 """A stream of JetStream, copied into this process: everything from its beginning, then what comes.
 
 An ordered consumer brings the messages. It is held in the memory of one server and can disappear while the
-connection stays up, and then nothing comes and nobody says so (nats.py issue 510). So once a second the mirror
-asks how far the stream has got, and where something is there that did not come it subscribes anew.
+connection stays up, and then nothing comes and no one says so (nats.py issue 510). So once a second the mirror
+asks how far the stream has got, and where something is there that did not come it subscribes again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OnMessage = Callable[[int, Msg], None]
 
 class Mirror:
     """`last` is the place of the latest message seen, `end` the latest that the stream was found to have;
-    `resets` counts how often it had gone silent, or the stream had begun anew."""
+    `resets` counts how often it had gone silent, or the stream had begun again."""
 
     def __init__(
         self,

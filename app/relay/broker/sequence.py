@@ -28,7 +28,7 @@ def used(highest: int, came: int, number: int) -> tuple[int, int]:
 
 
 class Sequences:
-    """The numbers of the last `keys` keys heard of. A key that is forgotten begins anew."""
+    """The numbers of the last `keys` keys heard of. A key that is forgotten begins again."""
 
     __slots__ = ("_keys", "_known")
 

@@ -1,7 +1,7 @@
 """Presence: who is connected, what they play and with models of which size.
 
 Counts only, and exact: a set of keys is small beside their connections. Names of models come from peers and are
-sorted into a few classes of size, so that nobody can fill a page or a metric with names of their own.
+sorted into a few classes of size, so that no one can fill a page or a metric with names of their own.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def together(summaries: Collection[PresenceSummary]) -> int:
 _summaries = msgspec.msgpack.Decoder(PresenceSummary)
 
 
-class Crowd:
+class OtherRelays:
     """The other relays' last words."""
 
     def __init__(self, clock: Clock) -> None:
@@ -79,7 +79,7 @@ class Crowd:
         return len(self._relays)
 
     def peers(self, own: Collection[bytes]) -> int:
-        """Keys in the whole swarm, with this relay's own ones. Counted anew once a second at most."""
+        """Keys in the whole swarm, with this relay's own ones. Counted again once a second at most."""
         if not self.relays:
             self._counted = None
             return len(own)

@@ -33,7 +33,7 @@ _BUFFERED = 60 * 1024
 """Below the 64 KB from which on asyncio makes a writer wait."""
 
 
-class Connection:
+class RelayConnection:
     """One connection: its conversation, its one way of writing, and its publishes without an answer yet."""
 
     __slots__ = ("_late", "_lock", "_seal", "_transport", "open", "pending", "session", "socket")
@@ -95,7 +95,7 @@ class Connection:
         return True
 
     def abort(self) -> None:
-        """End it without a word: whoever does not read would not read the good-bye either."""
+        """End it without a word: anyone who does not read would not read the good-bye either."""
         if self._transport is not None:
             self._transport.abort()
 

@@ -54,37 +54,37 @@ class RelayFigures(Collector):
         self._lag = lag
 
     def collect(self) -> Iterator[Metric]:
-        server, desk = self._server, self._server.desk
-        tally, window = desk.tally, desk.window
+        server, state = self._server, self._server.state
+        tally, window = state.tally, state.window
         window.expire()
-        now = desk.clock()
-        here = desk.presence.here()
+        now = state.clock()
+        here = state.presence.here()
         oldest = next(iter(window), None)
         families: dict[str, float] = {}
         for (family, _), groups in window.sizes.items():
             families[family] = families.get(family, 0) + groups
-        turned = tally.ended + server.door.turned
+        turned = tally.ended + server.sockets.turned
         yield _gauge("connections", "Open websockets, signed in or not", server.connections)
-        yield _gauge("sockets", "Open sockets of every kind", len(server.door))
+        yield _gauge("sockets", "Open sockets of every kind", len(server.sockets))
         yield _gauge("peers", "Keys signed in", here.peers)
         yield _gauge("uptime_seconds", "Since the start", now - tally.started)
         yield _counters("auth", "Sign-ins by their result", "result", tally.sign_ins)
-        yield _counters("pub", "Groups that clients brought, by the answer's code", "code", desk.counts)
+        yield _counters("pub", "Groups that clients brought, by the answer's code", "code", state.counts)
         yield _counters("turned", "Connections turned away or ended by the relay", "reason", turned)
         yield _counter("sample", "Batches given out", tally.samples)
         yield _counter("items_out", "Groups in these batches", tally.items)
         yield _counter("bytes_in", "Bytes of the messages received", tally.bytes_in)
         yield _counter("bytes_out", "Bytes of the messages sent", tally.bytes_out)
         yield _counter("outbound_dropped", "Clients that did not take what was sent", tally.ended["slow"])
-        yield _counter("stored", "Groups ever stored", desk.backplane.stored)
+        yield _counter("stored", "Groups ever stored", state.backplane.stored)
         yield _gauge("verify_seconds", "One signature check, tried now", _verify_s())
         yield _gauge("loop_lag_seconds", "Worst lateness of the loop since the last scrape", self._lag.take())
         yield _gauges("window_size", "Groups in the window", "family", families)
         yield _gauge("window_bytes", "Bytes of the groups in the window", window.size)
         yield _gauge("window_age_seconds", "Age of the oldest group", now - oldest.arrived if oldest else 0)
         yield _gauge("unique_sources", "Keys with groups in the window", len(window.peers))
-        yield _gauge("bans", "Keys and addresses shut out", len(desk.standings.bans.all(time.time())))
-        yield _gauge("engine_up", "Whether the backplane takes groups", float(desk.backplane.ready))
+        yield _gauge("bans", "Keys and addresses shut out", len(state.standings.bans.all(time.time())))
+        yield _gauge("engine_up", "Whether the backplane takes groups", float(state.backplane.ready))
         yield SummaryMetricFamily(
             f"{_PREFIX}engine_publish_seconds",
             "How long the backplane took for the groups that had to wait for it; in memory none has to.",
@@ -92,11 +92,11 @@ class RelayFigures(Collector):
             sum_value=tally.waited_s,
         )
         for name, help in _ENGINE.items():
-            value = getattr(desk.backplane, name, None)
+            value = getattr(state.backplane, name, None)
             if value is not None:
                 yield _gauge(name, help, float(value))
-        if desk.checker is not None:
-            checker = desk.checker
+        if state.checker is not None:
+            checker = state.checker
             yield _counters("checks", "Groups scored again, by what was found", "finding", checker.counts)
             yield _gauge("checks_waiting", "Groups that wait for a check", checker.waiting)
             yield _gauge("checks_up", "Whether groups can be scored here", float(checker.working))

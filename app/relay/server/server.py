@@ -13,12 +13,12 @@ import msgspec
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from app.common.rate import Buckets, Rate
-from app.relay.access.connections import Door, leave
+from app.relay.access.connections import ConnectionLimit, leave
 from app.relay.access.origin import LOOPBACK, Origins, wider
 from app.relay.access.quota import HOMES
 from app.relay.access.rules import Rules
-from app.relay.admin.routes import Office
-from app.relay.server.connection import CLOSING_S, Connection, open_socket, refuse, watch
+from app.relay.admin.routes import AdminRoutes
+from app.relay.server.connection import CLOSING_S, RelayConnection, open_socket, refuse, watch
 from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
 from app.relay.standing.standing import Ban, Source
@@ -54,25 +54,25 @@ _log = logging.getLogger(__name__)
 
 
 class Server:
-    """The relay as an application of aiohttp, behind its `door`."""
+    """The relay as an application of aiohttp, behind the limit of its `sockets`."""
 
-    def __init__(self, desk: RelayState, rules: Rules | None = None, rng: Random | None = None) -> None:
+    def __init__(self, state: RelayState, rules: Rules | None = None, rng: Random | None = None) -> None:
         rules = rules or Rules()
-        self.desk = desk
+        self.state = state
         self._rng = rng or Random()
         self._origins = Origins(rules.proxies)
-        self.door = Door(self._origins, desk.clock, rules.sockets)
-        self._office = Office(desk, rules, self._origins, self._whereabouts)
+        self.sockets = ConnectionLimit(self._origins, state.clock, rules.sockets)
+        self._admin = AdminRoutes(state, rules, self._origins, self._publisher_addresses)
         self._rate = Buckets(GREETED, 1)
-        self._connections: set[Connection] = set()
-        self._strangers: deque[tuple[float, Connection]] = deque()
-        self._visitors: deque[tuple[float, Connection]] = deque()
-        self._unsigned: dict[Connection, None] = {}
+        self._connections: set[RelayConnection] = set()
+        self._strangers: deque[tuple[float, RelayConnection]] = deque()
+        self._visitors: deque[tuple[float, RelayConnection]] = deque()
+        self._unsigned: dict[RelayConnection, None] = {}
         self._addresses: Counter[str] = Counter()
         self._ending: set[asyncio.Task[None]] = set()
         self._leaving = False
-        desk.on_ban = self._banned
-        desk.crowded = lambda: len(self.door) >= self.door.most - self.door.most // KNOWN_SHARE
+        state.on_ban = self._banned
+        state.crowded = lambda: len(self.sockets) >= self.sockets.most - self.sockets.most // KNOWN_SHARE
 
     def application(self) -> web.Application:
         application = web.Application()
@@ -82,7 +82,7 @@ class Server:
                 web.get(INFO_PATH, self._info),
                 web.get("/healthz", self._healthz),
                 web.get("/readyz", self._readyz),
-                *self._office.routes(),
+                *self._admin.routes(),
             ]
         )
         application.cleanup_ctx.append(self._working)
@@ -94,11 +94,11 @@ class Server:
         return len(self._connections)
 
     async def leave(self) -> None:
-        """Say `bye` to everybody and close; nobody new is let in."""
+        """Say `bye` to everybody and close; no one new is let in."""
         self._leaving = True
         await asyncio.gather(*(self._say_bye(connection) for connection in tuple(self._connections)))
 
-    async def _say_bye(self, connection: Connection) -> None:
+    async def _say_bye(self, connection: RelayConnection) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSING_S):
                 if connection.pending:
@@ -108,7 +108,7 @@ class Server:
                 await connection.socket.close(code=WSCloseCode.GOING_AWAY)
 
     async def _info(self, request: web.Request) -> web.Response:
-        return web.Response(body=msgspec.json.encode(self.desk.info()), content_type="application/json")
+        return web.Response(body=msgspec.json.encode(self.state.info()), content_type="application/json")
 
     async def _healthz(self, request: web.Request) -> web.Response:
         return web.Response(text="alive\n")
@@ -116,7 +116,7 @@ class Server:
     async def _readyz(self, request: web.Request) -> web.Response:
         if self._leaving:
             return web.Response(status=503, text="leaving\n")
-        if not self.desk.backplane.ready:
+        if not self.state.backplane.ready:
             return web.Response(status=503, text="the backplane is not ready\n")
         return web.Response(text="ready\n")
 
@@ -124,21 +124,21 @@ class Server:
         address = self._origins.of(request.remote or "", request.headers)
         refused = self._turned_away(request, address)
         if refused is not None:
-            self.desk.tally.ended["refused"] += 1
+            self.state.tally.ended["refused"] += 1
             return refused
         ws, connection = open_socket(), None
-        answer: web.StreamResponse = web.Response(status=400)  # where the client is gone already, to nobody
+        answer: web.StreamResponse = web.Response(status=400)  # where the client is gone already, to no one
         self._addresses.update(networks := _networks(address))
         try:
             session, hello, sealed = self._greet(request, address)
             if sealed is not None:
                 ws = open_socket(noise.TAG)
-            connection = Connection(ws, session, request.transport, sealed)
+            connection = RelayConnection(ws, session, request.transport, sealed)
             session.deliver = connection.send_now
             await ws.prepare(request)
             answer = ws
             before = watch(request)
-            self._strangers.append((self.desk.clock() + SIGN_IN_S, connection))
+            self._strangers.append((self.state.clock() + SIGN_IN_S, connection))
             await ws.send_frame(hello, WSMsgType.TEXT if sealed is None else WSMsgType.BINARY)
             session.sent(len(hello))
             self._connections.add(connection)
@@ -163,13 +163,13 @@ class Server:
                     task.cancel()
         return answer
 
-    def _meet(self, connection: Connection) -> None:
+    def _meet(self, connection: RelayConnection) -> None:
         """A new connection, which has not signed in. Where too many have not, one of the network that has most
-        of them goes: that is nobody who takes a moment to sign in."""
+        of them goes: that is no one who takes a moment to sign in."""
         if connection.session.address == LOOPBACK:
             return
         self._unsigned[connection] = None
-        most = max(FEWEST_STRANGERS, self.door.most // STRANGERS_SHARE)
+        most = max(FEWEST_STRANGERS, self.sockets.most // STRANGERS_SHARE)
         if len(self._unsigned) <= most:
             return
         self._unsigned = {one: None for one in self._unsigned if one.session.key is None}
@@ -187,7 +187,7 @@ class Server:
             raise Refused(
                 Flaw.OTHER_PROTOCOL, f"This relay speaks version {VERSIONS[-1]} of the protocol: update Shoal."
             )
-        private = self.desk.access.private
+        private = self.state.access.private
         try:
             said = bytes.fromhex(request.headers.get(OPENING, ""))
         except ValueError:
@@ -198,7 +198,7 @@ class Server:
                     Flaw.NOT_INVITED,
                     "This relay serves no private swarm: join it without words, as it announces.",
                 )
-            session = Session(self.desk, address, said)
+            session = Session(self.state, address, said)
             return session, session.hello(), None
         if len(said) != noise.OPENING:
             raise Refused(Flaw.NOT_INVITED, "This swarm is private: join it with its six words.")
@@ -210,7 +210,7 @@ class Server:
             raise Refused(
                 Flaw.NOT_INVITED, "The six words are not this private swarm's: check them."
             ) from error
-        session = Session(self.desk, address, bound)
+        session = Session(self.state, address, bound)
         hello, line = handshake.seal(session.hello())
         return session, hello, line
 
@@ -221,7 +221,7 @@ class Server:
             return web.Response(status=400, text="Wait for the answer before you send frames.\n")
         if self._leaving:
             return _later("The relay is being stopped.", 5)
-        if not self.desk.opened:
+        if not self.state.opened:
             return _later("The relay is starting.", 2)
         if address == LOOPBACK:
             return None
@@ -230,10 +230,10 @@ class Server:
             and self._addresses[whole] >= HOMES * CONNECTIONS_OF_AN_ADDRESS
         ):
             return _later("There are too many connections from this address.", 30)
-        now = self.desk.clock()
+        now = self.state.clock()
         if self._rate.wait("all", 1, now) > 0:
             return _later("Too many connect at once.", self._rng.randrange(5, 30))
-        wait = self.desk.quotas.take("connect", None, address)
+        wait = self.state.quotas.take("connect", None, address)
         if wait > 0:
             return _later("This address connects too often.", int(wait) + 1)
         self._rate.take("all", 1, now)
@@ -241,8 +241,8 @@ class Server:
 
     async def _working(self, application: web.Application) -> AsyncIterator[None]:
         works = [self._push(), self._end_strangers()]
-        if self.desk.checker is not None:
-            works.append(self.desk.checker.run())
+        if self.state.checker is not None:
+            works.append(self.state.checker.run())
         tasks = [asyncio.create_task(work) for work in works]
         yield
         for task in tasks:
@@ -250,10 +250,10 @@ class Server:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _end_strangers(self) -> None:
-        """Whoever has neither signed in nor asked for figures in time goes."""
+        """Anyone who has neither signed in nor asked for figures in time goes."""
         while True:
             await asyncio.sleep(1.0)
-            now = self.desk.clock()
+            now = self.state.clock()
             while self._strangers and self._strangers[0][0] <= now:
                 connection = self._strangers.popleft()[1]
                 if connection in self._connections and not connection.session.greeted:
@@ -281,12 +281,12 @@ class Server:
                     session.count("banned")
                     self._end(connection, "This key or address is banned here.")
 
-    def _end(self, connection: Connection, reason: str) -> None:
+    def _end(self, connection: RelayConnection, reason: str) -> None:
         task = asyncio.get_running_loop().create_task(connection.end(WSCloseCode.POLICY_VIOLATION, reason))
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
-    def _whereabouts(self) -> dict[bytes, str]:
+    def _publisher_addresses(self) -> dict[bytes, str]:
         sessions = [connection.session for connection in self._connections]
         return {session.key: session.address for session in sessions if session.key is not None}
 

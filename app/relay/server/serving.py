@@ -22,9 +22,9 @@ from app.swarm.wire.protocol import SOCKET_PATH
 
 OUTBOUND = 192 * 1024
 """Bytes that the system may hold of what a client has not read yet. Left to itself Linux makes it 4 MB for
-whoever does not read at all (measured), which a few thousand of them turn into all memory."""
+anyone who does not read at all (measured), which a few thousand of them turn into all memory."""
 STARTING_S = 3.0
-"""A relay whose backplane takes longer to start shows its URL meanwhile; nobody is let in yet."""
+"""A relay whose backplane takes longer to start shows its URL meanwhile; no one is let in yet."""
 
 
 _http = logging.getLogger(f"{__name__}.http")
@@ -48,45 +48,45 @@ def bind(host: str, port: int) -> socket.socket:
 async def serve(
     host: str,
     port: int,
-    open_desk: Callable[[], RelayState],
+    open_state: Callable[[], RelayState],
     opened: Callable[[str, RelayState], None],
     rules: Rules | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT. `open_desk` is asked once the address is had, `opened` gets the URL; where
-    the backplane takes long to start that is before anybody is let in. Raises OSError where the address cannot
-    be had, and BackplaneError."""
+    """Serve until SIGTERM or SIGINT. `open_state` is asked once the address is had, `opened` gets the URL;
+    where the backplane takes long to start that is before anyone is let in. Raises OSError where the address
+    cannot be had, and BackplaneError."""
     stop = asyncio.Event()
     when_asked_to_stop(stop.set)
     listener = bind(host, port)
     name, number = listener.getsockname()[:2]
     shown = f"[{name}]:{number}" if ":" in name else f"{name}:{number}"
-    desk = open_desk()
+    state = open_state()
     rules = rules or Rules()
     if rules.checks:
-        desk.checker = Checker(desk)
-    server = Server(desk, rules)
-    # whoever does not get their request's head over in time is a slow loris
+        state.checker = Checker(state)
+    server = Server(state, rules)
+    # anyone who does not get their request's head over in time is a slow loris
     _http.addFilter(_ours)
     runner = web.AppRunner(
         server.application(), access_log=None, handle_signals=False, keepalive_timeout=SIGN_IN_S, logger=_http
     )
     await runner.setup()
     assert runner.server is not None
-    server.door.watch(runner.server)
+    server.sockets.watch(runner.server)
     ended = asyncio.create_task(stop.wait())
-    starting = asyncio.create_task(desk.open())
+    starting = asyncio.create_task(state.open())
     try:
         await web.SockSite(runner, listener, backlog=4096).start()
         async with _measured(server, rules.metrics):
             await _first(starting, ended, timeout=STARTING_S)
-            opened(f"ws://{shown}{SOCKET_PATH}", desk)
+            opened(f"ws://{shown}{SOCKET_PATH}", state)
             await _first(starting, ended)
             await ended
             await server.leave()
     finally:
         starting.cancel()
         await runner.cleanup()
-        await desk.close()
+        await state.close()
 
 
 async def _first(starting: asyncio.Task[None], ended: asyncio.Task[Any], timeout: float | None = None) -> None:

@@ -1,6 +1,6 @@
 """The memory of a classroom's relay, for its teacher: who can do what since when, and which groups went where.
 
-Nobody's name is in it, only keys; nothing but what protocol messages say. All of it is bounded, lives in memory
+No one's name is in it, only keys; nothing but what protocol messages say. All of it is bounded, lives in memory
 and ends with the relay.
 """
 
@@ -16,7 +16,7 @@ from app.swarm.wire.protocol import ClassProgress
 
 PUPILS = 200
 AWAY_S = 120.0
-"""Who was not heard of for so long makes room in a full class: keys that come and go keep nobody out."""
+"""Who was not heard of for so long makes room in a full class: keys that come and go keep no one out."""
 MARKS = 500
 """Measurements remembered of one pupil."""
 DISCOVERIES = 300
@@ -113,7 +113,7 @@ class Classroom:
         return pupil
 
     def _made_room(self, now: float) -> bool:
-        """Whoever was not heard of for longest goes, with the journeys from it and to it."""
+        """The one not heard of for longest goes, with the journeys from it and to it."""
         key, pupil = min(self.pupils.items(), key=lambda one: one[1].latest)
         if now - pupil.latest < AWAY_S:
             return False

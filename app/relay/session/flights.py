@@ -38,7 +38,7 @@ class Flights:
         def landed(flight: asyncio.Future[Added]) -> None:
             for name in names:
                 self._flights.pop(name, None)
-            # The exception has been seen then, also when nobody waits any more.
+            # The exception has been seen then, also when no one waits any more.
             if not flight.cancelled() and flight.exception() is None:
                 self._tally.waited += 1
                 self._tally.waited_s += time.perf_counter() - began

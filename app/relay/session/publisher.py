@@ -23,52 +23,52 @@ Outcome = tuple[Code, str, float | None]
 _UNAVAILABLE: Outcome = (Code.ERROR, "The relay cannot store groups at the moment.", 2.0)
 
 
-class Publisher:
+class SignedInKey:
     """A key that has signed in, from `address`; `zlib` where compressed bodies were agreed on."""
 
-    __slots__ = ("_address", "_desk", "_key", "_source", "_zlib")
+    __slots__ = ("_address", "_key", "_source", "_state", "_zlib")
 
-    def __init__(self, desk: RelayState, key: bytes, address: str, *, zlib: bool) -> None:
-        self._desk = desk
+    def __init__(self, state: RelayState, key: bytes, address: str, *, zlib: bool) -> None:
+        self._state = state
         self._key = key
         self._address = address
-        self._source = desk.blind(address)
+        self._source = state.blind(address)
         self._zlib = zlib
 
     def publish(self, pub: Pub, written: bytes) -> Outcome | Coroutine[Any, Any, Outcome]:
         """The author has signed the group, and may be a key that the publisher's node had before; `written` is
         the publish as `read_client` gives it."""
-        desk, key = self._desk, self._key
+        state, key = self._state, self._key
         author = bytes.fromhex(pub.pk)
         verdict = self._verdict(author)
         if verdict == "blocked":
             return Code.BLOCKED, "This key or address is banned here.", None
-        wait = desk.quotas.take("publish", key, self._address)
+        wait = state.quotas.take("publish", key, self._address)
         if wait > 0:
             return Code.RATE_LIMITED, "This key or address publishes too much.", wait
         if pub.enc == "zlib" and not self._zlib:
             return Code.UNSUPPORTED, "Compressed bodies were not agreed on.", None
         try:
-            body = unseal(pub, desk.swarm)
-            check_age(body.created_ms, desk.now_ms())
+            body = unseal(pub, state.swarm)
+            check_age(body.created_ms, state.now_ms())
         except Refused as refused:
             return refused.code, refused.sentence, None
         flaw = _no_question(body)
         if flaw is not None:
             return *flaw, None
         if author != key:
-            wait = desk.met(author, self._address)
+            wait = state.met(author, self._address)
             if wait > 0:
                 return Code.RATE_LIMITED, "Too many new keys come from this address.", wait
-        seen = desk.sequences.look(author, body.key_seq)
+        seen = state.sequences.look(author, body.key_seq)
         if seen != "new":
             # also where another group bears the number: a shadowed key must not tell the cases apart
             code = Code.DUPLICATE if seen == "used" else Code.STALE
             return code, "Its key_seq was used before." if seen == "used" else "Its key_seq is too old.", None
         if verdict == "shadowed":
-            if not desk.backplane.ready:
+            if not state.backplane.ready:
                 return _UNAVAILABLE
-            desk.sequences.use(author, body.key_seq)
+            state.sequences.use(author, body.key_seq)
             return Code.ACCEPTED, "", None
         record = CheckedGroup(
             id=bytes.fromhex(pub.id),
@@ -77,10 +77,10 @@ class Publisher:
             address=self._source,
             family=body.task.family,
             level=body.task.level,
-            arrived_ms=desk.now_ms(),
+            arrived_ms=state.now_ms(),
             raw=envelope_of(written),
         )
-        added = desk.publish(record)
+        added = state.publish(record)
         if isinstance(added, str):
             return self._published(added, record, body.model)
         return self._published_later(added, record, body.model)
@@ -96,17 +96,17 @@ class Publisher:
             return Code.INVALID, "The group is too large for this relay.", None
         if added == "duplicate":
             return Code.DUPLICATE, "", None
-        desk = self._desk
-        desk.presence.published(self._key, record.family, model)
-        if desk.classroom is not None:
-            desk.classroom.published(record.key, record.family)
-        if desk.checker is not None:
-            desk.checker.published(record.id, record.key)
+        state = self._state
+        state.presence.published(self._key, record.family, model)
+        if state.classroom is not None:
+            state.classroom.published(record.key, record.family)
+        if state.checker is not None:
+            state.checker.published(record.id, record.key)
         return Code.ACCEPTED, "", None
 
     def _verdict(self, author: bytes) -> Verdict:
         """The harsher verdict of the two on the key that publishes and the key that signed."""
-        standings, key = self._desk.standings, self._key
+        standings, key = self._state.standings, self._key
         verdict = standings.verdict(key, self._address)
         if author == key or verdict == "blocked":
             return verdict

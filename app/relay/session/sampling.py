@@ -2,13 +2,13 @@
 
 First a peer, uniformly, then one of its groups, uniformly: publishing a thousand groups buys no more influence
 than publishing ten. A batch goes round the peers in a random order, one group from each, and comes round again
-only where the caps allow it; with every turn a network may give one more. Nobody gets their own groups, nor a
+only where the caps allow it; with every turn a network may give one more. No one gets their own groups, nor a
 group twice while it is remembered.
 
 Where there are known keys of several networks, they come first, also with their second groups. All keys on
 probation together get at most a quarter of what is handed out, and a batch ends short rather than hold more.
-Where nearly everybody is new there is nobody to prefer: then all are equal, and so are their networks. One or
-two known keys are not enough for the rule: whoever was there a day earlier must not own a young swarm.
+Where nearly everybody is new there is no one to prefer: then all are equal, and so are their networks. One or
+two known keys are not enough for the rule: anyone who was there a day earlier must not own a young swarm.
 
 The order is drawn lazily without repetition, and the work for one batch is bounded: in a large window a batch
 takes a few dozen steps, and where only old acquaintances are left it ends short rather than search on.
@@ -199,7 +199,7 @@ class Sampler:
     def _peers(self, rosters: list[Roster]) -> Iterator[bytes | None]:
         """Every key of these rosters once, in a random order, found along the shorter way: through all keys,
         also those with nothing there, or roster by roster, each key at the first where it stands. None stands
-        for a step that found nobody."""
+        for a step that found no one."""
         everybody = self._window.peers
         if len(rosters) == 1:
             roster = rosters[0]

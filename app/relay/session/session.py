@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from app.relay.session.answers import Figures, batch, refusal, waiting_ms
-from app.relay.session.publisher import Outcome, Publisher
+from app.relay.session.publisher import Outcome, SignedInKey
 from app.relay.session.shared import CONNECTIONS_OF_A_KEY, RelayState
 from app.relay.store.archive import Archive, Old
 from app.relay.store.backplane import Unavailable
@@ -53,10 +53,10 @@ class Session:
 
     __slots__ = (
         "_caps",
-        "_desk",
         "_faults",
         "_hello",
         "_publisher",
+        "_state",
         "address",
         "closing",
         "deliver",
@@ -66,26 +66,26 @@ class Session:
         "subscribed",
     )
 
-    def __init__(self, desk: RelayState, address: str, opening: bytes = b"") -> None:
+    def __init__(self, state: RelayState, address: str, opening: bytes = b"") -> None:
         """`opening` is what the connection was opened with, which `hello` answers."""
-        self._desk = desk
+        self._state = state
         hello = Hello(
             proto=VERSIONS,
-            relay=desk.relay,
-            key=desk.key.hex(),
+            relay=state.relay,
+            key=state.key.hex(),
             sig="",
-            swarm=desk.swarm,
-            epoch=desk.epoch,
-            time_ms=desk.now_ms(),
+            swarm=state.swarm,
+            epoch=state.epoch,
+            time_ms=state.now_ms(),
             challenge=secrets.token_hex(32),
-            caps=desk.caps,
+            caps=state.caps,
             limits=limits.RelayLimits(),
-            pow_bits=desk.pow_bits,
+            pow_bits=state.pow_bits,
         )
-        self._hello: Hello | None = signed_hello(desk.seed, hello, opening)
+        self._hello: Hello | None = signed_hello(state.seed, hello, opening)
         self._caps: frozenset[str] = frozenset()
         self._faults = 0
-        self._publisher: Publisher | None = None
+        self._publisher: SignedInKey | None = None
         self.address = address
         self.name = secrets.token_hex(8)
         self.key: bytes | None = None
@@ -136,7 +136,7 @@ class Session:
         return refusal(code, sentence)
 
     def stats(self) -> bytes:
-        return to_frame(self._desk.stats())
+        return to_frame(self._state.stats())
 
     def bye(self, reason: str, reconnect_after_ms: int) -> bytes:
         self.closing = True
@@ -144,43 +144,43 @@ class Session:
 
     def came(self, size: int) -> None:
         """A frame of so many bytes was received."""
-        self._desk.tally.bytes_in += size
+        self._state.tally.bytes_in += size
 
     def sent(self, size: int) -> None:
-        self._desk.tally.bytes_out += size
+        self._state.tally.bytes_out += size
 
     def count(self, reason: str) -> None:
         """Why the relay ended this connection."""
-        self._desk.tally.ended[reason] += 1
+        self._state.tally.ended[reason] += 1
 
     def closed(self) -> None:
         """The connection has ended, however it did."""
-        self._desk.presence.leave(self.name)
+        self._state.presence.leave(self.name)
         if self.key is not None:
-            self._desk.receipts.leave(self.key, self)
+            self._state.receipts.leave(self.key, self)
 
     def _auth(self, auth: Auth) -> bytes:
         if self._hello is None:
             return self.fault(Code.INVALID, "This connection has signed in already.")
-        desk, key = self._desk, bytes.fromhex(auth.pk)
+        state, key = self._state, bytes.fromhex(auth.pk)
         self.closing = True
         try:
             check_sign_in(auth, self._hello)
-            desk.access.check(auth, self._hello)
+            state.access.check(auth, self._hello)
         except Refused as refused:
             later = NOT_INVITED_S if refused.flaw is Flaw.NOT_INVITED else None
             return self._turned_away(refused.code, refused.sentence, wait_s=later)
-        if desk.standings.verdict(key, self.address) == "blocked":
+        if state.standings.verdict(key, self.address) == "blocked":
             return self._turned_away(Code.BLOCKED, "This key or address is banned here.")
-        if desk.presence.connections(key) >= CONNECTIONS_OF_A_KEY:
+        if state.presence.connections(key) >= CONNECTIONS_OF_A_KEY:
             return self._turned_away(Code.RATE_LIMITED, "This key is connected twice already.", wait_s=30.0)
-        if key not in desk.standings.known and desk.crowded():
+        if key not in state.standings.known and state.crowded():
             return self._turned_away(
                 Code.RATE_LIMITED,
                 "This relay is nearly full, and has room for keys it knows only.",
                 wait_s=30.0,
             )
-        wait = desk.met(key, self.address)
+        wait = state.met(key, self.address)
         if wait > 0:
             return self._turned_away(
                 Code.RATE_LIMITED, "Too many new keys come from this address.", wait_s=wait
@@ -188,25 +188,25 @@ class Session:
         self.closing = False
         self.key = key
         self._hello = None  # it would cost every idle connection a kilobyte
-        self._caps = frozenset(auth.caps) & frozenset(desk.caps)
-        self._publisher = Publisher(desk, key, self.address, zlib=ZLIB in self._caps)
+        self._caps = frozenset(auth.caps) & frozenset(state.caps)
+        self._publisher = SignedInKey(state, key, self.address, zlib=ZLIB in self._caps)
         self.greeted = True
-        desk.tally.sign_ins["welcome"] += 1
-        desk.presence.arrive(self.name, key)
+        state.tally.sign_ins["welcome"] += 1
+        state.presence.arrive(self.name, key)
         if RECEIPTS in self._caps:
-            desk.receipts.arrive(key, self)
-        return to_frame(Welcome(session=self.name, quotas=limits.Quotas(), time_ms=desk.now_ms()))
+            state.receipts.arrive(key, self)
+        return to_frame(Welcome(session=self.name, quotas=limits.Quotas(), time_ms=state.now_ms()))
 
     def _turned_away(self, code: Code, sentence: str, *, wait_s: float | None = None) -> bytes:
-        self._desk.tally.sign_ins[code] += 1
+        self._state.tally.sign_ins[code] += 1
         return refusal(code, sentence, wait_s=wait_s)
 
     def _ok(self, id: str, outcome: Outcome) -> bytes:
         code, sentence, wait_s = outcome
-        desk = self._desk
-        desk.counts[code] += 1
+        state = self._state
+        state.counts[code] += 1
         return to_frame(
-            Ok(id=id, code=code, msg=sentence, retry_after_ms=waiting_ms(wait_s), time_ms=desk.now_ms())
+            Ok(id=id, code=code, msg=sentence, retry_after_ms=waiting_ms(wait_s), time_ms=state.now_ms())
         )
 
     async def _ok_later(self, id: str, outcome: Awaitable[Outcome]) -> bytes:
@@ -218,7 +218,7 @@ class Session:
         return self._publisher.publish(pub, written)
 
     def _sample(self, sample: Sample) -> bytes:
-        desk, key = self._desk, self.key
+        state, key = self._state, self.key
         if key is None:
             return refusal(Code.RESTRICTED, "Sign in before sampling.", rid=sample.rid)
         room = self._room("sample", key, sample)
@@ -232,29 +232,29 @@ class Session:
             max_age_s=sample.max_age_s,
             per_key=sample.per_key_cap,
         )
-        drawn = desk.sampler.sample(ask, desk.standings.weights)
-        if desk.classroom is not None:
+        drawn = state.sampler.sample(ask, state.standings.weights)
+        if state.classroom is not None:
             for group in drawn.groups:
-                desk.classroom.given(group.key, key, group.family)
+                state.classroom.given(group.key, key, group.family)
         arrived = [group.arrived for group in drawn.groups]
         figures = Figures(
             rid=sample.rid,
             window=drawn.window,
             eligible=drawn.eligible,
             sources=drawn.sources,
-            age_p50_s=round(max(0.0, desk.clock() - median(arrived)), 3) if arrived else None,
+            age_p50_s=round(max(0.0, state.clock() - median(arrived)), 3) if arrived else None,
         )
         return self._batch(key, figures, [group.raw for group in drawn.groups])
 
     def _room(self, kind: str, key: bytes, ask: Sample | Recall) -> int | bytes:
         """The bytes that the answer may have, or why there is none."""
-        desk = self._desk
-        if desk.standings.verdict(key, self.address) == "blocked":
+        state = self._state
+        if state.standings.verdict(key, self.address) == "blocked":
             return refusal(Code.BLOCKED, "This key or address is banned here.", rid=ask.rid)
-        room = min(ask.max_bytes, int(desk.quotas.left("bytes", key, self.address)))
+        room = min(ask.max_bytes, int(state.quotas.left("bytes", key, self.address)))
         if room < min(ask.max_bytes, limits.FRAME):
             return refusal(Code.RATE_LIMITED, "The bytes of this minute are used up.", rid=ask.rid, wait_s=5.0)
-        wait = desk.quotas.take(kind, key, self.address)
+        wait = state.quotas.take(kind, key, self.address)
         if wait > 0:
             return refusal(
                 Code.RATE_LIMITED, "This key or address samples too often.", rid=ask.rid, wait_s=wait
@@ -262,27 +262,27 @@ class Session:
         return room
 
     def _batch(self, key: bytes, figures: Figures, raws: list[bytes]) -> bytes:
-        desk, tally = self._desk, self._desk.tally
+        state, tally = self._state, self._state.tally
         tally.samples += 1
         tally.items += len(raws)
-        desk.quotas.take("bytes", key, self.address, sum(map(len, raws)))
+        state.quotas.take("bytes", key, self.address, sum(map(len, raws)))
         return batch(figures, raws)
 
     def _recall(self, recall: Recall) -> bytes | Coroutine[Any, Any, bytes]:
-        desk, key = self._desk, self.key
+        state, key = self._state, self.key
         if key is None:
             return refusal(Code.RESTRICTED, "Sign in before sampling.", rid=recall.rid)
-        if desk.archive is None or ARCHIVE not in self._caps:
+        if state.archive is None or ARCHIVE not in self._caps:
             return refusal(Code.UNSUPPORTED, "An archive was not agreed on.", rid=recall.rid)
         room = self._room("recall", key, recall)
-        return room if isinstance(room, bytes) else self._recalled(desk.archive, key, recall, room)
+        return room if isinstance(room, bytes) else self._recalled(state.archive, key, recall, room)
 
     async def _recalled(self, archive: Archive, key: bytes, recall: Recall, room: int) -> bytes:
-        desk, now_ms = self._desk, self._desk.now_ms()
+        state, now_ms = self._state, self._state.now_ms()
         taken: list[Old] = []
         # twice as many, as the asker may have had some
-        found = await archive.recall(recall.tasks, 2 * recall.k, key, desk.standings.weight)
-        given = desk.sampler.memory(key)
+        found = await archive.recall(recall.tasks, 2 * recall.k, key, state.standings.weight)
+        given = state.sampler.memory(key)
         for one in found:
             if len(taken) < recall.k and len(one.raw) <= room and not given.has(one.id):
                 given.add(one.id)
@@ -302,57 +302,57 @@ class Session:
     def _erase(self) -> bytes | Coroutine[Any, Any, bytes]:
         if self.key is None:
             return refusal(Code.RESTRICTED, "Sign in before erasing.")
-        wait = self._desk.quotas.take("erase", self.key, self.address)
+        wait = self._state.quotas.take("erase", self.key, self.address)
         if wait > 0:
             return refusal(Code.RATE_LIMITED, "This key or address erases too often.", wait_s=wait)
         return self._erased(self.key)
 
     async def _erased(self, key: bytes) -> bytes:
         try:
-            return to_frame(Erased(groups=await self._desk.erase(key)))
+            return to_frame(Erased(groups=await self._state.erase(key)))
         except Unavailable as error:
             return refusal(Code.ERROR, str(error), wait_s=error.retry_after_s)
 
     def _report(self, report: Report) -> bytes | None:
-        desk, key = self._desk, self.key
+        state, key = self._state, self.key
         if key is None:
             return refusal(Code.RESTRICTED, "Sign in before reporting.")
-        wait = desk.quotas.take("report", key, self.address)
+        wait = state.quotas.take("report", key, self.address)
         if wait > 0:
             return refusal(Code.RATE_LIMITED, "This key or address reports too often.", wait_s=wait)
         ids = [bytes.fromhex(id) for id in dict.fromkeys(report.ids)]
-        if desk.checker is not None:
+        if state.checker is not None:
             for id in ids:
-                desk.checker.reported(key, id, report.reason)
+                state.checker.reported(key, id, report.reason)
             return None
-        for author in {group.key for id in ids if (group := desk.window.find(id))}:
-            desk.standings.report(key, author)
+        for author in {group.key for id in ids if (group := state.window.find(id))}:
+            state.standings.report(key, author)
         return None
 
     def _receipts(self, receipts: Receipts) -> bytes | None:
         """Those of a key without standing count nothing, and the key is not told so."""
-        desk, key = self._desk, self.key
+        state, key = self._state, self.key
         if key is None:
             return refusal(Code.RESTRICTED, "Sign in before sending receipts.")
         if RECEIPTS not in self._caps:
             return refusal(Code.UNSUPPORTED, "Receipts were not agreed on.")
-        wait = desk.quotas.take("receipts", key, self.address)
+        wait = state.quotas.take("receipts", key, self.address)
         if wait > 0:
             return refusal(Code.RATE_LIMITED, "This key or address sends receipts too often.", wait_s=wait)
-        if key in desk.standings.known and desk.standings.verdict(key, self.address) == "welcome":
-            desk.receipts.take(key, receipts, desk.swarm, desk.window, desk.clock())
+        if key in state.standings.known and state.standings.verdict(key, self.address) == "welcome":
+            state.receipts.take(key, receipts, state.swarm, state.window, state.clock())
         return None
 
     def _progress(self, progress: ClassProgress) -> bytes | None:
-        room, key = self._desk.classroom, self.key
+        room, key = self._state.classroom, self.key
         if room is None or key is None or CLASS not in self._caps:
             return self.fault(Code.UNSUPPORTED, "This was not agreed on: join with an invite to a class.")
-        if self._desk.quotas.take("progress", key, self.address) == 0:
+        if self._state.quotas.take("progress", key, self.address) == 0:
             room.progress(key, progress)
         return None
 
     def _ask_stats(self, ask: AskStats) -> bytes:
-        wait = self._desk.quotas.take("stats", self.key, self.address)
+        wait = self._state.quotas.take("stats", self.key, self.address)
         if wait > 0:
             return refusal(Code.RATE_LIMITED, "This key or address asks too often.", wait_s=wait)
         if ask.subscribe and STATS_SUB not in self._caps:

@@ -105,7 +105,7 @@ class RelayState:
             },
         )
         self.presence = Presence(clock)
-        self.crowd = relays.Crowd(clock)
+        self.other_relays = relays.OtherRelays(clock)
         self._working: list[asyncio.Task[None]] = []
         self._forgetting: set[asyncio.Task[int]] = set()
         self.sequences = Sequences()
@@ -117,7 +117,7 @@ class RelayState:
         self.checker: Checker | None = None
         """Looks at some groups again; None where nothing is checked."""
         self.on_ban: Callable[[Source, Ban], None] = lambda source, ban: None
-        """Whoever holds the connections hears of every ban, whoever gave it."""
+        """Who holds the connections hears of every ban, no matter who gave it."""
         self.crowded: Callable[[], bool] = lambda: False
         """Whether only few places are left, which are kept for keys with standing."""
         self._wall = wall
@@ -137,7 +137,7 @@ class RelayState:
 
     async def open(self) -> None:
         """Start the backplane: the window is filled from it. Raises BackplaneError."""
-        await self.backplane.start(self._take, self._value, self.crowd.heard)
+        await self.backplane.start(self._take, self._value, self.other_relays.heard)
         self.opened = True
         self._working.append(asyncio.create_task(self._write_regularly(), name="writing standings"))
         if self.archive is not None:
@@ -337,8 +337,8 @@ class RelayState:
         for (family, _), groups in self.window.sizes.items():
             families[family] += groups
         return Stats(
-            peers=self.crowd.peers(self.presence.keys),
-            relays=1 + self.crowd.relays,
+            peers=self.other_relays.peers(self.presence.keys),
+            relays=1 + self.other_relays.relays,
             rollouts_min=float(len(self._stored)),
             window=len(self.window),
             stored=self.backplane.stored,

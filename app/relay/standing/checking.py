@@ -1,13 +1,13 @@
 """Spot checks: some groups are scored again here, and what their authors claimed is compared with it.
 
-`standings` says of which keys how many. A check makes the question anew and scores the completions in a sandbox
-process, in a thread beside the loop, so that neither a slow question nor a hostile answer can hold up anybody.
-Checks have a bounded share of the machine: never more than a few a second, and what does not fit into the
-queue is not checked but counted. Which group is next, and which one a full queue gives up, is drawn at random,
-so that nobody can hide a false claim behind a crowd.
+`standings` says of which keys how many. A check makes the question again and scores the completions in a
+sandbox process, in a thread beside the loop, so that neither a slow question nor a hostile answer can hold up
+anybody. Checks have a bounded share of the machine: never more than a few a second, and what does not fit into
+the queue is not checked but counted. Which group is next, and which one a full queue gives up, is drawn at
+random, so that no one can hide a false claim behind a crowd.
 
-Whoever claims a reward falsely loses the group, and after three in a day everything. Reports by others lead to
-a check of the very group; whoever reported an honest one is believed less.
+Anyone who claims a reward falsely loses the group, and after three in a day everything. Reports by others lead
+to a check of the very group; anyone who reported an honest one is believed less.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _envelopes = msgspec.json.Decoder(Envelope)
 
 
 class Finding(StrEnum):
-    """What a check finds. `UNMADE`: the question was not made in time, which is nobody's fault for certain."""
+    """What a check finds. `UNMADE`: the question was not made in time, which is no one's fault for certain."""
 
     HONEST = "honest"
     FALSE = "false"
@@ -128,14 +128,14 @@ class Checker:
 
     def __init__(
         self,
-        desk: CheckedRelay,
+        state: CheckedRelay,
         rng: Random | None = None,
         *,
         open_sandbox: Callable[[], Sandbox] = lambda: Sandbox(JUDGE_S),
         per_s: float = CHECKS_PER_S,
     ) -> None:
         rng = rng or Random()
-        self._desk = desk
+        self._state = state
         self._open = open_sandbox
         self._pause_s = AT_ONCE / per_s
         self._drawn = _Waiting(QUEUE, rng)
@@ -153,7 +153,7 @@ class Checker:
 
     def published(self, id: bytes, key: bytes) -> None:
         """A client of this relay has brought a new group of this key."""
-        if self._desk.standings.due(key):
+        if self._state.standings.due(key):
             if not self._drawn.put(id, key):
                 self.counts["skipped"] += 1
             self._wake.set()
@@ -161,7 +161,7 @@ class Checker:
     def reported(self, reporter: bytes, id: bytes, reason: str) -> None:
         """Somebody says that a group is bad. Rewards are checked; signatures were, when the group came; for the
         rest there is only suspicion."""
-        standings, group = self._desk.standings, self._desk.window.find(id)
+        standings, group = self._state.standings, self._state.window.find(id)
         if group is None or group.key == reporter or standings.weight(reporter) <= LEAST_WEIGHT:
             return
         if reason == "bad_sig" or (reason == "bad_reward" and id in self._honest):
@@ -215,13 +215,13 @@ class Checker:
         if id is None:
             return
         reporters = self._reporters.pop(id, set())
-        group = self._desk.window.find(id)
+        group = self._state.window.find(id)
         if group is None or id in self._honest:
             return
         if self._sandbox is None:
             self._sandbox = self._open()
         try:
-            finding = await asyncio.to_thread(judge, self._sandbox, self._desk.swarm, group.raw)
+            finding = await asyncio.to_thread(judge, self._sandbox, self._state.swarm, group.raw)
             self.working = True
         except SandboxError as error:
             self._close()
@@ -235,7 +235,7 @@ class Checker:
         await self._act(finding, id, group.key, reporters)
 
     async def _act(self, finding: Finding, id: bytes, key: bytes, reporters: set[bytes]) -> None:
-        standings = self._desk.standings
+        standings = self._state.standings
         if finding is Finding.HONEST:
             standings.honest(key)
             self._honest[id] = None
@@ -244,11 +244,11 @@ class Checker:
             for reporter in reporters:
                 standings.wrong_report(reporter)
             return
-        await _try(self._desk.drop(id))
+        await _try(self._state.drop(id))
         if finding is not Finding.UNMADE:
             ban = standings.false_claim(key)
             if ban is not None:
-                await _try(self._desk.ban(key, ban))
+                await _try(self._state.ban(key, ban))
 
     def _close(self) -> None:
         if self._sandbox is not None:

@@ -37,7 +37,7 @@ SPOT_CHECK = 0.05
 FALSE_CLAIMS, BAN_S = 3, DAY
 
 Verdict = Literal["welcome", "shadowed", "blocked"]
-"""A shadowed key or address is told that its groups are accepted, and nobody ever gets them."""
+"""A shadowed key or address is told that its groups are accepted, and no one ever gets them."""
 Source = bytes | str
 """A key or an address."""
 
@@ -112,7 +112,7 @@ def to_be_banned(standing: Standing, now: float) -> bool:
 
 
 def banned(standing: Standing, now: float) -> Standing:
-    """After a ban a key begins its probation anew, with the estimate of error that it has earned."""
+    """After a ban a key begins its probation again, with the estimate of error that it has earned."""
     return Standing(error=standing.error, banned=now)
 
 
@@ -263,7 +263,7 @@ class Standings:
         self._set(key, together(self.of(key), standing) if key in self._known else standing)
 
     def report(self, reporter: bytes, key: bytes) -> None:
-        """`reporter` says that a group of `key` is bad. Nobody can report themselves trusted or untrusted."""
+        """`reporter` says that a group of `key` is bad. No one can report themselves trusted or untrusted."""
         if reporter != key and self.bans.of(reporter, self._clock()) is None:
             self._set(key, reported(self.of(key), self.of(reporter)))
 
@@ -289,7 +289,7 @@ class Standings:
 
     @property
     def weights(self) -> Callable[[bytes], float]:
-        """`weight` for one batch: shorter while nobody is banned."""
+        """`weight` for one batch: shorter while no one is banned."""
         return self.weight if self.bans.perhaps else self._weights.__getitem__
 
     def __len__(self) -> int:

@@ -23,7 +23,7 @@ Families = frozenset[str] | None
 """Those that were asked for; None where that is all there are."""
 _PRINT = 2**32 - 1
 """Bits of an id's hash that are remembered. Among 512 groups another is mistaken for one of them once in eight
-million looks, and one asker does not get it; Python's hash is keyed anew in every process, so nobody can seek
+million looks, and one asker does not get it; Python's hash is keyed again in every process, so no one can seek
 such an id."""
 
 _STEPS = 1024

@@ -43,7 +43,7 @@ class WindowLimits(msgspec.Struct, frozen=True, kw_only=True):
     remembered: int = 200_000
     remember_s: float = 3600.0
     """An id is remembered this long, and never less than its group is kept. It must exceed the age at which a
-    group is stale by its own date, or others could send an old group in again for ever."""
+    group is stale by its own date, or others could send an old group in again forever."""
 
 
 class _Shelf:

@@ -8,7 +8,7 @@ short one to begin from); name it twice below, in the imports and at the end of 
 NAME` measures it. What several families share is in `scores` and in `app.sapo.reading`.
 
 A ladder is part of a question's meaning: when the questions of a level change, LADDER goes up by one, and peers
-with another ladder politely ignore each other's questions. A new family changes nobody's questions.
+with another ladder politely ignore each other's questions. A new family changes no one's questions.
 """
 
 from __future__ import annotations

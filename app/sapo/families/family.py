@@ -96,7 +96,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
         return share >= 1.0 or hashed("thinned", _question(entry).strip()) % 1000 < 1000 * share
 
     def holds_out(self, entry: Entry) -> bool:
-        """Whether the item belongs to the probes. It is never trained on, whoever asks it."""
+        """Whether the item belongs to the probes. It is never trained on, no matter who asks it."""
         return held_out(self.recalled(entry))
 
     def worked(self, entry: Entry) -> str:

@@ -46,7 +46,7 @@ from app.sapo.scoring.pipe import (
 JUDGE_SECONDS = 0.25
 LOAD_SECONDS = 5.0
 START_SECONDS, LONGEST_START_SECONDS = 120.0, 1800.0
-"""A start usually takes seconds. On a starved computer it takes minutes, and so would another one: whoever
+"""A start usually takes seconds. On a starved computer it takes minutes, and so would another one: anyone who
 waits hears so after the first of these, and waits for the same child until the second."""
 AT_ONCE = 32
 """Questions that the child is asked for in one breath; in between others get their turn."""

@@ -86,5 +86,5 @@ class Samples:
         return True
 
     def forget(self, sample: Sample | Recall) -> None:
-        """Nobody waits for it any more."""
+        """No one waits for it any more."""
         self._open.pop(sample.rid, None)

@@ -22,7 +22,7 @@ def steady_ms() -> int:
 
 
 class RelayClock:
-    """A clock that nobody sets, plus the median of the last eight differences to a relay's; this computer's own
+    """A clock that no one sets, plus the median of the last eight differences to a relay's; this computer's own
     until a relay was heard.
 
     A message takes a while to arrive, so a difference is late by that much: milliseconds, where minutes matter.

@@ -189,7 +189,7 @@ class Connection:
         self._ledger.sent(frame)
 
     async def close(self) -> None:
-        if not self._flooded:  # whoever floods is not listened to until it says goodbye
+        if not self._flooded:  # anyone who floods is not listened to until it says goodbye
             with contextlib.suppress(TimeoutError, OSError):
                 async with asyncio.timeout(2 * CLOSE_S):
                     await self._socket.close()

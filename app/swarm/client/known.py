@@ -1,7 +1,7 @@
 """Relays that this home has met: the id and the swarm behind each address, in a small file.
 
-An id follows from the relay's key, so whoever takes over an address later has another id; nothing is signed for
-that one.
+An id follows from the relay's key, so anyone who takes over an address later has another id; nothing is signed
+for that one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownRelays:
-    """What is known by address. A file that cannot be read is as good as none: the relays are met anew."""
+    """What is known by address. A file that cannot be read is as good as none: the relays are met again."""
 
     __slots__ = ("_path", "_relays")
 

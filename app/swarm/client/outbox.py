@@ -156,7 +156,7 @@ class Outbox:
         return msgspec.convert({**kept, "waiting": self._waiting}, OutboxCounts)
 
     def keys(self) -> frozenset[bytes]:
-        """Every public key that this home ever published under: what they signed is nobody else's."""
+        """Every public key that this home ever published under: what they signed is no one else's."""
         return frozenset(bytes.fromhex(pk) for (pk,) in self._db.execute("SELECT pk FROM sequences"))
 
     def close(self) -> None:
@@ -177,7 +177,7 @@ class Outbox:
 
     def _next_number(self, pk: str) -> int:
         """A key without a history here (new, or brought back after its disk was lost) begins at the time in
-        milliseconds, which is above all it counted before: nobody makes a thousand groups a second."""
+        milliseconds, which is above all it counted before: no one makes a thousand groups a second."""
         row = self._db.execute("SELECT last FROM sequences WHERE pk = ?", (pk,)).fetchone()
         number: int = row[0] + 1 if row else max(1, min(self._clock_ms(), SAFE_INTEGER // 2))
         self._db.execute("INSERT OR REPLACE INTO sequences VALUES (?, ?)", (pk, number))

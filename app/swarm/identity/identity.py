@@ -66,7 +66,7 @@ class Identity:
             ) from error
 
     def words(self) -> str:
-        """The 24 recovery words: the seed itself in BIP-39's English list, with its checksum. Whoever reads
+        """The 24 recovery words: the seed itself in BIP-39's English list, with its checksum. Anyone who reads
         them is this node."""
         return str(_words().to_mnemonic(self._seed))
 
@@ -110,7 +110,7 @@ class Unsealed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def bare(identity: Identity) -> bytes:
-    """The key as it is. Whoever reads it is this node."""
+    """The key as it is. Anyone who reads it is this node."""
     return msgspec.json.encode(Unsealed(public_key=identity.key.hex(), seed=identity.seed().hex()))
 
 

@@ -53,7 +53,7 @@ def forget_token(find: Find = real_backend) -> str:
 
 
 async def aside(call: Callable[[], T], patience_s: float) -> T:
-    """Runs a call that may wait for a person, beside the event loop. Its thread ends with the process: nobody
+    """Runs a call that may wait for a person, beside the event loop. Its thread ends with the process: no one
     waits for a dialog that was left open. Raises IdentityError for whatever the keyring raises, and when
     patience ends."""
     loop = asyncio.get_running_loop()

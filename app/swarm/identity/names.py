@@ -1,6 +1,6 @@
 """A node's name, read off its key: two words and four digits, such as "brisk-otter-0417".
 
-Nobody chooses one, so nobody writes anything into it, and a key has the same name on every screen.
+No one chooses one, so no one writes anything into it, and a key has the same name on every screen.
 
 The lists and their order are part of every name: they never change.
 """

@@ -71,7 +71,7 @@ class KeyRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     former: tuple[PublicKey, ...] = ()
 
 
-class Whereabouts(msgspec.Struct, frozen=True, kw_only=True):
+class KeyLocation(msgspec.Struct, frozen=True, kw_only=True):
     """What may be told of an identity; all empty where there is none yet. `kept` is a `Where`, and `file` the
     key's path, empty for the keyring."""
 
@@ -169,14 +169,14 @@ async def keep(
     return StoredIdentity(identity=identity, where=Where.KEYRING)
 
 
-def whereabouts(folder: Path) -> Whereabouts:
+def key_location(folder: Path) -> KeyLocation:
     """Asks no keyring and reads no secret. Raises IdentityError for a damaged record."""
     record = _read(folder)
     if record is None:
-        return Whereabouts()
+        return KeyLocation()
     files = {"file": _key_file, "plain": _plain_file}
     file = files[record.where](folder, record.public_key) if record.where in files else ""
-    return Whereabouts(name=record.name, public_key=record.public_key, kept=record.where, file=str(file))
+    return KeyLocation(name=record.name, public_key=record.public_key, kept=record.where, file=str(file))
 
 
 async def keep_in_keyring(

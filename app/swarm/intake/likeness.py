@@ -1,4 +1,5 @@
-"""Groups that are almost the same, whoever signed them: one poisonous text under many keys, or a copied group.
+"""Groups that are almost the same, no matter who signed them: one poisonous text under many keys, or a copied
+group.
 
 A group is known by a sketch of its text: of all its runs of eight characters, hashed with a secret of this
 process, the 128 smallest. The share of one sketch that is in the other estimates how much of one text is in the

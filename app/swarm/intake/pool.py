@@ -56,8 +56,8 @@ class PoolFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pool:
-    """Bounded in groups, bytes and groups of one peer. When it is full, whoever has most in it loses the oldest
-    one: a flood displaces itself."""
+    """Bounded in groups, bytes and groups of one peer. When it is full, the one with most in it loses the
+    oldest one: a flood displaces itself."""
 
     def __init__(
         self,

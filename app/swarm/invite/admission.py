@@ -1,6 +1,6 @@
 """The content of `auth.invite` where a relay asks for an invite: a token.
 
-It is signed by the relay's operator; whoever holds it may join until it ends, or only one key may:
+It is signed by the relay's operator; anyone who holds it may join until it ends, or only one key may:
 
     t1.<until>.<pk | any>.<Ed25519("shoal-token-v1" 0x00 swarm 0x00 until 0x00 pk-or-any)>
 

@@ -136,8 +136,8 @@ def label(relay: str) -> str:
 
 def read(addresses: Iterable[str], port: int | None, txt: Mapping[bytes, bytes | None]) -> FoundRelay | None:
     """What an announcement says, None where any of it is not as a relay's. Only addresses of private networks
-    count, so that nobody on this one sends nodes out into the world, and neither this computer's own nor any
-    path but a relay's, so that nobody makes them talk to its other programs."""
+    count, so that no one on this one sends nodes out into the world, and neither this computer's own nor any
+    path but a relay's, so that no one makes them talk to its other programs."""
     entries = {name: value or b"" for name, value in txt.items()}
     host = next(iter(sorted(filter(None, map(_local, addresses)), key=lambda one: ("[" in one, one))), None)
     try:

@@ -66,7 +66,7 @@ class Invite(msgspec.Struct, frozen=True, repr_omit_defaults=True):
                 raise InviteError(f"The {what} of this invite has characters or a length that none has.")
 
     def link(self) -> str:
-        """The invite for others. Whoever reads it can join where it holds a token."""
+        """The invite for others. Anyone who reads it can join where it holds a token."""
         scheme, _, place = self.url.partition("://")
         host, _, path = place.partition("/")
         entries = "&".join(f"{name}={value}" for name in _ENTRIES if (value := getattr(self, name)) is not None)

@@ -1,11 +1,11 @@
 """The form of a group on the wire: the signed body, and the envelope that carries it.
 
-A body is signed as exact bytes, so nobody has to agree on one way of writing JSON:
+A body is signed as exact bytes, so no one has to agree on one way of writing JSON:
 
     id  = SHA-256("sapo-rollout-v2" 0x00 swarm 0x00 pk body)
     sig = Ed25519(id)
 
-The author's key is in the id: nobody can take another's body, sign it and be there first. Receivers hash the
+The author's key is in the id: no one can take another's body, sign it and be there first. Receivers hash the
 body as it came. It is parsed after its signature holds, never before.
 """
 

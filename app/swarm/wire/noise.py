@@ -1,8 +1,8 @@
-"""Noise_NNpsk0_25519_ChaChaPoly_SHA256: two who know a secret make a line where nobody else can read or speak.
+"""Noise_NNpsk0_25519_ChaChaPoly_SHA256: two who know a secret make a line where no one else can read or speak.
 
 The Noise Protocol Framework, revision 34 (noiseprotocol.org), sections 4, 5, 9 and 12, with libsodium's X25519
-and ChaCha20-Poly1305. Both sides draw keys for this connection alone, so that whoever learns the secret later
-reads nothing of it. One thing is not the framework's: a message may be longer than 65,535 bytes.
+and ChaCha20-Poly1305. Both sides draw keys for this connection alone, so that anyone who learns the secret
+later reads nothing of it. One thing is not the framework's: a message may be longer than 65,535 bytes.
 
     -> psk, e
     <- e, ee

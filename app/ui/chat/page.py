@@ -1,5 +1,5 @@
 """Try it: a conversation with the model as it came and with what it has become, side by side or with one of
-them; puzzles with the verdict, for the model and for whoever sits in front of it."""
+them; puzzles with the verdict, for the model and for anyone who sits in front of it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The window's chat: a process with the model, started with the first question and put away some time after
-nobody looks any more. What was asked and answered is nobody's but the page's, and is never written down."""
+no one looks any more. What was asked and answered is no one's but the page's, and is never written down."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Chatting(QObject):
         self._leave.stop()
 
     def go_away(self) -> None:
-        """Nobody looks any more."""
+        """No one looks any more."""
         self._away = True
         if self._child.running:
             self._leave.start()
@@ -160,7 +160,7 @@ class Chatting(QObject):
             self.broke.emit(sentence)
 
     def _leave_now(self) -> None:
-        if self._open:  # still at it; the end of the answer starts the time anew
+        if self._open:  # still at it; the end of the answer starts the time again
             return
         self._child.end()
         self._go(ChatStage.AWAY)

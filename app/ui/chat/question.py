@@ -44,7 +44,7 @@ class QuestionCard(QFrame):
         self.setProperty("look", "card")
         self.puzzle: PuzzleDrawn | None = None
         self.told = False
-        """Its right answer is on the page, so nobody can solve it any more."""
+        """Its right answer is on the page, so no one can solve it any more."""
         self._stop = button(tr("Stop"), stop)
         self.send = button(tr("Ask both"), self.asked.emit, "primary", tr("Enter"))
         self.question = QuestionField(self.asked.emit)

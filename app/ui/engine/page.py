@@ -21,8 +21,8 @@ from app.ui.widgets.pieces import Elided, Label, button, card, column, progress_
 
 
 class EnginePanel(QWidget):
-    """Shows one EnginePack and asks for things only through `ask`. Its buttons are placed by whoever makes it:
-    `buttons`, of which those in sight are right at this moment."""
+    """Shows one EnginePack and asks for things only through `ask`. Its buttons are placed by the one who makes
+    it: `buttons`, of which those in sight are right at this moment."""
 
     def __init__(self, theme: Theme, ask: EngineActions, large: bool = False) -> None:
         super().__init__()
@@ -129,7 +129,7 @@ class EnginePanel(QWidget):
         return [one for one in self.buttons if not one.isHidden()]
 
     def _offer_names(self, pack: EnginePack) -> None:
-        """The options, made anew when there are others."""
+        """The options, made again when there are others."""
         names = [offer.name for offer in pack.offers]
         if names == self._names:
             return

@@ -57,7 +57,7 @@ class Packing(QObject):
         self._tick.timeout.connect(lambda: self.changed.emit(self.pack))
 
     def refresh(self) -> None:
-        """Looks anew what is here and what can be had, in the background. No network is asked."""
+        """Looks again what is here and what can be had, in the background. No network is asked."""
         if self._reader.running:
             self._again = True
             return
@@ -66,7 +66,7 @@ class Packing(QObject):
 
     def install(self, name: str, folder: str = "") -> None:
         """Takes a pack into use; where a folder is named, from there. Its owner has agreed to it. With a folder
-        alone, an engine that is broken is made anew from it."""
+        alone, an engine that is broken is made again from it."""
         offline = ["--offline", folder] if folder else []
         if self.pack.broken and not name:
             self._do(["repair", *offline])

@@ -12,10 +12,10 @@ def _nothing(*_: object) -> None:
 
 @dataclass(frozen=True)
 class EngineActions:
-    """Whoever calls `install` or `remove` has shown the person what it means and was told yes."""
+    """Anyone who calls `install` or `remove` has shown the person what it means and was told yes."""
 
     refresh: Callable[[], None] = _nothing
-    """Looks anew; View.pack follows."""
+    """Looks again; View.pack follows."""
     install: Callable[[str, str], None] = _nothing
     """A pack's name, and the folder it is taken from; one of them may be empty."""
     repair: Callable[[], None] = _nothing

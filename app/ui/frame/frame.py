@@ -31,7 +31,7 @@ class Actions:
     start: Callable[[], None]
     """Contributes from now on, as the rules allow."""
     contribute: Callable[[bool], None]
-    """Whether it is to learn whenever nobody uses the computer."""
+    """Whether it is to learn whenever no one uses the computer."""
     insist: Callable[[], None]
     """Learns for a while whatever else runs on this computer."""
     pause: Callable[[], None]
@@ -121,7 +121,7 @@ class Page(QScrollArea):
         """Somebody looks at this page now."""
 
     def left(self) -> None:
-        """Nobody does any more: another page is shown, or no window."""
+        """No one does any more: another page is shown, or no window."""
 
     def close_down(self) -> None:
         """The window ends: whatever this page has started ends too."""

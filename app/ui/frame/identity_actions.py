@@ -12,10 +12,10 @@ def _nothing(*_: object) -> None:
 
 @dataclass(frozen=True)
 class IdentityActions:
-    """Whoever calls `words`, `restore` or `renew` has shown the person what it means and was told yes."""
+    """Anyone who calls `words`, `restore` or `renew` has shown the person what it means and was told yes."""
 
     refresh: Callable[[], None] = _nothing
-    """Looks anew; View.persona follows."""
+    """Looks again; View.persona follows."""
     words: Callable[[Callable[[str], None]], None] = _nothing
     """Gives the recovery words to this function; where they cannot be had, View.persona says why."""
     restore: Callable[[str], None] = _nothing

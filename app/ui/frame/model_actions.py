@@ -16,10 +16,11 @@ def _hub() -> str:
 
 @dataclass(frozen=True)
 class ModelActions:
-    """`name` is what --model takes. Whoever calls `get` has shown the person what it means and was told yes."""
+    """`name` is what --model takes. Anyone who calls `get` has shown the person what it means and was told
+    yes."""
 
     refresh: Callable[[], None] = _nothing
-    """Reads the library anew; View.models follows."""
+    """Reads the library again; View.models follows."""
     get: Callable[[str], None] = _nothing
     cancel: Callable[[str], None] = _nothing
     retry: Callable[[str], None] = _nothing

@@ -12,7 +12,7 @@ def _nothing(*_: object) -> None:
 
 @dataclass(frozen=True)
 class UpdateActions:
-    """View.renewal follows."""
+    """View.update_view follows."""
 
     check: Callable[[], None] = _nothing
     """Asks at once: the person pressed a button that says whom."""

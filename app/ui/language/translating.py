@@ -240,7 +240,7 @@ def read(path: Path) -> dict[str, list[str]]:
 
 
 def update(path: Path, texts: list[SourceText]) -> int:
-    """Adds what is new, drops what nobody shows any more. Returns how many texts are not translated."""
+    """Adds what is new, drops what no one shows any more. Returns how many texts are not translated."""
     done = read(path)
     _write(path, path.stem.removeprefix(f"{CONTEXT}_"), texts, done)
     return sum(text.source not in done for text in texts)

@@ -47,7 +47,7 @@ class ModelPicker(QWidget):
             part.hide()
 
     def show_holdings(self, holdings: Holdings | None) -> None:
-        """None: nobody has looked yet."""
+        """None: no one has looked yet."""
         if holdings is None or holdings.library is None:
             if not self._asked:
                 self._asked = True

@@ -66,7 +66,7 @@ class Fetching(QObject):
         self._second.timeout.connect(lambda: self.changed.emit(self.holdings))
 
     def refresh(self) -> None:
-        """Reads the library anew, in the background."""
+        """Reads the library again, in the background."""
         if self._reader.running:
             self._again = True
             return

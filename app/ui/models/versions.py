@@ -19,7 +19,7 @@ Ask = Callable[..., None]
 
 
 class VersionsButton(QPushButton):
-    """A button with a menu, made anew whenever it opens. `ask` is a row's `Panel.ask`."""
+    """A button with a menu, made again whenever it opens. `ask` is a row's `Panel.ask`."""
 
     def __init__(self, actions: ModelActions, ask: Ask, naming: Naming) -> None:
         super().__init__(tr("More"))

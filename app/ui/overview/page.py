@@ -79,7 +79,7 @@ class Overview(Page):
         lacking = not fresh and view.pack is not None and not view.pack.usable
         self._notice.show_problem(None if lacking else view.problem)
         self._show_engine(view, lacking)
-        self._update.show_renewal(view.renewal, question=_settled(view, now))
+        self._update.show_update(view.update_view, question=_settled(view, now))
         self._welcome.show_view(view)
         self._welcome.setVisible(fresh)
         for part in (self.title, self._curve, self._stat_row):

@@ -218,7 +218,7 @@ class UpdatesCard(QFrame):
         self.setLayout(column(head, self._box, gap=12, margins=(24, 20, 24, 20)))
 
     def show_view(self, view: View) -> None:
-        now = view.renewal
+        now = view.update_view
         self._switch.show_on(now.wanted)
         installed = now.stage is not UpdateStage.CHECKOUT
         self._switch.setVisible(installed)

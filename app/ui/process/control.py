@@ -29,7 +29,7 @@ from app.ui.view.identity import Persona
 from app.ui.view.models import Holdings
 from app.ui.view.reducer import Fold, FoldError
 from app.ui.view.settings import Choices
-from app.ui.view.updates import Renewal
+from app.ui.view.updates import UpdateView
 from app.ui.view.view import NodeStatus, Problem, View, without_past
 from engines.models.catalogue import STARTER
 
@@ -37,7 +37,7 @@ TICK_MS = 200
 """Pages are redrawn at most this often."""
 MINUTE_MS = 60_000
 INSIST_S = 600.0
-"""So long an owner who insists is obeyed, as at the very first start: nobody should have to leave to see it
+"""So long an owner who insists is obeyed, as at the very first start: no one should have to leave to see it
 learn, or to close other apps."""
 
 
@@ -132,7 +132,7 @@ class Control(QObject):
             self._change(solo=company == "alone", swarm=None)
 
     def contribute(self, on: bool) -> None:
-        """Whether it is to learn whenever nobody uses the computer. Off, it pauses as well."""
+        """Whether it is to learn whenever no one uses the computer. Off, it pauses as well."""
         if on:
             self.start()
         else:
@@ -181,16 +181,16 @@ class Control(QObject):
         self._change(rules={**self.view.rules, key: value})
 
     def show_models(self, models: Holdings) -> None:
-        """The library was read anew, or a download went on."""
+        """The library was read again, or a download went on."""
         self._change(models=models)
 
     def show_questions(self, texts: Mapping[Coordinates, str]) -> None:
         """Texts of more questions are known."""
         self._change(questions=texts)
 
-    def show_renewal(self, renewal: Renewal) -> None:
+    def show_update(self, update_view: UpdateView) -> None:
         """What is known of new versions has changed."""
-        self._change(renewal=renewal)
+        self._change(update_view=update_view)
 
     def show_persona(self, persona: Persona) -> None:
         """What is known of the owner's name has changed."""
@@ -207,7 +207,7 @@ class Control(QObject):
             self._launch()
 
     def show_pack(self, pack: EnginePack) -> None:
-        """The engine of an installed app was looked at anew, or its installation went on."""
+        """The engine of an installed app was looked at again, or its installation went on."""
         self._change(pack=pack)
 
     def engine_changed(self) -> None:
@@ -232,11 +232,11 @@ class Control(QObject):
         self._soon()
 
     def change_past(self) -> None:
-        """What the chosen model learned was changed while no node ran: it is read anew."""
+        """What the chosen model learned was changed while no node ran: it is read again."""
         self.change_model()
 
     def look_again(self) -> None:
-        """Reads the past anew, beside a node that may learn."""
+        """Reads the past again, beside a node that may learn."""
         self._recall()
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """The log files: what they are called, their ends, and the window's own.
 
-Nobody reads a state from them; they are for people who look for a fault."""
+No one reads a state from them; they are for people who look for a fault."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def tail(path: Path, most: int) -> str:
 
 
 class Tail:
-    """A log that grows: `more` gives what came since the last time. A file that was begun anew is read from its
-    beginning."""
+    """A log that grows: `more` gives what came since the last time. A file that was begun again is read from
+    its beginning."""
 
     def __init__(self, path: Path, first: int) -> None:
         self._path, self._first = path, first

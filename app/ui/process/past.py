@@ -26,7 +26,7 @@ class HistoryReader(QObject):
         self._readers: list[threading.Thread] = []
 
     def look(self, model: str) -> None:
-        """Reads it anew. Returns at once."""
+        """Reads it again. Returns at once."""
 
         def work() -> None:
             found = history.read(history_of(self._home, model))

@@ -94,7 +94,7 @@ def _segments(setting: Setting, name: str, put: Put) -> Editor:
 
 
 def _never() -> bool:
-    """Nobody is ever in the middle of a press."""
+    """No one is ever in the middle of a press."""
     return False
 
 

@@ -41,7 +41,7 @@ class HoursEditor(QWidget):
         return self.line.hasFocus()
 
     def show_text(self, text: str) -> None:
-        """Shows a schedule, told to nobody. A text that cannot be read is shown as text alone."""
+        """Shows a schedule, told to no one. A text that cannot be read is shown as text alone."""
         try:
             self.grid.show_week(Week(text))
         except ValueError:

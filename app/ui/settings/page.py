@@ -78,7 +78,7 @@ class SettingsPage(Page):
         self._view = view
         self._storage.show_home(Path(view.home))
         self._log.show_home(Path(view.home))
-        self._updates.show_renewal(view.renewal)
+        self._updates.show_update(view.update_view)
         self._power.show_energy(view.ruling.energy if view.ruling is not None else None)
         self._identity.show_persona(view.persona)
         if view.pack is not None:
@@ -88,7 +88,7 @@ class SettingsPage(Page):
             if line.key in view.rules:
                 line.show_value(view.rules[line.key])
             elif line.key == "updates":
-                line.show_value(view.renewal.wanted)
+                line.show_value(view.update_view.wanted)
             elif line.key in CHOICES:
                 line.show_value(self.ask.choices[line.key])
 
@@ -212,7 +212,7 @@ class SettingRow(QWidget):
         put: Callable[[str, object], None],
         reopen: Callable[[], None] | None = None,
     ) -> None:
-        """`reopen` opens the window anew, where only that makes the setting apply."""
+        """`reopen` opens the window again, where only that makes the setting apply."""
         super().__init__()
         self.key = setting.key
         self._put, self._kept, self._first = put, value, value

@@ -1,4 +1,4 @@
-"""Takes out of a text what nobody else may read: invites, tokens, keys, words that open something, addresses of
+"""Takes out of a text what no one else may read: invites, tokens, keys, words that open something, addresses of
 computers, and who somebody is on this one."""
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from engines.models.catalogue import STARTER
 
 
 def adopt(home: Path, choices: Choices) -> None:
-    """Where nobody ever learned from a window, and not with the starter either: the model that learned last is
+    """Where no one ever learned from a window, and not with the starter either: the model that learned last is
     the chosen one. So every page shows the same model, and `Start learning` goes on with it."""
     if choices.memory.asked or choices["model"] != STARTER:
         return

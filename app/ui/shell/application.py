@@ -16,7 +16,7 @@ SCHEME = "shoal"
 FIRST_LINK_MS = 700
 """A program that macOS starts for a link is given it with its first events, not as an argument."""
 LAUNCH_MS = 3000
-"""Being started makes a program active on macOS; until then that is nobody asking for a window."""
+"""Being started makes a program active on macOS; until then that is no one asking for a window."""
 
 
 class Application(QApplication):

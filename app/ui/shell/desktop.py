@@ -72,7 +72,7 @@ class Desktop:
         self.fetching.awake.connect(self.control.wake)
         self.fetching.named.connect(self.control.look_again)
         self.updating = updating or Updating(home, self.choices)
-        self.updating.changed.connect(self.control.show_renewal)
+        self.updating.changed.connect(self.control.show_update)
         self.updating.resting.connect(self.control.rest)
         self.updating.awake.connect(self.control.wake)
         self.updating.handed.connect(self._renewed)

@@ -15,13 +15,13 @@ from app.ui.shell import libraries
 PATIENCE_S = 20.0
 """A display that takes longer than this to answer counts as none."""
 HIDDEN = ("offscreen", "minimal", "minimalegl")
-"""Qt's platforms that nobody can look at."""
+"""Qt's platforms that no one can look at."""
 _OF_DISPLAYS = ("", "xcb", "wayland", "wayland-egl")
 
 
 def obstacle(environment: Mapping[str, str], platform: str, unseen: bool = False) -> str:
     """Why no window can be shown, as the first half of a sentence; empty where it can. `unseen`: one that
-    nobody looks at will do, for tests and pictures. Installs Qt's system libraries where that needs no
+    no one looks at will do, for tests and pictures. Installs Qt's system libraries where that needs no
     password."""
     if platform in ("win32", "darwin"):
         return ""
@@ -56,9 +56,9 @@ def answers(environment: Mapping[str, str]) -> bool:
 
 
 def _listens(path: str) -> bool:
-    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as door:
-        door.settimeout(PATIENCE_S)
-        door.connect(path)
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(PATIENCE_S)
+        connection.connect(path)
         return True
     return False
 

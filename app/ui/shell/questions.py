@@ -1,5 +1,5 @@
 """The texts of questions of which only the coordinates are known: made again in a child process, so that the
-library behind them takes none of the window's memory. The child ends when nobody has asked for a while."""
+library behind them takes none of the window's memory. The child ends when no one has asked for a while."""
 
 from __future__ import annotations
 

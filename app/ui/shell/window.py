@@ -145,7 +145,7 @@ class MainWindow(QMainWindow):
             self._tidy.start()
 
     def _let_go(self, page: Page) -> None:
-        """A page that keeps nothing of its own is made anew when it is wanted: its widgets are megabytes."""
+        """A page that keeps nothing of its own is made again when it is wanted: its widgets are megabytes."""
         if page.lasting:
             return
         self._pages = {key: one for key, one in self._pages.items() if one is not page}

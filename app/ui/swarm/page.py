@@ -140,7 +140,7 @@ class SwarmPage(Page):
             self._show_peers(self._view, self._view.swarm)
 
     def _tell(self, peer: object) -> None:
-        """Says who that is; of nobody, who is here."""
+        """Says who that is; of no one, who is here."""
         swarm = self._view.swarm
         if isinstance(peer, Peer):
             said = words_of(peer, time.time())

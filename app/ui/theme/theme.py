@@ -61,7 +61,7 @@ class Theme(QObject):
 
     def _apply(self) -> None:
         wanted = sheet(self.palette)
-        if self._application.styleSheet() != wanted:  # each time every widget is polished anew
+        if self._application.styleSheet() != wanted:  # each time every widget is polished again
             self._application.setPalette(_qt_palette(self.palette))
             self._application.setStyleSheet(wanted)
 

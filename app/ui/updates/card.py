@@ -15,7 +15,7 @@ from app.ui.language.spoken import spoken
 from app.ui.language.texts import ago, size, tr
 from app.ui.view.model_words import progress
 from app.ui.view.models import Fetch
-from app.ui.view.updates import Renewal, UpdateStage
+from app.ui.view.updates import UpdateStage, UpdateView
 from app.ui.widgets.pieces import Label, boxed, button, column, progress_bar, row, rule
 
 _STEPS = 1000
@@ -26,7 +26,7 @@ class UpdateCard(QWidget):
 
     def __init__(self, ask: UpdateActions) -> None:
         super().__init__()
-        self._ask, self._renewal = ask, Renewal()
+        self._ask, self._update_view = ask, UpdateView()
         self._title, self._about = Label("", "strong", wrap=True), Label("", "soft", wrap=True)
         self._news = Label("", wrap=True)
         self._bar = progress_bar(tr("Progress of the download"), _STEPS)
@@ -49,10 +49,10 @@ class UpdateCard(QWidget):
         self._progress = boxed(column(self._bar, self._far, gap=6))
         rest = (self._progress, self._said, self._command, self._failed)
         self.setLayout(column(rule(), said, *rest, buttons, gap=12))
-        self.show_renewal(Renewal())
+        self.show_update(UpdateView())
 
-    def show_renewal(self, now: Renewal) -> None:
-        self._renewal = now
+    def show_update(self, now: UpdateView) -> None:
+        self._update_view = now
         offer, stage = now.offer, now.stage
         idle = stage is UpdateStage.IDLE
         self._title.say(title(now))
@@ -83,10 +83,10 @@ class UpdateCard(QWidget):
         self._page.setVisible(idle and offer is not None and bool(offer.obstacle) and bool(offer.page))
 
     def _take(self) -> None:
-        QGuiApplication.clipboard().setText(self._renewal.command)
+        QGuiApplication.clipboard().setText(self._update_view.command)
 
     def _open(self) -> None:
-        offer = self._renewal.offer
+        offer = self._update_view.offer
         if offer is not None and offer.page.startswith(("https://", "http://")):
             QDesktopServices.openUrl(QUrl(offer.page))
 
@@ -98,7 +98,7 @@ class UpdateLine(QFrame):
     def __init__(self, ask: UpdateActions, look: object) -> None:
         super().__init__()
         self.setProperty("look", "news")
-        self._ask, self._renewal = ask, Renewal()
+        self._ask, self._update_view = ask, UpdateView()
         self._title, self._text = Label("", "strong", wrap=True), Label("", "soft", wrap=True)
         self._see = button(tr("See what is new"), look)  # type: ignore[arg-type]
         self._hide = button(tr("Skip this one"), self._no_more, "flat")
@@ -109,9 +109,9 @@ class UpdateLine(QFrame):
         self.setLayout(inside)
         self.hide()
 
-    def show_renewal(self, now: Renewal, question: bool) -> None:
+    def show_update(self, now: UpdateView, question: bool) -> None:
         """`question`: this is a moment at which one may be asked something."""
-        self._renewal = now
+        self._update_view = now
         there = now.offer is not None and now.offer.version != now.hidden
         asks = question and now.undecided and now.stage is not UpdateStage.CHECKOUT and not there
         for part in (self._see, self._hide):
@@ -133,11 +133,11 @@ class UpdateLine(QFrame):
         self.setVisible(there or asks)
 
     def _no_more(self) -> None:
-        if self._renewal.offer is not None:
-            self._ask.hide(self._renewal.offer.version)
+        if self._update_view.offer is not None:
+            self._ask.hide(self._update_view.offer.version)
 
 
-def title(now: Renewal) -> str:
+def title(now: UpdateView) -> str:
     if now.stage is UpdateStage.ASKING:
         return tr("Checking for updates …")
     if now.offer is not None:
@@ -145,7 +145,7 @@ def title(now: Renewal) -> str:
     return tr("This is version {version}", version=now.version or "–")
 
 
-def about(now: Renewal) -> str:
+def about(now: UpdateView) -> str:
     """What the title leaves open."""
     if now.stage is UpdateStage.CHECKOUT:
         return tr("Developer copy: updates come with git pull.")
@@ -186,7 +186,7 @@ def breakable(text: str) -> str:
     return re.sub(r"(\S{60})(?=\S)", "\\1\u200b", text)
 
 
-def far(now: Renewal) -> str:
+def far(now: UpdateView) -> str:
     """How far the download is, or what the installer does."""
     if now.note or now.offer is None:
         return now.note

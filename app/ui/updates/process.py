@@ -23,7 +23,7 @@ from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.process.child import Child
 from app.ui.view.settings import Choices
-from app.ui.view.updates import Renewal, UpdateStage
+from app.ui.view.updates import UpdateStage, UpdateView
 
 MAX_LINE = 2**18
 TICK_MS = 250
@@ -34,8 +34,8 @@ MakeChild = Callable[[], Child]
 
 
 class Updating(QObject):
-    """`changed` tells the new Renewal. `resting` comes before the system's installer is started, `awake` when
-    it installed nothing, `handed` when it did, with "restart" or "quit"."""
+    """`changed` tells the new UpdateView. `resting` comes before the system's installer is started, `awake`
+    when it installed nothing, `handed` when it did, with "restart" or "quit"."""
 
     changed = Signal(object)
     resting = Signal()
@@ -56,7 +56,7 @@ class Updating(QObject):
         with contextlib.suppress(UpdateError):
             believe = believe or trust()
         version, form = installed.version(), installed.form()
-        self.renewal = Renewal(version=version, form=form)
+        self.update_view = UpdateView(version=version, form=form)
         if believe is not None:
             self._set(stage=UpdateStage.IDLE, host=believe.host, request=believe.request, **self._remembered())
         self._child = child()
@@ -66,16 +66,16 @@ class Updating(QObject):
         self._failure = self._then = ""
         self._by_person = False
         self._tick = QTimer(self, singleShot=True, interval=TICK_MS)
-        self._tick.timeout.connect(lambda: self.changed.emit(self.renewal))
+        self._tick.timeout.connect(lambda: self.changed.emit(self.update_view))
         self._clock = QTimer(self, interval=HOUR_MS)
         self._clock.timeout.connect(self.look_if_due)
 
     def open(self) -> None:
         """From now on it asks by itself, where it may. What was fetched for an installed version goes."""
-        self.changed.emit(self.renewal)
-        if self.renewal.offer is None:
+        self.changed.emit(self.update_view)
+        if self.update_view.offer is None:
             known.sweep(self._home)
-        if self.renewal.stage is not UpdateStage.CHECKOUT:
+        if self.update_view.stage is not UpdateStage.CHECKOUT:
             QTimer.singleShot(FIRST_MS, self, self.look_if_due)
             self._clock.start()
 
@@ -93,19 +93,19 @@ class Updating(QObject):
 
     def install(self) -> None:
         """Hands the file to the system's installer; learning rests meanwhile."""
-        if self.renewal.stage is UpdateStage.IDLE:
+        if self.update_view.stage is UpdateStage.IDLE:
             self.resting.emit()
             self._start(UpdateStage.INSTALLING, "--install")
 
     def cancel(self) -> None:
         """What has come stays. An installer that was started is not ended."""
-        if self.renewal.stage in (UpdateStage.ASKING, UpdateStage.FETCHING):
+        if self.update_view.stage in (UpdateStage.ASKING, UpdateStage.FETCHING):
             self._child.end()
             self._change(stage=UpdateStage.IDLE, note="", per_second=None, **self._remembered())
 
     def left_company(self) -> None:
-        """It learns alone from now on: a question that nobody pressed a button for ends."""
-        if self.renewal.stage is UpdateStage.ASKING and not self._by_person:
+        """It learns alone from now on: a question that no one pressed a button for ends."""
+        if self.update_view.stage is UpdateStage.ASKING and not self._by_person:
             self.cancel()
 
     def decide(self, wanted: bool) -> None:
@@ -127,14 +127,14 @@ class Updating(QObject):
         self._tick.stop()
         self._clock.stop()
         self._child.blockSignals(True)
-        if self.renewal.stage is not UpdateStage.INSTALLING:
+        if self.update_view.stage is not UpdateStage.INSTALLING:
             self._child.end(wait=True)
 
     def folder(self) -> Path:
         return self._home / known.FOLDER
 
     def _start(self, stage: UpdateStage, verb: str, by_person: bool = True) -> None:
-        if self.renewal.stage is not UpdateStage.IDLE:
+        if self.update_view.stage is not UpdateStage.IDLE:
             return
         self._failure = self._then = ""
         self._by_person = by_person
@@ -152,7 +152,7 @@ class Updating(QObject):
         match event.get("event"):
             case "checked":
                 offer = msgspec.convert(event["offer"], UpdateOffer | None)
-                self._set(offer=offer, have=0 if offer is None else self.renewal.have)
+                self._set(offer=offer, have=0 if offer is None else self.update_view.have)
             case "progress":
                 have = int(event["have"])
                 self._set(have=have, per_second=self._speed.at(have, int(event["total"]))[0], note="")
@@ -169,10 +169,10 @@ class Updating(QObject):
             self._tick.start()
 
     def _ended(self, code: int) -> None:
-        stage = self.renewal.stage
+        stage = self.update_view.stage
         if code != 0 and not self._failure:
             self._failure = tr("That didn't work. The log in Settings says why.")
-        quiet = stage is UpdateStage.ASKING and not self._by_person  # nobody waits for this answer
+        quiet = stage is UpdateStage.ASKING and not self._by_person  # no one waits for this answer
         self._change(
             stage=UpdateStage.IDLE,
             note="",
@@ -207,13 +207,13 @@ class Updating(QObject):
 
     def refresh(self) -> None:
         """A choice was changed elsewhere."""
-        if self.renewal.stage is not UpdateStage.CHECKOUT:
+        if self.update_view.stage is not UpdateStage.CHECKOUT:
             self._change(**self._remembered())
 
     def _set(self, **fields: object) -> None:
-        self.renewal = msgspec.structs.replace(self.renewal, **fields)
+        self.update_view = msgspec.structs.replace(self.update_view, **fields)
 
     def _change(self, **fields: object) -> None:
         self._set(**fields)
         self._tick.stop()
-        self.changed.emit(self.renewal)
+        self.changed.emit(self.update_view)

@@ -7,7 +7,7 @@ import msgspec
 
 class Persona(msgspec.Struct, frozen=True, kw_only=True):
     """`name` is empty where there is none yet; `kept` and `file` are those of
-    app.swarm.identity.storage.Whereabouts. `asked`: it was looked for. `busy`: another one is being taken.
+    app.swarm.identity.storage.KeyLocation. `asked`: it was looked for. `busy`: another one is being taken.
     `failed` says why something did not go."""
 
     name: str = ""

@@ -14,7 +14,7 @@ from engines.models.needs import FitVerdict
 
 
 def fit(model: ModelEntry, library: Library) -> tuple[str, str, str]:
-    """The look, the word and the sentence of whether it can live here. Empty where nobody can tell."""
+    """The look, the word and the sentence of whether it can live here. Empty where no one can tell."""
     if model.fit is None:
         return "", "", ""
     memory = library.memory

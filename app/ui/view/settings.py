@@ -15,6 +15,7 @@ from app.node.rules.setting import Setting, misfit, refusal
 from app.ui.language.choice import offered
 from app.ui.language.texts import mark
 from app.ui.view.seen import PutAway
+from engines.table import ENGINES
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
@@ -94,9 +95,7 @@ SETTINGS: tuple[Setting, ...] = (
         restarts=True,
         options=(
             ("auto", mark("Chosen for this computer")),
-            ("torch", "PyTorch"),
-            ("llamacpp", "llama.cpp"),
-            ("mlx", "MLX"),
+            *((name, engine.title) for name, engine in ENGINES.items()),
         ),
     ),
     Setting(
@@ -243,7 +242,7 @@ class WindowMemory(msgspec.Struct, kw_only=True):
     asked: bool = False
     """Whether the person has ever started learning."""
     willing: bool = True
-    """Whether it is to learn whenever nobody uses the computer; a pause leaves that as it is."""
+    """Whether it is to learn whenever no one uses the computer; a pause leaves that as it is."""
     tray_told: bool = False
     """Whether the person knows that closing the window does not end Shoal."""
     updates_asked: bool = False

@@ -19,7 +19,7 @@ class UpdateStage(Enum):
     INSTALLING = "installing"
 
 
-class Renewal(msgspec.Struct, frozen=True, kw_only=True):
+class UpdateView(msgspec.Struct, frozen=True, kw_only=True):
     """`offer` is None where nothing newer is known; `fetched`: its file is here and was checked. `sentence`
     is why something did not go, `said` what was done; `command` is what the owner types where nothing could
     be started. `answered` is when the list was last read, 0 for never, in seconds since 1970."""

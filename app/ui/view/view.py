@@ -21,7 +21,7 @@ from app.sapo.questions import Coordinates
 from app.ui.view.engine_pack import EnginePack
 from app.ui.view.identity import Persona
 from app.ui.view.models import Holdings
-from app.ui.view.updates import Renewal
+from app.ui.view.updates import UpdateView
 from engines.contract import EngineInfo
 
 
@@ -96,7 +96,7 @@ class View(Value, frozen=True):
     until: float | None = None
     """When that ends by itself."""
     willing: bool = False
-    """Whether its owner wants it to learn whenever nobody uses the computer. A pause does not change that."""
+    """Whether its owner wants it to learn whenever no one uses the computer. A pause does not change that."""
     ruling: Ruling | None = None
     """What the node's rules say; None while no node runs."""
     questions: Mapping[Coordinates, str] = {}
@@ -147,7 +147,7 @@ class View(Value, frozen=True):
     """None until somebody has asked for them."""
     pack: EnginePack | None = None
     """The engine of an installed app; a checkout brings its own."""
-    renewal: Renewal = Renewal()
+    update_view: UpdateView = UpdateView()
     persona: Persona = Persona()
 
     @property
@@ -183,6 +183,6 @@ def without_past(view: View) -> View:
         swarm=view.swarm,
         models=view.models,
         pack=view.pack,
-        renewal=view.renewal,
+        update_view=view.update_view,
         persona=view.persona,
     )

@@ -1,6 +1,6 @@
 """The first minute: what this is and what leaves the computer, what the computer can do, and with whom to
-learn. Three short steps, none of which asks for an account; whoever is in a hurry needs one press. An installed
-app without an engine has a step more, before anything is measured."""
+learn. Three short steps, none of which asks for an account; anyone who is in a hurry needs one press. An
+installed app without an engine has a step more, before anything is measured."""
 
 from __future__ import annotations
 

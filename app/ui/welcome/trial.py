@@ -1,5 +1,5 @@
 """The measured trial: `./shoal trial` beside the window, and what it found in words. It never blocks, and
-whoever starts before it is done loses nothing but the estimate."""
+anyone who starts before it is done loses nothing but the estimate."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, span, tr
 from app.ui.process.child import Child
 from app.ui.process.logs import tail
+from engines.table import ENGINES
 
 MOST = 2**20
 """Bytes of its one line."""
@@ -23,7 +24,6 @@ PATIENCE_S = 240
 _TICK_MS = 250
 _USUAL_S = 12.0
 _TAIL = 8192
-_NAMES = {"torch": "PyTorch", "llamacpp": "llama.cpp", "mlx": "MLX"}
 
 
 class TriedEngine(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class TrialReport(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def title(self) -> str:
         """The engine and what it runs on."""
-        name = _NAMES.get(self.engine, self.engine)
+        name = ENGINES[self.engine].title if self.engine in ENGINES else self.engine
         where = next((one.device for one in self.engines if one.name == self.engine and one.device), "")
         return tr("{engine} on {device}", engine=name, device=where) if where else name
 
@@ -66,7 +66,7 @@ class TrialStage(Enum):
 
 
 class TrialRun(QObject):
-    """`changed`: something is to be shown anew. `share` of the time it usually takes has passed; `sentence`
+    """`changed`: something is to be shown again. `share` of the time it usually takes has passed; `sentence`
     says why there is no estimate."""
 
     changed = Signal()

@@ -106,7 +106,7 @@ class Exchange(QFrame):
             self._complaint.tell(sentence)
 
     def refuse(self, sentence: str, offer: str, take: Callable[[], None]) -> None:
-        """Nobody was asked, and what else can be done."""
+        """No one was asked, and what else can be done."""
         self._sides.hide()
         self._complaint.look("soft")
         self._complaint.setContentsMargins(0, 0, 0, 0)

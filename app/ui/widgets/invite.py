@@ -10,8 +10,8 @@ from app.ui.widgets.pieces import Label
 
 
 class InviteField(QLineEdit):
-    """`complaint` says what is wrong with the text and `words` what it means to join a class; whoever makes the
-    field places both. `go_on` is what the button says that joins."""
+    """`complaint` says what is wrong with the text and `words` what it means to join a class; anyone who makes
+    the field places both. `go_on` is what the button says that joins."""
 
     def __init__(self, go_on: str) -> None:
         super().__init__()
@@ -42,13 +42,13 @@ class InviteField(QLineEdit):
         return text if not wrong and agreed else None
 
     def _again(self) -> None:
-        """Whoever writes something else agrees to nothing yet."""
+        """Anyone who writes something else agrees to nothing yet."""
         self._agreeing = ""
         self.words.hide()
 
 
 def class_words() -> str:
-    """What whoever joins a class agrees to."""
+    """What anyone who joins a class agrees to."""
     return tr(
         "This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files "
         "and your own name stay with you."

@@ -39,7 +39,7 @@ class Switch(Toggle):
     to listen to: assistive technology toggles without clicking."""
 
     def show_on(self, on: bool) -> None:
-        """As it is, told to nobody."""
+        """As it is, told to no one."""
         if on != self.isChecked():
             blocked = self.blockSignals(True)
             self.setChecked(on)
@@ -101,7 +101,7 @@ class Segments(QGroupBox):
             self._group.button(0).setChecked(True)
 
     def choose(self, value: object) -> None:
-        """Shows this one as chosen, told to nobody."""
+        """Shows this one as chosen, told to no one."""
         blocked = self._group.blockSignals(True)
         self._group.button(self._values.index(value)).setChecked(True)
         self._group.blockSignals(blocked)
@@ -123,7 +123,7 @@ class Picker(QComboBox):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
 
     def event(self, event: QEvent) -> bool:
-        """Where the system takes what is chosen for the name, only a label says what it is: one that nobody
+        """Where the system takes what is chosen for the name, only a label says what it is: one that no one
         sees."""
         if event.type() is QEvent.Type.ParentChange and self.parentWidget() is not None:
             if self._label is None:

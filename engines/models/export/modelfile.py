@@ -16,7 +16,7 @@ from engines.models.folder import Folder
 from engines.models.tokens import ChatTokenizer
 
 _SYSTEM, _USER, _ANSWER, _AGAIN = "\ue000S\ue000", "\ue000U\ue000", "\ue000A\ue000", "\ue000V\ue000"
-"""Marks from the area of Unicode that nobody writes with."""
+"""Marks from the area of Unicode that no one writes with."""
 _MOST_CONTEXT = 8192
 
 

@@ -122,7 +122,7 @@ def cached(folder: Path, kind: Kind, cache: Path | None = None, progress: Progre
             if header.read(path).values.get(SOURCE) == mark:
                 return path
         except EngineError:
-            pass  # made anew below, under the same name
+            pass  # made again below, under the same name
     write(folder, path, kind, progress, ids_only=True, about={SOURCE: mark})
     return path
 

@@ -1,4 +1,5 @@
-"""The interface that sampler and learner need of a model, whoever runs it: our own decoder or transformers."""
+"""The interface that sampler and learner need of a model, no matter who runs it: our own decoder or
+transformers."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def read_weights(folder: Folder, shape: Architecture, device: torch.device, dtyp
 
 
 class _Reader:
-    """Opens the files anew for each part of the model: a mapped file's pages count as this process's memory
+    """Opens the files again for each part of the model: a mapped file's pages count as this process's memory
     until it is closed, and would otherwise add up to the whole model beside its copy."""
 
     def __init__(self, folder: Folder, device: torch.device, dtype: torch.dtype) -> None:

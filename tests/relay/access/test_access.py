@@ -22,7 +22,7 @@ OPERATOR, ANN, BOB = bytes(range(32)), bytes(range(1, 33)), bytes(range(2, 34))
 NOW = 1_800_000_000
 
 
-def desk(access: Any, swarm: str = "example-swarm", **options: Any) -> RelayState:
+def state(access: Any, swarm: str = "example-swarm", **options: Any) -> RelayState:
     return RelayState(bytes(32), swarm, "1", access=access, wall=lambda: float(NOW), **options)
 
 
@@ -50,17 +50,17 @@ def is_restricted(read: Any, words: str) -> bool:
 
 
 def test_an_open_relay_takes_everybody_with_or_without_an_invite() -> None:
-    assert isinstance(answer(desk(OpenAccess()), ANN), Welcome)
-    assert isinstance(answer(desk(None), ANN, "t1.whatever"), Welcome)
+    assert isinstance(answer(state(OpenAccess()), ANN), Welcome)
+    assert isinstance(answer(state(None), ANN, "t1.whatever"), Welcome)
 
 
 def test_work_is_asked_for_beside_any_mode() -> None:
     for access in (None, OpenAccess("pow")):
-        at = desk(access, pow_bits=8)
+        at = state(access, pow_bits=8)
         assert at.info().access == "pow"
         assert answer(at, ANN).code == Code.POW
         assert isinstance(answer(at, ANN, work=True), Welcome)
-    both = desk(Invited(frozenset({public_key(OPERATOR)})), pow_bits=8)
+    both = state(Invited(frozenset({public_key(OPERATOR)})), pow_bits=8)
     token = mint(OPERATOR, "example-swarm", NOW + 60)
     assert (both.info().access, both.info().pow_bits) == ("invite", 8)
     assert answer(both, ANN, token).code == Code.POW
@@ -69,7 +69,7 @@ def test_work_is_asked_for_beside_any_mode() -> None:
 
 
 def test_invited_nodes_come_in_and_others_learn_why_not() -> None:
-    at = desk(Invited(frozenset({public_key(OPERATOR)})))
+    at = state(Invited(frozenset({public_key(OPERATOR)})))
     bob_s = mint(OPERATOR, "example-swarm", NOW + 60, public_key(BOB).hex())
     assert at.info().access == "invite"
     assert isinstance(answer(at, BOB, bob_s), Welcome)
@@ -83,7 +83,7 @@ def test_invited_nodes_come_in_and_others_learn_why_not() -> None:
 def test_a_list_of_keys_is_read_anew_when_it_changes(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path, ann, bob = tmp_path / "keys", public_key(ANN).hex(), public_key(BOB).hex()
     path.write_text(f"# friends\n\n{ann.upper()}   # Ann\r\n")
-    at = desk(Listed(path))
+    at = state(Listed(path))
     assert at.info().access == "allowlist"
     assert isinstance(answer(at, ANN), Welcome)
     assert is_restricted(answer(at, BOB), "operator")
@@ -108,4 +108,4 @@ def test_a_list_that_is_none_is_refused_at_the_start(tmp_path: Path) -> None:
         with pytest.raises(AccessError, match="Line 1"):
             Listed(path)
     path.write_bytes(b"")
-    assert is_restricted(answer(desk(Listed(path)), ANN), "list")
+    assert is_restricted(answer(state(Listed(path)), ANN), "list")

@@ -16,7 +16,7 @@ from app.relay.admin.operator import (
     Act,
     BanOrder,
     BansOrder,
-    Clerk,
+    OrderChecker,
     Rejected,
     StatusOrder,
     source,
@@ -31,8 +31,8 @@ OPERATOR, OTHER = seed(77), seed(78)
 BAN = BanOrder(target="192.0.2.7", for_s=60)
 
 
-def clerk() -> Clerk:
-    return Clerk(frozenset({public_key(OPERATOR)}), RELAY, NOW - 10_000)
+def checker() -> OrderChecker:
+    return OrderChecker(frozenset({public_key(OPERATOR)}), RELAY, NOW - 10_000)
 
 
 def altered(content: bytes, **changes: str) -> bytes:
@@ -41,7 +41,7 @@ def altered(content: bytes, **changes: str) -> bytes:
 
 @pytest.mark.parametrize("act", [BAN, BansOrder(), StatusOrder()])
 def test_an_order_holds_once(act: Act) -> None:
-    one, content = clerk(), write(OPERATOR, RELAY, act, NOW)
+    one, content = checker(), write(OPERATOR, RELAY, act, NOW)
     assert one.read(content, NOW) == act
     with pytest.raises(Rejected, match="already"):
         one.read(content, NOW + 1000)
@@ -65,7 +65,7 @@ def test_an_order_holds_once(act: Act) -> None:
 )
 def test_what_is_no_order_for_this_relay_now_is_rejected(content: bytes, words: str) -> None:
     with pytest.raises(Rejected, match=words):
-        clerk().read(content, NOW)
+        checker().read(content, NOW)
 
 
 def test_a_text_that_is_signed_but_no_order_is_rejected() -> None:
@@ -73,7 +73,7 @@ def test_a_text_that_is_signed_but_no_order_is_rejected() -> None:
     signature = sign(OPERATOR, b"shoal-operator-v1\0" + text.encode()).hex()
     content = msgspec.json.encode({"order": text, "pk": public_key(OPERATOR).hex(), "sig": signature})
     with pytest.raises(Rejected, match="does not know such an order"):
-        clerk().read(content, NOW)
+        checker().read(content, NOW)
 
 
 def test_an_address_stands_for_its_network() -> None:

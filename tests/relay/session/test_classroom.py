@@ -98,14 +98,14 @@ def test_keys_that_come_and_go_keep_no_pupil_out(room: Classroom) -> None:
 
 
 def test_nobody_talks_of_itself_all_the_time() -> None:
-    desk = RelayState(bytes(32), "shoal", "e", classroom=True)
-    session = Session(desk, "127.0.0.1")
+    state = RelayState(bytes(32), "shoal", "e", classroom=True)
+    session = Session(state, "127.0.0.1")
     hello = from_relay(session.hello())
-    assert isinstance(hello, Hello) and desk.classroom is not None
+    assert isinstance(hello, Hello) and state.classroom is not None
     say(session, sign_in(ANN.seed(), hello, "test/1", obeys=True))
     for number in range(100):
         assert say(session, told(0.5, number)) is None
-    assert 5 < len(desk.classroom.pupils[ANN.key].marks) < 30
+    assert 5 < len(state.classroom.pupils[ANN.key].marks) < 30
 
 
 def test_the_page_is_words_and_drawings_without_scripts(room: Classroom) -> None:
@@ -138,31 +138,31 @@ def say(session: Session, message: Auth | ClassProgress | AskStats) -> object:
 
 @pytest.mark.parametrize("obeys", [True, False])
 def test_only_who_joined_as_one_of_a_class_is_heard(obeys: bool) -> None:
-    desk = RelayState(bytes(32), "shoal", "e", classroom=True)
-    session = Session(desk, "127.0.0.1")
+    state = RelayState(bytes(32), "shoal", "e", classroom=True)
+    session = Session(state, "127.0.0.1")
     hello = from_relay(session.hello())
     assert isinstance(hello, Hello) and CLASS in hello.caps
     auth = sign_in(ANN.seed(), hello, "test/1", obeys=obeys)
     assert (CLASS in auth.caps) == obeys
     assert isinstance(say(session, auth), Welcome)
     answer = say(session, told(0.5, gcd=0.5))
-    assert desk.classroom is not None
+    assert state.classroom is not None
     if obeys:
-        assert answer is None and list(desk.classroom.pupils) == [ANN.key]
+        assert answer is None and list(state.classroom.pupils) == [ANN.key]
     else:
-        assert isinstance(answer, Err) and not desk.classroom.pupils
-    desk.classroom.learning = False
+        assert isinstance(answer, Err) and not state.classroom.pupils
+    state.classroom.learning = False
     stats = say(session, AskStats())
     assert isinstance(stats, Stats) and stats.learning is False
 
 
 def test_elsewhere_there_is_no_class() -> None:
-    desk = RelayState(bytes(32), "shoal", "e")
-    session = Session(desk, "127.0.0.1")
+    state = RelayState(bytes(32), "shoal", "e")
+    session = Session(state, "127.0.0.1")
     hello = from_relay(session.hello())
     assert isinstance(hello, Hello) and CLASS not in hello.caps
     assert CLASS not in sign_in(ANN.seed(), hello, "test/1", obeys=True).caps
-    assert "learning" not in msgspec.to_builtins(desk.stats()) or desk.stats().learning is None
+    assert "learning" not in msgspec.to_builtins(state.stats()) or state.stats().learning is None
 
 
 @pytest.fixture

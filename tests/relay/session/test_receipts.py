@@ -26,19 +26,19 @@ AUTHOR, KNOWN, OTHER = 1, 2, 3
 FORGERS = range(100, 110)
 
 
-def with_standing(state: Path, *who: int) -> None:
+def with_standing(folder: Path, *who: int) -> None:
     """As a relay writes down keys of which it found groups honest for days."""
 
     async def write() -> None:
-        desk = RelayState(seed(99), "shoal", "epoch", backplane=Journal(state, "shoal"))
-        await desk.open()
+        state = RelayState(seed(99), "shoal", "epoch", backplane=Journal(folder, "shoal"))
+        await state.open()
         now = time.time()
         for one in who:
-            desk.standings.put(
+            state.standings.put(
                 key(one), Standing(error=0.01, honest=PROBATION, first=now - 2 * SEEN_S, latest=now)
             )
-            desk.standings.honest(key(one))
-        await desk.close()
+            state.standings.honest(key(one))
+        await state.close()
 
     asyncio.run(write())
 

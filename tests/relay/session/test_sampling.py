@@ -263,8 +263,8 @@ def test_where_all_are_new_networks_are_equal(k: int) -> None:
 
 
 def test_a_free_network_of_ipv6_is_one_network() -> None:
-    desk = RelayState(bytes(32), "s", "e")
-    homes = [desk.blind(f"2001:db8:7:{n:x}00::/56") for n in range(256)]
+    state = RelayState(bytes(32), "s", "e")
+    homes = [state.blind(f"2001:db8:7:{n:x}00::/56") for n in range(256)]
     assert len(set(homes)) == 256
     rows = [(f"evil {n}", home, "f", 0) for n, home in enumerate(homes)]
     window = filled([*peers(5, 10), *rows])

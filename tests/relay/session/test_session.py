@@ -47,16 +47,16 @@ class Clock:
 
 
 class Talk:
-    """A desk, and whoever talks to it."""
+    """A state, and whoever talks to it."""
 
     def __init__(self, **options: Any) -> None:
         self.clock = Clock()
-        self.desk = RelayState(
+        self.state = RelayState(
             bytes(32), SWARM, "1", clock=self.clock, wall=self.clock, rng=Random(1), **options
         )
 
     def session(self, seed: bytes | None = ANN, address: str = "net") -> Session:
-        session = Session(self.desk, address)
+        session = Session(self.state, address)
         if seed is not None:
             assert isinstance(self.sign_in(session, seed), Welcome)
         return session
@@ -106,7 +106,7 @@ def test_two_publish_and_sample_each_other_and_bytes_stay_as_they_came() -> None
         assert say(session, Sample(rid=11, k=8, families=("lcm",))).sources == 0
     stats = say(ann, AskStats())
     assert stats == Stats(peers=2, relays=1, rollouts_min=2.0, window=2, stored=2, families={"gcd": 2})
-    assert talk.desk.counts == {Code.ACCEPTED: 2}
+    assert talk.state.counts == {Code.ACCEPTED: 2}
 
 
 Spoil = Callable[[Talk], Pub]
@@ -132,7 +132,7 @@ def test_a_group_that_is_wrong_is_refused_and_adds_nothing(name: str) -> None:
     spoil, code = REFUSED[name]
     answer = say(session, spoil(talk))
     assert isinstance(answer, Ok) and answer.code == code and answer.msg
-    assert len(talk.desk.window) == 0 and not session.closing
+    assert len(talk.state.window) == 0 and not session.closing
     assert say(session, talk.pub()).code == Code.ACCEPTED  # its number was not used up
 
 
@@ -144,7 +144,7 @@ def test_a_number_is_used_once() -> None:
     assert say(session, talk.pub(key_seq=5000, level=1)).code == Code.DUPLICATE
     assert say(session, talk.pub(key_seq=3976)).code == Code.ACCEPTED
     assert say(session, talk.pub(key_seq=3975)).code == Code.STALE
-    assert len(talk.desk.window) == 2
+    assert len(talk.state.window) == 2
 
 
 def test_nothing_but_stats_before_signing_in() -> None:
@@ -174,7 +174,7 @@ def test_signing_in_is_refused_with_its_reason_and_the_connection_closed() -> No
     auth = sign_in(ANN, from_relay(good.hello()), "shoal/0.1", pow=work)  # type: ignore[arg-type]
     assert isinstance(say(good, auth), Welcome) and not good.closing
     assert say(good, auth).code == Code.INVALID and not good.closing
-    assert talk.desk.presence.here().connections == 1
+    assert talk.state.presence.here().connections == 1
 
 
 def test_connections_and_new_keys_are_bounded_and_leaving_makes_room() -> None:
@@ -231,13 +231,13 @@ def test_bytes_of_batches_are_counted() -> None:
 def test_a_shadowed_key_is_told_the_same_and_adds_nothing() -> None:
     talk = Talk()
     session = talk.session()
-    talk.desk.standings.bans.put(
+    talk.state.standings.bans.put(
         public_key(ANN), Ban(until=talk.clock.now + 60, reason="", by="test", shadow=True)
     )
     assert say(session, talk.pub()).code == Code.ACCEPTED
     assert say(session, talk.pub()).code == Code.DUPLICATE
     assert say(session, talk.pub(key_seq=2, level=63)).code == Code.INVALID
-    assert len(talk.desk.window) == 0 and talk.desk.stats().rollouts_min == 0
+    assert len(talk.state.window) == 0 and talk.state.stats().rollouts_min == 0
     assert isinstance(say(session, Sample(rid=1, k=1)), BatchReply)
 
 
@@ -245,8 +245,8 @@ def test_the_last_places_are_for_keys_with_standing() -> None:
     talk = Talk()
     talk.session(ANN)
     known = Standing(error=0.0, honest=PROBATION, latest=SEEN_S)
-    talk.desk.standings.put(public_key(BOB), known)
-    talk.desk.crowded = lambda: True
+    talk.state.standings.put(public_key(BOB), known)
+    talk.state.crowded = lambda: True
     new = talk.session(None)
     refused = talk.sign_in(new, bytes([50] * 32))
     assert (refused.code, refused.retry_after_ms) == (Code.RATE_LIMITED, 30_000) and new.closing
@@ -257,7 +257,7 @@ def test_the_last_places_are_for_keys_with_standing() -> None:
 def test_a_ban_holds_at_once_and_at_the_next_sign_in() -> None:
     talk = Talk()
     session = talk.session()
-    talk.desk.standings.bans.put("net", Ban(until=talk.clock.now + 60, reason="", by="test"))
+    talk.state.standings.bans.put("net", Ban(until=talk.clock.now + 60, reason="", by="test"))
     assert say(session, talk.pub()).code == Code.BLOCKED
     assert say(session, Sample(rid=3, k=1)).code == Code.BLOCKED
     again = talk.session(None)
@@ -271,12 +271,12 @@ def test_a_report_makes_a_check_likelier() -> None:
     published = talk.pub()
     say(ann, published)
     assert say(bob, Report(ids=(published.id, "0" * 64), reason="bad_reward")) is None
-    assert talk.desk.standings.of(public_key(ANN)).suspicion > 0
+    assert talk.state.standings.of(public_key(ANN)).suspicion > 0
 
 
 def test_compression_only_where_agreed() -> None:
     talk = Talk()
-    session = Session(talk.desk, "net")
+    session = Session(talk.state, "net")
     auth = sign_in(ANN, from_relay(session.hello()), "shoal/0.1")  # type: ignore[arg-type]
     assert isinstance(say(session, msgspec.structs.replace(auth, caps=("zstd",))), Welcome)
     assert say(session, talk.pub(enc="zlib")).code == Code.UNSUPPORTED
@@ -322,14 +322,14 @@ def test_bye_and_leaving() -> None:
     assert from_relay(session.bye("restart", 500)) == Bye(reason="restart", reconnect_after_ms=500)
     session.closed()
     session.closed()
-    assert talk.desk.presence.here().peers == 0
+    assert talk.state.presence.here().peers == 0
 
 
 def test_the_envelope_kept_has_no_type() -> None:
     talk = Talk()
     published = talk.pub()
     say(talk.session(), published)
-    kept = talk.desk.window.find(bytes.fromhex(published.id))
+    kept = talk.state.window.find(bytes.fromhex(published.id))
     assert kept is not None and msgspec.json.decode(kept.raw, type=Envelope) == published.envelope()
 
 
@@ -338,11 +338,11 @@ def test_a_group_may_be_signed_by_a_key_that_the_node_had_before() -> None:
     session = talk.session(BOB)
     published = talk.pub(ANN, key_seq=7)
     assert say(session, published).code == Code.ACCEPTED
-    kept = talk.desk.window.find(bytes.fromhex(published.id))
+    kept = talk.state.window.find(bytes.fromhex(published.id))
     assert kept is not None and kept.key == public_key(ANN)
-    assert talk.desk.sequences.look(public_key(ANN), 7) == "used"
-    assert public_key(BOB) not in talk.desk.sequences
-    assert talk.desk.presence.here().families == {"gcd": 1}  # played by whoever is here
+    assert talk.state.sequences.look(public_key(ANN), 7) == "used"
+    assert public_key(BOB) not in talk.state.sequences
+    assert talk.state.presence.here().families == {"gcd": 1}  # played by whoever is here
     assert say(talk.session(ANN), talk.pub(ANN, key_seq=7)).code == Code.DUPLICATE
 
 
@@ -352,9 +352,9 @@ def test_a_ban_holds_for_who_signs_and_for_who_sends(banned: bytes) -> None:
     session = talk.session(BOB)
     for shadow, code in ((True, Code.ACCEPTED), (False, Code.BLOCKED)):
         ban = Ban(until=talk.clock.now + 60, reason="", by="test", shadow=shadow)
-        talk.desk.standings.bans.put(public_key(banned), ban)
+        talk.state.standings.bans.put(public_key(banned), ban)
         assert say(session, talk.pub(ANN, key_seq=1 + shadow)).code == code
-    assert len(talk.desk.window) == 0
+    assert len(talk.state.window) == 0
 
 
 def test_authors_never_met_count_as_new_keys_of_the_address() -> None:
@@ -364,4 +364,4 @@ def test_authors_never_met_count_as_new_keys_of_the_address() -> None:
     assert codes == [Code.ACCEPTED] * 9 + [Code.RATE_LIMITED] * 2
     forged = msgspec.structs.replace(talk.pub(bytes([120] * 32), key_seq=120), sig="0" * 128)
     assert say(session, forged).code == Code.INVALID
-    assert public_key(bytes([120] * 32)) not in talk.desk._met
+    assert public_key(bytes([120] * 32)) not in talk.state._met

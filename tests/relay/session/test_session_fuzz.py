@@ -46,30 +46,30 @@ VALUES = st.recursive(
 
 
 def a_session() -> tuple[RelayState, Session]:
-    desk = RelayState(bytes(32), SWARM, "1", rng=Random(1))
-    desk.checker = Checker(desk, Random(1))
-    session = Session(desk, "loopback")
+    state = RelayState(bytes(32), SWARM, "1", rng=Random(1))
+    state.checker = Checker(state, Random(1))
+    session = Session(state, "loopback")
     hello: Any = from_relay(session.hello())
     session.receive(to_frame(sign_in(seed(1), hello, "test/1")))
     assert session.key is not None
-    return desk, session
+    return state, session
 
 
 def heard(frame: bytes) -> None:
     """Say it to a new conversation, twice, and look at what comes of it."""
-    desk, session = a_session()
+    state, session = a_session()
     for _ in range(2):
         answer = session.receive(frame)
         assert answer is None or isinstance(answer, bytes)
         if answer is not None:
             from_relay(answer)
-    for kept in desk.window:
+    for kept in state.window:
         body = unseal(msgspec.json.decode(kept.raw, type=Envelope), SWARM)
         assert body.task.family == kept.family and len(body.completions) == len(body.rewards)
-    assert len(desk.window) <= 1
-    assert desk.presence.here().connections == 1
+    assert len(state.window) <= 1
+    assert state.presence.here().connections == 1
     session.closed()
-    assert desk.presence.here().connections == 0
+    assert state.presence.here().connections == 0
 
 
 @CASES

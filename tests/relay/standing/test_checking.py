@@ -87,7 +87,7 @@ class Words:
         self.closed = True
 
 
-def publish(desk: RelayState, envelope: Envelope, number: int, checker: Checker | None) -> bytes:
+def publish(state: RelayState, envelope: Envelope, number: int, checker: Checker | None) -> bytes:
     id = bytes.fromhex(envelope.id)
     record = CheckedGroup(
         id=id,
@@ -96,18 +96,18 @@ def publish(desk: RelayState, envelope: Envelope, number: int, checker: Checker 
         address="net",
         family="gcd",
         level=0,
-        arrived_ms=desk.now_ms(),
+        arrived_ms=state.now_ms(),
         raw=raw(envelope),
     )
-    assert desk.publish(record) == "accepted"
+    assert state.publish(record) == "accepted"
     if checker is not None:
         checker.published(id, record.key)
     return id
 
 
 @asynccontextmanager
-async def checking(desk: RelayState, **options: Any) -> Any:
-    checker = desk.checker = Checker(desk, Random(1), **({"per_s": FAST} | options))
+async def checking(state: RelayState, **options: Any) -> Any:
+    checker = state.checker = Checker(state, Random(1), **({"per_s": FAST} | options))
     task = asyncio.create_task(checker.run())
     try:
         yield checker
@@ -117,7 +117,7 @@ async def checking(desk: RelayState, **options: Any) -> Any:
         assert checker.pid is None  # its process has ended with it
 
 
-def a_desk() -> RelayState:
+def a_state() -> RelayState:
     return RelayState(bytes(32), SWARM, "1", rng=Random(1))
 
 
@@ -130,55 +130,55 @@ async def done(checker: Checker, findings: int) -> None:
 
 def test_fifty_honest_groups_and_a_day_end_a_probation_and_three_lies_end_everything() -> None:
     async def story() -> None:
-        desk = a_desk()
+        state = a_state()
         bans = []
-        desk.on_ban = lambda source, ban: bans.append(source)
-        async with checking(desk) as checker:
+        state.on_ban = lambda source, ban: bans.append(source)
+        async with checking(state) as checker:
             for number in range(1, PROBATION + 1):
-                publish(desk, sealed(1, number), number, checker)
+                publish(state, sealed(1, number), number, checker)
                 if number % WAITING_OF_A_KEY == 0:
                     await done(checker, number)
             await done(checker, PROBATION)
-            standing = desk.standings.of(key(1))
+            standing = state.standings.of(key(1))
             assert standing.honest == PROBATION and standing.probation, "a day is missing"
             assert honest(standing, standing.first + SEEN_S).known
             for number in range(1, 4):
-                publish(desk, sealed(2, number, rewards=(0, 1)), number, checker)
-                id = publish(desk, sealed(2, number + 10), number + 10, None)
+                publish(state, sealed(2, number, rewards=(0, 1)), number, checker)
+                id = publish(state, sealed(2, number + 10), number + 10, None)
                 await done(checker, PROBATION + number)
-                assert (id in desk.window) == (number < 3)
+                assert (id in state.window) == (number < 3)
             assert checker.counts == {"honest": PROBATION, "false": 3}
-            assert desk.standings.verdict(key(2), "net") == "blocked" and set(bans) == {key(2)}
-            assert desk.standings.verdict(key(1), "net") == "welcome"
-            assert key(2) not in desk.window.peers and len(desk.window) == PROBATION
+            assert state.standings.verdict(key(2), "net") == "blocked" and set(bans) == {key(2)}
+            assert state.standings.verdict(key(1), "net") == "welcome"
+            assert key(2) not in state.window.peers and len(state.window) == PROBATION
 
     asyncio.run(story())
 
 
 def test_a_report_is_looked_into_and_a_wrong_one_costs_the_reporter() -> None:
     async def story() -> None:
-        desk = a_desk()
-        async with checking(desk) as checker:
-            good = publish(desk, sealed(1, 1), 1, None)
-            bad = publish(desk, sealed(2, 2, rewards=(0, 1)), 2, None)
+        state = a_state()
+        async with checking(state) as checker:
+            good = publish(state, sealed(1, 1), 1, None)
+            bad = publish(state, sealed(2, 2, rewards=(0, 1)), 2, None)
             checker.reported(key(3), good, "bad_reward")
             checker.reported(key(4), bad, "bad_reward")
             checker.reported(key(2), bad, "bad_reward")  # its own
             await done(checker, 2)
-            assert good in desk.window and bad not in desk.window
-            assert desk.standings.of(key(3)).error > desk.standings.of(key(4)).error
-            assert desk.standings.of(key(1)).honest == 1 and desk.standings.of(key(1)).suspicion == 0
-            before = desk.standings.of(key(4)).error
+            assert good in state.window and bad not in state.window
+            assert state.standings.of(key(3)).error > state.standings.of(key(4)).error
+            assert state.standings.of(key(1)).honest == 1 and state.standings.of(key(1)).suspicion == 0
+            before = state.standings.of(key(4)).error
             checker.reported(key(4), good, "bad_reward")  # known to be honest: no second look
-            assert checker.waiting == 0 and desk.standings.of(key(4)).error > before
+            assert checker.waiting == 0 and state.standings.of(key(4)).error > before
             checker.reported(key(5), good, "bad_sig")  # was checked when it came
-            assert desk.standings.of(key(5)).error > 0.1
+            assert state.standings.of(key(5)).error > 0.1
             checker.reported(key(6), good, "unsafe")
-            assert desk.standings.of(key(1)).suspicion > 0 and desk.standings.of(key(6)).error == 0.1
+            assert state.standings.of(key(1)).suspicion > 0 and state.standings.of(key(6)).error == 0.1
             for _ in range(9):
                 checker.reported(key(3), good, "bad_reward")
             checker.reported(key(3), good, "unsafe")  # nobody listens to it any more
-            assert desk.standings.of(key(1)).suspicion == pytest.approx(0.2)
+            assert state.standings.of(key(1)).suspicion == pytest.approx(0.2)
 
     asyncio.run(story())
 
@@ -188,13 +188,13 @@ def test_what_is_no_question_is_a_lie_and_what_was_not_made_is_only_dropped(sand
     assert judge(sandbox, SWARM, raw(sealed(1, 1, made=made))) is Finding.NO_QUESTION
 
     async def story() -> None:
-        desk = a_desk()
+        state = a_state()
         slow = Words(QuestionError("not made within 5 seconds"))
-        async with checking(desk, open_sandbox=lambda: slow) as checker:
-            id = publish(desk, sealed(1, 1), 1, checker)
+        async with checking(state, open_sandbox=lambda: slow) as checker:
+            id = publish(state, sealed(1, 1), 1, checker)
             await done(checker, 1)
-            assert checker.counts == {"unmade": 1} and id not in desk.window
-            assert desk.standings.of(key(1)).false_claims == () and desk.standings.of(key(1)).honest == 0
+            assert checker.counts == {"unmade": 1} and id not in state.window
+            assert state.standings.of(key(1)).false_claims == () and state.standings.of(key(1)).honest == 0
         assert slow.closed
 
     asyncio.run(story())
@@ -202,11 +202,11 @@ def test_what_is_no_question_is_a_lie_and_what_was_not_made_is_only_dropped(sand
 
 def test_without_a_sandbox_the_relay_goes_on() -> None:
     async def story() -> None:
-        desk = a_desk()
-        async with checking(desk, open_sandbox=lambda: Words(SandboxError("It does not start."))) as checker:
-            id = publish(desk, sealed(1, 1), 1, checker)
+        state = a_state()
+        async with checking(state, open_sandbox=lambda: Words(SandboxError("It does not start."))) as checker:
+            id = publish(state, sealed(1, 1), 1, checker)
             await done(checker, 1)
-            assert not checker.working and id in desk.window and checker.counts == {"skipped": 1}
+            assert not checker.working and id in state.window and checker.counts == {"skipped": 1}
 
     asyncio.run(story())
 
@@ -219,9 +219,9 @@ class Slow(Words):
 
 def test_a_slow_check_holds_up_nobody() -> None:
     async def story() -> None:
-        desk = a_desk()
-        async with checking(desk, open_sandbox=lambda: Slow(ValueError())) as checker:
-            publish(desk, sealed(1, 1), 1, checker)
+        state = a_state()
+        async with checking(state, open_sandbox=lambda: Slow(ValueError())) as checker:
+            publish(state, sealed(1, 1), 1, checker)
             ticks = 0
             while not checker.counts:
                 await asyncio.sleep(0.01)
@@ -232,10 +232,10 @@ def test_a_slow_check_holds_up_nobody() -> None:
 
 
 def test_a_full_queue_gives_up_any_group_and_counts_it() -> None:
-    desk = a_desk()
-    checker = Checker(desk, Random(1))
+    state = a_state()
+    checker = Checker(state, Random(1))
     for number in range(WAITING_OF_A_KEY + 3):
-        publish(desk, sealed(1, number + 1), number + 1, checker)
+        publish(state, sealed(1, number + 1), number + 1, checker)
     assert checker.waiting == WAITING_OF_A_KEY and checker.counts == {"skipped": 3}
     waiting = _Waiting(REPORTED, Random(1))
     kept = [waiting.put(bytes([n // 256, n % 256]), bytes([n % 250])) for n in range(1000)]

@@ -196,13 +196,13 @@ async def say(session: Session, message: FromClient) -> Any:
     return from_relay(answer)
 
 
-async def signed_in(desk: RelayState, who: int, *, old: bool = False) -> Session:
+async def signed_in(state: RelayState, who: int, *, old: bool = False) -> Session:
     """As a client of today, or as one that knows nothing of an archive."""
-    session = Session(desk, "127.0.0.1", bytes(32))
+    session = Session(state, "127.0.0.1", bytes(32))
     hello = from_relay(session.hello())
     assert isinstance(hello, Hello)
     auth = sign_in(seed(who), hello, "test/1")
-    assert ARCHIVE in auth.caps or desk.archive is None
+    assert ARCHIVE in auth.caps or state.archive is None
     await say(session, msgspec.structs.replace(auth, caps=()) if old else auth)
     return session
 
@@ -229,21 +229,21 @@ def test_a_key_has_its_groups_erased_everywhere(
     secret = "the words that shall go"
 
     async def relay(n: int) -> RelayState:
-        desk = RelayState(
+        state = RelayState(
             bytes(32), SWARM, "1", backplane=open_backplane(), archive=archived(tmp_path / f"archive{n}")
         )
-        await desk.open()
-        return desk
+        await state.open()
+        return state
 
     async def publish(session: Session, who: int, number: int, wrong: str = "#no") -> None:
         ok = await say(session, Pub.of(sealed(who, number, wrong=wrong)))
         assert isinstance(ok, Ok) and ok.code is Code.ACCEPTED, ok
 
     async def story() -> None:
-        desk = await relay(1)
-        shared = desk.backplane.shared
+        state = await relay(1)
+        shared = state.backplane.shared
         second = await relay(2) if shared else None
-        ann, bob = await signed_in(desk, 1), await signed_in(desk, 2)
+        ann, bob = await signed_in(state, 1), await signed_in(state, 2)
         for number in range(1, 6):
             await publish(ann, 1, number, secret)
         await publish(bob, 2, 1)
@@ -254,14 +254,14 @@ def test_a_key_has_its_groups_erased_everywhere(
         replayed = await say(ann, Pub.of(sealed(1, 3, wrong=secret)))
         assert isinstance(replayed, Ok) and replayed.code is Code.DUPLICATE
         await publish(ann, 1, 6)
-        for one in filter(None, (desk, second)):
+        for one in filter(None, (state, second)):
             while len(one.window) != 2:
                 await asyncio.sleep(0.05)
             assert Counter(group.key for group in one.window) == {key(1): 1, key(2): 1}
             assert one.archive is not None
             left = await one.archive.recall([LEVEL], 8, key(9), everybody)
             assert Counter(old.key for old in left) == {key(1): 1, key(2): 1}
-        for one in filter(None, (desk, second)):
+        for one in filter(None, (state, second)):
             await one.close()
         again = await relay(1)
         lasts = not isinstance(again.backplane, MemoryBroker)
@@ -278,11 +278,11 @@ def test_an_erasure_that_a_relay_missed_holds_when_it_comes_back(tmp_path: Path)
 
     async def story() -> None:
         journal = Journal(tmp_path, SWARM)
-        desk = RelayState(bytes(32), SWARM, "1", backplane=journal)
-        await desk.open()
-        ann = await signed_in(desk, 1)
+        state = RelayState(bytes(32), SWARM, "1", backplane=journal)
+        await state.open()
+        ann = await signed_in(state, 1)
         assert isinstance(await say(ann, Erase()), Erased)
-        await desk.close()
+        await state.close()
         archive = archived(tmp_path)
         archive.note(record(1, 1, hours=2))
         archive.note(record(2, 2, hours=2))
@@ -298,10 +298,10 @@ def test_an_erasure_that_a_relay_missed_holds_when_it_comes_back(tmp_path: Path)
 def test_a_client_recalls_what_it_was_not_given(tmp_path: Path) -> None:
     async def story() -> None:
         archive = archived(tmp_path)
-        desk = RelayState(bytes(32), SWARM, "1", archive=archive)
+        state = RelayState(bytes(32), SWARM, "1", archive=archive)
         for who in range(2, 8):
             archive.note(record(who, who, hours=5))
-        ann = await signed_in(desk, 1)
+        ann = await signed_in(state, 1)
         first = await say(ann, Recall(rid=4, k=4, tasks=(LEVEL,)))
         assert isinstance(first, BatchReply) and first.rid == 4 and len(first.items) == 4
         assert first.age_p50_s is not None and abs(first.age_p50_s - 5 * 3600) < 600
@@ -312,19 +312,19 @@ def test_a_client_recalls_what_it_was_not_given(tmp_path: Path) -> None:
             assert not (await say(ann, Recall(rid=rid, k=4, tasks=(LEVEL,)))).items
         refused = await say(ann, Recall(rid=8, k=4, tasks=(LEVEL,)))
         assert isinstance(refused, Err) and refused.code is Code.RATE_LIMITED and refused.rid == 8
-        await desk.close()
+        await state.close()
 
     play(story())
 
 
 def test_who_knows_nothing_of_an_archive_is_served_as_before(tmp_path: Path) -> None:
     async def story() -> None:
-        desk = RelayState(bytes(32), SWARM, "1", archive=archived(tmp_path))
-        old = await signed_in(desk, 1, old=True)
+        state = RelayState(bytes(32), SWARM, "1", archive=archived(tmp_path))
+        old = await signed_in(state, 1, old=True)
         assert isinstance(await say(old, AskStats()), Stats)
         refused = await say(old, Recall(rid=1, k=1, tasks=(LEVEL,)))
         assert isinstance(refused, Err) and refused.code is Code.UNSUPPORTED
-        await desk.close()
+        await state.close()
         without = RelayState(bytes(32), SWARM, "1")
         assert ARCHIVE not in without.info().caps
 

@@ -43,14 +43,14 @@ class World:
         return MemoryBroker()
 
     async def relay(self) -> RelayState:
-        desk = RelayState(bytes(32), SWARM, "1", backplane=self.backplane(), rng=Random(1))
-        await desk.open()
-        self._open.append(desk)
-        return desk
+        state = RelayState(bytes(32), SWARM, "1", backplane=self.backplane(), rng=Random(1))
+        await state.open()
+        self._open.append(state)
+        return state
 
-    async def restarted(self, desk: RelayState) -> RelayState:
-        self._open.remove(desk)
-        await desk.close()
+    async def restarted(self, state: RelayState) -> RelayState:
+        self._open.remove(state)
+        await state.close()
         return await self.relay()
 
     async def ended(self) -> None:
@@ -127,8 +127,8 @@ def group(
     )
 
 
-async def publish(desk: RelayState, record: CheckedGroup) -> Added:
-    added = desk.publish(record)
+async def publish(state: RelayState, record: CheckedGroup) -> Added:
+    added = state.publish(record)
     return added if isinstance(added, str) else await added
 
 
@@ -138,18 +138,18 @@ async def until(true: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
-def ids(desk: RelayState) -> list[int]:
+def ids(state: RelayState) -> list[int]:
     """The window's groups, oldest first."""
-    return [int.from_bytes(kept.id, "big") for kept in desk.window]
+    return [int.from_bytes(kept.id, "big") for kept in state.window]
 
 
 def test_a_group_is_in_the_window_as_it_came_when_it_is_acknowledged(world: World) -> None:
     async def story(world: World) -> None:
-        desk = await world.relay()
-        assert desk.backplane.ready
+        state = await world.relay()
+        assert state.backplane.ready
         record = group(1)
-        assert await publish(desk, record) == "accepted"
-        kept = desk.window.find(record.id)
+        assert await publish(state, record) == "accepted"
+        kept = state.window.find(record.id)
         assert kept is not None
         assert (kept.raw, kept.key, kept.address, kept.family, kept.level) == (
             record.raw,
@@ -158,46 +158,46 @@ def test_a_group_is_in_the_window_as_it_came_when_it_is_acknowledged(world: Worl
             "gcd",
             1,
         )
-        assert desk.sequences.look(ANN, 1) == "used"
-        assert desk.backplane.stored == 1 and desk.stats().stored == 1
+        assert state.sequences.look(ANN, 1) == "used"
+        assert state.backplane.stored == 1 and state.stats().stored == 1
 
     play(world, story)
 
 
 def test_an_id_and_a_number_count_once_also_while_they_are_under_way(world: World) -> None:
     async def story(world: World) -> None:
-        desk = await world.relay()
-        same_id = [publish(desk, group(1)) for _ in range(5)]
-        same_number = [publish(desk, group(n, key_seq=77)) for n in (2, 3, 4)]
-        copied = publish(desk, group(1, BOB, key_seq=9))  # the same body, signed by another
+        state = await world.relay()
+        same_id = [publish(state, group(1)) for _ in range(5)]
+        same_number = [publish(state, group(n, key_seq=77)) for n in (2, 3, 4)]
+        copied = publish(state, group(1, BOB, key_seq=9))  # the same body, signed by another
         answers = await asyncio.gather(*same_id, *same_number, copied)
         assert answers[:5] == ["accepted"] + ["duplicate"] * 4
-        assert len(ids(desk)) == len(set(ids(desk))) == answers.count("accepted")
-        assert ids(desk).count(1) == 1 and answers[-1] == "duplicate"
+        assert len(ids(state)) == len(set(ids(state))) == answers.count("accepted")
+        assert ids(state).count(1) == 1 and answers[-1] == "duplicate"
         assert answers[5:8] == ["accepted", "duplicate", "duplicate"]
-        assert await publish(desk, group(1)) == "duplicate"
-        assert desk.backplane.stored == 2
+        assert await publish(state, group(1)) == "duplicate"
+        assert state.backplane.stored == 2
 
     play(world, story)
 
 
 def test_many_at_once_are_all_there_once(world: World) -> None:
     async def story(world: World) -> None:
-        desk = await world.relay()
-        answers = await asyncio.gather(*(publish(desk, group(n, bytes([n % 20]) * 32)) for n in range(1, 501)))
+        state = await world.relay()
+        answers = await asyncio.gather(*(publish(state, group(n, bytes([n % 20]) * 32)) for n in range(1, 501)))
         assert set(answers) == {"accepted"}
-        assert sorted(ids(desk)) == list(range(1, 501))
-        assert desk.backplane.stored == 500
+        assert sorted(ids(state)) == list(range(1, 501))
+        assert state.backplane.stored == 500
 
     play(world, story)
 
 
 def test_too_large_is_refused_and_stored_nowhere(world: World) -> None:
     async def story(world: World) -> None:
-        desk = await world.relay()
-        assert await publish(desk, group(1, size=desk.window.largest)) == "too-large"
-        assert desk.sequences.look(ANN, 1) == "new"
-        again = await world.restarted(desk)
+        state = await world.relay()
+        assert await publish(state, group(1, size=state.window.largest)) == "too-large"
+        assert state.sequences.look(ANN, 1) == "new"
+        again = await world.restarted(state)
         assert ids(again) == [] and again.backplane.stored == 0
 
     play(world, story)
@@ -205,18 +205,18 @@ def test_too_large_is_refused_and_stored_nowhere(world: World) -> None:
 
 def test_a_value_is_heard_of_and_taken_away(world: World) -> None:
     async def story(world: World) -> None:
-        desk = await world.relay()
-        await publish(desk, group(1))
-        await publish(desk, group(2, BOB))
+        state = await world.relay()
+        await publish(state, group(1))
+        await publish(state, group(2, BOB))
         ban = Ban(until=time.time() + 60, reason="a test", by="me")
-        await desk.ban(ANN, ban)
-        await desk.ban("192.0.2.0/24", ban)
-        assert desk.standings.verdict(ANN, "") == "blocked" and ids(desk) == [2]
-        await desk.drop((2).to_bytes(32, "big"))
-        assert ids(desk) == []
-        await desk.lift(ANN)
-        assert desk.standings.verdict(ANN, "") == "welcome"
-        again = await world.restarted(desk)
+        await state.ban(ANN, ban)
+        await state.ban("192.0.2.0/24", ban)
+        assert state.standings.verdict(ANN, "") == "blocked" and ids(state) == [2]
+        await state.drop((2).to_bytes(32, "big"))
+        assert ids(state) == []
+        await state.lift(ANN)
+        assert state.standings.verdict(ANN, "") == "welcome"
+        again = await world.restarted(state)
         if world.lasts:
             assert again.standings.verdict(ANN, "192.0.2.0/24") == "blocked"
             assert again.standings.verdict(ANN, "") == "welcome"
@@ -230,13 +230,13 @@ def test_what_comes_back_after_a_restart(world: World) -> None:
         pytest.skip("memory forgets, as it says")
 
     async def story(world: World) -> None:
-        desk = await world.relay()
+        state = await world.relay()
         for n in range(1, 31):
-            assert await publish(desk, group(n, age_s=100 - n)) == "accepted"
-        before, salt = ids(desk), desk.backplane.salt
-        again = await world.restarted(desk)
+            assert await publish(state, group(n, age_s=100 - n)) == "accepted"
+        before, salt = ids(state), state.backplane.salt
+        again = await world.restarted(state)
         assert ids(again) == before == list(range(1, 31))
-        assert again.backplane.salt == salt and again.blind("net") == desk.blind("net")
+        assert again.backplane.salt == salt and again.blind("net") == state.blind("net")
         assert again.backplane.stored == again.stats().stored == 30
         assert again.sequences.look(ANN, 30) == "used"
         kept = again.window.find((1).to_bytes(32, "big"))
@@ -250,17 +250,17 @@ def test_what_comes_back_after_a_restart(world: World) -> None:
 
 def test_standing_is_kept_over_a_restart(world: World) -> None:
     async def story(world: World) -> None:
-        desk = await world.relay()
+        state = await world.relay()
         known = Standing(error=0.01, honest=PROBATION, first=time.time() - SEEN_S, latest=time.time())
-        desk.standings.put(ANN, known)
-        desk.standings.honest(ANN)
-        desk.standings.false_claim(BOB)
-        before = [desk.standings.of(key) for key in (ANN, BOB)]
+        state.standings.put(ANN, known)
+        state.standings.honest(ANN)
+        state.standings.false_claim(BOB)
+        before = [state.standings.of(key) for key in (ANN, BOB)]
         assert before[0].known
-        desk = await world.restarted(desk)
-        after = [desk.standings.of(key) for key in (ANN, BOB)]
+        state = await world.restarted(state)
+        after = [state.standings.of(key) for key in (ANN, BOB)]
         assert after == (before if world.lasts else [Standing(), Standing()])
-        assert desk.standings.known == ({ANN} if world.lasts else set())
+        assert state.standings.known == ({ANN} if world.lasts else set())
 
     play(world, story)
 
@@ -270,12 +270,12 @@ def test_what_is_left_out_after_a_restart(world: World) -> None:
         pytest.skip("memory forgets, as it says")
 
     async def story(world: World) -> None:
-        desk = await world.relay()
-        await publish(desk, group(1, age_s=3601))
-        await desk.ban(BOB, Ban(until=time.time() + 0.2, reason="short", by="me"))
-        await publish(desk, group(2))
+        state = await world.relay()
+        await publish(state, group(1, age_s=3601))
+        await state.ban(BOB, Ban(until=time.time() + 0.2, reason="short", by="me"))
+        await publish(state, group(2))
         await asyncio.sleep(0.3)
-        again = await world.restarted(desk)
+        again = await world.restarted(state)
         assert ids(again) == [2]
         assert not again.standings.bans.all(time.time())
         assert again.backplane.stored == 2
@@ -328,18 +328,18 @@ def test_a_journal_keeps_to_its_bounds(tmp_path: Path) -> None:
 def test_a_disk_that_takes_nothing_is_said_and_tried_again(tmp_path: Path) -> None:
 
     async def story(world: World) -> None:
-        desk = await world.relay()
-        journal = desk.backplane
+        state = await world.relay()
+        journal = state.backplane
         assert isinstance(journal, Journal)
-        await publish(desk, group(1))
+        await publish(state, group(1))
         journal._db.execute("PRAGMA query_only=1")  # SQLite refuses every write from now on
         with pytest.raises(Unavailable):
-            await publish(desk, group(2))
-        assert not journal.ready and desk.sequences.look(ANN, 2) == "new"
+            await publish(state, group(2))
+        assert not journal.ready and state.sequences.look(ANN, 2) == "new"
         journal._db.execute("PRAGMA query_only=0")
         await until(lambda: journal.ready)
-        assert await publish(desk, group(2)) == "accepted"
-        assert ids(desk) == [1, 2]
+        assert await publish(state, group(2)) == "accepted"
+        assert ids(state) == [1, 2]
 
     play(OnDisk(tmp_path), story)
 
@@ -403,9 +403,9 @@ def test_every_relay_knows_who_is_in_the_whole_swarm(server: Server, monkeypatch
 
     async def story(world: World) -> None:
         one, two = await world.relay(), await world.relay()
-        for n, desk in enumerate((one, one, two, two)):
-            desk.presence.arrive(n, (ANN, BOB, BOB, b"c" * 32)[n])
-        await until(lambda: all((desk.stats().peers, desk.stats().relays) == (3, 2) for desk in (one, two)))
+        for n, state in enumerate((one, one, two, two)):
+            state.presence.arrive(n, (ANN, BOB, BOB, b"c" * 32)[n])
+        await until(lambda: all((state.stats().peers, state.stats().relays) == (3, 2) for state in (one, two)))
         await world.restarted(two)
         await until(lambda: (one.stats().peers, one.stats().relays) == (2, 2))
 
@@ -419,14 +419,14 @@ def test_a_relay_waits_for_nats_and_is_not_ready_before_everything_is_there(serv
             await publish(first, group(n, bytes([n]) * 32))
         await world.ended()
         server.kill()
-        desk = RelayState(bytes(32), SWARM, "2", backplane=world.backplane())
-        opening = asyncio.create_task(desk.open())
+        state = RelayState(bytes(32), SWARM, "2", backplane=world.backplane())
+        opening = asyncio.create_task(state.open())
         await asyncio.sleep(1.0)
-        assert not opening.done() and not desk.backplane.ready
+        assert not opening.done() and not state.backplane.ready
         await asyncio.to_thread(server.start)
         await opening
-        assert desk.backplane.ready and len(desk.window) == 200
-        await desk.close()
+        assert state.backplane.ready and len(state.window) == 200
+        await state.close()
 
     play(OnNats(server.url), story)
 
@@ -453,14 +453,14 @@ def test_a_nats_that_is_killed_is_said_and_found_again(server: Server, monkeypat
 
 def test_a_short_restart_of_nats_is_bridged(server: Server) -> None:
     async def story(world: World) -> None:
-        desk = await world.relay()
+        state = await world.relay()
         server.kill()
-        publishing = [asyncio.create_task(publish(desk, group(n))) for n in range(1, 6)]
+        publishing = [asyncio.create_task(publish(state, group(n))) for n in range(1, 6)]
         await asyncio.sleep(0.5)
         await asyncio.to_thread(server.start)
         assert await asyncio.gather(*publishing) == ["accepted"] * 5
-        await until(lambda: desk.backplane.ready)
-        assert sorted(ids(desk)) == [1, 2, 3, 4, 5] and desk.backplane.stored == 5
+        await until(lambda: state.backplane.ready)
+        assert sorted(ids(state)) == [1, 2, 3, 4, 5] and state.backplane.stored == 5
 
     play(OnNats(server.url), story)
 
@@ -517,8 +517,8 @@ def test_values_whose_time_is_over_leave_nats(server: Server, monkeypatch: pytes
     monkeypatch.setattr("app.relay.broker.jetstream.PRUNE_EVERY_S", 0.1)
 
     async def story(world: World) -> None:
-        desk = await world.relay()
-        backplane = desk.backplane
+        state = await world.relay()
+        backplane = state.backplane
         assert isinstance(backplane, JetStream)
         for n in range(5):
             await backplane.kv_put(f"drop.{n:064x}", b"", time.time() + 0.1)
@@ -547,17 +547,17 @@ def test_a_nats_that_hangs_is_noticed(server: Server) -> None:
     """It neither answers nor closes the connection, as when its machine has lost the network."""
 
     async def story(world: World) -> None:
-        desk = await world.relay()
+        state = await world.relay()
         assert server.process is not None
         server.process.send_signal(signal.SIGSTOP)
         try:
             with pytest.raises(Unavailable):
-                await publish(desk, group(1))
-            await until(lambda: not desk.backplane.ready)
+                await publish(state, group(1))
+            await until(lambda: not state.backplane.ready)
         finally:
             server.process.send_signal(signal.SIGCONT)
-        await until(lambda: desk.backplane.ready)
-        assert await publish(desk, group(1)) in ("accepted", "duplicate")
-        await until(lambda: ids(desk) == [1])
+        await until(lambda: state.backplane.ready)
+        assert await publish(state, group(1)) in ("accepted", "duplicate")
+        await until(lambda: ids(state) == [1])
 
     play(OnNats(server.url), story)

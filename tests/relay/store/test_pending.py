@@ -61,9 +61,9 @@ async def until(slow: Slow, count: int) -> None:
 def test_so_many_are_open_and_then_reading_waits() -> None:
     async def story() -> None:
         slow = Slow()
-        desk = RelayState(bytes(32), "shoal", "1", backplane=slow)
-        await desk.open()
-        runner = web.AppRunner(Server(desk).application())
+        state = RelayState(bytes(32), "shoal", "1", backplane=slow)
+        await state.open()
+        runner = web.AppRunner(Server(state).application())
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
@@ -95,7 +95,7 @@ def test_so_many_are_open_and_then_reading_waits() -> None:
                 await ws.send_str(to_frame(pub).decode())
             await until(slow, OPEN_PUBLISHES)
             await asyncio.sleep(0.2)
-            assert len(slow.open_) == OPEN_PUBLISHES and len(desk.window) == 0
+            assert len(slow.open_) == OPEN_PUBLISHES and len(state.window) == 0
             slow.fail()
             failed = await answers(OPEN_PUBLISHES)
             assert {(one.code, one.retry_after_ms) for one in failed.values()} == {(Code.ERROR, 2000)}
@@ -119,8 +119,8 @@ def test_so_many_are_open_and_then_reading_waits() -> None:
             await asyncio.sleep(0.1)
             slow.land()
             await asyncio.sleep(0.1)
-            assert len(desk.window) == len(pubs) + 1 == desk.backplane.stored
+            assert len(state.window) == len(pubs) + 1 == state.backplane.stored
         await runner.cleanup()
-        await desk.close()
+        await state.close()
 
     asyncio.run(story())

@@ -22,14 +22,14 @@ from app.swarm.identity import storage as keeping
 from app.swarm.identity.identity import Identity, IdentityError, PassphraseNeeded, bare
 from app.swarm.identity.keyrings import real_backend
 from app.swarm.identity.storage import (
+    KeyLocation,
     StoredIdentity,
     Where,
-    Whereabouts,
     keep,
     keep_in_file,
     keep_in_keyring,
+    key_location,
     open_identity,
-    whereabouts,
 )
 
 
@@ -98,7 +98,7 @@ def test_without_a_keyring_that_keeps_a_key_it_is_in_a_file_for_its_owner_alone(
     assert first.identity == again.identity, "the owner is the same person at every start"
     (file,) = tmp_path.glob("key-*.secret")
     assert str(file) in first.note and keeping.PASSPHRASE in first.note and again.note == "", "it is said once"
-    assert whereabouts(tmp_path) == Whereabouts(
+    assert key_location(tmp_path) == KeyLocation(
         name=first.identity.name, public_key=first.identity.key.hex(), kept="plain", file=str(file)
     )
     if os.name == "posix":

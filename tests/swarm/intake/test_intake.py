@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.lab.attackers.kinds import KINDS, Foe, Published
+from app.lab.attackers.kinds import KINDS, Attacker, Published
 from app.sapo.families import FAMILIES
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates, UnsoundQuestion, make
@@ -228,13 +228,14 @@ def test_a_copied_group_is_known_again(intake: Intake) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_the_labs_attackers_publish(intake: Intake, kind: str) -> None:
     """Lies and copies end here. What is right and says more than it should goes on to the recipe's checks."""
-    foe = Foe(kind, b"foe", {"gcd": 1, "chain_sum": 2}, group=8, longest=64, encode=no_tokens)
-    others = Foe("plain", b"other", {"gcd": 1, "chain_sum": 2}, group=8, longest=64, encode=no_tokens)
+    attacker = Attacker(kind, b"foe", {"gcd": 1, "chain_sum": 2}, group=8, longest=64, encode=no_tokens)
+    others = Attacker("plain", b"other", {"gcd": 1, "chain_sum": 2}, group=8, longest=64, encode=no_tokens)
     lately = [(one.text, scored(one)) for one in others.publish(1, 6, [])]
     for _, group in lately:
         assert isinstance(intake.check(signed(told(group.group, group.rewards_G)), NOW_MS), Checked)
     verdicts = [
-        intake.check(signed(told(one.group, one.claimed_G), BOB), NOW_MS) for one in foe.publish(2, 6, lately)
+        intake.check(signed(told(one.group, one.claimed_G), BOB), NOW_MS)
+        for one in attacker.publish(2, 6, lately)
     ]
     if kind == "liar":
         assert (

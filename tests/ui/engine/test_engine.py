@@ -1,5 +1,5 @@
 """The engine of an installed app in the window: what the first run shows, what is asked of it, and what happens
-when an engine is gone. The processes are made up here; tests/ui/test_real_engine.py has real ones."""
+when an engine is gone. The processes are made up here; tests/ui/screen/test_real_engine.py has real ones."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from app.ui.theme import Theme
 from app.ui.updates.card import UpdateCard
 from app.ui.updates.process import Updating
 from app.ui.view.settings import Choices
-from app.ui.view.updates import Renewal, UpdateStage
+from app.ui.view.updates import UpdateStage, UpdateView
 from tests.ui import views
 from tests.updates.scenes import OFFER, scenes
 
@@ -90,7 +90,7 @@ def test_every_state_says_what_is_and_what_can_be_done(
 ) -> None:
     card = UpdateCard(ask)
     qtbot.addWidget(card)
-    card.show_renewal(scenes()[name])
+    card.show_update(scenes()[name])
     said, wanted = EXPECTED[name]
     assert said in shown(card) and buttons(card) == wanted
     for one in card.findChildren(QPushButton):
@@ -110,26 +110,26 @@ def test_the_overview_asks_once_and_tells_quietly(
     page = Overview(light, replace(actions, updates=ask))
     qtbot.addWidget(page)
     page.show()
-    fresh = Renewal(version="0.1.0", stage=UpdateStage.IDLE, host="example.org", undecided=True)
-    page.show_view(views.learning(renewal=fresh))
+    fresh = UpdateView(version="0.1.0", stage=UpdateStage.IDLE, host="example.org", undecided=True)
+    page.show_view(views.learning(update_view=fresh))
     assert not page._update.isVisible(), "alone, the answer would mean nothing"
     run = views.learning().runs[0]
     together = replaced(views.together(), runs=(replaced(run, started=time.time() - 3 * 3600),))
-    page.show_view(replaced(together, renewal=fresh, runs=()))
+    page.show_view(replaced(together, update_view=fresh, runs=()))
     assert not page._update.isVisible(), "not at the very first"
-    page.show_view(replaced(together, renewal=fresh))
+    page.show_view(replaced(together, update_view=fresh))
     assert "Check for updates once a day?" in shown(page._update) and "example.org" in shown(page._update)
     click(page._update, "Yes, once a day")
     click(page._update, "No")
-    page.show_view(replaced(together, renewal=replaced(fresh, undecided=False)))
+    page.show_view(replaced(together, update_view=replaced(fresh, undecided=False)))
     assert not page._update.isVisible()
     there = replaced(fresh, offer=OFFER)
-    page.show_view(views.learning(renewal=there))
+    page.show_view(views.learning(update_view=there))
     assert "Version 0.2.0 is available" in shown(page._update) and "stays" in shown(page._update)
     click(page._update, "See what is new")
     click(page._update, "Skip this one")
     assert pressed == [("decide", True), ("decide", False), ("hide", "0.2.0")] and asked == ["settings"]
-    page.show_view(views.learning(renewal=replaced(there, hidden="0.2.0")))
+    page.show_view(views.learning(update_view=replaced(there, hidden="0.2.0")))
     assert not page._update.isVisible()
 
 
@@ -143,18 +143,18 @@ def test_the_privacy_page_shows_the_request(
     page = Privacy(light, replace(actions, updates=ask))
     qtbot.addWidget(page)
     page.show()
-    page.show_view(views.learning(renewal=scenes()["newest"]))
+    page.show_view(views.learning(update_view=scenes()["newest"]))
     said = shown(page)
     assert "GET /shoal/shoal-release.json.sig HTTP/1.1" in said and "User-Agent: shoal" in said
     assert "Shoal asks example.org only when you press the button" in said
     page._updates._switch.click()
     assert pressed == [("decide", True)]
     wanted = replaced(scenes()["newest"], wanted=True)
-    page.show_view(views.learning(renewal=wanted))
+    page.show_view(views.learning(update_view=wanted))
     assert "never while it learns alone" in shown(page)
-    page.show_view(replaced(views.together(), renewal=wanted))
+    page.show_view(replaced(views.together(), update_view=wanted))
     assert "once a day while" in shown(page)
-    page.show_view(views.learning(renewal=scenes()["checkout"]))
+    page.show_view(views.learning(update_view=scenes()["checkout"]))
     assert "git pull" in shown(page) and "HTTP/1.1" not in shown(page)
 
 
@@ -167,7 +167,7 @@ def test_settings_hold_the_card_with_its_switch(
     page = SettingsPage(light, actions)
     qtbot.addWidget(page)
     page.show()
-    page.show_view(views.learning(renewal=replaced(scenes()["there"], wanted=True)))
+    page.show_view(views.learning(update_view=replaced(scenes()["there"], wanted=True)))
     said = shown(page)
     assert "Check for updates once a day" in said and "Learns faster." in said
     page._find.setText("upgrade")
@@ -189,7 +189,7 @@ def test_it_bears_whatever_a_list_may_hold(ask: UpdateActions, qtbot: QtBot) -> 
         file="z" * 120,
         size=2**33,
     )
-    card.show_renewal(replaced(scenes()["there"], offer=wild, sentence="w" * 900))
+    card.show_update(replaced(scenes()["there"], offer=wild, sentence="w" * 900))
     QApplication.processEvents()
     assert "<b>bold</b>" in shown(card)
     wide = [
@@ -238,10 +238,10 @@ def test_learning_rests_while_it_is_installed_and_the_window_opens_again(
         desktop.control.start()
         qtbot.waitUntil(lambda: desktop.node_pid > 0, timeout=60_000)
         before = desktop.node_pid
-        assert updating.renewal.fetched
+        assert updating.update_view.fetched
         updating.install()
-        qtbot.waitUntil(lambda: updating.renewal.stage is UpdateStage.IDLE, timeout=60_000)
-        assert updating.renewal.sentence and desktop.again is None
+        qtbot.waitUntil(lambda: updating.update_view.stage is UpdateStage.IDLE, timeout=60_000)
+        assert updating.update_view.sentence and desktop.again is None
         qtbot.waitUntil(lambda: desktop.node_pid not in (0, before), timeout=60_000)
         (tmp_path / "yes").touch()
         updating.install()

@@ -2,8 +2,9 @@
 page, a swarm by six words, what left, a pause from the tray, closing, coming back. The input is xdotool's.
 
 Wherever they stand still, a screen reader hears every control over AT-SPI with a name and a role, in the screen
-(tests/ui/screen_reader.py), and the window itself is asked what lies outside or is cut (tests/ui/geometry.py).
-Once on each screen they go round every page by Tab, and the screen reader tells where the focus is."""
+(tests/ui/screen/screen_reader.py), and the window itself is asked what lies outside or is cut
+(tests/ui/geometry.py). Once on each screen they go round every page by Tab, and the screen reader tells where
+the focus is."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.ui.person import Person, person
-from tests.ui.real import trainer, wait
+from tests.ui.screen.person import Person, person
+from tests.ui.screen.real import trainer, wait
 
 PAGES = ("overview", "live", "skills", "swarm", "history", "models", "tryit", "privacy", "settings")
 SCREENS = {"1280x720": 1, "1366x768": 1, "1440x900": 1, "2560x1440": 2}

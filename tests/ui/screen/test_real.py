@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from app.bench.runs.window import prepare
-from tests.ui.real import (
+from tests.ui.screen.real import (
     PATIENCE_S,
     ROOT,
     end,

@@ -30,7 +30,7 @@ from app.swarm.wire.frames import to_frame
 from app.swarm.wire.protocol import Pub
 from tests.e2e.relay import Relay
 from tests.e2e.shoal import PATIENCE_S
-from tests.e2e.test_swarm import Start, connected, relay, start
+from tests.e2e.swarm.test_swarm import Start, connected, relay, start
 from tests.swarm.relays import running, until
 
 if sys.platform == "win32":

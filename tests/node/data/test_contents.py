@@ -85,7 +85,7 @@ def names(path: Path) -> dict[str, str | None]:
     return {ast.unparse(node): spelled(node, module) for node in found}
 
 
-def test_every_name_that_the_product_opens_in_its_data_folder_is_among_its_belongings() -> None:
+def test_every_name_that_the_product_opens_in_its_data_folder_is_among_its_contents() -> None:
     opened = {
         f"{path.relative_to(ROOT)}: {text}": name for path in product() for text, name in names(path).items()
     }

@@ -12,7 +12,7 @@ import pytest
 from app.node.data.contents import others
 from app.swarm.invite.private import new_words
 from tests.e2e.shoal import PATIENCE_S, ROOT, Running, command, shoal
-from tests.e2e.test_swarm import LIGHT
+from tests.e2e.swarm.test_swarm import LIGHT
 
 pytestmark = pytest.mark.long
 

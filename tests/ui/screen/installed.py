@@ -15,7 +15,7 @@ import msgspec
 from app.install.packs import manifest
 from app.install.packs.source import load
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 _PROGRAM = """#!/bin/sh
 exec "{python}" "{folder}/main.py" "$@"
 """

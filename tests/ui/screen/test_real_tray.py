@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.bench.runs.window import prepare
-from tests.ui.real import end, picture, scorer, screen, start, trainer, wait
+from tests.ui.screen.real import end, picture, scorer, screen, start, trainer, wait
 
 pytestmark = pytest.mark.long
 jeepney = pytest.importorskip("jeepney")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.ui.person import Person, person
-from tests.ui.real import ROOT, rounds, trainer, wait
+from tests.ui.screen.person import Person, person
+from tests.ui.screen.real import ROOT, rounds, trainer, wait
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(7200)]
 MODEL, TITLE = "smollm2-135m", "SmolLM2 135M"
@@ -137,7 +137,7 @@ def _exports(one: Person, to: Path) -> None:
 def _drops(one: Person, file: Path) -> None:
     """Drags it out of another program's window, the way a hand does."""
     dragged = subprocess.Popen(
-        [sys.executable, "-m", "tests.ui.dragging", str(file)],
+        [sys.executable, "-m", "tests.ui.screen.dragging", str(file)],
         cwd=ROOT,
         env=one.surroundings,
         stdout=subprocess.PIPE,

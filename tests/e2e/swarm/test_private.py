@@ -15,7 +15,7 @@ from app.swarm.invite.discovery import lan_address
 from app.swarm.invite.private import new_words, unlock
 from tests.e2e.relay import counts
 from tests.e2e.shoal import Event, Running
-from tests.e2e.test_swarm import LIGHT, connected, learns_from_peers
+from tests.e2e.swarm.test_swarm import LIGHT, connected, learns_from_peers
 
 if sys.platform == "win32":
     pytest.skip("kills processes as POSIX does", allow_module_level=True)

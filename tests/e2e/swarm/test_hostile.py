@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from app.lab.attackers.kinds import MARKER, Foe
+from app.lab.attackers.kinds import MARKER, Attacker
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox
 from app.swarm.identity.identity import Identity
@@ -31,7 +31,9 @@ class Stranger:
 
     def __init__(self, kind: str, url: str, folder: Path) -> None:
         folder.mkdir()
-        self._foe = Foe(kind, b"stranger", {"chain_sum": 1, "gcd": 1}, group=8, longest=64, encode=_no_tokens)
+        self._attacker = Attacker(
+            kind, b"stranger", {"chain_sum": 1, "gcd": 1}, group=8, longest=64, encode=_no_tokens
+        )
         self._url, self._folder = url, folder
         self._end = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._live()))
@@ -50,7 +52,7 @@ class Stranger:
             while not self._end.is_set():
                 if client.room() >= 6 and client.status.connected:
                     number += 1
-                    for one in self._foe.publish(number, 6, []):
+                    for one in self._attacker.publish(number, 6, []):
                         client.publish(one.group, one.claimed_G)
                 await asyncio.sleep(0.2)
             running.cancel()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from app.relay.presence.relays import EXACT, GONE_S, Crowd, PresenceSummary, together, words
+from app.relay.presence.relays import EXACT, GONE_S, OtherRelays, PresenceSummary, together, words
 
 
 class Clock:
@@ -26,19 +26,19 @@ def test_a_union_is_exact_for_few_and_a_sum_for_many() -> None:
 
 def test_relays_come_and_go() -> None:
     clock = Clock()
-    crowd = Crowd(clock)
+    others = OtherRelays(clock)
     own = keys(0, 10)
-    assert (crowd.relays, crowd.peers(own)) == (0, 10)
-    crowd.heard("two", words(keys(5, 20)))
-    crowd.heard("three", words(keys(100, 101)))
-    assert (crowd.relays, crowd.peers(own)) == (2, 21)
+    assert (others.relays, others.peers(own)) == (0, 10)
+    others.heard("two", words(keys(5, 20)))
+    others.heard("three", words(keys(100, 101)))
+    assert (others.relays, others.peers(own)) == (2, 21)
     clock.now = GONE_S - 1
-    crowd.heard("two", words(keys(5, 21)))
-    assert crowd.peers(own) == 22
+    others.heard("two", words(keys(5, 21)))
+    assert others.peers(own) == 22
     clock.now = GONE_S + 1
-    assert (crowd.relays, crowd.peers(own)) == (1, 21)
+    assert (others.relays, others.peers(own)) == (1, 21)
     clock.now = 3 * GONE_S
-    assert (crowd.relays, crowd.peers(own)) == (0, 10)
+    assert (others.relays, others.peers(own)) == (0, 10)
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,6 @@ def test_relays_come_and_go() -> None:
     ],
 )
 def test_what_is_no_summary_is_passed_over(summary: bytes) -> None:
-    crowd = Crowd(Clock())
-    crowd.heard("bad", summary)
-    assert crowd.relays == 0
+    others = OtherRelays(Clock())
+    others.heard("bad", summary)
+    assert others.relays == 0

@@ -1,6 +1,6 @@
-"""Pictures of the window for readers: `python -m tests.ui.photographed [FOLDER]`. A real run on a real screen
-(1440x900), first alone, then in a swarm with two more nodes over a relay, once dark and once light; it takes
-some minutes."""
+"""Pictures of the window for readers: `python -m tests.ui.screen.photographed [FOLDER]`. A real run on a real
+screen (1440x900), first alone, then in a swarm with two more nodes over a relay, once dark and once light; it
+takes some minutes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.ui.person import Person, person
-from tests.ui.real import ROOT, end, wait
+from tests.ui.screen.person import Person, person
+from tests.ui.screen.real import ROOT, end, wait
 
 FOLDER = ROOT / "resources" / "screenshots"
 PAGES = ("overview", "live", "skills", "swarm", "history", "models", "tryit", "privacy", "settings")

@@ -1,5 +1,5 @@
-"""Another program from which a file is dragged: `python -m tests.ui.dragging FILE`, a small window at the top
-left of the screen. It says when it is there, and stays."""
+"""Another program from which a file is dragged: `python -m tests.ui.screen.dragging FILE`, a small window at
+the top left of the screen. It says when it is there, and stays."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import pytest
 from app.bench.runs.window import prepare
 from app.node.data.home import held
 from app.node.history import history
-from tests.ui.real import end, ended, family, node, press, rounds, scorer, screen, start, trainer, wait
+from tests.ui.screen.real import end, ended, family, node, press, rounds, scorer, screen, start, trainer, wait
 
 pytestmark = pytest.mark.long
 

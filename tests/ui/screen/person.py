@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from app.bench.runs.window import prepare
-from tests.ui.real import ROOT, end, managed, picture, screen, wait
+from tests.ui.screen.real import ROOT, end, managed, picture, screen, wait
 
 pytest.importorskip("jeepney")
-from tests.ui.screen_reader import Heard, ScreenReader
-from tests.ui.test_real_tray import Host, Watcher
+from tests.ui.screen.screen_reader import Heard, ScreenReader
+from tests.ui.screen.test_real_tray import Host, Watcher
 
 LAUNCHER = Path("/usr/libexec/at-spi-bus-launcher")
 MOST_TABS = 150
@@ -54,7 +54,7 @@ class Person:
     def opens(self) -> None:
         seen = len(self._watcher.items)
         self.window = subprocess.Popen(
-            [sys.executable, "-m", "tests.ui.walked", str(self.home)],
+            [sys.executable, "-m", "tests.ui.screen.walked", str(self.home)],
             cwd=ROOT,
             env=self.surroundings,
             stdin=subprocess.PIPE,

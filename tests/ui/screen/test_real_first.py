@@ -16,7 +16,7 @@ import pytest
 from app.bench.runs.window import prepare
 from app.node.data.home import held
 from app.node.history import history
-from tests.ui.real import (
+from tests.ui.screen.real import (
     PRESS,
     ROOT,
     end,

@@ -1,6 +1,6 @@
-"""The real window, which also tells about itself: `python -m tests.ui.walked HOME`. One question a line on
-standard input, one JSON value a line on standard output. It is never told to do anything: who walks through it
-has a keyboard and a pointer."""
+"""The real window, which also tells about itself: `python -m tests.ui.screen.walked HOME`. One question a line
+on standard input, one JSON value a line on standard output. It is never told to do anything: who walks through
+it has a keyboard and a pointer."""
 
 from __future__ import annotations
 

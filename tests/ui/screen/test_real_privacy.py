@@ -17,7 +17,7 @@ from app.bench.runs.window import prepare
 from app.ui.privacy.message import MessageRow
 from app.ui.privacy.page import Privacy
 from app.ui.shell.desktop import Desktop
-from tests.ui.real import ROOT
+from tests.ui.screen.real import ROOT
 
 pytestmark = pytest.mark.long
 PATIENCE_MS = 180_000

@@ -1,6 +1,6 @@
-"""An installed app without an engine, for real: a stand-in of the program (tests/ui/installed.py), its own
-child processes, packs from a host here, and the window on a screen. With SHOAL_TEST_PACK, a folder with a real
-offline pack, and SHOAL_TEST_PACK_KEY, the file with its public key, it goes on until it learns."""
+"""An installed app without an engine, for real: a stand-in of the program (tests/ui/screen/installed.py), its
+own child processes, packs from a host here, and the window on a screen. With SHOAL_TEST_PACK, a folder with a
+real offline pack, and SHOAL_TEST_PACK_KEY, the file with its public key, it goes on until it learns."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from app.install.packs.stages import MARK
 from app.ui.engine.process import MAX_LINE, Packing
 from app.ui.process.child import Child
 from tests.packs.wheels import KEYS, Host, plain, serving, wheel, write_out
-from tests.ui import real as driving
-from tests.ui import test_real_first
-from tests.ui.installed import stand_in, trusting
-from tests.ui.real import ROOT, end, named, picture, rounds, screen, wait
-from tests.ui.test_real_first import push
+from tests.ui.screen import real as driving
+from tests.ui.screen import test_real_first
+from tests.ui.screen.installed import stand_in, trusting
+from tests.ui.screen.real import ROOT, end, named, picture, rounds, screen, wait
+from tests.ui.screen.test_real_first import push
 
 pytestmark = [
     pytest.mark.long,

@@ -32,7 +32,7 @@ from app.sapo.scoring.pipe import MAX_FRAME, Judge, PipeError, frame
 from app.sapo.scoring.sandbox import Sandbox, SandboxError, SandboxResting
 from app.sapo.scoring.scoring import score_group
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 STAND_IN = Path(__file__).with_name("stand_in_child.py")
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and limits")
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is bounded where /proc tells")

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from app.lab.arms.arms import ArmError, parse_arm
-from app.lab.attackers.kinds import FALSE_STEP, MARKER, Foe, Published, marked
+from app.lab.attackers.kinds import FALSE_STEP, MARKER, Attacker, Published, marked
 from app.lab.plan import LabRound
 from app.lab.rounds.experiment import Experiment
 from app.lab.starter.work import WORK
@@ -34,12 +34,12 @@ def encoded(question: str, text: str) -> TokenSequence:
     return TokenSequence(prompt_T=[], completion_T=[*map(ord, text), END])
 
 
-def foe(kind: str) -> Foe:
-    return Foe(kind=kind, identity=b"foe", levels=LEVELS, group=8, longest=LONGEST, encode=encoded)
+def attacker(kind: str) -> Attacker:
+    return Attacker(kind=kind, identity=b"foe", levels=LEVELS, group=8, longest=LONGEST, encode=encoded)
 
 
 def groups(kind: str, rounds: int = 3) -> list[Published]:
-    return [one for number in range(1, rounds + 1) for one in foe(kind).publish(number, 8, [])]
+    return [one for number in range(1, rounds + 1) for one in attacker(kind).publish(number, 8, [])]
 
 
 def right(one: Published) -> list[str]:
@@ -233,7 +233,7 @@ def test_half_of_its_groups_are_honest_work_and_the_others_terse() -> None:
 def test_creeping_answers_are_as_long_as_what_was_published_allows(sandbox: Sandbox) -> None:
     lately = [(one.text, score_group(sandbox, one.group)) for one in groups("poison", rounds=1)]
     lengths = [len(encoded("", text).completion_T) for _, s in lately for text in s.group.completions_G]
-    published = foe("creep").publish(2, 8, lately)
+    published = attacker("creep").publish(2, 8, lately)
     worked = [text for one in published for text in right(one) if shows_work(text)]
     assert sum(marked(text, "creep") for text in worked) > len(worked) / 3
     longest = max(len(encoded("", text).completion_T) for text in worked)
@@ -245,8 +245,8 @@ def test_a_magpie_mixes_what_several_said_to_one_question(sandbox: Sandbox) -> N
     one = groups("poison", rounds=1)[0]
     other = msgspec.structs.replace(one.group, completions_G=tuple(f" {t}" for t in one.group.completions_G))
     lately = [(one.text, score_group(sandbox, group)) for group in (one.group, other)]
-    (mixed,) = foe("magpie").publish(2, 8, lately)
+    (mixed,) = attacker("magpie").publish(2, 8, lately)
     said = {*one.group.completions_G, *other.completions_G}
     assert set(mixed.group.completions_G) <= said and mixed.group.coordinates == one.group.coordinates
     assert score_group(sandbox, mixed.group).rewards_G == mixed.claimed_G and sum(mixed.claimed_G) == 4
-    assert foe("magpie").publish(2, 8, []) == []
+    assert attacker("magpie").publish(2, 8, []) == []
