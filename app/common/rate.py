@@ -45,11 +45,11 @@ class Buckets:
     """One bucket of one rate for each source, full until first used. At most `sources` are remembered; beyond
     that the one unused for longest is taken to be full."""
 
-    __slots__ = ("_depth_s", "_full_at", "_per_s", "_sources", "rate")
+    __slots__ = ("_burst", "_depth_s", "_full_at", "_per_s", "_sources", "rate")
 
     def __init__(self, rate: Rate, sources: int) -> None:
         self.rate = rate
-        self._per_s, self._depth_s = rate.per_s, rate.depth_s  # read at every message
+        self._per_s, self._depth_s, self._burst = rate.per_s, rate.depth_s, rate.burst  # read at every message
         self._sources = sources
         self._full_at: OrderedDict[bytes | str, float] = OrderedDict()
 
@@ -60,12 +60,10 @@ class Buckets:
         >>> buckets.take("ann", 10, now=0.0), buckets.wait("ann", 3, now=1.0), buckets.wait("ann", 11, now=1.0)
         (None, 2.0, inf)
         """
-        if amount > self.rate.burst:
+        if amount > self._burst:
             return inf
         full_at = self._full_at.get(source, now)
-        if full_at < now:
-            full_at = now
-        wait = full_at + amount / self._per_s - now - self._depth_s
+        wait = (full_at if full_at > now else now) + amount / self._per_s - now - self._depth_s
         return wait if wait > 0.0 else 0.0
 
     def take(self, source: bytes | str, amount: float, now: float) -> None:

@@ -82,6 +82,7 @@ def test_the_relay_is_measured(tmp_path: Path) -> None:
     figures: dict[str, Any] = json.loads(lines[0])
     for key in (
         "cpu_us_per_round",
+        "own_cpu_us_per_round",
         "kb_per_connection",
         "sample_p99_ms",
         "raw_sample_p99_ms",

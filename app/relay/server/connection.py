@@ -1,9 +1,10 @@
 """One client's websocket: opened, read with `hear`, answered frame by frame until either side ends it.
 
-A connection reads a frame, answers it and reads the next, so a client that does not read is not read from. Only
-a publish may be answered later, when its backplane has it: so many may be open, and then reading waits. All
-writing of a connection goes through one lock, and a send that takes too long ends the connection. Nothing of a
-frame or an answer is held while waiting for the next: that would cost every idle connection its last batch.
+A connection reads a frame, answers it and reads the next, so a client that does not read is not read from. A
+frame that comes whole is answered where it comes in, without waking the connection's task. Only a publish may
+be answered later, when its backplane has it: so many may be open, and then reading waits. All writing of a
+connection goes through one lock, and a send that takes too long ends the connection. Nothing of a frame or an
+answer is held while waiting for the next: that would cost every idle connection its last batch.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _BUFFERED = 60 * 1024
 class Connection:
     """One connection: its conversation, its one way of writing, and its publishes without an answer yet."""
 
-    __slots__ = ("_lock", "_seal", "_transport", "open", "pending", "session", "socket")
+    __slots__ = ("_late", "_lock", "_seal", "_transport", "open", "pending", "session", "socket")
 
     def __init__(
         self,
@@ -55,6 +56,7 @@ class Connection:
             self._seal, self.open = line
         self._transport = transport if isinstance(transport, asyncio.Transport) else None
         self.pending: set[asyncio.Task[None]] = set()
+        self._late: asyncio.Task[None] | None = None
         self.socket = socket
         self.session = session
 
@@ -108,11 +110,46 @@ class Connection:
                 return
         self.abort()
 
-    async def answer_later(self, answer: Coroutine[Any, Any, bytes]) -> None:
-        """Send an answer when it is there. Comes back at once, or when there is room for the next one."""
+    def take(self, text: bytes) -> bool:
+        """Answer a message where it came in. False, and nothing is done, where an answer before it is still
+        waiting to be sent or publishes wait for theirs: then it is to wait its turn."""
+        session = self.session
+        if (
+            self._late is not None
+            or self.busy
+            or session.closing
+            or self.socket.closed
+            or len(self.pending) >= OPEN_PUBLISHES - 1
+            or not _is_text(text)
+        ):
+            return False
+        session.came(len(text))
+        answer = session.receive(text)
+        if isinstance(answer, bytes):
+            unsent = None if self.send_now(answer) else answer
+            if unsent is not None or session.closing:
+                self._late = asyncio.get_running_loop().create_task(self._send_late(unsent))
+        elif answer is not None:
+            self._start(answer)
+        return True
+
+    async def _send_late(self, answer: bytes | None) -> None:
+        try:
+            if answer is not None and not await self.send(answer):
+                await self.socket.close()
+            elif self.session.closing:
+                await self.end(WSCloseCode.POLICY_VIOLATION, "")
+        finally:
+            self._late = None
+
+    def _start(self, answer: Coroutine[Any, Any, bytes]) -> None:
         task = asyncio.create_task(self._answer(answer))
         self.pending.add(task)
         task.add_done_callback(self.pending.discard)
+
+    async def answer_later(self, answer: Coroutine[Any, Any, bytes]) -> None:
+        """Send an answer when it is there. Comes back at once, or when there is room for the next one."""
+        self._start(answer)
         if len(self.pending) >= OPEN_PUBLISHES:
             await asyncio.wait(self.pending, return_when=asyncio.FIRST_COMPLETED)
 
@@ -120,11 +157,15 @@ class Connection:
         if not await self.send(await answer):
             await self.socket.close()
 
-    async def converse(self) -> None:
-        """Until either side ends it."""
+    async def converse(self, before: Masked | None) -> None:
+        """Until either side ends it. What comes whole and in the open is answered by `take`, not here."""
         ws, session = self.socket, self.session
+        if before is not None and self.open is None:
+            before.take = self.take
         while True:
             message = await hear(ws)
+            if self._late is not None:
+                await asyncio.wait({self._late})
             if self.open is not None and message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
                 session.came(len(message.data))
                 try:
@@ -152,6 +193,8 @@ class Connection:
             if session.closing:
                 await ws.close(code=WSCloseCode.POLICY_VIOLATION)
                 return
+            if before is not None:
+                before.done()
 
 
 def open_socket(more: int = 0) -> web.WebSocketResponse:
@@ -166,11 +209,13 @@ def open_socket(more: int = 0) -> web.WebSocketResponse:
     )
 
 
-def watch(request: web.Request) -> None:
+def watch(request: web.Request) -> Masked | None:
     """Let only masked frames through to the websocket that was just opened."""
     reader, transport = request.protocol._payload_parser, request.transport
-    if reader is not None and isinstance(transport, asyncio.Transport):
-        request.protocol._payload_parser = Masked(reader, transport)
+    if reader is None or not isinstance(transport, asyncio.Transport):
+        return None
+    request.protocol._payload_parser = before = Masked(reader, transport)
+    return before
 
 
 async def refuse(ws: web.WebSocketResponse, refused: Refused) -> None:
@@ -199,10 +244,15 @@ def framed(text: bytes, opcode: int = 1) -> bytes:
 async def hear(ws: web.WebSocketResponse) -> WSMessage:
     """The next message, text as bytes. Text that is not UTF-8 ends the connection, as RFC 6455 (8.1) asks."""
     message = await ws.receive()
-    if message.type is WSMsgType.TEXT and not message.data.isascii():
-        try:
-            message.data.decode()
-        except UnicodeDecodeError:
-            await ws.close(code=WSCloseCode.INVALID_TEXT)
-            return WS_CLOSED_MESSAGE
+    if message.type is WSMsgType.TEXT and not _is_text(message.data):
+        await ws.close(code=WSCloseCode.INVALID_TEXT)
+        return WS_CLOSED_MESSAGE
     return message
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether it is UTF-8."""
+    try:
+        return data.isascii() or bool(data.decode())
+    except UnicodeDecodeError:
+        return False

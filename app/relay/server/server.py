@@ -137,13 +137,13 @@ class Server:
             session.deliver = connection.send_now
             await ws.prepare(request)
             answer = ws
-            watch(request)
+            before = watch(request)
             self._strangers.append((self.desk.clock() + SIGN_IN_S, connection))
             await ws.send_frame(hello, WSMsgType.TEXT if sealed is None else WSMsgType.BINARY)
             session.sent(len(hello))
             self._connections.add(connection)
             self._meet(connection)
-            await connection.converse()
+            await connection.converse(before)
         except Refused as error:
             with contextlib.suppress(ConnectionError):
                 await ws.prepare(request)

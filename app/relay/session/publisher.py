@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Coroutine
 from typing import Any
 
-import msgspec
-
 from app.relay.session.shared import Desk
 from app.relay.standing.standing import Verdict
 from app.relay.store.backplane import Record, Unavailable
@@ -17,7 +15,7 @@ from app.relay.store.window import Added
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
 from app.swarm.wire.body import Body, check_age, unseal
-from app.swarm.wire.protocol import Pub
+from app.swarm.wire.protocol import Pub, envelope_of
 from app.swarm.wire.refusals import Code, Refused
 
 Outcome = tuple[Code, str, float | None]
@@ -37,8 +35,9 @@ class Publisher:
         self._source = desk.blind(address)
         self._zlib = zlib
 
-    def publish(self, pub: Pub) -> Outcome | Coroutine[Any, Any, Outcome]:
-        """The author has signed the group, and may be a key that the publisher's node had before."""
+    def publish(self, pub: Pub, written: bytes) -> Outcome | Coroutine[Any, Any, Outcome]:
+        """The author has signed the group, and may be a key that the publisher's node had before; `written` is
+        the publish as `read_client` gives it."""
         desk, key = self._desk, self._key
         author = bytes.fromhex(pub.pk)
         verdict = self._verdict(author)
@@ -79,7 +78,7 @@ class Publisher:
             family=body.task.family,
             level=body.task.level,
             arrived_ms=desk.now_ms(),
-            raw=msgspec.json.encode(pub.envelope()),
+            raw=envelope_of(written),
         )
         added = desk.publish(record)
         if isinstance(added, str):

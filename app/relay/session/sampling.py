@@ -71,6 +71,10 @@ class Caps(msgspec.Struct, frozen=True):
         )
 
 
+def _equal(key: bytes) -> float:
+    return 1.0
+
+
 def _share(k: int, sources: int) -> int:
     return -(-k // sources) if sources else k
 
@@ -159,7 +163,8 @@ class Sampler:
             draft,
             self._peers(rosters),
             but,
-            (lambda key: 1.0) if weight is None else lambda key: weight(key) / full_weight,
+            _equal if weight is None else weight,
+            full_weight,
             min(caps.key, ask.per_key or caps.key),
             caps.address if addresses <= 1 else max(1, _share(ask.k, addresses) // 2),
             caps.address,

@@ -36,7 +36,7 @@ from app.swarm.wire.protocol import (
     Report,
     Sample,
     Welcome,
-    from_client,
+    read_client,
     to_frame,
 )
 from app.swarm.wire.refusals import Code, Flaw, Refused
@@ -104,12 +104,12 @@ class Session:
     def receive(self, frame: bytes) -> bytes | Coroutine[Any, Any, bytes] | None:
         """The answer to one frame, None where none is due. Raises nothing that a client can cause."""
         try:
-            message = from_client(frame)
+            message, written = read_client(frame)
         except Refused as refused:
             return self.fault(refused.code, refused.sentence)
         match message:
             case Pub():
-                outcome = self._publish(message)
+                outcome = self._publish(message, written)
                 if isinstance(outcome, tuple):
                     return self._ok(message.id, outcome)
                 return self._ok_later(message.id, outcome)
@@ -213,10 +213,10 @@ class Session:
     async def _ok_later(self, id: str, outcome: Awaitable[Outcome]) -> bytes:
         return self._ok(id, await outcome)
 
-    def _publish(self, pub: Pub) -> Outcome | Coroutine[Any, Any, Outcome]:
+    def _publish(self, pub: Pub, written: bytes) -> Outcome | Coroutine[Any, Any, Outcome]:
         if self._publisher is None:
             return Code.RESTRICTED, "Sign in before publishing.", None
-        return self._publisher.publish(pub)
+        return self._publisher.publish(pub, written)
 
     def _sample(self, sample: Sample) -> bytes:
         desk, key = self._desk, self.key
@@ -233,7 +233,7 @@ class Session:
             max_age_s=sample.max_age_s,
             per_key=sample.per_key_cap,
         )
-        drawn = desk.sampler.sample(ask, desk.standings.weight)
+        drawn = desk.sampler.sample(ask, desk.standings.weights)
         if desk.classroom is not None:
             for group in drawn.groups:
                 desk.classroom.given(group.key, key, group.family)

@@ -6,6 +6,7 @@ peer's groups is drawn lazily without repetition.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from math import inf
 from random import Random
@@ -13,15 +14,17 @@ from random import Random
 import msgspec
 
 from app.relay.store.authors import Author, Roster
-from app.relay.store.lines import Kept, Line, site
+from app.relay.store.lines import SITE, Kept, Line, site
 from app.relay.store.window import Window
 
 Weight = Callable[[bytes], float]
 """How readily a key is drawn, 0 (never) to 1; see `standing`."""
 Families = frozenset[str] | None
 """Those that were asked for; None where that is all there are."""
-_PRINT = 8
-"""Bytes of an id that are remembered: with 64 bits no two groups are mistaken for each other."""
+_PRINT = 2**32 - 1
+"""Bits of an id's hash that are remembered. Among 512 groups another is mistaken for one of them once in eight
+million looks, and one asker does not get it; Python's hash is keyed anew in every process, so nobody can seek
+such an id."""
 
 _STEPS = 1024
 """Most peers and groups looked at for one batch."""
@@ -48,34 +51,36 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Given:
-    """The ids one asker got, the oldest overwritten: a ring of 8-byte prints in one bytearray, and their first
-    bytes in another, where a search takes no time."""
+    """The groups one asker got, the oldest overwritten: a ring of 4-byte prints, and their lowest bytes apart,
+    where a search takes no time."""
 
-    __slots__ = ("_firsts", "_next", "_prints", "_room")
+    __slots__ = ("_lows", "_next", "_prints", "_room")
 
     def __init__(self, room: int) -> None:
-        self._firsts = bytearray()
-        self._prints = bytearray()
+        self._lows = bytearray()
+        self._prints = array("I")
         self._room = room
         self._next = 0
 
     def add(self, id: bytes) -> None:
-        place, firsts = self._next, self._firsts
-        if place == len(firsts):
-            firsts.append(id[0])
-            self._prints += id[:_PRINT]
+        place, lows, print = self._next, self._lows, hash(id) & _PRINT
+        if place == len(lows):
+            lows.append(print & 255)
+            self._prints.append(print)
         else:
-            firsts[place] = id[0]
-            self._prints[place * _PRINT : (place + 1) * _PRINT] = id[:_PRINT]
-        self._next = (place + 1) % self._room
+            lows[place] = print & 255
+            self._prints[place] = print
+        place += 1
+        self._next = place if place < self._room else 0
 
     def has(self, id: bytes) -> bool:
-        firsts, first = self._firsts, id[0]
-        place = firsts.find(first)
+        print, find = hash(id) & _PRINT, self._lows.find
+        low = print & 255
+        place = find(low)
         while place >= 0:
-            if self._prints.startswith(id[:_PRINT], place * _PRINT):
+            if self._prints[place] == print:
                 return True
-            place = firsts.find(first, place + 1)
+            place = find(low, place + 1)
         return False
 
 
@@ -125,12 +130,12 @@ class Draft:
 
     def put(self, group: Kept, of_address: int) -> bool:
         """The group into the batch, if it fits in."""
-        where, size = site(group.address), len(group.raw)
-        count = self.addresses.get(where, 0)
+        where, size, addresses = group.address[:SITE], len(group.raw), self.addresses
+        count = addresses.get(where, 0)
         if count >= of_address or size > self.room:
             return False
         self.groups.append(group)
-        self.addresses[where] = count + 1
+        addresses[where] = count + 1
         self.room -= size
         self.given.add(group.id)
         return True
@@ -154,6 +159,7 @@ class Turns:
         "_passed",
         "_per_key",
         "_weight",
+        "_whole",
     )
 
     def __init__(
@@ -162,6 +168,7 @@ class Turns:
         keys: Iterator[bytes | None],
         but: Sequence[Roster],
         weight: Weight,
+        whole: float,
         per_key: int,
         of_address: int,
         most_of_address: int,
@@ -170,6 +177,7 @@ class Turns:
         self._keys = keys
         self._but = but
         self._weight = weight
+        self._whole = whole
         self._per_key = per_key
         self._of_address = of_address
         self._most_of_address = most_of_address
@@ -193,7 +201,7 @@ class Turns:
 
     def _first(self, most: int) -> None:
         """Mostly the first group drawn of a peer will do, and nothing more is needed of it."""
-        draft, but, weight = self._draft, self._but, self._weight
+        draft, but, weight, whole = self._draft, self._but, self._weight, self._whole
         families, since, has, groups = draft.families, draft.since, draft.given.has, draft.groups
         authors, own, random = draft.window.authors, draft.ask.key, draft.rng.random
         throws = range(0 if draft.narrow else _THROWS)
@@ -208,7 +216,7 @@ class Turns:
             if likely <= 0:
                 continue
             author = authors[key]
-            if likely < 1 and random() >= likely:
+            if likely < whole and random() * whole >= likely:
                 self._passed.append(_Hand(draft, author))
                 continue
             line = author.line

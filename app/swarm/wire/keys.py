@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-_encode = msgspec.json.Encoder().encode
+encoded = msgspec.json.Encoder().encode
 
 
 def once(raw: bytes, read: Any) -> bool:
@@ -19,13 +19,16 @@ def once(raw: bytes, read: Any) -> bool:
     >>> [once(raw, msgspec.json.decode(raw)) for raw in texts]
     [True, False, False]
     """
-    if _encode(read) == raw:
-        return True
+    return encoded(read) == raw or not twice(raw)
+
+
+def twice(raw: bytes) -> bool:
+    """Whether a key stands twice in an object of this JSON."""
     try:
         json.loads(raw, object_pairs_hook=_different)
     except _TwiceError:
-        return False
-    return True
+        return True
+    return False
 
 
 class _TwiceError(Exception):

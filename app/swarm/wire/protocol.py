@@ -13,7 +13,7 @@ import msgspec
 
 from app.sapo.questions import MAX_INDEX, MAX_SEED
 from app.swarm.wire.body import Envelope, FamilyName, Hex32, Hex64, SwarmId
-from app.swarm.wire.keys import once
+from app.swarm.wire.keys import encoded, once, twice
 from app.swarm.wire.limits import BATCH, BATCH_FRAME, FRAME, KIND, REPORT_IDS, SAMPLE, Count, Limits, Quotas
 from app.swarm.wire.refusals import Code, Flaw, Refused
 
@@ -82,6 +82,19 @@ class Pub(Envelope, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_f
     def envelope(self) -> Envelope:
         """What the relay keeps and hands on."""
         return Envelope(id=self.id, pk=self.pk, sig=self.sig, body=self.body, enc=self.enc)
+
+
+_HEAD = b'{"t":"pub",'
+
+
+def envelope_of(written: bytes) -> bytes:
+    """The bytes of a publish's envelope, by the publish as we write it.
+
+    >>> pub = Pub(id="0" * 64, pk="1" * 64, sig="2" * 128, body="{}")
+    >>> envelope_of(to_frame(pub)) == msgspec.json.encode(pub.envelope())
+    True
+    """
+    return b"{" + written[len(_HEAD) :]
 
 
 class Sample(_FromClient, frozen=True, kw_only=True, tag="sample"):
@@ -292,10 +305,16 @@ _infos = msgspec.json.Decoder(Info)
 
 def from_client(frame: bytes) -> FromClient:
     """What a relay reads. Raises Refused, and nothing else, for anything that is not exactly right."""
+    return read_client(frame)[0]
+
+
+def read_client(frame: bytes) -> tuple[FromClient, bytes]:
+    """The same, and how we would have written it. Raises Refused."""
     message: FromClient = _read(frame, _client, FRAME)
-    if not once(frame, message):
+    written = encoded(message)
+    if written != frame and twice(frame):
         raise Refused(Flaw.NOT_JSON, "A key stands twice in the message.")
-    return message
+    return message, written
 
 
 def from_relay(frame: bytes) -> FromRelay:
