@@ -20,18 +20,18 @@ NO_STEP = StepStats(loss=0.0, grad_norm=0.0, rows=0, tokens=0, micro_batches=0, 
 
 
 @dataclass
-class Limits:
+class BatchLimits:
     """How large a micro-batch may be, and whether layers are recomputed. Only ever steps down."""
 
     tokens: int
     checkpointing: bool = False
 
     @classmethod
-    def fitting(cls, free_bytes: int, most: int, token_bytes: int, token_bytes_recomputed: int) -> Limits:
+    def fitting(cls, free_bytes: int, most: int, token_bytes: int, token_bytes_recomputed: int) -> BatchLimits:
         """Half of the free memory is for activations; layers are recomputed where 1024 tokens do not fit.
 
-        >>> Limits.fitting(4 * 2**20, 2048, 1024, 128), Limits.fitting(2**20, 2048, 1024, 128)
-        (Limits(tokens=2048, checkpointing=False), Limits(tokens=2048, checkpointing=True))
+        >>> BatchLimits.fitting(4 * 2**20, 2048, 1024, 128), BatchLimits.fitting(2**20, 2048, 1024, 128)
+        (BatchLimits(tokens=2048, checkpointing=False), BatchLimits(tokens=2048, checkpointing=True))
         """
         tokens = int(free_bytes * 0.5 / token_bytes)
         if tokens >= min(1024, most):
@@ -50,13 +50,13 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryErrors:
     """How an engine tells that an error means too little memory, and how it gives memory back."""
 
     ran_out: Callable[[Exception], bool]
     release: Callable[[], None]
 
-    def learning(self, work: Callable[[], Done], limits: Limits, notice: Callable[[str], None]) -> Done:
+    def learning(self, work: Callable[[], Done], limits: BatchLimits, notice: Callable[[str], None]) -> Done:
         """Does the work, with smaller limits whenever memory runs out, and says so. Raises EngineError when
         nothing smaller is left."""
         while True:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from engines.contract import Kind
-from engines.facts import Facts
+from engines.facts import HardwareFacts
 from engines.memory import MB
 
 LARGE = 100_000_000
@@ -30,14 +30,14 @@ _SHARE = 0.7
 """The share of free memory that an engine may take; see engines.memory."""
 
 
-class Size(msgspec.Struct, frozen=True, kw_only=True):
+class ModelSize(msgspec.Struct, frozen=True, kw_only=True):
     """What of a model the choice depends on."""
 
     name: str
     parameters: int
 
 
-class Judged(msgspec.Struct, frozen=True):
+class EngineVerdict(msgspec.Struct, frozen=True):
     """One way to run, whether it can be gone here, and why (not). Names are those of `./shoal doctor`: torch
     comes as torch-cuda, torch-mps and torch-cpu."""
 
@@ -46,7 +46,7 @@ class Judged(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class EngineChoice(msgspec.Struct, frozen=True, kw_only=True):
     """`way` is the name of the way taken and `engine` the engine that goes it, both empty when there is none.
     `needs_mb` is a lower bound: weights and what samples from them, without activations."""
 
@@ -56,15 +56,15 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     dtype: str
     needs_mb: int
     free_mb: int
-    engines: tuple[Judged, ...]
+    engines: tuple[EngineVerdict, ...]
 
 
 def choose(
-    facts: Facts,
-    size: Size,
+    facts: HardwareFacts,
+    size: ModelSize,
     problem: Callable[[str], str],
     rounds_per_hour: Mapping[str, float] | None = None,
-) -> Choice:
+) -> EngineChoice:
     """`problem` says for "torch", "llamacpp" and "mlx" why it cannot run (empty: it can); `rounds_per_hour` is
     what was measured on this computer with this model."""
     judged = {one.name: one for one in judge(facts, size, problem)}
@@ -80,10 +80,10 @@ def choose(
     told = tuple(
         one
         if not one.usable or one.name == way
-        else Judged(one.name, True, _why_not(one.name, way, facts, size, measured))
+        else EngineVerdict(one.name, True, _why_not(one.name, way, facts, size, measured))
         for one in judged.values()
     )
-    return Choice(
+    return EngineChoice(
         engine=engine_of(way),
         way=way,
         reason=reason,
@@ -102,7 +102,7 @@ def engine_of(way: str) -> str:
     return way.partition("-")[0]
 
 
-def judge(facts: Facts, size: Size, problem: Callable[[str], str]) -> list[Judged]:
+def judge(facts: HardwareFacts, size: ModelSize, problem: Callable[[str], str]) -> list[EngineVerdict]:
     """Every way to run, in a fixed order."""
     ways = {
         "torch-cuda": problem("torch") or cuda_problem(facts),
@@ -112,13 +112,13 @@ def judge(facts: Facts, size: Size, problem: Callable[[str], str]) -> list[Judge
         "mlx": problem("mlx"),
     }
     return [
-        Judged(way, not reason, reason or _runs(way, facts))
+        EngineVerdict(way, not reason, reason or _runs(way, facts))
         for way, no in ways.items()
         for reason in [no or memory_problem(way, facts, size)]
     ]
 
 
-def cuda_problem(facts: Facts) -> str:
+def cuda_problem(facts: HardwareFacts) -> str:
     """Why torch cannot use an NVIDIA card, in a sentence; empty when it can."""
     if facts.driver_problem:
         return facts.driver_problem
@@ -146,18 +146,18 @@ def driver_problem(cuda: str, driver: str) -> str:
     )
 
 
-def mps_problem(facts: Facts) -> str:
+def mps_problem(facts: HardwareFacts) -> str:
     return "" if facts.apple_silicon else "Metal (MPS) exists on Macs with Apple Silicon only."
 
 
-def llamacpp_problem(facts: Facts) -> str:
+def llamacpp_problem(facts: HardwareFacts) -> str:
     """llama.cpp samples, torch learns: on a card both are better done by torch."""
     if facts.system == "linux" and facts.glibc and _pair(facts.glibc) < (2, 28):
         return f"llama.cpp needs glibc 2.28 and this system has {facts.glibc}: use a newer system."
     return ""
 
 
-def memory_problem(way: str, facts: Facts, size: Size) -> str:
+def memory_problem(way: str, facts: HardwareFacts, size: ModelSize) -> str:
     """Empty, or the sentence that the model does not fit."""
     needed, room = needs_mb(way, facts, size), _room_mb(way, facts)
     if needed <= room:
@@ -173,7 +173,7 @@ def memory_problem(way: str, facts: Facts, size: Size) -> str:
     )
 
 
-def needs_mb(way: str, facts: Facts, size: Size) -> int:
+def needs_mb(way: str, facts: HardwareFacts, size: ModelSize) -> int:
     """Weights and what samples from them: torch a merged copy, llama.cpp its own, MLX its adapter."""
     if not way:
         return 0
@@ -198,7 +198,7 @@ def sampler_kind(parameters: int) -> Kind:
     return "f16" if parameters <= SIXTEEN_BITS else "q8_0"
 
 
-def dtype(way: str, facts: Facts, size: Size) -> str:
+def dtype(way: str, facts: HardwareFacts, size: ModelSize) -> str:
     """The number format that the learner's weights are expected in; the engine measures before it takes one."""
     if not way:
         return ""
@@ -210,7 +210,7 @@ def dtype(way: str, facts: Facts, size: Size) -> str:
     return "bfloat16" if way != "torch-mps" and size.parameters >= LARGE // 2 and fast_halves else "float32"
 
 
-def _order(facts: Facts, size: Size, measured: Mapping[str, float]) -> list[str]:
+def _order(facts: HardwareFacts, size: ModelSize, measured: Mapping[str, float]) -> list[str]:
     """The ways that may be taken by themselves, best first. MLX is for Apple's chips: elsewhere it is taken by
     name only."""
     if facts.apple_silicon:
@@ -221,7 +221,7 @@ def _order(facts: Facts, size: Size, measured: Mapping[str, float]) -> list[str]
     return ["torch-cuda", *ways]
 
 
-def _runs(way: str, facts: Facts) -> str:
+def _runs(way: str, facts: HardwareFacts) -> str:
     match way:
         case "torch-cuda":
             return f"PyTorch with CUDA {facts.cuda} runs on {', '.join(card.name for card in facts.cards)}."
@@ -235,7 +235,7 @@ def _runs(way: str, facts: Facts) -> str:
             return f"MLX runs on this computer ({facts.cpu})."
 
 
-def _why(way: str, facts: Facts, size: Size, measured: Mapping[str, float]) -> str:
+def _why(way: str, facts: HardwareFacts, size: ModelSize, measured: Mapping[str, float]) -> str:
     """Why this one was taken."""
     engine = engine_of(way)
     if way in ("torch-cpu", "llamacpp") and engine in measured and len(measured) > 1:
@@ -245,7 +245,7 @@ def _why(way: str, facts: Facts, size: Size, measured: Mapping[str, float]) -> s
     return _runs(way, facts)
 
 
-def _why_not(way: str, taken: str, facts: Facts, size: Size, measured: Mapping[str, float]) -> str:
+def _why_not(way: str, taken: str, facts: HardwareFacts, size: ModelSize, measured: Mapping[str, float]) -> str:
     """Why a way that could be gone was not taken."""
     if engine_of(way) in measured and engine_of(taken) in measured and way in ("torch-cpu", "llamacpp"):
         return (
@@ -268,12 +268,12 @@ def _why_not(way: str, taken: str, facts: Facts, size: Size, measured: Mapping[s
 _LEADS = {"llamacpp": "llama.cpp", "torch-mps": "The graphics of this Mac", "torch-cpu": "PyTorch"}
 
 
-def _passed(order: list[str], way: str, judged: Mapping[str, Judged]) -> list[str]:
+def _passed(order: list[str], way: str, judged: Mapping[str, EngineVerdict]) -> list[str]:
     """Reasons of those that would have come first."""
     return [judged[name].reason for name in order[: order.index(way)]]
 
 
-def _room_mb(way: str, facts: Facts) -> int:
+def _room_mb(way: str, facts: HardwareFacts) -> int:
     if way == "torch-cuda":
         return round(facts.cards[0].free_mb * 0.9) if facts.cards else 0
     return round(facts.free_mb * _SHARE)

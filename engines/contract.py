@@ -120,7 +120,7 @@ class StepStats(msgspec.Struct, frozen=True, kw_only=True):
     capped: float | None = None
 
 
-class Options(TypedDict, total=False):
+class EngineOptions(TypedDict, total=False):
     """How an engine is opened, whichever it is."""
 
     rank: int | None

@@ -38,7 +38,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     capability: tuple[int, int]
 
 
-class Facts(msgspec.Struct, frozen=True, kw_only=True):
+class HardwareFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Sizes in MB (2**20 bytes). What a computer does not have is empty."""
 
     system: str
@@ -63,10 +63,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
         return self.system == "darwin" and self.machine == "arm64"
 
 
-def gather(folder: Path | None = None) -> Facts:
+def gather(folder: Path | None = None) -> HardwareFacts:
     """Looks; `folder` is where models and conversions lie (missing ones count as their nearest parent)."""
     cards, driver, problem = _nvidia()
-    return Facts(
+    return HardwareFacts(
         system=sys.platform,
         machine=platform.machine().replace("AMD64", "x86_64").replace("aarch64", "arm64"),
         cpu=cpu_name(),

@@ -27,7 +27,7 @@ _LOCK_PAUSE_S = 0.1
 Content = TypeVar("Content")
 
 
-class BusyError(Exception):
+class LockHeldError(Exception):
     """Another process holds the lock; `holder` is its number, "unknown" where that cannot be read."""
 
     def __init__(self, path: Path, holder: str) -> None:
@@ -140,13 +140,14 @@ def alone(path: Path, wait_s: float = 0.0, waiting: Callable[[], object] = lambd
     """Holds the lock file `path` for this process, yielding its descriptor; the system frees it however we end.
 
     A child process that is handed the descriptor (POSIX) keeps the lock until it has ended too. `waiting` is
-    called once where another has it. Raises BusyError where that still has it after `wait_s`, and OSError."""
+    called once where another has it. Raises LockHeldError where that still has it after `wait_s`, and
+    OSError."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
     try:
         end, told = time.monotonic() + wait_s, False
         while not _taken(descriptor):
             if time.monotonic() >= end:
-                raise BusyError(path, _holder(descriptor))
+                raise LockHeldError(path, _holder(descriptor))
             if not told:
                 waiting()
             told = True
@@ -166,7 +167,7 @@ def held(partial: Path, wait_s: float = 0.0) -> Iterator[bool]:
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(alone(lock_of(partial), wait_s))
-        except BusyError:
+        except LockHeldError:
             yield False
             return
         yield True

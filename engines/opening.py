@@ -14,8 +14,8 @@ from typing import Unpack
 
 from engines import facts as computer
 from engines import trials
-from engines.choice import Choice, Size, choose
-from engines.contract import Engine, EngineError, Options
+from engines.choice import EngineChoice, ModelSize, choose
+from engines.contract import Engine, EngineError, EngineOptions
 from engines.models import locate
 from engines.models.folder import count_parameters, fingerprint, open_folder
 from engines.remedy import command, installed, repair
@@ -76,7 +76,7 @@ def missing(name: str) -> str:
     return said or f"llama.cpp isn't installed: {repair('llamacpp', ', which builds it')}."
 
 
-def open_engine(name: str, model: str | Path, *, seed: int = 0, **options: Unpack[Options]) -> Engine:
+def open_engine(name: str, model: str | Path, *, seed: int = 0, **options: Unpack[EngineOptions]) -> Engine:
     """Opens the engine of that name, or with "auto" the one that suits this computer and the model; the other
     arguments are those of every engine's own `open_engine`.
 
@@ -91,7 +91,7 @@ def open_engine(name: str, model: str | Path, *, seed: int = 0, **options: Unpac
         return engine
 
 
-def _open_chosen(model: str | Path, seed: int, options: Options) -> Engine:
+def _open_chosen(model: str | Path, seed: int, options: EngineOptions) -> Engine:
     """The best one; where that fails to open, the next."""
     problems: dict[str, str] = {}
     while True:
@@ -112,13 +112,15 @@ def _open_chosen(model: str | Path, seed: int, options: Options) -> Engine:
         return opened
 
 
-def choice(model: str | Path, problem: Callable[[str], str] = available, home: Path | None = None) -> Choice:
+def choice(
+    model: str | Path, problem: Callable[[str], str] = available, home: Path | None = None
+) -> EngineChoice:
     """Which engine suits this computer and a model, by the rules and by what a trial measured. Raises
     EngineError for a model that cannot be read."""
     folder = open_folder(locate(model))
     home = home or (Path(os.environ[HOME]) if os.environ.get(HOME) else None)
     facts = computer.gather(home)
-    size = Size(name=folder.name, parameters=count_parameters(folder))
+    size = ModelSize(name=folder.name, parameters=count_parameters(folder))
     known = trials.recall(home, trials.key(fingerprint(folder), facts)) if home else {}
     return choose(facts, size, problem, {name: trial.rounds_per_hour for name, trial in known.items()})
 

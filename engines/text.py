@@ -13,7 +13,7 @@ Sampled = tuple[list[int], list[float], bool]
 """Tokens with the end token, their log-probabilities, and whether the end token was reached."""
 
 
-class Text:
+class ModelText:
     """What the model called `name` reads and writes, at most `context` tokens at a time."""
 
     def __init__(self, tokenizer: ChatTokenizer, name: str, context: int) -> None:

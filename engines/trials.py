@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from engines.facts import Facts
+from engines.facts import HardwareFacts
 from engines.files import read_json, write_json
 
 FILE = "trials.json"
@@ -36,12 +36,12 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     load_s: float
 
 
-class _Kept(msgspec.Struct, frozen=True, kw_only=True):
+class _TrialFile(msgspec.Struct, frozen=True, kw_only=True):
     at: float
     trials: dict[str, Trial]
 
 
-def key(fingerprint: str, facts: Facts) -> str:
+def key(fingerprint: str, facts: HardwareFacts) -> str:
     """16 hexadecimal digits for a model (engines.models.folder.fingerprint), this hardware and these
     packages."""
     parts = (
@@ -68,10 +68,10 @@ def remember(home: Path, key: str, trials: dict[str, Trial]) -> None:
     """Adds to what is known of that key, replacing older trials of the same engines. Raises OSError."""
     known = _read(home)
     before = known.get(key)
-    known[key] = _Kept(at=time.time(), trials={**(before.trials if before else {}), **trials})
+    known[key] = _TrialFile(at=time.time(), trials={**(before.trials if before else {}), **trials})
     newest = dict(sorted(known.items(), key=lambda pair: -pair[1].at)[:_KEPT])
     write_json(home / FILE, newest)
 
 
-def _read(home: Path) -> dict[str, _Kept]:
-    return read_json(home / FILE, dict[str, _Kept]) or {}
+def _read(home: Path) -> dict[str, _TrialFile]:
+    return read_json(home / FILE, dict[str, _TrialFile]) or {}

@@ -43,11 +43,11 @@ def _serve(open_chat: Callable[[], Chat], attached: bool) -> int:
     try:
         chat = open_chat()
     except EngineError as error:
-        _send(channel, messages.Failed(number=0, sentence=str(error), final=True))
+        _send(channel, messages.ChatFailed(number=0, sentence=str(error), final=True))
         return 1
     except Exception as error:
         traceback.print_exc()
-        _send(channel, messages.Failed(number=0, sentence=_fault(error), final=True))
+        _send(channel, messages.ChatFailed(number=0, sentence=_fault(error), final=True))
         return 1
     try:
         _send(channel, chat.opened())
@@ -63,8 +63,8 @@ def _serve(open_chat: Callable[[], Chat], attached: bool) -> int:
 def _work(chat: Chat, line: bytes, stopped: set[int], channel: BinaryIO) -> None:
     try:
         request = messages.request(line)
-    except messages.MessageError as error:
-        _send(channel, messages.Failed(number=0, sentence=str(error)))
+    except messages.ChatMessageError as error:
+        _send(channel, messages.ChatFailed(number=0, sentence=str(error)))
         return
     told_at = 0.0
 
@@ -82,7 +82,7 @@ def _work(chat: Chat, line: bytes, stopped: set[int], channel: BinaryIO) -> None
         raise
     except Exception as error:
         traceback.print_exc()
-        _send(channel, messages.Failed(number=request.number, sentence=_fault(error)))
+        _send(channel, messages.ChatFailed(number=request.number, sentence=_fault(error)))
 
 
 def _fault(error: Exception) -> str:
@@ -110,9 +110,9 @@ def _listen(lines: queue.SimpleQueue[bytes], stopped: set[int], attached: bool) 
 def _stop(line: bytes) -> int | None:
     try:
         request = messages.request(line)
-    except messages.MessageError:
+    except messages.ChatMessageError:
         return None  # answered in its turn
-    return request.number if isinstance(request, messages.Stop) else None
+    return request.number if isinstance(request, messages.StopRequest) else None
 
 
 def _send(channel: BinaryIO, message: messages.Reply) -> None:

@@ -16,15 +16,15 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 Ended = Literal["before", "after", "same"]
 
 
-class Tally(msgspec.Struct, frozen=True, kw_only=True):
+class DuelTally(msgspec.Struct, frozen=True, kw_only=True):
     before: Count = 0
     after: Count = 0
     same: Count = 0
 
-    def plus(self, ended: Ended) -> Tally:
+    def plus(self, ended: Ended) -> DuelTally:
         """
-        >>> Tally(after=2).plus("after").plus("same")
-        Tally(before=0, after=3, same=1)
+        >>> DuelTally(after=2).plus("after").plus("same")
+        DuelTally(before=0, after=3, same=1)
         """
         return msgspec.structs.replace(self, **{ended: getattr(self, ended) + 1})
 
@@ -36,12 +36,12 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
 
 class Duels(msgspec.Struct, frozen=True, kw_only=True):
     version: int = 1
-    models: dict[str, Tally] = {}
+    models: dict[str, DuelTally] = {}
 
 
-def note(home: Path, model: str, ended: Ended) -> Tally:
+def note(home: Path, model: str, ended: Ended) -> DuelTally:
     """Counts one more duel of this model; its tally now. Raises OSError where it cannot be kept."""
     known = files.kept_json(home / FILE, Duels)[0] or Duels()
-    tally = known.models.get(model, Tally()).plus(ended)
+    tally = known.models.get(model, DuelTally()).plus(ended)
     files.write_json(home / FILE, Duels(models={**known.models, model: tally}))
     return tally

@@ -12,7 +12,7 @@ import msgspec
 from app.node.data.home import model_mark
 from app.node.history import checkpoint
 from app.node.history.checkpoint import CheckpointError
-from app.node.record.state import State
+from app.node.record.state import NodeState
 from engines.contract import AdapterError, Engine
 
 TRIES = 6
@@ -25,7 +25,7 @@ class _Rank(msgspec.Struct):
     r: int
 
 
-class Learned:
+class SafePoints:
     """The safe points of one model below `home`."""
 
     def __init__(self, home: Path, model: Path) -> None:
@@ -41,7 +41,7 @@ class Learned:
                 continue
         return None
 
-    def refresh(self, engine: Engine, known: State | None) -> State | None:
+    def refresh(self, engine: Engine, known: NodeState | None) -> NodeState | None:
         """The state of the newest safe point that is whole, with its adapter in the engine; `known` where that
         is the one of the last time. None where nothing was learned yet. Raises AdapterError."""
         refusal: Exception | None = None

@@ -1,7 +1,7 @@
 """The messages between a chat process and the one who asks: typed JSON lines of limited size.
 
-Every request has a number, and its replies carry the same one; Done or Failed is the last of them. Opened comes
-first of all and answers nothing.
+Every request has a number, and its replies carry the same one; ChatDone or ChatFailed is the last of them.
+ModelOpened comes first of all and answers nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Kind = TypeVar("Kind")
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 
 
-class MessageError(Exception):
+class ChatMessageError(Exception):
     """A line that is no message; the sentence says why."""
 
 
@@ -46,8 +46,8 @@ class Ask(_Message, frozen=True):
 
 
 class Draw(_Message, frozen=True):
-    """A fresh puzzle; family and level are chosen where none is named. Drawn comes. `sort`: one of the tests,
-    which nobody trains on; one of practice, whose answer may teach; or the day's."""
+    """A fresh puzzle; family and level are chosen where none is named. PuzzleDrawn comes. `sort`: one of the
+    tests, which no one trains on; one of practice, whose answer may teach; or the day's."""
 
     sort: Sort = "test"
 
@@ -62,9 +62,9 @@ class Solve(_Message, frozen=True):
     sides: Sides = "both"
 
 
-class Judge(_Message, frozen=True):
-    """What a person says is the answer, and the work that led there. Judged comes; with `against` the model
-    answers as well, and Said comes."""
+class JudgeAnswer(_Message, frozen=True, tag="judge"):
+    """What a person says is the answer, and the work that led there. AnswerJudged comes; with `against` the
+    model answers as well, and Said comes."""
 
     puzzle: int
     answer: Text
@@ -73,7 +73,7 @@ class Judge(_Message, frozen=True):
 
 
 class Give(_Message, frozen=True):
-    """Yes to the text that Judged offered. Given comes."""
+    """Yes to the text that AnswerJudged offered. ExampleGiven comes."""
 
     puzzle: int
     teach: bool
@@ -92,11 +92,11 @@ class Forget(_Message, frozen=True):
     """The conversation begins anew."""
 
 
-class Stop(_Message, frozen=True):
+class StopRequest(_Message, frozen=True, tag="stop"):
     """Ends what the request of this number is at, with what there is of it. It has no reply of its own."""
 
 
-class Opened(_Message, frozen=True):
+class ModelOpened(_Message, frozen=True, tag="opened"):
     """The model is there. `learned` is the round of the newest safe point, None before the first; `levels` are
     the families that the model practises and where it stands in each."""
 
@@ -106,7 +106,7 @@ class Opened(_Message, frozen=True):
     levels: dict[str, int]
 
 
-class Drawn(_Message, frozen=True):
+class PuzzleDrawn(_Message, frozen=True, tag="drawn"):
     """A puzzle; `puzzle` is what to call it. `unseen`: its text is one of those that are never trained on."""
 
     puzzle: int
@@ -141,7 +141,7 @@ class Said(_Message, frozen=True):
     learned: int | None = None
 
 
-class Judged(_Message, frozen=True):
+class AnswerJudged(_Message, frozen=True, tag="judged"):
     """`offer` is the very text that could teach, empty where there is none: the answer is wrong or came without
     work, or the puzzle is one of the tests."""
 
@@ -149,7 +149,7 @@ class Judged(_Message, frozen=True):
     offer: str = ""
 
 
-class Given(_Message, frozen=True):
+class ExampleGiven(_Message, frozen=True, tag="given"):
     """What was said yes to waits for the node."""
 
 
@@ -184,25 +184,38 @@ class OnlyPuzzles(_Message, frozen=True):
     """What was asked is no puzzle, and this model speaks nothing else."""
 
 
-class Noted(_Message, frozen=True):
+class ChatNote(_Message, frozen=True, tag="noted"):
     """A sentence for whoever asks."""
 
     sentence: str
 
 
-class Done(_Message, frozen=True):
+class ChatDone(_Message, frozen=True, tag="done"):
     pass
 
 
-class Failed(_Message, frozen=True):
+class ChatFailed(_Message, frozen=True, tag="failed"):
     """It could not be done, with a sentence; `final`: this process has no model and ends."""
 
     sentence: str
     final: bool = False
 
 
-Request = Ask | Draw | Solve | Judge | Give | Race | Forget | Stop
-Reply = Opened | Drawn | Growing | Said | Judged | Given | Solution | Lap | OnlyPuzzles | Noted | Done | Failed
+Request = Ask | Draw | Solve | JudgeAnswer | Give | Race | Forget | StopRequest
+Reply = (
+    ModelOpened
+    | PuzzleDrawn
+    | Growing
+    | Said
+    | AnswerJudged
+    | ExampleGiven
+    | Solution
+    | Lap
+    | OnlyPuzzles
+    | ChatNote
+    | ChatDone
+    | ChatFailed
+)
 
 
 def chosen(sides: Sides) -> Sequence[Side]:
@@ -223,21 +236,21 @@ def to_line(message: Request | Reply) -> bytes:
 
 
 def request(line: bytes) -> Request:
-    """Raises MessageError."""
+    """Raises ChatMessageError."""
     return _read(_requests, line)
 
 
 def reply(line: bytes) -> Reply:
-    """Raises MessageError."""
+    """Raises ChatMessageError."""
     return _read(_replies, line)
 
 
 def _read(decoder: msgspec.json.Decoder[Kind], line: bytes) -> Kind:
     if len(line) > MAX_LINE:
-        raise MessageError(f"A message of more than {MAX_LINE} bytes is too long; ask something shorter.")
+        raise ChatMessageError(f"A message of more than {MAX_LINE} bytes is too long; ask something shorter.")
     try:
         return decoder.decode(line)
     except msgspec.MsgspecError as error:
-        raise MessageError(
+        raise ChatMessageError(
             f"This is no message of a chat ({error}); see {remedy.command('chat --help')}."
         ) from error

@@ -26,7 +26,7 @@ def run(chat: Chat, puzzles: int, seed: int | None, console: Console | None, out
                     console.print(_line(reply))
                 else:
                     out.write(messages.to_line(reply))
-            case messages.Failed():
+            case messages.ChatFailed():
                 raise ChatError(reply.sentence)
     if console is not None:
         console.print(Text(summary(result)))

@@ -12,12 +12,12 @@ from app.common import files
 FILE = "puzzles.json"
 
 
-class Tally(msgspec.Struct, frozen=True):
+class FamilyScore(msgspec.Struct, frozen=True):
     right: int = 0
     answered: int = 0
 
 
-class Duel(msgspec.Struct, frozen=True):
+class DuelScore(msgspec.Struct, frozen=True):
     """Puzzles that both answered, and how many of them each solved."""
 
     puzzles: int = 0
@@ -31,31 +31,31 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     puzzle was solved."""
 
     version: int = 1
-    families: dict[str, dict[int, Tally]] = {}
+    families: dict[str, dict[int, FamilyScore]] = {}
     streak: int = 0
     best: int = 0
-    against: dict[str, Duel] = {}
+    against: dict[str, DuelScore] = {}
     daily: str = ""
 
     @property
-    def total(self) -> Tally:
+    def total(self) -> FamilyScore:
         """
-        >>> Scores(families={"gcd": {0: Tally(1, 2), 1: Tally(0, 1)}}).total
-        Tally(right=1, answered=3)
+        >>> Scores(families={"gcd": {0: FamilyScore(1, 2), 1: FamilyScore(0, 1)}}).total
+        FamilyScore(right=1, answered=3)
         """
         tallies = [one for levels in self.families.values() for one in levels.values()]
-        return Tally(sum(one.right for one in tallies), sum(one.answered for one in tallies))
+        return FamilyScore(sum(one.right for one in tallies), sum(one.answered for one in tallies))
 
     def after(self, family: str, level: int, solved: bool) -> Scores:
         """With one more answer.
 
         >>> after = Scores().after("gcd", 0, True).after("gcd", 0, False)
         >>> after.families, after.streak, after.best
-        ({'gcd': {0: Tally(right=1, answered=2)}}, 0, 1)
+        ({'gcd': {0: FamilyScore(right=1, answered=2)}}, 0, 1)
         """
         levels = self.families.get(family, {})
-        was = levels.get(level, Tally())
-        now = Tally(was.right + solved, was.answered + 1)
+        was = levels.get(level, FamilyScore())
+        now = FamilyScore(was.right + solved, was.answered + 1)
         streak = self.streak + 1 if solved else 0
         return msgspec.structs.replace(
             self,
@@ -68,10 +68,10 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
         """With one more puzzle that both answered.
 
         >>> Scores().beside("gcd", True, False).beside("gcd", True, True).against
-        {'gcd': Duel(puzzles=2, you=2, model=1)}
+        {'gcd': DuelScore(puzzles=2, you=2, model=1)}
         """
-        was = self.against.get(family, Duel())
-        now = Duel(was.puzzles + 1, was.you + you, was.model + model)
+        was = self.against.get(family, DuelScore())
+        now = DuelScore(was.puzzles + 1, was.you + you, was.model + model)
         return msgspec.structs.replace(self, against={**self.against, family: now})
 
 

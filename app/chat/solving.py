@@ -61,9 +61,9 @@ def solve(
     return 0
 
 
-def closing(scores: scorebook.Scores, begun: scorebook.Tally) -> str:
+def closing(scores: scorebook.Scores, begun: scorebook.FamilyScore) -> str:
     """
-    >>> closing(scorebook.Scores().after("gcd", 0, True), scorebook.Tally())
+    >>> closing(scorebook.Scores().after("gcd", 0, True), scorebook.FamilyScore())
     'You solved 1 of 1; 1 of 1 in all, at best 1 in a row.'
     """
     total = scores.total

@@ -12,13 +12,13 @@ from pathlib import Path
 from msgspec import structs
 
 from app.chat import daily, messages, race, scorebook
-from app.chat.learned import Learned
+from app.chat.learned import SafePoints
 from app.chat.messages import MAX_TEXT, Side, chosen
 from app.chat.puzzles import Puzzle, Verdicts, draw, looks_like_one, several
 from app.common.files import unwritable
 from app.common.text import safe
-from app.node.record.state import State
-from app.node.swarm.answers import Answer, AnswerError, put
+from app.node.record.state import NodeState
+from app.node.swarm.answers import AnswerError, OwnerAnswer, put
 from app.sapo import asking
 from app.sapo.asking import SHORT
 from app.sapo.groups import binary_rewards
@@ -56,9 +56,9 @@ class Chat:
         folder = locate(model, home)
         settings = read_settings(folder)
         self._name = folder.name if Path(model).expanduser().is_dir() else model
-        self._home, self._learned = home, Learned(home, folder)
+        self._home, self._learned = home, SafePoints(home, folder)
         self._engine = open_engine(folder, self._learned.rank())
-        self._state: State | None = None
+        self._state: NodeState | None = None
         self._families = dict(settings.families)
         self._limit, self._usual = max_tokens, settings.max_tokens
         self._talk_tokens = min(MAX_TOKENS, max_tokens or _roomy(folder, settings.max_tokens))
@@ -70,8 +70,8 @@ class Chat:
         self._verdicts = Verdicts()
         self._refresh()
 
-    def opened(self) -> messages.Opened:
-        return messages.Opened(
+    def opened(self) -> messages.ModelOpened:
+        return messages.ModelOpened(
             number=0, model=self._name, engine=self._engine.info, learned=self._round, levels=self._levels()
         )
 
@@ -89,23 +89,23 @@ class Chat:
                     yield self._draw(request)
                 case messages.Solve():
                     yield from self._solve(request, tell)
-                case messages.Judge():
+                case messages.JudgeAnswer():
                     yield from self._judge(request, tell)
                 case messages.Give():
                     self._give(request)
-                    yield messages.Given(number=number)
+                    yield messages.ExampleGiven(number=number)
                 case messages.Race():
                     yield from self._race(request, tell)
                 case messages.Forget():
                     self._turns = {"before": [], "after": []}
             for note in self._notes():
-                yield messages.Noted(number=number, sentence=note)
+                yield messages.ChatNote(number=number, sentence=note)
         except (EngineError, QuestionError, SandboxError, ChatError, AnswerError) as error:
-            yield messages.Failed(number=number, sentence=str(error))
+            yield messages.ChatFailed(number=number, sentence=str(error))
         except OSError as error:
-            yield messages.Failed(number=number, sentence=unwritable(error, self._home))
+            yield messages.ChatFailed(number=number, sentence=unwritable(error, self._home))
         else:
-            yield messages.Done(number=number)
+            yield messages.ChatDone(number=number)
 
     @property
     def _round(self) -> int | None:
@@ -140,7 +140,7 @@ class Chat:
                 break
         if answer is not None and answer.forgot:
             sentence = "The conversation is longer than this model can read: it forgot the beginning."
-            yield messages.Noted(number=request.number, sentence=sentence)
+            yield messages.ChatNote(number=request.number, sentence=sentence)
 
     def _go_on(self, side: Side, asked: dict[str, str], seed: int, tell: Tell) -> _Answer:
         """This side's answer in its conversation, which loses its beginning until the model can read it."""
@@ -220,7 +220,7 @@ class Chat:
             if not tell("after", ""):
                 return
 
-    def _judge(self, request: messages.Judge, tell: Tell) -> Iterator[messages.Reply]:
+    def _judge(self, request: messages.JudgeAnswer, tell: Tell) -> Iterator[messages.Reply]:
         """A person's answer, kept in the tally once; then the model's, where both are compared."""
         puzzle, name = self._puzzle(request.puzzle), request.puzzle
         answer, work = request.answer.strip(), request.work.strip()
@@ -229,7 +229,7 @@ class Chat:
         teaches = solved and bool(work) and not puzzle.unseen
         if teaches and self._verdicts.solved(puzzle, asking.extract_answer(text)):
             self._offered[name] = text
-        yield messages.Judged(number=request.number, solved=solved, offer=self._offered.get(name, ""))
+        yield messages.AnswerJudged(number=request.number, solved=solved, offer=self._offered.get(name, ""))
         scores, _ = scorebook.read(self._home)
         scores = scores.after(puzzle.family, puzzle.level, solved)
         if solved and name in self._days:
@@ -242,7 +242,7 @@ class Chat:
                     scorebook.write(self._home, scores.beside(puzzle.family, solved, said.solved))
         except TooLongError:
             sentence = "This puzzle is longer than your model can read, so it isn't compared."
-            yield messages.Noted(number=request.number, sentence=sentence)
+            yield messages.ChatNote(number=request.number, sentence=sentence)
         yield messages.Solution(number=request.number, text=safe(puzzle.solution))
 
     def _give(self, request: messages.Give) -> None:
@@ -252,7 +252,7 @@ class Chat:
             raise ChatError("There is no answer of yours to give: solve the puzzle with your working first.")
         put(
             self._home,
-            Answer(
+            OwnerAnswer(
                 coordinates=puzzle.question.coordinates,
                 text=text,
                 at=time.time(),
@@ -262,7 +262,7 @@ class Chat:
         )
         del self._offered[request.puzzle]
 
-    def _draw(self, request: messages.Draw) -> messages.Drawn:
+    def _draw(self, request: messages.Draw) -> messages.PuzzleDrawn:
         number, day = request.number, daily.today()
         if request.sort == "daily":
             puzzle = daily.puzzle_of(day)
@@ -272,7 +272,7 @@ class Chat:
         while len(self._puzzles) >= _PUZZLES:
             del self._puzzles[min(self._puzzles)]
         self._puzzles[number] = puzzle
-        return messages.Drawn(
+        return messages.PuzzleDrawn(
             number=number,
             puzzle=number,
             family=puzzle.family,

@@ -136,9 +136,9 @@ class _Talk:
         if drawn is not None:
             self._show(messages.Solve(number=number, puzzle=drawn.puzzle, sides=self._sides))
 
-    def _show(self, request: messages.Request) -> messages.Drawn | None:
+    def _show(self, request: messages.Request) -> messages.PuzzleDrawn | None:
         """Shows the replies to a request; the puzzle that was drawn, if one was."""
-        drawn: messages.Drawn | None = None
+        drawn: messages.PuzzleDrawn | None = None
         said: list[Said] = []
         growing: dict[Side, str] = {}
 
@@ -162,14 +162,14 @@ class _Talk:
                     self._console.print(answers(said, self._console.width))
                     said.clear()
                 match reply:
-                    case messages.Drawn():
+                    case messages.PuzzleDrawn():
                         drawn = reply
                         self._console.print(puzzle(reply))
                     case messages.Solution():
                         self._console.print(Text.assemble((" right: ", "bright_black"), reply.text))
                     case messages.OnlyPuzzles():
                         self._warn(only_puzzles())
-                    case messages.Noted() | messages.Failed():
+                    case messages.ChatNote() | messages.ChatFailed():
                         self._warn(reply.sentence)
         return drawn
 
@@ -201,7 +201,7 @@ def interruptible(wanted: bool) -> Iterator[threading.Event]:
             signal.signal(signal.SIGINT, before)
 
 
-def greeting(opened: messages.Opened) -> RenderableType:
+def greeting(opened: messages.ModelOpened) -> RenderableType:
     engine = opened.engine
     line = Text.assemble(
         (" Shoal ", "bold black on cyan"), f" {safe(opened.model)}", f" · {engine.name} on {engine.device}"
@@ -214,7 +214,7 @@ def greeting(opened: messages.Opened) -> RenderableType:
     return Group(line, Text(hint, style="bright_black"))
 
 
-def puzzle(drawn: messages.Drawn) -> RenderableType:
+def puzzle(drawn: messages.PuzzleDrawn) -> RenderableType:
     title = f"{drawn.title}, level {drawn.level + 1} of {drawn.levels}"
     if drawn.unseen:
         title += ", never trained on"

@@ -22,7 +22,7 @@ def agreed(question: str) -> bool | None:
     return sys.stdin.readline().strip().casefold() in ("y", "yes")
 
 
-class Line:
+class TerminalLine:
     """Progress on one line of a terminal; where it is none, a line now and then."""
 
     def __init__(self, live: bool | None = None) -> None:

@@ -34,7 +34,7 @@ class Piece(Protocol):
     def digest(self) -> str: ...
 
 
-class Order(NamedTuple):
+class PieceOrder(NamedTuple):
     """A piece, and the addresses that may have it, the first one first."""
 
     piece: Piece
@@ -48,7 +48,7 @@ Waiting = Callable[[str, float], object]
 
 
 def bring(
-    orders: Iterable[Order],
+    orders: Iterable[PieceOrder],
     to: Path,
     heard: Heard,
     waiting: Waiting,
@@ -62,7 +62,7 @@ def bring(
     chosen = patience or Patience()
     to.mkdir(parents=True, exist_ok=True)
 
-    async def fetch(missing: list[Order]) -> None:
+    async def fetch(missing: list[PieceOrder]) -> None:
         async with session(chosen, headers) as client:
             for order in missing:
                 await _one(client, order, to, heard, waiting, chosen)
@@ -157,7 +157,12 @@ class _Digest:
 
 
 async def _one(
-    client: aiohttp.ClientSession, order: Order, to: Path, heard: Heard, waiting: Waiting, patience: Patience
+    client: aiohttp.ClientSession,
+    order: PieceOrder,
+    to: Path,
+    heard: Heard,
+    waiting: Waiting,
+    patience: Patience,
 ) -> None:
     """One piece, from whichever source gives it. Attempts that brought something do not count."""
     piece, sources = order.piece, list(order.sources)

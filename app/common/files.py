@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from engines.files import REMOVING as REMOVING
-from engines.files import BusyError as BusyError
+from engines.files import LockHeldError as LockHeldError
 from engines.files import alone as alone
 from engines.files import discard as discard
 from engines.files import flush as flush

@@ -7,7 +7,7 @@ to a network.
 
 from app.desktop.autostart.autostart import Autostart, AutostartError
 from app.desktop.choose import autostart
-from app.desktop.facts.facts import Facts
-from app.desktop.gather import Gatherer, Row
+from app.desktop.facts.facts import DesktopFacts
+from app.desktop.gather import FactRow, Gatherer
 
-__all__ = ["Autostart", "AutostartError", "Facts", "Gatherer", "Row", "autostart"]
+__all__ = ["Autostart", "AutostartError", "DesktopFacts", "FactRow", "Gatherer", "autostart"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from app.desktop.apps import ExclusiveApps
 from app.desktop.autostart.autostart import Autostart, AutostartError
-from app.desktop.facts.facts import ABSENT, FirstThatAnswers, NoSource, Source
+from app.desktop.facts.facts import ABSENT, FactSource, FirstThatAnswers, NoSource
 from app.desktop.linux.bus import Bus
 from app.desktop.linux.idle_logind import LogindIdle
 from app.desktop.linux.idle_mutter import MutterIdle
@@ -27,13 +27,13 @@ from app.desktop.x11.idle import X11Idle
 from app.desktop.x11.screen import X11Screen
 
 
-def sources(platform: str, environment: Mapping[str, str], apps: ExclusiveApps) -> dict[str, Source]:
+def sources(platform: str, environment: Mapping[str, str], apps: ExclusiveApps) -> dict[str, FactSource]:
     """One source for every field of Facts; `platform` is sys.platform. Nothing is asked yet.
 
     Every source is asked from a thread of its own, so each has its own bus and its own X connection.
     """
     nvml = Nvml()
-    found: dict[str, Source] = {
+    found: dict[str, FactSource] = {
         "exclusive_app": apps,
         "cpu_others": CpuOfOthers(),
         "gpu_others": GpuOfOthers(nvml),
@@ -80,7 +80,7 @@ def session(environment: Mapping[str, str]) -> str:
     return "none"
 
 
-def _linux_idle(environment: Mapping[str, str]) -> Source:
+def _linux_idle(environment: Mapping[str, str]) -> FactSource:
     match session(environment):
         case "x11":
             return FirstThatAnswers(X11Idle(environment["DISPLAY"]), MutterIdle(Bus("SESSION")))
@@ -90,7 +90,7 @@ def _linux_idle(environment: Mapping[str, str]) -> Source:
             return LogindIdle(Bus("SYSTEM"))
 
 
-def _linux_screen(environment: Mapping[str, str]) -> Source:
+def _linux_screen(environment: Mapping[str, str]) -> FactSource:
     match session(environment):
         case "x11":
             return X11Screen(environment["DISPLAY"])
@@ -100,7 +100,7 @@ def _linux_screen(environment: Mapping[str, str]) -> Source:
             return NoSource("full-screen program", "There is no screen.", absent=True)
 
 
-def _linux_saver() -> Source:
+def _linux_saver() -> FactSource:
     bus = Bus("SYSTEM")
     return FirstThatAnswers(*(ProfileSaver(bus, service) for service in PROFILES), PlatformSaver())
 

@@ -40,7 +40,7 @@ ESTIMATED_WITH_CARD = (
 )
 
 
-class Reading(NamedTuple):
+class EnergyReading(NamedTuple):
     """Since the last reading. `about` says how it was found out."""
 
     joules: float
@@ -142,7 +142,7 @@ class Meter:
         self._cards, self._own, self._chip_w = cards or Cards(), own, chip_w
         self._last = self._taken()
 
-    def read(self, seconds: float) -> Reading:
+    def read(self, seconds: float) -> EnergyReading:
         """What we took in the `seconds` since the last reading."""
         ours_before, busy_before = self._last
         ours, busy = self._last = self._taken()
@@ -150,8 +150,10 @@ class Meter:
         card = self._cards.joules(self._own()) if ours_s else None
         measured = self._measured(seconds)
         if measured is None:
-            return Reading(estimate(ours_s) + (card or 0.0), ESTIMATED if card is None else ESTIMATED_WITH_CARD)
-        return Reading(
+            return EnergyReading(
+                estimate(ours_s) + (card or 0.0), ESTIMATED if card is None else ESTIMATED_WITH_CARD
+            )
+        return EnergyReading(
             part(measured, ours_s, busy_s) + (card or 0.0), MEASURED if card is None else MEASURED_WITH_CARD
         )
 

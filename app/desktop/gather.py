@@ -14,7 +14,7 @@ import msgspec
 from app.desktop.apps import ExclusiveApps
 from app.desktop.choose import sources
 from app.desktop.facts.clock import steady_s
-from app.desktop.facts.facts import FIELDS, Absent, Facts, Source, SourceError, Value
+from app.desktop.facts.facts import FIELDS, Absent, DesktopFacts, FactSource, SourceError, Value
 
 PERIODS_S: Mapping[str, float] = {
     "idle_s": 1.0,
@@ -35,7 +35,7 @@ TIME_OUT_S = 2.5
 _MOST_TOLD = 8
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class FactRow(msgspec.Struct, frozen=True, kw_only=True):
     """One fact for `doctor` and the diagnostics. `why` says why it is unknown, "" where it is not."""
 
     field: str
@@ -54,7 +54,7 @@ class Gatherer:
     def __init__(
         self,
         tell: Callable[[str], None] = lambda sentence: None,
-        chosen: Mapping[str, Source] | None = None,
+        chosen: Mapping[str, FactSource] | None = None,
         clock: Callable[[], float] = steady_s,
         time_out_s: float = TIME_OUT_S,
     ) -> None:
@@ -80,7 +80,7 @@ class Gatherer:
                 return
             time.sleep(0.01)
 
-    def gather(self) -> Facts:
+    def gather(self) -> DesktopFacts:
         """What is known now. Takes well under a millisecond."""
         now = self._clock()
         values: dict[str, Any] = {}
@@ -91,9 +91,9 @@ class Gatherer:
                 absent.add(asker.field)
             else:
                 values[asker.field] = value
-        return Facts(**values, absent=frozenset(absent))
+        return DesktopFacts(**values, absent=frozenset(absent))
 
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[FactRow, ...]:
         """What is known and from whom, in the order of the fields."""
         rows = {asker.field: asker.row(self._clock()) for asker in self._askers}
         return tuple(rows[field] for field in FIELDS if field in rows)
@@ -107,7 +107,7 @@ class Gatherer:
 class _Asker:
     """One source, its thread and its last answer."""
 
-    def __init__(self, field: str, source: Source, tell: Callable[[str], None], time_out_s: float) -> None:
+    def __init__(self, field: str, source: FactSource, tell: Callable[[str], None], time_out_s: float) -> None:
         self.field = field
         self.answered = False
         self._source = source
@@ -140,10 +140,10 @@ class _Asker:
             self._ask.release()
         return self._known
 
-    def row(self, now: float) -> Row:
+    def row(self, now: float) -> FactRow:
         value = self.value(now)
         absent = isinstance(value, Absent)
-        return Row(
+        return FactRow(
             field=self.field,
             source=self._source.name,
             value=None if isinstance(value, Absent) else value,

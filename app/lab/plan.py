@@ -24,7 +24,7 @@ def identity(seed: int, node: int) -> bytes:
     return f"lab seed {seed} node {node}".encode()
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class StudyPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Everything but arm and seed. Two runs with the same plan, arm and seed are the same run."""
 
     model: str
@@ -66,7 +66,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What arms are named in: 2 since `@default` is the app's whole recipe with defences, none before."""
 
 
-def named(plan: Plan) -> str:
+def named(plan: StudyPlan) -> str:
     """The plan's models for people: `starter`, or `starter (2 nodes), build/small (1 node)`."""
     if not plan.models:
         return plan.model
@@ -74,7 +74,7 @@ def named(plan: Plan) -> str:
     return ", ".join(f"{model} ({count} node{'s' * (count > 1)})" for model, count in counted.items())
 
 
-class Probe(msgspec.Struct, frozen=True, kw_only=True):
+class LabProbe(msgspec.Struct, frozen=True, kw_only=True):
     """Held-out questions answered at temperature 1, one answer each. `_N` nodes; shares in [0, 1]."""
 
     pass_at_1_N: tuple[float, ...]
@@ -92,7 +92,7 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     """The same per family, where there are any."""
 
 
-class Round(msgspec.Struct, frozen=True, kw_only=True):
+class LabRound(msgspec.Struct, frozen=True, kw_only=True):
     """One round of all nodes. Rates and counts of groups are means over nodes. Round 0 is the probe before
     training.
 
@@ -127,7 +127,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     happens in a child and is left out."""
     sampling_seconds: float = 0.0
     learning_seconds: float = 0.0
-    probe: Probe | None = None
+    probe: LabProbe | None = None
     active: int | None = None
     """Nodes that took part; rates and counts are means over them. None in records from before this was kept."""
     own: float | None = None

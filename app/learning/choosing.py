@@ -10,11 +10,11 @@ import msgspec
 
 from app.learning.copies import Copies
 from app.sapo import defences, mixing
-from app.sapo.defences import Record
-from app.sapo.mixing import Offer
+from app.sapo.defences import PeerRecord
+from app.sapo.mixing import PeerOffer
 from app.sapo.recipes import Recipe
 
-__all__ = ["Offer", "Records"]
+__all__ = ["PeerOffer", "Records"]
 
 _PEERS = 500
 """Authors remembered; those judged longest ago are forgotten first."""
@@ -28,11 +28,11 @@ class Records:
     key costs nothing, so whoever takes another one after every few groups is judged by that."""
 
     def __init__(self) -> None:
-        self._records: OrderedDict[str, Record] = OrderedDict()
+        self._records: OrderedDict[str, PeerRecord] = OrderedDict()
         self._copies = Copies()
-        self._new = Record(taken=NEW / 2, kept_out=NEW / 2)
+        self._new = PeerRecord(taken=NEW / 2, kept_out=NEW / 2)
 
-    def choose(self, recipe: Recipe, pool_P: Sequence[Offer], j: int, rng: Random) -> list[int]:
+    def choose(self, recipe: Recipe, pool_P: Sequence[PeerOffer], j: int, rng: Random) -> list[int]:
         """At most `j` positions of the pool; where the recipe goes by records, each peer with its trust. Keys
         that copy each other are one peer."""
         pool_P = [msgspec.structs.replace(one, peer=self._copies.name(one.peer)) for one in pool_P]
@@ -57,9 +57,9 @@ class Records:
         if before is None and taken + kept_out:
             share = taken / (taken + kept_out)
             self._new = defences.remembered(self._new, share, 1.0 - share)
-        self._records[peer] = defences.remembered(before or Record(), taken, kept_out)
+        self._records[peer] = defences.remembered(before or PeerRecord(), taken, kept_out)
         if len(self._records) > _PEERS:
             self._records.popitem(last=False)
 
     def _trust(self, peer: str) -> float:
-        return defences.trust(self._records.get(peer, Record()), defences.trust(self._new))
+        return defences.trust(self._records.get(peer, PeerRecord()), defences.trust(self._new))

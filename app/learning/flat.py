@@ -30,7 +30,7 @@ _LITTLE, _FINE = 0.04, 0.01
 """More than the first is a rise, whatever the noise; less than the second is none."""
 
 
-class Cause(Enum):
+class FlatCause(Enum):
     """What is wrong, by the word that `--json` has for it."""
 
     UNFINISHED = "unfinished"
@@ -62,7 +62,7 @@ class Signs(Protocol):
     def marked_share(self) -> float: ...
 
 
-def cause(rounds: Sequence[Signs]) -> Cause | None:
+def cause(rounds: Sequence[Signs]) -> FlatCause | None:
     """Why the last LOOK rounds taught hardly anything; None when they did, or are too few to tell."""
     last = [one for one in rounds if one.own_groups][-LOOK:]
     groups = sum(one.own_groups for one in last)
@@ -74,12 +74,12 @@ def cause(rounds: Sequence[Signs]) -> Cause | None:
 
     solved = sum(one.solved for one in last) / max(1, sum(one.answered for one in last))
     if solved >= _RIGHT:
-        return Cause.PASSING
+        return FlatCause.PASSING
     if mean([one.marked_share for one in last]) < _MARKED:
-        return Cause.FORMLESS  # before the next: what rambles on lacks the form first
+        return FlatCause.FORMLESS  # before the next: what rambles on lacks the form first
     if mean([one.finished_share for one in last]) < _ENDS:
-        return Cause.UNFINISHED
-    return Cause.FAILING if solved <= _WRONG else Cause.ALIKE
+        return FlatCause.UNFINISHED
+    return FlatCause.FAILING if solved <= _WRONG else FlatCause.ALIKE
 
 
 def torn(curve: Sequence[Score]) -> bool:

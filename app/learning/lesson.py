@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from app.learning.state import Learner
+from app.learning.state import LearningState
 from app.learning.vigil import watched
 from app.sapo import forms, minibatches
 from app.sapo.advantages import mean_centred
@@ -33,9 +33,9 @@ from app.sapo.weighing import (
 )
 from engines.contract import Batch, Completion, Row, TokenSequence
 
-__all__ = ["NOTHING", "Lesson", "Own", "Read", "Weighed", "lesson", "weighty"]
+__all__ = ["NOTHING", "Lesson", "Own", "PeerTokens", "Weighed", "lesson", "weighty"]
 
-State = TypeVar("State", bound=Learner)
+State = TypeVar("State", bound=LearningState)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Own:
 
 
 @dataclass(frozen=True)
-class Read:
+class PeerTokens:
     """A peer's group as tokens of this learner, with their log-probs under it where the recipe needs them."""
 
     scored: ScoredGroup
@@ -72,7 +72,7 @@ def lesson(
     recipe: Recipe,
     before: State,
     own_P: Sequence[Own],
-    peer_P: Sequence[Read],
+    peer_P: Sequence[PeerTokens],
     *,
     rate: float,
     order: Random,
@@ -159,7 +159,7 @@ def _moved(own: Own, mean: Form) -> tuple[float, ...]:
     return forms.moved(push_G, [_less(_form(one), mean) for one in own.completions_G])
 
 
-def _peer_group(peer: Read, recipe: Recipe, habits: Habits | None, mean: Form | None) -> TrainGroup:
+def _peer_group(peer: PeerTokens, recipe: Recipe, habits: Habits | None, mean: Form | None) -> TrainGroup:
     """A peer's answers are held against the own `habits` and the own `mean` form, once there are any."""
     group, lengths_G = peer.scored.group, tuple(len(sequence.completion_T) for sequence in peer.sequences_G)
     checks, logprobs_GT = recipe.checks, peer.logprobs_GT
@@ -179,7 +179,7 @@ def _peer_group(peer: Read, recipe: Recipe, habits: Habits | None, mean: Form | 
     )
 
 
-def _apart(peer: Read, mean: Form) -> tuple[Form, ...]:
+def _apart(peer: PeerTokens, mean: Form) -> tuple[Form, ...]:
     """How far each answer of a peer's group is from the own mean form."""
     assert peer.logprobs_GT is not None, "a recipe that keeps the form asks for log-probs"
     answers_G = zip(peer.scored.group.completions_G, peer.logprobs_GT, strict=True)
@@ -205,7 +205,7 @@ def _own_rows(own: Own, weights_GT: Weights, recipe: Recipe, by_another: bool) -
     ]
 
 
-def _peer_rows(peer: Read, weights_GT: Weights, recipe: Recipe) -> list[Row]:
+def _peer_rows(peer: PeerTokens, weights_GT: Weights, recipe: Recipe) -> list[Row]:
     """Without old log-probs a peer's ratio is 1; where it is clipped, they are the learner's own before the
     round."""
     old_GT = peer.logprobs_GT if recipe.peer_clip else None

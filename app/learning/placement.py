@@ -48,7 +48,7 @@ FEW = 8
 """With fewer that count right, those that count wrong are taught too: the form is in all of them."""
 
 
-class Tried(msgspec.Struct, frozen=True, kw_only=True):
+class FamilyTried(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one family at a level: questions, of which `any` had a right answer; answers."""
 
     family: str
@@ -91,7 +91,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     way: Way
     families: dict[str, int]
     """Where it begins. The curve is measured on these for good."""
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[FamilyTried, ...] = ()
     lesson: tuple[Taught, ...] = ()
     seconds: float = 0.0
     joined: dict[str, int] = {}
@@ -104,7 +104,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
         return self.families | self.joined
 
     @property
-    def _others(self) -> list[Tried]:
+    def _others(self) -> list[FamilyTried]:
         left = [one for one in self.tried if one.family not in self.in_play]
         return sorted(left, key=lambda one: (*one.merit, one.family), reverse=True)
 
@@ -125,7 +125,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Stage:
+class PlacementStage:
     """Questions to ask next, of each family from number `first` on."""
 
     families: tuple[str, ...]
@@ -133,15 +133,17 @@ class Stage:
     count: int
 
 
-def next_stage(tried: Sequence[Tried], number: int) -> Stage | None:
+def next_stage(tried: Sequence[FamilyTried], number: int) -> PlacementStage | None:
     """What stage `number` (from 0) asks, None after the last or when nothing is left.
 
     >>> tried = [
-    ...     Tried(family=family, level=0, questions=2, any=solved, answers=16, solved=solved)
+    ...     FamilyTried(family=family, level=0, questions=2, any=solved, answers=16, solved=solved)
     ...     for family, solved in (("a", 2), ("b", 0), ("c", 1))
     ... ]
-    >>> next_stage(tried, 1), next_stage(tried, 2)
-    (Stage(families=('a', 'c', 'b'), first=2, count=4), Stage(families=('a', 'c'), first=6, count=10))
+    >>> next_stage(tried, 1)
+    PlacementStage(families=('a', 'c', 'b'), first=2, count=4)
+    >>> next_stage(tried, 2)
+    PlacementStage(families=('a', 'c'), first=6, count=10)
     """
     if number >= len(STAGES):
         return None
@@ -151,15 +153,15 @@ def next_stage(tried: Sequence[Tried], number: int) -> Stage | None:
     # Two questions that nobody answered say little: half of what can be begun with fails them.
     asked = [one for one in ranked if one.questions or not number]
     chosen = [one.family for one in asked if number < 2 or one.any][:stay]
-    return Stage(tuple(chosen), first, until - first) if chosen else None
+    return PlacementStage(tuple(chosen), first, until - first) if chosen else None
 
 
 def added(
-    before: Tried, rewards_PG: Iterable[Sequence[int]], elsewhere_PG: Iterable[Sequence[int]] = ()
-) -> Tried:
+    before: FamilyTried, rewards_PG: Iterable[Sequence[int]], elsewhere_PG: Iterable[Sequence[int]] = ()
+) -> FamilyTried:
     """A family after some more questions; `elsewhere` are rewards of answers held against another question.
 
-    >>> added(Tried(family="gcd", level=0), [(0, 1, 1), (0, 1, 0)], [(0, 0, 0), (0, 1, 0)]).merit
+    >>> added(FamilyTried(family="gcd", level=0), [(0, 1, 1), (0, 1, 0)], [(0, 0, 0), (0, 1, 0)]).merit
     (0.33333333333333337, 1.0)
     """
     rewards_PG, elsewhere_PG = list(rewards_PG), list(elsewhere_PG)
@@ -174,16 +176,16 @@ def added(
     )
 
 
-def too_easy(one: Tried) -> bool:
+def too_easy(one: FamilyTried) -> bool:
     return bool(one.answers) and one.solved >= TOO_EASY * one.answers
 
 
-def able(one: Tried) -> bool:
+def able(one: FamilyTried) -> bool:
     """Whether a model can begin with a family."""
     return bool(one.any) and one.any_share >= LEAST_ANY
 
 
-def families(tried: Sequence[Tried]) -> dict[str, int]:
+def families(tried: Sequence[FamilyTried]) -> dict[str, int]:
     """Those that a model can begin with, and their levels: the best first, at most MOST_FAMILIES."""
     ranked = sorted(filter(able, tried), key=lambda one: one.merit, reverse=True)[:MOST_FAMILIES]
     return {one.family: one.level for one in ranked}
@@ -192,7 +194,7 @@ def families(tried: Sequence[Tried]) -> dict[str, int]:
 def next_again(found: Placement, round: int) -> tuple[str, ...]:
     """Families that wait and are tried again after `round`, in turn; none at most rounds.
 
-    >>> tried = tuple(Tried(family=name, level=0, questions=4, any=n) for n, name in enumerate("abcde"))
+    >>> tried = tuple(FamilyTried(family=name, level=0, questions=4, any=n) for n, name in enumerate("abcde"))
     >>> found = Placement(way=BRIEF, families={"e": 0}, tried=tried)
     >>> found.later, found.waiting, next_again(found, 9), next_again(found, 10), next_again(found, 20)
     (('d', 'c', 'b'), ('a',), (), ('d', 'c'), ('b', 'a'))
@@ -205,7 +207,7 @@ def next_again(found: Placement, round: int) -> tuple[str, ...]:
     return tuple(queue[(first + place) % len(queue)] for place in range(room))
 
 
-def joined(found: Placement, again: Iterable[Tried], round: int) -> Placement:
+def joined(found: Placement, again: Iterable[FamilyTried], round: int) -> Placement:
     """With those of the families tried `again` after `round` that can be learned from by now."""
     new = {one.family: one.level for one in again if one.any_share >= JOINS_ANY}
     return msgspec.structs.replace(found, joined=found.joined | new, asked_again=round)

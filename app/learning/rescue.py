@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from app.learning.lesson import Read
+from app.learning.lesson import PeerTokens
 from app.sapo.asking import OPEN, SHORT
 from app.sapo.defences import Habits, trusted
 from app.sapo.recipes import Recipe
@@ -42,7 +42,7 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
     kept_out: int
 
 
-def begun(recipe: Recipe, habits: Habits | None, peer: Read) -> Begun:
+def begun(recipe: Recipe, habits: Habits | None, peer: PeerTokens) -> Begun:
     """The openings of right answers that pass the recipe's checks: those of the likeliest to the learner that
     has any."""
     assert peer.logprobs_GT is not None, "the likeliest answer is found by log-probs"

@@ -8,13 +8,13 @@ import msgspec
 
 from app.learning.vigil import Vigil
 from app.sapo import curriculum
-from app.sapo.curriculum import Curriculum, Tally
+from app.sapo.curriculum import Curriculum, FamilyTally
 from app.sapo.defences import Habits
 from app.sapo.forms import Pays
 from app.sapo.groups import ScoredGroup
 
 
-class Learner(msgspec.Struct, frozen=True, kw_only=True):
+class LearningState(msgspec.Struct, frozen=True, kw_only=True):
     """`own_logprob` is the running mean of own completions' token log-prob (nats), `steps` counts optimiser
     steps."""
 
@@ -29,20 +29,22 @@ class Learner(msgspec.Struct, frozen=True, kw_only=True):
     steps: int = 0
 
 
-def fresh(levels: Mapping[str, int]) -> Learner:
+def fresh(levels: Mapping[str, int]) -> LearningState:
     """Before the first round, with these families at these levels. Raises QuestionError."""
-    return Learner(curriculum=curriculum.start(levels))
+    return LearningState(curriculum=curriculum.start(levels))
 
 
-def tallies(groups: Sequence[ScoredGroup], levels: Mapping[str, int]) -> dict[str, Tally]:
+def tallies(groups: Sequence[ScoredGroup], levels: Mapping[str, int]) -> dict[str, FamilyTally]:
     """Right answers and all answers of each family at its level in `levels`; others are left out."""
-    found: dict[str, Tally] = {}
+    found: dict[str, FamilyTally] = {}
     for scored in groups:
         family = scored.group.coordinates.family
         if levels.get(family) != scored.group.coordinates.level:
             continue
-        before = found.get(family, Tally(0, 0))
-        found[family] = Tally(before.solved + sum(scored.rewards_G), before.answered + len(scored.rewards_G))
+        before = found.get(family, FamilyTally(0, 0))
+        found[family] = FamilyTally(
+            before.solved + sum(scored.rewards_G), before.answered + len(scored.rewards_G)
+        )
     return found
 
 

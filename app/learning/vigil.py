@@ -32,7 +32,7 @@ Signs = tuple[float, float]
 """Share of right answers, and of answers with work."""
 
 
-class Window(msgspec.Struct, frozen=True, kw_only=True):
+class VigilWindow(msgspec.Struct, frozen=True, kw_only=True):
     """Sums over groups of each share and of its square; of faded windows, `groups` is no whole number."""
 
     rounds: int = 0
@@ -57,8 +57,8 @@ class Vigil(msgspec.Struct, frozen=True, kw_only=True):
     `torn` whether whoever keeps safe points has still to go back to the best."""
 
     levels: dict[str, int] = {}
-    now: Window = Window()
-    past: Window = Window()
+    now: VigilWindow = VigilWindow()
+    past: VigilWindow = VigilWindow()
     mixed: bool = False
     alone: int = 0
     falls: int = 0
@@ -80,7 +80,7 @@ def watched(before: Vigil, own_P: Sequence[ScoredGroup], levels: dict[str, int],
         return after
     if after.mixed and not after.alone and _fallen(after):
         return left_alone(after)
-    return msgspec.structs.replace(after, past=_faded(after.past, after.now), now=Window())
+    return msgspec.structs.replace(after, past=_faded(after.past, after.now), now=VigilWindow())
 
 
 def anew(before: Vigil, levels: dict[str, int]) -> Vigil:
@@ -92,13 +92,13 @@ def left_alone(vigil: Vigil) -> Vigil:
     """From now on without peers, for a while."""
     rounds = ALONE << min(vigil.falls, DOUBLINGS)
     return msgspec.structs.replace(
-        vigil, alone=rounds, falls=vigil.falls + 1, torn=True, mixed=False, now=Window()
+        vigil, alone=rounds, falls=vigil.falls + 1, torn=True, mixed=False, now=VigilWindow()
     )
 
 
-def _with(window: Window, own_P: Sequence[ScoredGroup]) -> Window:
+def _with(window: VigilWindow, own_P: Sequence[ScoredGroup]) -> VigilWindow:
     signs_P = [_signs(own) for own in own_P]
-    return Window(
+    return VigilWindow(
         rounds=window.rounds + 1,
         groups=window.groups + len(signs_P),
         sums=_added(window.sums, signs_P),
@@ -116,11 +116,11 @@ def _added(sums: Signs, more: Sequence[Signs]) -> Signs:
     return sums[0] + sum(a for a, _ in more), sums[1] + sum(b for _, b in more)
 
 
-def _faded(past: Window, now: Window) -> Window:
+def _faded(past: VigilWindow, now: VigilWindow) -> VigilWindow:
     def both(old: Signs, new: Signs) -> Signs:
         return FADE * old[0] + new[0], FADE * old[1] + new[1]
 
-    return Window(
+    return VigilWindow(
         rounds=past.rounds + now.rounds,
         groups=FADE * past.groups + now.groups,
         sums=both(past.sums, now.sums),

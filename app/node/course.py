@@ -31,14 +31,14 @@ from app.node.record.figures import questions_mark
 from app.node.record.records import Probe
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase, standing
-from app.node.record.state import State
+from app.node.record.state import NodeState
 from app.node.round import language
 from app.node.round.keeping import free_older, keep
-from app.node.round.peers import Judged, NodeSwarm, OwnGroup
+from app.node.round.peers import JudgedGroup, NodeSwarm, OwnGroup
 from app.node.round.probing import due, probe
 from app.node.round.round import Played, Tools, play
 from app.node.round.teaching import teach
-from app.node.round.watch import Watch
+from app.node.round.watch import SnapshotWriter
 from app.node.supervisor import Supervisor
 from app.node.swarm.answers import Answers
 from app.node.telling import Telling
@@ -70,12 +70,12 @@ class Course:
         self._mark = model_mark(model)
         self._folder = model_folder(home, settings.model, self._mark)
         self._checkpoints = self._folder / "checkpoints"
-        self.watch = Watch(settings, str(home))
+        self.watch = SnapshotWriter(settings, str(home))
         self.telling = Telling(
             self.watch, tell, lambda row: self._store.add_event(row), lambda: self.state.round
         )
         self.supervisor = Supervisor(settings, home, trainer, self.telling.note)
-        self.state = State(
+        self.state = NodeState(
             round=0,
             curriculum=curriculum.start(settings.families),
             identity=sha256(identity).hexdigest()[:16],
@@ -134,7 +134,7 @@ class Course:
                 self._store.end_run(self._run, reason)
         self._store.close()
         last = self._curve[-1] if self._curve else None
-        ended = events.Ended.at(last, round=self.state.round, reason=reason, sentence=sentence or standing_)
+        ended = events.NodeEnded.at(last, round=self.state.round, reason=reason, sentence=sentence or standing_)
         self._tell(ended)
 
     @property
@@ -225,7 +225,7 @@ class Course:
         if self._swarm is not None:
             own_P = [OwnGroup(*pair) for pair in zip(played.questions_P, played.verdicts_P, strict=True)]
             judged_P = [
-                Judged(group, *right)
+                JudgedGroup(group, *right)
                 for group, right in zip(played.mixed.groups_P, played.weighed.right_P, strict=True)
             ]
             self._swarm.settle(own_P, time.monotonic() - began, judged_P)

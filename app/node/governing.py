@@ -17,7 +17,7 @@ import msgspec
 
 from app.common import files
 from app.desktop.energy import Meter
-from app.desktop.facts.facts import Facts
+from app.desktop.facts.facts import DesktopFacts
 from app.node.models.thinning import GB, thin
 from app.node.record import commands, events
 from app.node.record.effort import EFFORTS, Dial
@@ -45,7 +45,7 @@ class Provider(Protocol):
 
     def watch_apps(self, names: Iterable[str]) -> None: ...
 
-    def gather(self) -> Facts:
+    def gather(self) -> DesktopFacts:
         """What is known now; never waits."""
         ...
 
@@ -198,7 +198,7 @@ class Governor:
         if self._facts is not None and self._decision is not None:  # else the first facts are still to come
             self._decide(self._facts.gather())
 
-    def _decide(self, facts: Facts) -> None:
+    def _decide(self, facts: DesktopFacts) -> None:
         now, values = Moment.now(), self._preferences.values
         left_kwh = self._purse.left_kwh(values["energy_cap_kwh"], now.local)
         settings = self._preferences.rules(self._orders, left_kwh, self._class_paused)
@@ -240,7 +240,7 @@ class Governor:
         self._tell(events.SettingsNow(round=0, values=self._preferences.values))
 
     def _say(self, sentence: str) -> None:
-        self._tell(events.Noted(round=0, sentence=sentence))
+        self._tell(events.NodeNote(round=0, sentence=sentence))
 
 
 def _soon(loop: asyncio.AbstractEventLoop, say: Callable[[str], None], sentence: str) -> None:
@@ -288,7 +288,7 @@ class FactsFile:
     """Facts that another program writes down, in the place of what this computer says about itself: for tests,
     and for programs that know better than the system when a machine is free.
 
-    `run --rules --facts FILE`, with one JSON object in FILE whose keys are the fields of Facts, as
+    `run --rules --facts FILE`, with one JSON object in FILE whose keys are the fields of DesktopFacts, as
     {"idle_s": 600, "absent": ["on_battery"]}. What is missing in it is unknown, and so is everything while the
     file cannot be read; unknown counts as in use. It is read at every look.
     """
@@ -302,12 +302,12 @@ class FactsFile:
     def watch_apps(self, names: Iterable[str]) -> None:
         """Whoever writes the file knows what it is to be about."""
 
-    def gather(self) -> Facts:
+    def gather(self) -> DesktopFacts:
         try:
             with self._path.open("rb") as file:
-                return msgspec.json.decode(file.read(_LONGEST), type=Facts)
+                return msgspec.json.decode(file.read(_LONGEST), type=DesktopFacts)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
-            return Facts()
+            return DesktopFacts()
 
     def close(self) -> None:
         pass

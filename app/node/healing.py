@@ -16,13 +16,13 @@ from pathlib import Path
 import msgspec
 
 from app.learning import flat
-from app.learning.flat import Cause
+from app.learning.flat import FlatCause
 from app.learning.placement import Placement
 from app.learning.vigil import left_alone
 from app.node.history import checkpoint
 from app.node.record.records import Probe, Round
 from app.node.record.settings import Settings
-from app.node.record.state import State
+from app.node.record.state import NodeState
 from app.node.round.round import longest
 from app.node.trainer.link import TrainerLink
 from app.sapo import curriculum
@@ -39,8 +39,8 @@ _PATIENCE = 20
 class Healed:
     """Why nothing was gained, the state to go on from, and a sentence that tells both."""
 
-    cause: Cause
-    state: State
+    cause: FlatCause
+    state: NodeState
     sentence: str
 
 
@@ -50,7 +50,7 @@ class Healer:
     def __init__(self, best: Path) -> None:
         self._best = best
         self._rounds: deque[Round] = deque(maxlen=flat.LOOK)
-        self._told: dict[Cause, int] = {}
+        self._told: dict[FlatCause, int] = {}
         self._judged = 0
         self.place_again = False
         self.harder = False
@@ -77,13 +77,13 @@ class Healer:
                     fresh.rename(self._best)
 
     async def heal(
-        self, state: State, settings: Settings, curve: Sequence[Probe], link: TrainerLink
+        self, state: NodeState, settings: Settings, curve: Sequence[Probe], link: TrainerLink
     ) -> Healed | None:
         """What is wrong now, once; None where nothing is or it was told of late. Raises TrainerDied."""
         if self.harder:
             self.harder = False
             self._rounds.clear()
-            return Healed(Cause.ASKED, *_harder(state, "You asked for harder puzzles."))
+            return Healed(FlatCause.ASKED, *_harder(state, "You asked for harder puzzles."))
         if state.vigil.torn:
             return await self._apart(state, curve, link)
         if len(curve) != self._judged:
@@ -102,7 +102,7 @@ class Healer:
         after, sentence = self._changed(cause, state, settings)
         return Healed(cause, after, sentence)
 
-    async def _apart(self, state: State, curve: Sequence[Probe], link: TrainerLink) -> Healed:
+    async def _apart(self, state: NodeState, curve: Sequence[Probe], link: TrainerLink) -> Healed:
         """It got worse while peers' answers were mixed in: back to its best, and alone for a while. Nothing is
         known of single peers that would tell who did it."""
         self._rounds.clear()
@@ -116,9 +116,9 @@ class Healer:
                 sentence = f"It goes back to round {best.round} and learns alone for {rounds} rounds."
         vigil = msgspec.structs.replace(state.vigil, torn=False)
         sentence = f"It got worse with others' answers. {sentence}"
-        return Healed(Cause.SPOILED, msgspec.structs.replace(state, vigil=vigil), sentence)
+        return Healed(FlatCause.SPOILED, msgspec.structs.replace(state, vigil=vigil), sentence)
 
-    async def _back(self, state: State, curve: Sequence[Probe], link: TrainerLink) -> Healed | None:
+    async def _back(self, state: NodeState, curve: Sequence[Probe], link: TrainerLink) -> Healed | None:
         best = max(curve, key=lambda one: one.share)
         with suppress(AdapterError):
             await link.load(self._best)
@@ -127,29 +127,29 @@ class Healer:
                 f"Learning tore the model: {100 * curve[-1].share:.0f} % instead of {100 * best.share:.0f} %. "
                 f"It goes back to what it was after round {best.round} and learns half as fast."
             )
-            return Healed(Cause.TORN, msgspec.structs.replace(state, rate=state.rate / 2), sentence)
+            return Healed(FlatCause.TORN, msgspec.structs.replace(state, rate=state.rate / 2), sentence)
         return None
 
-    def _changed(self, cause: Cause, state: State, settings: Settings) -> tuple[State, str]:
+    def _changed(self, cause: FlatCause, state: NodeState, settings: Settings) -> tuple[NodeState, str]:
         match cause:
-            case Cause.UNFINISHED:
+            case FlatCause.UNFINISHED:
                 return _longer(state, settings)
-            case Cause.FORMLESS:
+            case FlatCause.FORMLESS:
                 self.place_again = True
                 return state, (
                     "Its answers lack the form that is asked for. "
                     "It's shown worked examples and finds out again what to begin with."
                 )
-            case Cause.FAILING:
+            case FlatCause.FAILING:
                 return self._easier(state)
-            case Cause.PASSING:
+            case FlatCause.PASSING:
                 return _harder(state, "Nearly every answer was right.")
-            case Cause.ALIKE:
+            case FlatCause.ALIKE:
                 return _more(state, settings)
-            case Cause.TORN | Cause.SPOILED | Cause.ASKED:
+            case FlatCause.TORN | FlatCause.SPOILED | FlatCause.ASKED:
                 raise ValueError("A model that got worse is found by its measurements.")
 
-    def _easier(self, state: State) -> tuple[State, str]:
+    def _easier(self, state: NodeState) -> tuple[NodeState, str]:
         levels = state.curriculum.levels
         lower = flat.lower(levels)
         if lower != levels:
@@ -162,7 +162,7 @@ class Healer:
         )
 
 
-def _longer(state: State, settings: Settings) -> tuple[State, str]:
+def _longer(state: NodeState, settings: Settings) -> tuple[NodeState, str]:
     now = longest(state, settings)
     if now >= flat.MOST_TOKENS:
         return state, (
@@ -174,7 +174,7 @@ def _longer(state: State, settings: Settings) -> tuple[State, str]:
     return msgspec.structs.replace(state, max_tokens=more), sentence
 
 
-def _harder(state: State, why: str) -> tuple[State, str]:
+def _harder(state: NodeState, why: str) -> tuple[NodeState, str]:
     higher = {
         family: min(level + 1, len(FAMILIES[family].levels) - 1)
         for family, level in state.curriculum.levels.items()
@@ -188,7 +188,7 @@ def _harder(state: State, why: str) -> tuple[State, str]:
     return changed, f"{why} It gets harder puzzles, a level up."
 
 
-def _more(state: State, settings: Settings) -> tuple[State, str]:
+def _more(state: NodeState, settings: Settings) -> tuple[NodeState, str]:
     now = state.groups or settings.groups
     if now >= flat.MOST_GROUPS:
         return state, (

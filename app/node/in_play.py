@@ -12,11 +12,11 @@ from app.node.history.resume import with_families
 from app.node.record import events
 from app.node.record.errors import room_on_disk
 from app.node.record.settings import Settings
-from app.node.record.state import State
+from app.node.record.state import NodeState
 from app.node.round import placing
 from app.node.round.peers import NodeSwarm
 from app.node.round.round import Tools
-from app.node.round.watch import Watch
+from app.node.round.watch import SnapshotWriter
 
 
 class InPlay:
@@ -29,7 +29,7 @@ class InPlay:
         folder: Path,
         home: Path,
         healer: Healer,
-        watch: Watch,
+        watch: SnapshotWriter,
         swarm: NodeSwarm | None,
     ) -> None:
         self.settings = settings
@@ -46,7 +46,7 @@ class InPlay:
         """Families of the held-out questions, with their levels."""
         return (self._found and self._found.families) or self.settings.families
 
-    def due(self, state: State) -> bool:
+    def due(self, state: NodeState) -> bool:
         """Whether a placement is to come now."""
         fresh = self.settings.place and self._found is None and state.round == 0
         return fresh or self._healer.place_again
@@ -56,13 +56,13 @@ class InPlay:
         if self.settings.place and (found := placing.read(self._folder, among=self.settings.families)):
             self._begin_with(found)
 
-    def asked_as(self, state: State) -> State:
+    def asked_as(self, state: NodeState) -> NodeState:
         """A state that was saved, with the way of asking that was found."""
         if self._found is None or state.way == self._found.way:
             return state
         return msgspec.structs.replace(state, way=self._found.way, taught=False)
 
-    def practised(self, state: State) -> State:
+    def practised(self, state: NodeState) -> NodeState:
         """The state with the families of now."""
         return msgspec.structs.replace(
             state, curriculum=with_families(state.curriculum, self.settings.families)
@@ -82,7 +82,7 @@ class InPlay:
         levels = {one.family: one.level for one in self._found.tried}
         return {family: levels[family] for family in next_again(self._found, round_)}
 
-    async def join(self, tools: Tools, state: State, families: dict[str, int]) -> str:
+    async def join(self, tools: Tools, state: NodeState, families: dict[str, int]) -> str:
         """Tries families that waited, and goes on with those that go well. A sentence about new ones."""
         assert self._found is not None
         before = self._found

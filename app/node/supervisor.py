@@ -11,7 +11,7 @@ from app.install.packs import place as packs
 from app.node.record.effort import Effort
 from app.node.record.errors import NodeError
 from app.node.record.settings import Settings
-from app.node.record.state import State
+from app.node.record.state import NodeState
 from app.node.rules.preferences import Preferences
 from app.node.trainer.link import TrainerDied, TrainerLink
 from app.node.trainer.memory import most
@@ -92,7 +92,7 @@ class Supervisor:
         """Something was finished."""
         self._deaths = 0
 
-    async def after(self, death: TrainerDied, state: State) -> tuple[str, float]:
+    async def after(self, death: TrainerDied, state: NodeState) -> tuple[str, float]:
         """A dead trainer is an ordinary event: a sentence, and seconds to wait before the round after the
         safe `state` is played again. Raises NodeError where another start is of no use."""
         self.link = self.engine = None

@@ -11,7 +11,7 @@ import msgspec
 
 from app.node.record import events
 from app.node.record.records import Happening
-from app.node.round.watch import Watch
+from app.node.round.watch import SnapshotWriter
 
 
 class Telling:
@@ -19,7 +19,7 @@ class Telling:
 
     def __init__(
         self,
-        watch: Watch,
+        watch: SnapshotWriter,
         hears: Callable[[events.Event], None],
         keep: Callable[[Happening], None],
         round_: Callable[[], int],
@@ -28,10 +28,10 @@ class Telling:
 
     def note(self, sentence: str) -> None:
         """A sentence for the owner."""
-        self.say("note", events.Noted(round=self._round(), sentence=sentence))
+        self.say("note", events.NodeNote(round=self._round(), sentence=sentence))
 
     def say(
-        self, kind: str, event: events.Noted | events.Placed | events.Flat | events.TrainerRestarted
+        self, kind: str, event: events.NodeNote | events.Placed | events.Flat | events.TrainerRestarted
     ) -> None:
         """An event with its sentence, which is kept in the history as of that kind."""
         self._watch.note(event.sentence)
@@ -40,10 +40,10 @@ class Telling:
 
     def hear(self, event: events.Event) -> None:
         """What the swarm and the rules tell, which know no rounds; their sentences are kept in the history."""
-        if isinstance(event, events.Noted):
+        if isinstance(event, events.NodeNote):
             self.note(event.sentence)
             return
-        if isinstance(event, events.SwarmDone | events.Decided | events.SettingsNow | events.Refused):
+        if isinstance(event, events.SwarmDone | events.Decided | events.SettingsNow | events.CommandRefused):
             event = msgspec.structs.replace(event, round=self._round())
         if isinstance(event, events.Decided):
             self._record("decision", event.sentence)

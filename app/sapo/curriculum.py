@@ -24,7 +24,7 @@ MIN_ANSWERS = 64
 """Fewer answers than this in a full window (tiny groups) decide nothing."""
 
 
-class Tally(msgspec.Struct, frozen=True):
+class FamilyTally(msgspec.Struct, frozen=True):
     """Right answers and all answers of one family in one round."""
 
     solved: int
@@ -36,7 +36,7 @@ class FamilyProgress(msgspec.Struct, frozen=True, kw_only=True):
 
     family: str
     level: int
-    window: tuple[Tally, ...] = ()
+    window: tuple[FamilyTally, ...] = ()
     first: int = 0
     """The level where the family began; it never steps back below."""
 
@@ -85,7 +85,7 @@ def draw(curriculum: Curriculum, rng: Random) -> tuple[str, int]:
     return progress.family, progress.level
 
 
-def observe(curriculum: Curriculum, round: Mapping[str, Tally]) -> Curriculum:
+def observe(curriculum: Curriculum, round: Mapping[str, FamilyTally]) -> Curriculum:
     """The state after a round. `round` tallies the answers at each family's current level; families that are
     not in play or have no answer there are not counted.
 
@@ -103,7 +103,7 @@ def observe(curriculum: Curriculum, round: Mapping[str, Tally]) -> Curriculum:
     )
 
 
-def _after(progress: FamilyProgress, tally: Tally) -> FamilyProgress:
+def _after(progress: FamilyProgress, tally: FamilyTally) -> FamilyProgress:
     window = (*progress.window, tally)[-WINDOW:]
     solved, answered = sum(t.solved for t in window), sum(t.answered for t in window)
     top = len(FAMILIES[progress.family].levels) - 1

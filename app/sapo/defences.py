@@ -214,30 +214,30 @@ def trusted(
     return tuple(passed)
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
+class PeerRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What became of the right answers of a peer's groups that were trained on; the latest weigh most."""
 
     taken: float = 0.0
     kept_out: float = 0.0
 
 
-def remembered(record: Record, taken: float, kept_out: float) -> Record:
+def remembered(record: PeerRecord, taken: float, kept_out: float) -> PeerRecord:
     """A peer's record after another of its groups: so many right answers taken, so many kept out.
 
-    >>> remembered(Record(taken=2.0, kept_out=4.0), 3, 0)
-    Record(taken=4.9, kept_out=3.8)
+    >>> remembered(PeerRecord(taken=2.0, kept_out=4.0), 3, 0)
+    PeerRecord(taken=4.9, kept_out=3.8)
     """
-    return Record(taken=_FADE * record.taken + taken, kept_out=_FADE * record.kept_out + kept_out)
+    return PeerRecord(taken=_FADE * record.taken + taken, kept_out=_FADE * record.kept_out + kept_out)
 
 
-def trust(record: Record, new: float = 0.5) -> float:
+def trust(record: PeerRecord, new: float = 0.5) -> float:
     """How often a peer is chosen, compared with one that was never doubted: the chance, by Laplace's rule of
     succession, that its next right answer is one to learn from. A key without a record stands at `new`, at one
     half at most, so that a fresh key never does better than a good name.
 
-    >>> trust(Record()), trust(Record(taken=8.0)), round(trust(Record(kept_out=8.0)), 3)
+    >>> trust(PeerRecord()), trust(PeerRecord(taken=8.0)), round(trust(PeerRecord(kept_out=8.0)), 3)
     (0.5, 0.9, 0.1)
-    >>> trust(Record(), 0.1), trust(Record(), 0.9), round(trust(Record(taken=8.0), 0.1), 2)
+    >>> trust(PeerRecord(), 0.1), trust(PeerRecord(), 0.9), round(trust(PeerRecord(taken=8.0), 0.1), 2)
     (0.1, 0.5, 0.82)
     """
     return (2.0 * min(0.5, new) + record.taken) / (2.0 + record.taken + record.kept_out)

@@ -29,7 +29,7 @@ SECOND_CHANCE = 1 / 4
 wrongly comes back, and who earns it again is found out."""
 
 
-class Offer(msgspec.Struct, frozen=True, kw_only=True):
+class PeerOffer(msgspec.Struct, frozen=True, kw_only=True):
     """A peer group as the choice sees it: who sent it, how many of this node's rounds ago it was published, and
     this node's own rewards for it. `trust` is in proportion to how often its peer is chosen (`peers first`)."""
 
@@ -44,7 +44,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     only)."""
 
 
-def choose(recipe: Recipe, pool_P: Sequence[Offer], j: int, rng: Random) -> list[int]:
+def choose(recipe: Recipe, pool_P: Sequence[PeerOffer], j: int, rng: Random) -> list[int]:
     """At most `j` distinct positions of `pool_P`, informative groups only, in the order of choice.
 
     `uniform` takes every informative group with the same chance (SAPO, arXiv 2509.08721, section 5). `peers
@@ -65,7 +65,7 @@ def choose(recipe: Recipe, pool_P: Sequence[Offer], j: int, rng: Random) -> list
     return _peers_first(pool_P, usable, j, rng) + _people(recipe, pool_P, rng)
 
 
-def _people(recipe: Recipe, pool_P: Sequence[Offer], rng: Random) -> list[int]:
+def _people(recipe: Recipe, pool_P: Sequence[PeerOffer], rng: Random) -> list[int]:
     """At most PEOPLE groups of people, beside the `j`: each person equally likely, with the same doubts."""
     fresh = [
         position
@@ -80,7 +80,7 @@ def _people(recipe: Recipe, pool_P: Sequence[Offer], rng: Random) -> list[int]:
     return [at for at in chosen if _considered(pool_P[at].trust, rng)]
 
 
-def _peers_first(pool_P: Sequence[Offer], usable: list[int], j: int, rng: Random) -> list[int]:
+def _peers_first(pool_P: Sequence[PeerOffer], usable: list[int], j: int, rng: Random) -> list[int]:
     trust = {pool_P[position].peer: pool_P[position].trust for position in usable}
     limit = max(1, j // 4) if len(trust) > CROWD else j
     # sorted: the order of arrival must not steer the seeded draw
@@ -93,7 +93,7 @@ def _peers_first(pool_P: Sequence[Offer], usable: list[int], j: int, rng: Random
 
 def _add(
     chosen: list[int],
-    pool_P: Sequence[Offer],
+    pool_P: Sequence[PeerOffer],
     usable: Sequence[int],
     left: dict[str, int],
     j: int,

@@ -10,7 +10,7 @@ import msgspec
 import torch
 
 from engines.choice import SAMPLER_BYTES, sampler_kind
-from engines.contract import Completion, EngineError, Heard, Kind, Messages, Options
+from engines.contract import Completion, EngineError, EngineOptions, Heard, Kind, Messages
 from engines.llamacpp.follower import Follower, follow
 from engines.llamacpp.library import available, computes_bf16
 from engines.llamacpp.model import MOST_SEQUENCES
@@ -82,7 +82,7 @@ class LlamaEngine(TorchEngine):
 
 
 def open_engine(
-    model: str | Path, *, seed: int = 0, kind: Kind | None = None, **options: Unpack[Options]
+    model: str | Path, *, seed: int = 0, kind: Kind | None = None, **options: Unpack[EngineOptions]
 ) -> LlamaEngine:
     """As `engines.torch_lora.open_engine`, on the processor only.
 

@@ -18,7 +18,7 @@ import torch
 
 from engines.contract import EngineError, Kind
 from engines.llamacpp import tensors
-from engines.llamacpp.model import CELLS, Context, LoadedAdapter, Model
+from engines.llamacpp.model import CELLS, Context, LlamaModel, LoadedAdapter
 from engines.models.architecture import Architecture
 from engines.models.gguf import adapter as gguf_adapter
 from engines.models.gguf import gguf
@@ -51,14 +51,14 @@ class Room:
 
     fp32 weights come with exact attention, so that small models sample from the learner's own distribution."""
 
-    def __init__(self, model: Model, shape: Architecture, exact: bool, threads: int) -> None:
+    def __init__(self, model: LlamaModel, shape: Architecture, exact: bool, threads: int) -> None:
         self.model = model
         self._shape = shape
         self._exact = exact
         self._threads = threads
         self._held: Context | None = None
 
-    def beside(self, model: Model) -> Room:
+    def beside(self, model: LlamaModel) -> Room:
         """The same for another model of this shape."""
         return Room(model, self._shape, self._exact, self._threads)
 
@@ -141,7 +141,7 @@ class Merged:
     def context(self, rows: int, tokens: int, adapter: Adapter | None) -> Context:
         if adapter is None:
             if self._plain is None:
-                self._plain = self._room.beside(Model(self._plain_file))
+                self._plain = self._room.beside(LlamaModel(self._plain_file))
             return self._plain.context(rows, tokens)
         if not _current(self._follows, adapter):
             self._follows = None
@@ -206,11 +206,11 @@ def follow(base: Base, shape: Architecture, kind: Kind) -> Follower:
     path = gguf.cached(base.folder.path, kind)
     writable = tensors.known() and isinstance(base.network, NativeNetwork)
     try:
-        model = Model(path, writable)
+        model = LlamaModel(path, writable)
     except EngineError:
         path.unlink(missing_ok=True)
         path = gguf.cached(base.folder.path, kind)
-        model = Model(path, writable)
+        model = LlamaModel(path, writable)
         base.note("The converted model was damaged and has been made again.")
     room = Room(model, shape, exact, threads)
     if writable and isinstance(base.network, NativeNetwork):
@@ -220,7 +220,7 @@ def follow(base: Base, shape: Architecture, kind: Kind) -> Follower:
     return Beside(room, shape, half=not exact)
 
 
-def _weights(model: Model, path: Path, threads: int) -> dict[str, torch.Tensor] | None:
+def _weights(model: LlamaModel, path: Path, threads: int) -> dict[str, torch.Tensor] | None:
     """The bytes of every matrix that an adapter can change, or None where some were not found."""
     header = gguf_header.read(path).tensors
     wanted = {

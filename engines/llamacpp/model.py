@@ -35,7 +35,7 @@ _F32, _F16 = 0, 1
 """ggml's number types, of keys and values here."""
 
 
-class Model:
+class LlamaModel:
     """The frozen weights. Closed by itself when nothing uses it any more.
 
     `writable` reads them into memory as they are in the file, instead of mapping it read-only."""
@@ -58,7 +58,7 @@ class Model:
 class LoadedAdapter:
     """A GGUF LoRA of a model. The file is not needed once it is loaded."""
 
-    def __init__(self, model: Model, path: Path) -> None:
+    def __init__(self, model: LlamaModel, path: Path) -> None:
         llama = library()
         pointer = llama.llama_adapter_lora_init(model.pointer, str(path).encode())
         if not pointer:
@@ -89,7 +89,7 @@ class Context:
     evaluation callback."""
 
     def __init__(
-        self, model: Model, sequences: int, tokens: int, threads: int, exact: bool, watch: Any = None
+        self, model: LlamaModel, sequences: int, tokens: int, threads: int, exact: bool, watch: Any = None
     ) -> None:
         llama = library()
         self.sequences = sequences

@@ -19,7 +19,7 @@ from engines.text import Sampled, Told
 
 
 @dataclass(frozen=True)
-class Piece:
+class QuestionRows:
     """Completions of one question that start together: rows [first, first + count) of all completions."""
 
     question: int
@@ -27,7 +27,7 @@ class Piece:
     count: int
 
 
-def pieces(questions: int, n: int, places: int) -> Iterator[Piece]:
+def pieces(questions: int, n: int, places: int) -> Iterator[QuestionRows]:
     """Every question's `n` completions, cut where they are more than there are places.
 
     >>> [(piece.question, piece.first, piece.count) for piece in pieces(2, 3, 2)]
@@ -35,10 +35,10 @@ def pieces(questions: int, n: int, places: int) -> Iterator[Piece]:
     """
     for question in range(questions):
         for start in range(0, n, places):
-            yield Piece(question, question * n + start, min(places, n - start))
+            yield QuestionRows(question, question * n + start, min(places, n - start))
 
 
-class Rows:
+class DecoderRows:
     """The rows under way: completion, position of the token fed next, that token. Row r is in sequence r."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Rows:
         return list(zip(last_E.tolist(), empty_E.tolist(), strict=True))
 
 
-class Record:
+class SampledSoFar:
     """What every completion has so far; `add` says which of the rows go on."""
 
     def __init__(self, completions: int, max_tokens: int, stops: Sequence[int], vocabulary: int) -> None:
@@ -127,7 +127,11 @@ def sample(
     prompts, n, max_tokens = uniforms_PGT.shape
     uniforms_CT = uniforms_PGT.reshape(prompts * n, max_tokens)
     waiting = deque(pieces(prompts, n, context.sequences))
-    rows, record, drawer = Rows(), Record(prompts * n, max_tokens, stops, vocabulary), Drawer(vocabulary)
+    rows, record, drawer = (
+        DecoderRows(),
+        SampledSoFar(prompts * n, max_tokens, stops, vocabulary),
+        Drawer(vocabulary),
+    )
     context.clear()
 
     def take(going_R: NDArray[np.bool_]) -> None:

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from engines.contract import Options
+from engines.contract import EngineOptions
 from engines.remedy import repair
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def available() -> str:
     return ""
 
 
-def open_engine(model: str | Path, *, seed: int = 0, **options: Unpack[Options]) -> MlxEngine:
+def open_engine(model: str | Path, *, seed: int = 0, **options: Unpack[EngineOptions]) -> MlxEngine:
     """As `engines.torch_lora.open_engine`; `device` is "auto", "gpu" or "cpu".
 
     MLX has no setting for threads (on Apple Silicon the GPU works, elsewhere the linear algebra library

@@ -28,7 +28,7 @@ _FLAT = "values"
 
 
 @dataclass(frozen=True)
-class Place:
+class AdaptedLayer:
     """A linear layer that LoRA adapts: its name in the model, input and output width."""
 
     name: str
@@ -41,7 +41,7 @@ class Adapter:
 
     A is uniform within 1 / sqrt(in) and B is zero (PEFT's own start), drawn by numpy from `seed`."""
 
-    def __init__(self, places: Sequence[Place], rank: int, seed: int) -> None:
+    def __init__(self, places: Sequence[AdaptedLayer], rank: int, seed: int) -> None:
         self.places = tuple(places)
         self.rank = rank
         self.scale = ALPHA_OVER_RANK

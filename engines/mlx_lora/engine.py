@@ -13,9 +13,9 @@ from engines.contract import (
     Completion,
     EngineError,
     EngineInfo,
+    EngineOptions,
     Heard,
     Messages,
-    Options,
     StepStats,
     TokenSequence,
 )
@@ -30,7 +30,7 @@ from engines.models import locate, read_settings
 from engines.models.architecture import KNOWN, Architecture, read_architecture
 from engines.models.folder import Folder, count_parameters, fingerprint, open_folder
 from engines.models.tokens import ChatTokenizer
-from engines.text import Text
+from engines.text import ModelText
 
 SMALL = 50_000_000
 """Parameters from which the GPU keeps the base in bf16; smaller models cost little in fp32."""
@@ -39,7 +39,7 @@ SMALL = 50_000_000
 class MlxEngine:
     """See `engines.contract.Engine` for every method. `notes` holds sentences for the owner."""
 
-    def __init__(self, model: str | Path, *, seed: int = 0, **options: Unpack[Options]) -> None:
+    def __init__(self, model: str | Path, *, seed: int = 0, **options: Unpack[EngineOptions]) -> None:
         path = locate(model)
         self._folder = open_folder(path)
         shape = read_architecture(self._folder.config)
@@ -60,7 +60,7 @@ class MlxEngine:
                 "close other programs or choose a smaller model."
             )
         keep_to(budget, self._on_gpu)
-        self._text = Text(ChatTokenizer(self._folder), self._folder.name, shape.context)
+        self._text = ModelText(ChatTokenizer(self._folder), self._folder.name, shape.context)
         rank = (
             options.get("rank")
             or read_settings(path).rank

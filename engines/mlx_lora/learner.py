@@ -15,7 +15,7 @@ import numpy as np
 
 from engines.batches import (
     NO_STEP,
-    Limits,
+    BatchLimits,
     Tokens,
     check_finite,
     check_tokens,
@@ -30,7 +30,7 @@ from engines.mlx_lora.layout import Block, Layout, pack
 from engines.mlx_lora.loss import Targets, logprobs, weighted_loss
 from engines.mlx_lora.memory import MEMORY
 from engines.mlx_lora.network import Network
-from engines.mlx_lora.rollout import Reading
+from engines.mlx_lora.rollout import PromptCache
 
 CLIP_NORM = 1.0
 
@@ -38,17 +38,17 @@ MOST_TOKENS = {"cpu": 2048, "gpu": 8192}
 """Tokens of a micro-batch above which nothing gets faster; on a processor, smaller ones stay in its caches."""
 
 
-def measured(network: Network, free_bytes: int, on_gpu: bool) -> Limits:
+def measured(network: Network, free_bytes: int, on_gpu: bool) -> BatchLimits:
     """How much is learned from at once."""
     most = MOST_TOKENS["gpu" if on_gpu else "cpu"]
     kept, recomputed = (network.token_bytes(checkpointing=again) for again in (False, True))
-    return Limits.fitting(free_bytes, most, kept, recomputed)
+    return BatchLimits.fitting(free_bytes, most, kept, recomputed)
 
 
 class Behind:
     """What mlx-lm's attention asks of a cache, for completions behind their prompts' keys and values."""
 
-    def __init__(self, prompt: Reading, block: Block) -> None:
+    def __init__(self, prompt: PromptCache, block: Block) -> None:
         self._prompt, self._owner_S = prompt, block.owner_S
         self.offset = block.before_S
 
@@ -62,7 +62,7 @@ class Behind:
 class Learner:
     """Gradients and log-probabilities of one network under an adapter; `limits` step down with the memory."""
 
-    def __init__(self, network: Network, limits: Limits, notice: Callable[[str], None]) -> None:
+    def __init__(self, network: Network, limits: BatchLimits, notice: Callable[[str], None]) -> None:
         self.limits = limits
         self._network = network
         self._notice = notice
@@ -196,7 +196,7 @@ class Learner:
 
 def _through(layer: Any, streams: list[mx.array], layout: Layout) -> list[mx.array]:
     """One layer: prompts attend to themselves, completions to their prompt and themselves."""
-    reading = Reading()
+    reading = PromptCache()
     prompt = layer(streams[0], "causal", reading)
     return [
         prompt,

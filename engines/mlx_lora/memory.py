@@ -7,7 +7,7 @@ from typing import Any
 
 import mlx.core as mx
 
-from engines.batches import Memory
+from engines.batches import MemoryErrors
 from engines.memory import free_ram
 
 _SAID = ("Unable to allocate", "Insufficient Memory", "maximum allowed buffer size", "out of memory")
@@ -42,4 +42,4 @@ def is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or any(said in str(error) for said in _SAID)
 
 
-MEMORY = Memory(is_out_of_memory, release)
+MEMORY = MemoryErrors(is_out_of_memory, release)

@@ -11,7 +11,7 @@ import mlx.nn as nn
 import numpy as np
 
 from engines.contract import EngineError
-from engines.mlx_lora.adapter import ALPHA_OVER_RANK, Adapter, Place
+from engines.mlx_lora.adapter import ALPHA_OVER_RANK, AdaptedLayer, Adapter
 from engines.mlx_lora.library import library
 from engines.models.architecture import Architecture, Rope
 from engines.models.folder import Folder
@@ -70,7 +70,7 @@ class Network:
                 setattr(layer[room], name, adapted)
                 added.append(adapted)
                 width_out, width_in = linear.weight.shape
-                self.places.append(Place(f"model.layers.{index}.{path}", width_in, width_out))
+                self.places.append(AdaptedLayer(f"model.layers.{index}.{path}", width_in, width_out))
         return added
 
     def bind(self, matrices: list[tuple[mx.array, mx.array]], first: int = 0) -> None:

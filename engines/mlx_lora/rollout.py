@@ -18,7 +18,7 @@ PREFILL_TOKENS = 4096
 """Prompt tokens read at once; more would only make the activations larger."""
 
 
-class Reading:
+class PromptCache:
     """What mlx-lm's attention asks of a cache, for a prompt: keeps its keys and values."""
 
     def __init__(self) -> None:
@@ -79,8 +79,8 @@ class Rollout:
         self._evaluate(first_logits)
         return first_logits
 
-    def _read(self, tokens_PL: mx.array, last_P: mx.array) -> tuple[list[Reading], mx.array]:
-        caches = [Reading() for _ in range(self._network.shape.layers)]
+    def _read(self, tokens_PL: mx.array, last_P: mx.array) -> tuple[list[PromptCache], mx.array]:
+        caches = [PromptCache() for _ in range(self._network.shape.layers)]
         hidden = self._decoder.model.embed_tokens(tokens_PL)
         for layer, cache in zip(self._decoder.model.layers, caches, strict=True):
             hidden = layer(hidden, "causal", cache)

@@ -25,7 +25,7 @@ _PART = re.compile(r"mmproj|-0000[2-9]-of-", re.IGNORECASE)
 """Eyes of a model, and the later pieces of one: not models themselves."""
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
     """One model: `name` is what --model takes, `program` who fetched it. `problem` says why it cannot learn
     here, else `shape` says what it needs."""
 
@@ -40,7 +40,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-class Places(msgspec.Struct, frozen=True, kw_only=True):
+class ModelFolders(msgspec.Struct, frozen=True, kw_only=True):
     """Where programs keep their models, by the program's name."""
 
     gguf: tuple[tuple[str, Path], ...]
@@ -50,7 +50,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
 
 def places(
     home: Path | None = None, variables: Mapping[str, str] = os.environ, system: str = sys.platform
-) -> Places:
+) -> ModelFolders:
     """The usual places of this system, and those that the programs' own variables name."""
     own = home or Path.home()
     local = Path(variables.get("LOCALAPPDATA") or own / "AppData" / "Local")
@@ -64,7 +64,7 @@ def places(
     jan = {"darwin": mac / "Application Support" / "Jan" / "data", "win32": roaming / "Jan" / "data"}
     jan_data = jan.get(system, data / "Jan" / "data")
     hub = variables.get("HF_HUB_CACHE") or Path(variables.get("HF_HOME") or cache / "huggingface") / "hub"
-    return Places(
+    return ModelFolders(
         gguf=(
             ("LM Studio", own / ".lmstudio" / "models"),
             ("LM Studio", own / ".cache" / "lm-studio" / "models"),
@@ -81,17 +81,17 @@ def places(
     )
 
 
-def lm_studio(where: Places | None = None) -> Path | None:
+def lm_studio(where: ModelFolders | None = None) -> Path | None:
     """Where LM Studio keeps its models; None where it is not on this computer."""
     roots = (root for program, root in (where or places()).gguf if program == "LM Studio")
     return next((root for root in roots if root.is_dir()), None)
 
 
-def find(where: Places | None = None) -> list[Found]:
+def find(where: ModelFolders | None = None) -> list[FoundModel]:
     """Every model, each file once, in the order of the programs and of their names."""
     where = where or places()
     seen: set[Path] = set()
-    found: list[Found] = []
+    found: list[FoundModel] = []
     for one in (*_hugging_face(where.hugging_face), *_files(where.gguf), *_ollama(where.ollama)):
         with contextlib.suppress(OSError):
             real = Path(one.folder if one.ready else one.name).resolve()
@@ -101,7 +101,7 @@ def find(where: Places | None = None) -> list[Found]:
     return found
 
 
-def _files(roots: tuple[tuple[str, Path], ...]) -> Iterator[Found]:
+def _files(roots: tuple[tuple[str, Path], ...]) -> Iterator[FoundModel]:
     for program, root in roots:
         for path in islice(_below(root, _DEEP), _MOST):
             if (one := _file(path, program)) is not None:
@@ -123,7 +123,7 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
                 yield Path(entry.path)
 
 
-def _ollama(roots: tuple[Path, ...]) -> Iterator[Found]:
+def _ollama(roots: tuple[Path, ...]) -> Iterator[FoundModel]:
     """Ollama names a model in a manifest, and its file by the file's digest."""
     for root in roots:
         for manifest in islice(sorted((root / "manifests").glob("*/*/*/*")), _MOST):
@@ -148,7 +148,7 @@ class _Manifest(msgspec.Struct, frozen=True):
     layers: list[_Layer] = []
 
 
-def _file(path: Path, program: str, title: str = "") -> Found | None:
+def _file(path: Path, program: str, title: str = "") -> FoundModel | None:
     """What a GGUF file's header says of it; None where there is no such file."""
     from engines.models.gguf import config, header  # here: an installed app's node does without gguf
 
@@ -162,7 +162,7 @@ def _file(path: Path, program: str, title: str = "") -> Found | None:
     except (OSError, EngineError) as error:
         shape, problem = None, str(error) if isinstance(error, EngineError) else f"{path.name} can't be read."
         size = 0 if isinstance(error, OSError) else size
-    return Found(
+    return FoundModel(
         name=str(path),
         title=title or path.stem,
         program=program,
@@ -174,7 +174,7 @@ def _file(path: Path, program: str, title: str = "") -> Found | None:
     )
 
 
-def _hugging_face(cache: Path) -> Iterator[Found]:
+def _hugging_face(cache: Path) -> Iterator[FoundModel]:
     """Whole models of the known families in Hugging Face's own cache."""
     from engines.models.architecture import read_architecture
     from engines.models.folder import open_folder
@@ -188,7 +188,7 @@ def _hugging_face(cache: Path) -> Iterator[Found]:
             known = read_architecture(folder.config)
             if known is None:
                 continue
-            yield Found(
+            yield FoundModel(
                 name=folder.name,
                 title=folder.name,
                 program="Hugging Face",

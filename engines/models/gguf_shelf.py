@@ -23,7 +23,7 @@ from engines.models.needs import DISK_SPARE
 from engines.wording import in_bytes
 
 if TYPE_CHECKING:
-    from engines.models.gguf.unpack import Plan
+    from engines.models.gguf.unpack import UnpackPlan
 
 HUB = "hub"
 """The folder of all models, in the data folder; engines.models.shelf says what lies there."""
@@ -46,7 +46,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     version: int = VERSION
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True):
+class MadeModel(msgspec.Struct, frozen=True, kw_only=True):
     """A folder that is here, and what it was made of."""
 
     folder: Path
@@ -68,16 +68,16 @@ class GgufShelf:
     def __init__(self, home: Path) -> None:
         self.root = home / HUB / FOLDER
 
-    def made(self) -> list[Made]:
+    def made(self) -> list[MadeModel]:
         """All of them, by name."""
         return sorted(self._made(), key=lambda one: one.folder.name)
 
-    def _made(self) -> Iterator[Made]:
+    def _made(self) -> Iterator[MadeModel]:
         for note in self.root.glob(f"[!.]*/{ORIGIN}"):
             with contextlib.suppress(OSError, msgspec.MsgspecError):
                 origin = msgspec.json.decode(note.read_bytes(), type=Origin)
                 if origin.version == VERSION and (note.parent / "config.json").is_file():
-                    yield Made(folder=note.parent, origin=origin)
+                    yield MadeModel(folder=note.parent, origin=origin)
 
     def find(self, file: Path) -> Path | None:
         """The folder of a file, which may be gone meanwhile; None where it was never taken or has changed."""
@@ -94,9 +94,9 @@ class GgufShelf:
         path = file.expanduser().absolute()
         if found := self.find(path):
             return found
-        from engines.models.gguf.unpack import Plan  # here: an installed app's node does without gguf
+        from engines.models.gguf.unpack import UnpackPlan  # here: an installed app's node does without gguf
 
-        plan = Plan(path)
+        plan = UnpackPlan(path)
         try:
             return self._take(path, plan, tell)
         except OSError as error:
@@ -105,7 +105,7 @@ class GgufShelf:
                 "space, or check that it can be read."
             ) from error
 
-    def _take(self, path: Path, plan: Plan, tell: Callable[[float], None] | None) -> Path:
+    def _take(self, path: Path, plan: UnpackPlan, tell: Callable[[float], None] | None) -> Path:
         before = path.stat()
         digest = _digest(path)
         origin = Origin(

@@ -29,7 +29,7 @@ class HubError(EngineError):
     """What a hub refused, or why it was not reached."""
 
 
-class Piece(msgspec.Struct, frozen=True, kw_only=True):
+class HubFile(msgspec.Struct, frozen=True, kw_only=True):
     """One file: `digest` is "sha256:..." of a large one, "git:..." (its blob's SHA-1) of a small one."""
 
     file: str
@@ -37,12 +37,12 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class DownloadPlan(msgspec.Struct, frozen=True, kw_only=True):
     """All files of a model at one commit, small ones first: what is wrong with a model shows there."""
 
     id: str
     commit: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[HubFile, ...]
 
     @property
     def total(self) -> int:
@@ -61,10 +61,10 @@ class _Sibling(msgspec.Struct, rename={"blob_id": "blobId"}):
     lfs: _Large | None = None
 
     @property
-    def piece(self) -> Piece:
+    def piece(self) -> HubFile:
         if self.lfs is not None:
-            return Piece(file=self.rfilename, size=self.lfs.size, digest=f"sha256:{self.lfs.sha256}")
-        return Piece(file=self.rfilename, size=self.size, digest=f"git:{self.blob_id}")
+            return HubFile(file=self.rfilename, size=self.lfs.size, digest=f"sha256:{self.lfs.sha256}")
+        return HubFile(file=self.rfilename, size=self.size, digest=f"git:{self.blob_id}")
 
 
 class _Description(msgspec.Struct):
@@ -82,7 +82,7 @@ def address(endpoint: str, id: str, commit: str, file: str) -> str:
     return f"{endpoint}/{id}/resolve/{commit}/{quote(file)}"
 
 
-def read(host: str, id: str, description: bytes) -> Plan:
+def read(host: str, id: str, description: bytes) -> DownloadPlan:
     """The files to fetch. Raises HubError."""
     try:
         found = msgspec.json.decode(description, type=_Description)
@@ -96,7 +96,7 @@ def read(host: str, id: str, description: bytes) -> Plan:
     wanted = needed(names)
     pieces = [one.piece for one in found.siblings if one.rfilename in wanted]
     check(id, names, pieces)
-    return Plan(id=id, commit=found.sha, pieces=tuple(sorted(pieces, key=lambda piece: piece.size)))
+    return DownloadPlan(id=id, commit=found.sha, pieces=tuple(sorted(pieces, key=lambda piece: piece.size)))
 
 
 def needed(names: list[str]) -> set[str]:
@@ -114,7 +114,7 @@ def needed(names: list[str]) -> set[str]:
     return {name for name in names if name in wanted or _LEGAL.fullmatch(name)}
 
 
-def check(id: str, names: list[str], pieces: list[Piece]) -> None:
+def check(id: str, names: list[str], pieces: list[HubFile]) -> None:
     """Raises HubError for what cannot be used here, before a byte of it is fetched."""
     chosen = {piece.file for piece in pieces}
     if not any(name.endswith(".safetensors") for name in chosen):

@@ -123,7 +123,7 @@ def needs(
     )
 
 
-class Verdict(StrEnum):
+class FitVerdict(StrEnum):
     FITS = "fits"
     TIGHT = "tight"
     """It runs, computing layers twice instead of keeping them."""
@@ -133,7 +133,7 @@ class Verdict(StrEnum):
     NO_DISK = "no disk"
 
 
-class Memory(msgspec.Struct, frozen=True, kw_only=True):
+class MemoryRoom(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes: what an engine may take now, and what it might with nothing else open."""
 
     free: int
@@ -143,58 +143,58 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
     """`ok` where it can be had and run now; `sentence` is for the owner."""
 
-    verdict: Verdict
+    verdict: FitVerdict
     sentence: str
 
     @property
     def ok(self) -> bool:
-        return self.verdict in (Verdict.FITS, Verdict.TIGHT)
+        return self.verdict in (FitVerdict.FITS, FitVerdict.TIGHT)
 
 
-def fits(model: Needs, memory: Memory, disk_free: int) -> Fit:
+def fits(model: Needs, memory: MemoryRoom, disk_free: int) -> Fit:
     """Whether a model can live here.
 
-    >>> fits(Needs(least=3, sampling=2, learning=4), Memory(free=10**9, most=10**9), 10**12).verdict.value
+    >>> fits(Needs(least=3, sampling=2, learning=4), MemoryRoom(free=10**9, most=10**9), 10**12).verdict.value
     'fits'
-    >>> fits(Needs(least=8 * 10**9, sampling=1, learning=1), Memory(free=10**9, most=2 * 10**9), 0).sentence
+    >>> fits(Needs(least=8 * 10**9, sampling=1, learning=1), MemoryRoom(free=10**9, most=2 * 10**9), 0).sentence
     'It needs 8.0 GB of memory, and this computer can give 2.0 GB.'
     """
     if model.least > memory.most:
-        verdict = Verdict.TOO_LARGE
+        verdict = FitVerdict.TOO_LARGE
         said = (
             f"It needs {in_bytes(model.least)} of memory, and this computer can give {in_bytes(memory.most)}."
         )
     elif model.disk and model.disk + DISK_SPARE > disk_free:
-        verdict = Verdict.NO_DISK
+        verdict = FitVerdict.NO_DISK
         said = (
             f"It takes {in_bytes(model.disk)} of disk, and {in_bytes(disk_free)} are free: free up some space."
         )
     elif model.least > memory.free:
-        verdict = Verdict.CROWDED
+        verdict = FitVerdict.CROWDED
         said = (
             f"It needs {in_bytes(model.least)} of memory, and {in_bytes(memory.free)} are free now: close "
             "other programs."
         )
     elif model.learning > memory.free:
-        verdict = Verdict.TIGHT
+        verdict = FitVerdict.TIGHT
         said = (
             f"It runs, though slower: {in_bytes(model.learning)} of memory would be good, "
             f"{in_bytes(memory.free)} are free."
         )
     else:
-        verdict = Verdict.FITS
+        verdict = FitVerdict.FITS
         said = f"It fits: it needs {in_bytes(model.learning)} of memory, and {in_bytes(memory.free)} are free."
     return Fit(verdict=verdict, sentence=said)
 
 
-def memory_here() -> Memory:
+def memory_here() -> MemoryRoom:
     """The memory of this computer, on the processor's side. Not looked at: a graphics card's own."""
     import psutil
 
     from engines.memory import container_room, free_ram
 
     share = free_ram() / max(1, min(psutil.virtual_memory().available, container_room()))
-    return Memory(free=free_ram(), most=int(psutil.virtual_memory().total * share))
+    return MemoryRoom(free=free_ram(), most=int(psutil.virtual_memory().total * share))
 
 
 def likely_dtype(cpuinfo: Path = Path("/proc/cpuinfo")) -> Dtype:

@@ -2,7 +2,7 @@
 
 HUB/models--Owner--Name/snapshots/COMMIT/   the model's files, whole and checked
 HUB/models--Owner--Name/refs/main           which of them counts
-HUB/models--Owner--Name/source.json         where it came from (Source)
+HUB/models--Owner--Name/source.json         where it came from (ModelSource)
 HUB/.partial/Owner--Name/                   what is under way or was cut short (Unfinished)
 HUB/gguf/NAME-DIGEST/                       made of a GGUF file of the owner's (gguf_shelf)
 HUB/folders.json                            folders elsewhere that the owner chose as models
@@ -27,7 +27,7 @@ PARTIAL = ".partial"
 SOURCE, STATE, FOLDERS = "source.json", "state.json", "folders.json"
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class ModelSource(msgspec.Struct, frozen=True, kw_only=True):
     """Where a model came from. `revision` was asked for, `commit` is what it was; `digests` are SHA-256 of
     large files and git's own of small ones, by name."""
 
@@ -59,7 +59,7 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
     bytes: int
     local: bool = False
-    source: Source | None = None
+    source: ModelSource | None = None
     title: str = ""
 
 
@@ -97,8 +97,8 @@ class Shelf:
         folder = place / "snapshots" / commit
         return folder if commit.isalnum() and (folder / "config.json").is_file() else None
 
-    def source(self, id: str) -> Source | None:
-        return read_json(self.place(id) / SOURCE, Source)
+    def source(self, id: str) -> ModelSource | None:
+        return read_json(self.place(id) / SOURCE, ModelSource)
 
     def installed(self) -> list[Installed]:
         """Fetched models by name, then the owner's own folders that still exist."""

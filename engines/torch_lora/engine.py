@@ -11,9 +11,9 @@ from engines.contract import (
     Completion,
     EngineError,
     EngineInfo,
+    EngineOptions,
     Heard,
     Messages,
-    Options,
     StepStats,
     TokenSequence,
 )
@@ -21,10 +21,10 @@ from engines.models import locate, read_settings
 from engines.models.architecture import read_architecture
 from engines.models.folder import count_parameters, fingerprint, open_folder
 from engines.models.tokens import ChatTokenizer
-from engines.text import Sampled, Text
+from engines.text import ModelText, Sampled
 from engines.torch_lora import adapter_files, learner
 from engines.torch_lora.network.adapter import Adapter
-from engines.torch_lora.network.device import MB, SMALL, Placement, free_memory, is_out_of_memory, place
+from engines.torch_lora.network.device import MB, SMALL, DeviceBudget, free_memory, is_out_of_memory, place
 from engines.torch_lora.network.matrices import merges
 from engines.torch_lora.network.network import Network, Rollout
 from engines.torch_lora.sampler import Request, sample
@@ -50,14 +50,14 @@ class Base:
         path = locate(model)
         self.folder = open_folder(path)
         parameters = count_parameters(self.folder)
-        self.placement: Placement = place(parameters, device, threads, thread_share)
+        self.placement: DeviceBudget = place(parameters, device, threads, thread_share)
         on_cpu = self.placement.device.type == "cpu"
         self.rank = rank or read_settings(path).rank or (8 if on_cpu and parameters >= SMALL else 16)
         self.notes: list[str] = []
         self._check_memory(parameters, sampler_bytes)
         tokenizer = ChatTokenizer(self.folder)
         self.network: Network = self._load()
-        self.text = Text(tokenizer, self.folder.name, self.network.context)
+        self.text = ModelText(tokenizer, self.folder.name, self.network.context)
         self.fingerprint = fingerprint(self.folder)
         self.limits = learner.measured(self.network, free_memory(self.placement.device))
         self.limits.tokens = max(1, round(self.limits.tokens * batch_share))
@@ -263,6 +263,6 @@ class TorchEngine(OnBase):
         self._base.load(self._adapter, folder)
 
 
-def open_engine(model: str | Path, *, seed: int = 0, **options: Unpack[Options]) -> TorchEngine:
+def open_engine(model: str | Path, *, seed: int = 0, **options: Unpack[EngineOptions]) -> TorchEngine:
     """Opens a model by folder, by name in the local Hugging Face cache, or "starter". Raises EngineError."""
     return TorchEngine(Base(model, **options), seed)

@@ -14,7 +14,7 @@ import torch
 
 from engines.batches import (
     NO_STEP,
-    Limits,
+    BatchLimits,
     Tokens,
     check_finite,
     check_tokens,
@@ -43,12 +43,12 @@ LEAST_BYTES = 2**29
 """Small models are not held to that share."""
 
 
-def measured(network: Network, free_bytes: int) -> Limits:
+def measured(network: Network, free_bytes: int) -> BatchLimits:
     """How much is learned from at once. On a processor a micro-batch takes at most half of what the weights
     do."""
     token_bytes = network.token_bytes(checkpointing=False)
     most, recomputed = MOST_TOKENS[network.device.type], network.token_bytes(checkpointing=True)
-    limits = Limits.fitting(free_bytes, most, token_bytes, recomputed)
+    limits = BatchLimits.fitting(free_bytes, most, token_bytes, recomputed)
     if network.device.type == "cpu" and not limits.checkpointing:
         allowed = max(LEAST_BYTES, int(network.weight_bytes * MOST_SHARE))
         limits.tokens = min(limits.tokens, max(256, allowed // token_bytes))
@@ -56,7 +56,7 @@ def measured(network: Network, free_bytes: int) -> Limits:
 
 
 def step(
-    network: Network, adapter: Adapter, batch: Batch, limits: Limits, notice: Callable[[str], None]
+    network: Network, adapter: Adapter, batch: Batch, limits: BatchLimits, notice: Callable[[str], None]
 ) -> StepStats:
     """Minimises the batch's weighted loss by one AdamW step; `notice` hears when the limits step down.
 
@@ -82,7 +82,7 @@ def step(
 
 
 def _gather_gradient(
-    network: Network, adapter: Adapter, rows: Sequence[Row], batch: Batch, limits: Limits
+    network: Network, adapter: Adapter, rows: Sequence[Row], batch: Batch, limits: BatchLimits
 ) -> tuple[float, torch.Tensor, int]:
     """Adds the gradient of all `rows` of a batch to the adapter's. Gives the loss, `logprobs.mismatch` and the
     number of micro-batches."""
@@ -121,7 +121,7 @@ def score(
     network: Network,
     adapter: Adapter,
     sequences_S: Sequence[tuple[Tokens, Tokens]],
-    limits: Limits,
+    limits: BatchLimits,
     notice: Callable[[str], None],
 ) -> list[list[float]]:
     """Log-probabilities (nats) of every completion's tokens under the adapter."""

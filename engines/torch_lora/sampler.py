@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import torch
 
-from engines.batches import Memory
+from engines.batches import MemoryErrors
 from engines.contract import EngineError
 from engines.text import Sampled, Told
 from engines.torch_lora.network.adapter import fold
@@ -63,13 +63,13 @@ def sample(
     return results, memory(device).sampling(run, most, prompts_per_pass, request.n, request.max_tokens)
 
 
-def memory(device: torch.device) -> Memory:
+def memory(device: torch.device) -> MemoryErrors:
     def release() -> None:
         gc.collect()
         if device.type == "cuda":
             torch.cuda.empty_cache()
 
-    return Memory(is_out_of_memory, release)
+    return MemoryErrors(is_out_of_memory, release)
 
 
 def quantiles(seed: int, prompts: int, n: int, max_tokens: int) -> torch.Tensor:

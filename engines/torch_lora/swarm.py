@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Unpack
 
-from engines.contract import Batch, Completion, Messages, Options, StepStats, TokenSequence
+from engines.contract import Batch, Completion, EngineOptions, Messages, StepStats, TokenSequence
 from engines.torch_lora.engine import Base, OnBase
 
 
@@ -63,6 +63,6 @@ class TorchSwarm(OnBase):
         self._adapters_N = [self._base.new_adapter(seed) for seed in seeds_N]
 
 
-def open_swarm(model: str | Path, seeds_N: Sequence[int], **options: Unpack[Options]) -> TorchSwarm:
+def open_swarm(model: str | Path, seeds_N: Sequence[int], **options: Unpack[EngineOptions]) -> TorchSwarm:
     """One node for each seed over one base; see `open_engine`."""
     return TorchSwarm(Base(model, **options), seeds_N)

@@ -22,7 +22,7 @@ import msgspec
 import nacl.signing
 from resolving import Found, ReleaseError, least, locked, output, resolve
 
-from app.install.packs.manifest import Manifest, Trust, is_address, offer, plain, read
+from app.install.packs.manifest import PackManifest, PackTrust, is_address, offer, plain, read
 from app.install.packs.source import load
 from app.install.packs.wheels import bring
 
@@ -73,7 +73,7 @@ class Wanted(NamedTuple):
     carry: bool
 
 
-def make(wanted: Wanted, secret: bytes, out: Path, more: Sequence[str]) -> Manifest:
+def make(wanted: Wanted, secret: bytes, out: Path, more: Sequence[str]) -> PackManifest:
     """Writes NAME.json and NAME.json.sig into `out`, and the files that the pack brings itself. `more` are
     options for pip or uv. Raises ReleaseError, and what app.install.packs says of a manifest that it would not
     take."""
@@ -114,7 +114,7 @@ def make(wanted: Wanted, secret: bytes, out: Path, more: Sequence[str]) -> Manif
         "wheels": wheels,
     }
     if wanted.carry:
-        carried = msgspec.json.decode(msgspec.json.encode(facts), type=Manifest)
+        carried = msgspec.json.decode(msgspec.json.encode(facts), type=PackManifest)
         bring(carried, carried.wheels, str(out), out, _say, lambda why, _: print(why, file=sys.stderr))
         facts["wheels"] = [{**row, "url": row["file"]} for row in wheels]
     content = msgspec.json.format(msgspec.json.encode(facts), indent=1) + b"\n"
@@ -197,7 +197,7 @@ def trust(keys: tuple[str, ...], manifests: dict[str, str], described: Sequence[
     if strange := [one.name for one in found if one.name not in manifests]:
         raise ReleaseError(f"{', '.join(strange)} has no address: give one with --manifest.")
     offers = {one.name: offer(one) for one in found}
-    content = msgspec.json.encode(Trust(keys=keys, manifests=manifests, offers=offers))
+    content = msgspec.json.encode(PackTrust(keys=keys, manifests=manifests, offers=offers))
     to.write_bytes(msgspec.json.format(content, indent=1) + b"\n")
 
 

@@ -28,10 +28,10 @@ from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.intake.intake import Intake
-from app.swarm.intake.reasons import Reason
+from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire import protocol
 from app.swarm.wire.body import check_age, unseal
-from app.swarm.wire.limits import Limits, Quotas
+from app.swarm.wire.limits import Quotas, RelayLimits
 from app.swarm.wire.refusals import Refused
 from tests.bench.spoiling import NOW_MS, SWARM, Spoiler, from_client, from_relay
 
@@ -137,7 +137,8 @@ def _readers(spoiler: Spoiler, rng: Random) -> Case:
         msgspec.json.encode(
             protocol.Info(
                 relay="relay.example", swarm=SWARM, proto=("1.1",), software="shoal/0.1", time_ms=5,
-                access="open", families=tuple(FAMILIES), versions=(VERSION,), limits=Limits(), quotas=Quotas(),
+                access="open", families=tuple(FAMILIES), versions=(VERSION,), limits=RelayLimits(),
+                quotas=Quotas(),
             )
         )
     ]  # fmt: skip
@@ -161,7 +162,7 @@ def _readers(spoiler: Spoiler, rng: Random) -> Case:
 
 def _with_items(frame: bytes) -> None:
     message = protocol.from_relay(frame)
-    for raw in message.items if isinstance(message, protocol.Batch) else ():
+    for raw in message.items if isinstance(message, protocol.BatchReply) else ():
         try:
             protocol.item(raw)
         except Refused:
@@ -184,7 +185,7 @@ def _intake(spoiler: Spoiler, sandbox: Sandbox) -> Case:
 
     def outcome(message: bytes) -> str:
         verdict = intake.check(message, NOW_MS)
-        return verdict.value if isinstance(verdict, Reason) else TAKEN
+        return verdict.value if isinstance(verdict, IntakeReason) else TAKEN
 
     return lambda: ("check", spoiler.envelope(), outcome)
 

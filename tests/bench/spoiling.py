@@ -21,17 +21,17 @@ from app.sapo.questions import VERSION, QuestionError, draw
 from app.sapo.seeds import training_seed
 from app.swarm.wire import signing
 from app.swarm.wire.body import Body, body_id, seal
-from app.swarm.wire.limits import Limits, Quotas
+from app.swarm.wire.limits import Quotas, RelayLimits
 from app.swarm.wire.protocol import (
     AskStats,
     Auth,
-    Batch,
+    BatchReply,
     Bye,
     Err,
     Hello,
-    Notice,
     Ok,
     Pub,
+    RelayNotice,
     Report,
     Sample,
     Stats,
@@ -360,14 +360,14 @@ def from_relay() -> list[bytes]:
             epoch="e",
             time_ms=5,
             challenge="0f" * 32,
-            limits=Limits(),
+            limits=RelayLimits(),
         ),
         Welcome(session="s", quotas=Quotas(), time_ms=5),
         Err(code=Code.RATE_LIMITED, msg="slower", rid=1, retry_after_ms=100),
         Ok(id=sealed.id, code=Code.ACCEPTED, time_ms=5),
-        Batch(rid=1, items=(item, item), window=9, eligible=5, sources=3, age_p50_s=1.5),
+        BatchReply(rid=1, items=(item, item), window=9, eligible=5, sources=3, age_p50_s=1.5),
         Stats(peers=2, relays=1, rollouts_min=2.5, window=9, families={"gcd": 9}),
-        Notice(msg="Maintenance at noon"),
+        RelayNotice(msg="Maintenance at noon"),
         Bye(reason="restart", reconnect_after_ms=1000),
     )
     return [to_frame(one) for one in some]

@@ -16,7 +16,7 @@ import pytest
 from app.bench import BenchError
 from app.bench.relay import scale
 from app.bench.relay.groups import SWARM, published
-from app.bench.relay.loading import Counts, Load, generator
+from app.bench.relay.loading import LoadCounts, LoadResult, generator
 from app.bench.runs import poison
 from app.swarm.wire.body import unseal
 from app.swarm.wire.protocol import Pub, from_client
@@ -109,13 +109,13 @@ def test_groups_of_the_bench_are_whole_and_their_authors_take_turns() -> None:
     assert all(3_600 < len(pub.body) < 4_200 for pub in pubs if isinstance(pub, Pub))
 
 
-def load(**changed: Any) -> Load:
+def load(**changed: Any) -> LoadResult:
     counts = dict(
         accepted=10, batches=10, counted=10, items=80, unanswered=0, dead=0, overrun=0, bytes_in=1, bytes_out=1,
         seconds=1.0, cpu_s=0.1, published=10, sampled=10, late=0, others={},
     )  # fmt: skip
     none: Any = []
-    return Load(Counts(**(counts | changed)), none, none, none)
+    return LoadResult(LoadCounts(**(counts | changed)), none, none, none)
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_what_is_missing_says_how_it_comes(monkeypatch: pytest.MonkeyPatch) -> N
     from app.bench.engine import with_trl
 
     monkeypatch.setitem(sys.modules, "trl", None)
-    task = apart.Task(
+    task = apart.ApartTask(
         part="round", candidate="trl fp32", folder="", adapter="", messages=[], prompt_T=[], new=1, rows=1,
         threads=1, vocabulary=9,
     )  # fmt: skip

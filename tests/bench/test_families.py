@@ -10,7 +10,7 @@ import pytest
 
 from app.bench import BenchError
 from app.bench.runs import families
-from app.bench.runs.beginning import Base
+from app.bench.runs.beginning import BaseScore
 from app.sapo.families import FAMILIES
 
 
@@ -25,7 +25,7 @@ def test_figures_are_kept_and_nothing_is_measured_twice(tmp_path: Path) -> None:
     told: list[str] = []
     figures = families.run(given, told.append)
     assert [line.split(",")[0] for line in told] == ["gcd"] * 5 + ["starter"]
-    (base,) = (msgspec.convert(one, Base) for one in figures["bases"])
+    (base,) = (msgspec.convert(one, BaseScore) for one in figures["bases"])
     assert base.questions == 8 and 0 < base.pass_at_1 < base.any_of_8 <= 1
 
     told.clear()
@@ -38,15 +38,15 @@ def test_figures_are_kept_and_nothing_is_measured_twice(tmp_path: Path) -> None:
 def test_who_cannot_begin_waits() -> None:
     level = families.measure(FAMILIES["gcd"], 0, 20)
     bases = [
-        Base(model="a", family="gcd", questions=8),
-        Base(model="b", family="gcd", note="no worked example"),
+        BaseScore(model="a", family="gcd", questions=8),
+        BaseScore(model="b", family="gcd", note="no worked example"),
     ]
-    waiting = families.Figures(levels=[level], bases=bases)
+    waiting = families.FamilyFigures(levels=[level], bases=bases)
     assert list(families.overview(waiting))[-1].startswith("| gcd (waiting) |")
-    unknown = families.Figures(levels=[level, families.measure(FAMILIES["lcm"], 0, 20)], bases=bases)
+    unknown = families.FamilyFigures(levels=[level, families.measure(FAMILIES["lcm"], 0, 20)], bases=bases)
     assert list(families.overview(unknown))[-1].startswith("| lcm | "), "who was not asked is not waiting"
     one_right = msgspec.structs.replace(bases[0], pass_at_1=1 / 64, any_of_8=1 / 8)
-    begun = families.Figures(levels=[level], bases=[one_right, bases[1]])
+    begun = families.FamilyFigures(levels=[level], bases=[one_right, bases[1]])
     assert list(families.overview(begun))[-1].startswith("| gcd | ")
 
 

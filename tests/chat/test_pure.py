@@ -49,7 +49,7 @@ def test_a_long_text_is_cut() -> None:
     ],
 )
 def test_bad_lines_are_refused_in_a_sentence(line: bytes) -> None:
-    with pytest.raises(messages.MessageError) as refusal:
+    with pytest.raises(messages.ChatMessageError) as refusal:
         messages.request(line)
     assert "\n" not in str(refusal.value)
 
@@ -104,7 +104,9 @@ def test_scores_are_kept_and_a_damaged_file_loses_nothing_else(tmp_path: Path) -
     assert scores == scorebook.Scores() and not complaint
     scorebook.write(tmp_path, scores.after("gcd", 1, True).after("lcm", 0, False))
     again, _ = scorebook.read(tmp_path)
-    assert again.families["gcd"][1] == scorebook.Tally(1, 1) and again.total == scorebook.Tally(1, 2)
+    assert again.families["gcd"][1] == scorebook.FamilyScore(1, 1) and again.total == scorebook.FamilyScore(
+        1, 2
+    )
     (tmp_path / scorebook.FILE).write_text("{")
     fresh, complaint = scorebook.read(tmp_path)
     assert fresh == scorebook.Scores() and "can't be read" in complaint

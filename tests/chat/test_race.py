@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.chat import messages
-from app.chat.messages import Failed, Lap
+from app.chat.messages import ChatFailed, Lap
 from app.chat.puzzles import several
 from app.chat.race import Result
 from app.chat.talking import Chat, OpenEngine
-from app.node.record.state import State
+from app.node.record.state import NodeState
 from app.sapo import curriculum, questions
 from engines.contract import Completion, EngineInfo, Messages
 
@@ -67,9 +67,9 @@ def test_a_race_asks_both_sides_the_same_with_the_same_luck(
     monkeypatch.setattr(chat, "_refresh", lambda: None)
     try:
         (refused, *_) = chat.do(messages.Race(number=1), lambda side, text: True)
-        assert isinstance(refused, Failed) and "nothing to race yet" in refused.sentence
+        assert isinstance(refused, ChatFailed) and "nothing to race yet" in refused.sentence
 
-        chat._state = State(curriculum=curriculum.start({"chain_sum": 0}), round=4, identity="")
+        chat._state = NodeState(curriculum=curriculum.start({"chain_sum": 0}), round=4, identity="")
         heard: list[str] = []
 
         def go_on(side: str, text: str) -> bool:

@@ -99,7 +99,7 @@ def test_what_is_stopped_stays_as_far_as_it_came(open_chat: Any) -> None:
     replies, _ = ask(chat, "one two three four", stop_after=2)
     (stopped, done) = replies
     assert isinstance(stopped, Said) and stopped.stopped and not stopped.finished
-    assert (stopped.side, stopped.text) == ("before", "one two") and isinstance(done, messages.Done)
+    assert (stopped.side, stopped.text) == ("before", "one two") and isinstance(done, messages.ChatDone)
     ask(chat, "go on", sides="before")
     assert engine.prompts[-1][1] == ["one two three four", "one two", "go on"]
 
@@ -109,17 +109,17 @@ def test_a_conversation_that_grows_too_long_loses_its_beginning(open_chat: Any) 
     for number in range(3):
         ask(chat, f"{number} " + "x" * 20)
     replies, _ = ask(chat, "3 " + "x" * 20)
-    (noted,) = (one.sentence for one in replies if isinstance(one, messages.Noted))
+    (noted,) = (one.sentence for one in replies if isinstance(one, messages.ChatNote))
     assert "forgot the beginning" in noted
     assert engine.prompts[-1][1][0].startswith("1 ") and len(engine.prompts[-1][1]) == 5
     (failed,), _ = ask(chat, "y" * READS * 2)
-    assert isinstance(failed, messages.Failed) and "ask something shorter" in failed.sentence
+    assert isinstance(failed, messages.ChatFailed) and "ask something shorter" in failed.sentence
 
 
 def test_who_only_speaks_puzzle_is_not_asked_for_more(open_chat: Any) -> None:
     chat, engine = open_chat(talks=False)
     replies, _ = ask(chat, "How are you?")
-    assert [type(one) for one in replies] == [messages.OnlyPuzzles, messages.Done] and not engine.prompts
+    assert [type(one) for one in replies] == [messages.OnlyPuzzles, messages.ChatDone] and not engine.prompts
     replies, _ = ask(chat, "4 + 3 =")
     assert said(replies)[0] == ("before", "4 + 3 =")
 
@@ -136,7 +136,7 @@ def test_a_terminal_loses_no_answer(open_chat: Any) -> None:
 def test_growing_answers_travel_as_messages() -> None:
     growing = Growing(number=2, side="after", text="so far")
     assert messages.reply(messages.to_line(growing)) == growing
-    assert messages.request(b'{"type":"stop","number":7}\n') == messages.Stop(number=7)
+    assert messages.request(b'{"type":"stop","number":7}\n') == messages.StopRequest(number=7)
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from typing import Any, cast
 import pytest
 
 from app.chat import daily, messages, scorebook
-from app.chat.messages import Drawn, Failed, Given, Judged, Reply
+from app.chat.messages import AnswerJudged, ChatFailed, ExampleGiven, PuzzleDrawn, Reply
 from app.chat.talking import Chat, OpenEngine
-from app.node.swarm.answers import FOLDER, Answer
+from app.node.swarm.answers import FOLDER, OwnerAnswer
 from app.sapo import asking
 from app.sapo.questions import VERSION
 from engines.files import read_json
@@ -36,9 +36,9 @@ def do(chat: Chat, request: messages.Request) -> list[Reply]:
     return list(chat.do(request, lambda *_: True))
 
 
-def drawn(chat: Chat, number: int = 1, **what: Any) -> Drawn:
+def drawn(chat: Chat, number: int = 1, **what: Any) -> PuzzleDrawn:
     (one, _) = do(chat, messages.Draw(number=number, **what))
-    assert isinstance(one, Drawn)
+    assert isinstance(one, PuzzleDrawn)
     return one
 
 
@@ -46,13 +46,13 @@ def solution(chat: Chat, puzzle: int) -> str:
     return chat._puzzle(puzzle).solution
 
 
-def judged(chat: Chat, puzzle: int, answer: str, work: str = "", against: bool = False) -> Judged:
-    replies = do(chat, messages.Judge(number=9, puzzle=puzzle, answer=answer, work=work, against=against))
-    return next(one for one in replies if isinstance(one, Judged))
+def judged(chat: Chat, puzzle: int, answer: str, work: str = "", against: bool = False) -> AnswerJudged:
+    replies = do(chat, messages.JudgeAnswer(number=9, puzzle=puzzle, answer=answer, work=work, against=against))
+    return next(one for one in replies if isinstance(one, AnswerJudged))
 
 
-def kept(home: Path) -> list[Answer]:
-    return [one for path in (home / FOLDER).glob("*.json") if (one := read_json(path, Answer))]
+def kept(home: Path) -> list[OwnerAnswer]:
+    return [one for path in (home / FOLDER).glob("*.json") if (one := read_json(path, OwnerAnswer))]
 
 
 def test_the_puzzle_of_the_day_follows_from_the_day_and_the_ladder(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,11 +85,11 @@ def test_a_right_answer_with_working_is_offered_and_kept_only_after_a_yes(chat: 
     found = judged(chat, 1, right, work="I counted.")
     assert found.solved and found.offer == f"I counted. #{right}" and kept(tmp_path) == []
     given = do(chat, messages.Give(number=2, puzzle=1, teach=True, share=False))
-    assert isinstance(given[0], Given)
+    assert isinstance(given[0], ExampleGiven)
     (answer,) = kept(tmp_path)
     assert answer.text == found.offer and (answer.teach, answer.share) == (True, False)
     again = do(chat, messages.Give(number=3, puzzle=1, teach=True, share=True))
-    assert isinstance(again[0], Failed) and len(kept(tmp_path)) == 1, "one yes, one answer"
+    assert isinstance(again[0], ChatFailed) and len(kept(tmp_path)) == 1, "one yes, one answer"
 
 
 @pytest.mark.parametrize("why", ["wrong", "no working", "a test", "another answer in the work"])
@@ -100,7 +100,7 @@ def test_nothing_is_offered_that_may_not_teach(chat: Chat, tmp_path: Path, why: 
     work = {"no working": "", "another answer in the work": "<answer>x</answer>"}.get(why, "I counted.")
     assert judged(chat, 1, answer, work=work).offer == ""
     refused = do(chat, messages.Give(number=2, puzzle=1, teach=True, share=True))
-    assert isinstance(refused[0], Failed) and kept(tmp_path) == []
+    assert isinstance(refused[0], ChatFailed) and kept(tmp_path) == []
 
 
 def test_the_tally_counts_what_both_answered(chat: Chat, tmp_path: Path) -> None:
@@ -113,4 +113,4 @@ def test_the_tally_counts_what_both_answered(chat: Chat, tmp_path: Path) -> None
     drawn(chat, 2, sort="practice", family="gcd", level=0)
     judged(chat, 2, solution(chat, 2), against=True)
     again, _ = scorebook.read(tmp_path)
-    assert again.against == {"gcd": scorebook.Duel(puzzles=1, you=1, model=0)}
+    assert again.against == {"gcd": scorebook.DuelScore(puzzles=1, you=1, model=0)}

@@ -23,7 +23,7 @@ from app.node.models import card, exporting, trained
 from app.node.models.exporting import Wish, export
 from app.node.record.errors import NodeError
 from app.node.record.records import Probe, Round
-from app.node.record.state import State
+from app.node.record.state import NodeState
 from app.sapo import curriculum
 from engines.contract import Batch, Row, TokenSequence
 from engines.models import locate
@@ -36,8 +36,8 @@ SEQUENCE = TokenSequence(prompt_T=[40, 66, 77, 68, 19, 11, 18], completion_T=[20
 ROW = Row(prompt_T=[40, 66, 77], completion_T=[20, 4, 19, 1], weights_T=[1.0, 1.0, -0.5, 1.0])
 
 
-def state(round: int) -> State:
-    return State(
+def state(round: int) -> NodeState:
+    return NodeState(
         round=round, curriculum=curriculum.start({"gcd": 1, "chain_sum": 2}), identity="abc",
         completions=128 * round, tokens=900 * round, steps=round, seconds=300.0 * round, saved_at=1.0,
     )  # fmt: skip
@@ -222,6 +222,6 @@ def test_whose_licence(tmp_path: Path) -> None:
     own = tmp_path / "own"
     shutil.copytree(STARTER, own)
     (own / "README.md").write_text("---\nlanguage: en\nlicense: 'mit'\n---\nlicense: not this\n")
-    assert exporting.base_of(str(own), own) == card.Base(name="own", licence="mit")
+    assert exporting.base_of(str(own), own) == card.BaseModel(name="own", licence="mit")
     (own / "README.md").write_text("license: not a header")
     assert exporting.base_of(str(own), own).licence == ""

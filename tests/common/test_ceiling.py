@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.common.process import ceiling
-from app.common.process.ceiling import Limits
+from app.common.process.ceiling import JobMemoryLimits
 from app.node.trainer.link import TRAINER, TrainerLink
 from app.node.trainer.memory import most
 from engines.contract import EngineError
@@ -82,9 +82,12 @@ class Kernel:
 
 def test_the_job_object_says_what_windows_documents() -> None:
     """Sizes and places of JOBOBJECT_EXTENDED_LIMIT_INFORMATION on 64 bits; nothing here runs Windows."""
-    assert ctypes.sizeof(Limits) == 144
-    assert (Limits.basic.offset, Limits.process_memory.offset) == (0, 112)
-    assert Limits._fields_[0][1].flags.offset == 16 and Limits._fields_[0][1].active_processes.offset == 40
+    assert ctypes.sizeof(JobMemoryLimits) == 144
+    assert (JobMemoryLimits.basic.offset, JobMemoryLimits.process_memory.offset) == (0, 112)
+    assert (
+        JobMemoryLimits._fields_[0][1].flags.offset == 16
+        and JobMemoryLimits._fields_[0][1].active_processes.offset == 40
+    )
     kernel = Kernel()
     assert ceiling.job(kernel, 300 * MB, alone=True)
     (_, job, kind, pointer, size) = next(one for one in kernel.asked if one[0] == "SetInformationJobObject")

@@ -134,13 +134,16 @@ def test_a_lock_says_who_has_it_and_is_free_however_that_one_ended(tmp_path: Pat
     other = another(lock)
     try:
         told: list[str] = []
-        with pytest.raises(files.BusyError) as caught, files.alone(lock, 0.2, lambda: told.append("waiting")):
+        with (
+            pytest.raises(files.LockHeldError) as caught,
+            files.alone(lock, 0.2, lambda: told.append("waiting")),
+        ):
             pass
         assert caught.value.holder == str(other.pid) and told == ["waiting"]
     finally:
         other.kill()
         other.wait()
-    with files.alone(lock), pytest.raises(files.BusyError), files.alone(lock):
+    with files.alone(lock), pytest.raises(files.LockHeldError), files.alone(lock):
         pass
     with files.alone(lock):
         pass
@@ -155,7 +158,7 @@ def test_a_child_that_was_handed_the_lock_keeps_it(tmp_path: Path) -> None:
             stdin=subprocess.PIPE,
             pass_fds=(descriptor,),
         )
-    with pytest.raises(files.BusyError), files.alone(lock):
+    with pytest.raises(files.LockHeldError), files.alone(lock):
         pass
     child.communicate()
     with files.alone(lock):

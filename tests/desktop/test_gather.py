@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.desktop import Facts, Gatherer
+from app.desktop import DesktopFacts, Gatherer
 from app.desktop.apps import ExclusiveApps
 from app.desktop.choose import session, sources
 from app.desktop.facts.facts import ABSENT, FIELDS, FirstThatAnswers, NoSource, SourceError
@@ -51,7 +51,7 @@ class Desk:
         self.sources = {field: Played(field, answer) for field, answer in answers.items()}
         self.gatherer = Gatherer(self.told.append, self.sources, self.clock)
 
-    def until(self, holds: Callable[[Facts], bool], step_s: float = 0.0) -> Facts:
+    def until(self, holds: Callable[[DesktopFacts], bool], step_s: float = 0.0) -> DesktopFacts:
         """Gathers until it holds; the desk's clock goes on by `step_s` between two looks."""
         end = time.monotonic() + PATIENCE_S
         while not holds(facts := self.gatherer.gather()):
@@ -76,9 +76,11 @@ def desk() -> Iterator[Callable[..., Desk]]:
 
 def test_the_first_facts_are_unknown_and_the_start_waits_for_all(desk: Callable[..., Desk]) -> None:
     one = desk(idle_s=12.5, on_battery=ABSENT, exclusive_app="")
-    assert one.gatherer.gather() == Facts()
+    assert one.gatherer.gather() == DesktopFacts()
     one.gatherer.start(PATIENCE_S)
-    assert one.gatherer.gather() == Facts(idle_s=12.5, exclusive_app="", absent=frozenset({"on_battery"}))
+    assert one.gatherer.gather() == DesktopFacts(
+        idle_s=12.5, exclusive_app="", absent=frozenset({"on_battery"})
+    )
 
 
 def test_a_source_is_asked_once_a_period(desk: Callable[..., Desk]) -> None:

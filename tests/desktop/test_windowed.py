@@ -14,7 +14,7 @@ import pytest
 from app.common import home
 from app.desktop.autostart.windows import RUN, WindowsAutostart
 from app.desktop.windows import windowed
-from app.desktop.windows.handing import BasicLimits, Limits, end_together, outside, signed, step_out
+from app.desktop.windows.handing import BasicLimits, JobLimits, end_together, outside, signed, step_out
 from app.install.updates import installed
 from app.ui.shell.login import Login
 from tests.desktop.test_autostart import Registry
@@ -108,7 +108,7 @@ def test_where_windows_refuses_a_job_it_goes_on() -> None:
             return -1
 
     assert end_together(Refuses) is False
-    assert (ctypes.sizeof(BasicLimits), ctypes.sizeof(Limits)) == (64, 144)  # winnt.h, 64-bit
+    assert (ctypes.sizeof(BasicLimits), ctypes.sizeof(JobLimits)) == (64, 144)  # winnt.h, 64-bit
 
 
 def test_the_engine_does_not_look_into_the_bundle(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 from app.swarm.client.connection import connect
-from app.swarm.client.outbox import Counts, Outbox
+from app.swarm.client.outbox import Outbox, OutboxCounts
 from app.swarm.wire.protocol import AskStats, Stats
 from tests.e2e.shoal import PATIENCE_S, ROOT, command
 
@@ -58,7 +58,7 @@ class Relay:
         return asyncio.run(ask())
 
 
-def counts(home: Path) -> Counts:
+def counts(home: Path) -> OutboxCounts:
     """What became of all groups that a home ever made; its node must have ended."""
     outbox = Outbox(home / "outbox.sqlite")
     try:

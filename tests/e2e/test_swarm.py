@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from app.bench.runs.way import Way
+from app.bench.runs.way import Proxy
 from app.sapo.questions import Coordinates, generate
 from tests.e2e.conftest import STARTER, make_tiny
 from tests.e2e.relay import Relay, counts
@@ -154,7 +154,7 @@ def test_nodes_of_different_pace_and_size_share_a_swarm(relay: Relay, start: Sta
 
 @pytest.mark.long
 def test_a_cut_line_heals_without_a_restart(relay: Relay, start: Start, tmp_path: Path) -> None:
-    way = Way(relay.port)
+    way = Proxy(relay.port)
     try:
         behind, other = start("behind", way.url), start("other", relay.url)
         behind.wait_for(learns_from_peers)

@@ -18,7 +18,7 @@ from random import Random
 import pytest
 from mnemonic import Mnemonic
 
-from app.bench.runs.way import Way
+from app.bench.runs.way import Proxy
 from app.sapo.groups import Group
 from app.sapo.questions import draw
 from app.sapo.seeds import held_out
@@ -104,7 +104,7 @@ def busy_swarm(url: str, folder: Path, length: int) -> Iterator[None]:
 
 def idle(relay: Relay, folder: Path) -> tuple[float, Ledger, int]:
     """Bytes a second of a connection over which no group goes; its ledger, and all that was carried."""
-    way = Way(relay.port)
+    way = Proxy(relay.port)
 
     async def watch() -> tuple[float, Ledger, int]:
         async with running(folder, [way.url], Identity(bytes([99]) * 32)) as (client, _):
@@ -134,7 +134,7 @@ def on_the_wire(length: int) -> float:
 def test_an_hour_of_a_node_stays_within_its_budget(
     relay: Relay, start: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str], length: int
 ) -> None:
-    way = Way(relay.port)
+    way = Proxy(relay.port)
     try:
         with busy_swarm(relay.url, tmp_path / "others", length):
             a_second, ledger, carried = idle(relay, tmp_path / "idle")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from engines.choice import Size, choose, driver_problem
-from engines.facts import Card, Facts
+from engines.choice import ModelSize, choose, driver_problem
+from engines.facts import Card, HardwareFacts
 
-TINY, HALF_BILLION = Size(name="tiny", parameters=2_500_000), Size(name="half", parameters=494_000_000)
+TINY, HALF_BILLION = (
+    ModelSize(name="tiny", parameters=2_500_000),
+    ModelSize(name="half", parameters=494_000_000),
+)
 H100 = Card(name="H100", memory_mb=80_000, free_mb=79_000, capability=(9, 0))
-PC = Facts(
+PC = HardwareFacts(
     system="linux",
     machine="x86_64",
     cpu="Some processor",
@@ -48,7 +51,7 @@ def nothing_wrong(name: str) -> str:
         (MAC, HALF_BILLION, "mlx", "bfloat16"),
     ],
 )
-def test_what_is_taken(facts: Facts, size: Size, way: str, dtype: str) -> None:
+def test_what_is_taken(facts: HardwareFacts, size: ModelSize, way: str, dtype: str) -> None:
     chosen = choose(facts, size, nothing_wrong)
     assert (chosen.way, chosen.dtype) == (way, dtype)
     assert chosen.engine == way.partition("-")[0]
@@ -119,7 +122,7 @@ def test_an_old_driver_sends_the_model_to_the_processor_and_says_what_to_do() ->
 
 @pytest.mark.parametrize(("torch", "llamacpp", "way"), [(90.0, 120.0, "llamacpp"), (120.0, 90.0, "torch-cpu")])
 @pytest.mark.parametrize("size", [TINY, HALF_BILLION])
-def test_a_measurement_decides(torch: float, llamacpp: float, way: str, size: Size) -> None:
+def test_a_measurement_decides(torch: float, llamacpp: float, way: str, size: ModelSize) -> None:
     chosen = choose(PC, size, nothing_wrong, {"torch": torch, "llamacpp": llamacpp})
     assert chosen.way == way and "120 rounds an hour" in chosen.reason
     loser = next(one for one in chosen.engines if one.name in {"torch-cpu", "llamacpp"} - {way})

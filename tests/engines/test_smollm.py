@@ -23,10 +23,10 @@ from app.node.round import everyday
 from engines.contract import Batch, EngineError, Row, TokenSequence
 from engines.models import catalogue, wheel
 from engines.models.export import export
-from engines.models.export.export import Order
+from engines.models.export.export import ExportOrder
 from engines.models.folder import open_folder
 from engines.models.gguf import gguf
-from engines.models.gguf.unpack import Plan
+from engines.models.gguf.unpack import UnpackPlan
 from engines.models.tokens import ChatTokenizer
 from engines.torch_lora import TorchEngine, open_engine
 from tests.engines.llama import logits, opened, tokenized
@@ -57,7 +57,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def folder(file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     to = tmp_path_factory.mktemp("SmolLM2")
-    Plan(file).write(to)
+    UnpackPlan(file).write(to)
     return to
 
 
@@ -73,7 +73,7 @@ def test_it_is_the_files_own_weights_and_words(file: Path, folder: Path, tmp_pat
     )
     requantised(file, tmp_path / "f32.gguf", 0, pure=True)
     (tmp_path / "exact").mkdir()
-    Plan(tmp_path / "f32.gguf").write(tmp_path / "exact")
+    UnpackPlan(tmp_path / "f32.gguf").write(tmp_path / "exact")
     exact, found = weights(tmp_path / "exact"), weights(folder)
     assert set(exact) == set(found)
     for name, tensor in found.items():
@@ -191,7 +191,7 @@ def test_what_is_exported_answers_as_here(folder: Path, tmp_path: Path) -> None:
     assert np.abs(np.subtract(plain, learned)).mean() > 0.05
     made = {}
     for form in ("merged", "gguf", "merged-gguf"):
-        order = Order(format=form, base=folder, adapter=tmp_path / "adapter", kind="f16", with_base=True)
+        order = ExportOrder(format=form, base=folder, adapter=tmp_path / "adapter", kind="f16", with_base=True)
         export.write(order, tmp_path / form)
         made[form] = tmp_path / form
     ours = by_transformers(made["merged"], parts)
@@ -205,4 +205,4 @@ def test_the_catalogue_knows_the_file(file: Path) -> None:
     entry = catalogue.find("smollm2-135m")
     assert entry is not None and entry.package is not None
     assert hashlib.sha256(file.read_bytes()).hexdigest() == entry.package.file_sha256
-    assert Plan(file).shape.vocabulary == entry.shape.vocabulary
+    assert UnpackPlan(file).shape.vocabulary == entry.shape.vocabulary

@@ -15,8 +15,8 @@ import pytest
 
 from app.cli.__main__ import main
 from app.cli.research.lab import _levels
-from app.lab.plan import Round
-from app.lab.starter.pretrain import Plan, new_model, save
+from app.lab.plan import LabRound
+from app.lab.starter.pretrain import PretrainPlan, new_model, save
 
 ROOT = Path(__file__).resolve().parents[2]
 ARMS = ["2/0", "1/1+ds@default", "1/1!shuffled"]
@@ -30,7 +30,7 @@ SMALL = (
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("model")
-    plan = Plan(hidden=16, layers=1, heads=2, kv_heads=1, feed_forward=16)
+    plan = PretrainPlan(hidden=16, layers=1, heads=2, kv_heads=1, feed_forward=16)
     save(new_model(plan), plan, folder)
     return folder
 
@@ -72,7 +72,7 @@ def test_a_study_survives_kill_9_and_ends_with_whole_files(
     assert len(list(rounds.iterdir())) == 3
     for path in rounds.iterdir():
         *records, end = path.read_bytes().splitlines()
-        assert [msgspec.json.decode(line, type=Round).round for line in records] == [0, 1, 2, 3]
+        assert [msgspec.json.decode(line, type=LabRound).round for line in records] == [0, 1, 2, 3]
         assert json.loads(end) == {"event": "end", "rounds": 3}
 
     assert main(["lab", *arguments]) == 0
@@ -128,7 +128,7 @@ def test_nodes_of_two_sizes_are_one_swarm(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     little, out = tmp_path / "little", tmp_path / "study"
-    plan = Plan(hidden=8, layers=1, heads=2, kv_heads=1, feed_forward=8)
+    plan = PretrainPlan(hidden=8, layers=1, heads=2, kv_heads=1, feed_forward=8)
     save(new_model(plan), plan, little)
     most = ("--families", "chain_sum", "--rounds", "1", "--seeds", "1", "--group", "2", "--max-tokens", "4")
     small = (*most, "--probe-items", "2", "--tried", "1", "--rank", "2", "--threads", "1", "--arms", "2/0,1/1")

@@ -6,9 +6,9 @@ import pytest
 
 from app.install.launcher import system
 from app.install.launcher.pythons import SetupError
-from app.install.launcher.system import Library
+from app.install.launcher.system import SystemLibrary
 
-LIBRARY = Library("libfish.so.1", "the aquarium", {"apt-get": "libfish1", "dnf": "fish-libs"})
+LIBRARY = SystemLibrary("libfish.so.1", "the aquarium", {"apt-get": "libfish1", "dnf": "fish-libs"})
 
 
 class Machine:

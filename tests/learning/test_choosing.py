@@ -5,11 +5,11 @@ from random import Random
 
 import msgspec
 
-from app.learning.choosing import Offer, Records
+from app.learning.choosing import PeerOffer, Records
 from app.sapo.recipes import RECIPES
 
 DEFAULT = RECIPES["default"]
-POOL = [Offer(peer=peer, age=0, rewards_G=(1, 0)) for peer in ("good", "doubted") for _ in range(3)]
+POOL = [PeerOffer(peer=peer, age=0, rewards_G=(1, 0)) for peer in ("good", "doubted") for _ in range(3)]
 
 
 def drawn(records: Records, by_record: bool) -> Counter[str]:

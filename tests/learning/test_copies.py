@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from app.learning import copies
-from app.learning.choosing import Offer, Records
+from app.learning.choosing import PeerOffer, Records
 from app.learning.copies import Copies
 from app.sapo.recipes import RECIPES
 
@@ -54,7 +54,7 @@ def test_copies_share_one_place_and_one_record() -> None:
     rare = [(f"work {g}", -30.0) for g in range(G)]
     for cat in ("x", "y", "z"):
         records.compare(cat, rare, {"a": [text for text, _ in rare]})
-    offers = [Offer(peer=peer, age=0, rewards_G=(1, 0)) for peer in "abcdexyz" for _ in range(8)]
+    offers = [PeerOffer(peer=peer, age=0, rewards_G=(1, 0)) for peer in "abcdexyz" for _ in range(8)]
     for seed in range(50):
         chosen = [offers[at].peer for at in records.choose(recipe, offers, 8, Random(seed))]
         assert len(chosen) == 8 and sum(peer in "axyz" for peer in chosen) <= 2

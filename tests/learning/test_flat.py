@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.learning import flat
-from app.learning.flat import Cause
+from app.learning.flat import FlatCause
 from app.node.record.records import Round
 
 
@@ -26,16 +26,16 @@ def round_(**changes: float) -> Round:
 @pytest.mark.parametrize(
     ("changes", "cause"),
     [
-        ({}, Cause.FAILING),
-        ({"finished_share": 0.3, "marked_share": 0.4}, Cause.UNFINISHED),
-        ({"finished_share": 0.3, "marked_share": 0.0}, Cause.FORMLESS),
-        ({"marked_share": 0.03}, Cause.FORMLESS),
-        ({"train_solved": 1.0}, Cause.PASSING),
-        ({"train_solved": 0.4}, Cause.ALIKE),
+        ({}, FlatCause.FAILING),
+        ({"finished_share": 0.3, "marked_share": 0.4}, FlatCause.UNFINISHED),
+        ({"finished_share": 0.3, "marked_share": 0.0}, FlatCause.FORMLESS),
+        ({"marked_share": 0.03}, FlatCause.FORMLESS),
+        ({"train_solved": 1.0}, FlatCause.PASSING),
+        ({"train_solved": 0.4}, FlatCause.ALIKE),
         ({"informative_own": 3, "train_solved": 0.1}, None),
     ],
 )
-def test_the_answers_tell_why(changes: dict[str, float], cause: Cause | None) -> None:
+def test_the_answers_tell_why(changes: dict[str, float], cause: FlatCause | None) -> None:
     assert flat.cause([round_(**changes)] * flat.LOOK) is cause
     assert flat.cause([round_(**changes)] * (flat.LOOK - 1)) is None
     assert flat.cause([round_(informative_own=8)] * 9 + [round_(**changes)] * flat.LOOK) is cause

@@ -5,9 +5,9 @@ from random import Random
 import msgspec
 import pytest
 
-from app.learning.lesson import Own, Read, lesson
-from app.learning.state import Learner, climbed, fresh, tallies
-from app.sapo.curriculum import Tally
+from app.learning.lesson import Own, PeerTokens, lesson
+from app.learning.state import LearningState, climbed, fresh, tallies
+from app.sapo.curriculum import FamilyTally
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import RECIPES, Recipe
@@ -35,14 +35,18 @@ def own(rewards: list[int], prompt: int = 1) -> Own:
     return Own(scored(rewards, seed=prompt), [prompt], completions_G)
 
 
-def peer(rewards: list[int], logprob: float = -0.3) -> Read:
+def peer(rewards: list[int], logprob: float = -0.3) -> PeerTokens:
     sequences_G = [TokenSequence(prompt_T=[9], completion_T=[7 + at, 0]) for at in range(len(rewards))]
-    return Read(scored(rewards, seed=99), sequences_G, [[logprob, logprob]] * len(rewards))
+    return PeerTokens(scored(rewards, seed=99), sequences_G, [[logprob, logprob]] * len(rewards))
 
 
 def learned(
-    recipe: Recipe, own_P: list[Own], peer_P: list[Read], before: Learner = START, by_another: bool = False
-) -> tuple[Learner, list[list[Row]]]:
+    recipe: Recipe,
+    own_P: list[Own],
+    peer_P: list[PeerTokens],
+    before: LearningState = START,
+    by_another: bool = False,
+) -> tuple[LearningState, list[list[Row]]]:
     taught = lesson(recipe, before, own_P, peer_P, rate=0.1, order=Random(0), by_another=by_another)
     assert all(batch.clip == recipe.clip and batch.sampler_cap == 2.0 for batch in taught.batches)
     return taught.state, [batch.rows_S for batch in taught.batches]
@@ -50,9 +54,9 @@ def learned(
 
 def test_tallies_add_up_over_the_groups_of_a_family() -> None:
     groups = [scored([1, 0, 0]), scored([1, 1, 0]), scored([0, 0, 0], family="lcm")]
-    assert tallies(groups, {"gcd": 0, "lcm": 0}) == {"gcd": Tally(3, 6), "lcm": Tally(0, 3)}
-    assert tallies(groups, {"gcd": 0, "lcm": 1}) == {"gcd": Tally(3, 6)}
-    assert climbed(START.curriculum, groups).families[0].window == (Tally(3, 6),)
+    assert tallies(groups, {"gcd": 0, "lcm": 0}) == {"gcd": FamilyTally(3, 6), "lcm": FamilyTally(0, 3)}
+    assert tallies(groups, {"gcd": 0, "lcm": 1}) == {"gcd": FamilyTally(3, 6)}
+    assert climbed(START.curriculum, groups).families[0].window == (FamilyTally(3, 6),)
 
 
 def test_only_what_weighs_becomes_rows_and_none_is_torn_apart() -> None:

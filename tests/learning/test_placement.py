@@ -8,14 +8,14 @@ import msgspec
 import pytest
 
 from app.learning import placement, zero
-from app.learning.placement import Taught, Tried, miscounts
+from app.learning.placement import FamilyTried, Taught, miscounts
 from app.sapo.families import FAMILIES
 from app.sapo.questions import Coordinates, draw
 from engines.contract import TokenSequence
 
 
-def tried(family: str, any: int, questions: int = 6, solved: int | None = None) -> Tried:
-    return Tried(
+def tried(family: str, any: int, questions: int = 6, solved: int | None = None) -> FamilyTried:
+    return FamilyTried(
         family=family,
         level=0,
         questions=questions,
@@ -32,7 +32,7 @@ def taught(family: str, number: int, logprob: float = -1.0) -> Taught:
 
 def test_only_what_looks_best_is_asked_further() -> None:
     every = [tried(f"f{n:02}", n % 3, questions=2) for n in range(60)]
-    first = placement.next_stage([Tried(family=one.family, level=0) for one in every], 0)
+    first = placement.next_stage([FamilyTried(family=one.family, level=0) for one in every], 0)
     assert first is not None and len(first.families) == 48 and (first.first, first.count) == (0, 2)
     second = placement.next_stage(every, 1)
     assert second is not None and len(second.families) == 12 and (second.first, second.count) == (2, 4)
@@ -43,7 +43,7 @@ def test_only_what_looks_best_is_asked_further() -> None:
 
 
 def test_what_time_did_not_suffice_for_is_not_asked_further() -> None:
-    left = [Tried(family=f"late{n}", level=0) for n in range(20)]
+    left = [FamilyTried(family=f"late{n}", level=0) for n in range(20)]
     second = placement.next_stage([*left, tried("gcd", 0, questions=2)], 1)
     assert second is not None and second.families == ("gcd",)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.learning import rescue
-from app.learning.lesson import Own, Read, lesson
+from app.learning.lesson import Own, PeerTokens, lesson
 from app.learning.rescue import Begun, Search, begun, narrowed, openings
 from app.learning.state import fresh
 from app.sapo.asking import OPEN, SHORT
@@ -67,6 +67,6 @@ def test_the_likeliest_right_answer_that_passes_and_shows_work_is_gone_on_from()
     logprobs = [[-0.9], [-9.0], [-0.1], [-0.5], [-0.1]]
     sequences = [TokenSequence(prompt_T=[9], completion_T=[7])] * 5
     habits = Habits(lowest_W=(-1.0,) * 4, length=4.0)
-    found = begun(DEFAULT, habits, Read(right, sequences, logprobs))
+    found = begun(DEFAULT, habits, PeerTokens(right, sequences, logprobs))
     assert found == Begun(openings=["4-1=3"], taken=3, kept_out=1)
-    assert begun(DEFAULT, None, Read(right, sequences, logprobs)).taken == 4
+    assert begun(DEFAULT, None, PeerTokens(right, sequences, logprobs)).taken == 4

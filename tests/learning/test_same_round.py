@@ -13,14 +13,14 @@ import msgspec
 import pytest
 
 from app.lab.arms.arms import parse_arm
-from app.lab.plan import Plan, identity
+from app.lab.plan import StudyPlan, identity
 from app.lab.rounds.experiment import Experiment
-from app.learning.choosing import Offer, Records
+from app.learning.choosing import PeerOffer, Records
 from app.learning.questions import own_questions
-from app.node.record.state import State
+from app.node.record.state import NodeState
 from app.node.round.peers import OwnGroup, PeerGroup
 from app.node.round.round import Tools, play, score
-from app.node.trainer.messages import Foreign, Reading, Sampled
+from app.node.trainer.messages import Foreign, GroupTokens, Sampled
 from app.sapo import curriculum, seeds
 from app.sapo.asking import messages
 from app.sapo.questions import Coordinates
@@ -67,13 +67,13 @@ class Trainer:
         prompts_PT = [self.swarm.prompt_tokens(prompt) for prompt in prompts_P]
         return Sampled(number=0, groups_PG=groups_PG, prompts_PT=prompts_PT, tokens=1, seconds=1.0)
 
-    async def read(self, groups_P: list[Foreign], max_tokens: int, *, logprobs: bool) -> list[Reading]:
+    async def read(self, groups_P: list[Foreign], max_tokens: int, *, logprobs: bool) -> list[GroupTokens]:
         found = []
         for group in groups_P:
             pairs = zip(group.completions_G, group.finished_G, strict=True)
             sequences_G = [self.swarm.encode(group.prompt, text, finished) for text, finished in pairs]
             given = self.swarm.logprobs(self.node, sequences_G) if logprobs else None
-            found.append(Reading(sequences_G=sequences_G, logprobs_GT=given))
+            found.append(GroupTokens(sequences_G=sequences_G, logprobs_GT=given))
         return found
 
     async def step(self, batch: Batch) -> StepStats:
@@ -100,7 +100,7 @@ class Pool:
             if own.scored.group.coordinates not in self.had
         ]
         offers = [
-            Offer(peer=str(node), age=self.number - number, rewards_G=own.scored.rewards_G)
+            PeerOffer(peer=str(node), age=self.number - number, rewards_G=own.scored.rewards_G)
             for node, number, own in pool
         ]
         chosen = [pool[at] for at in self.records.choose(recipe, offers, most, rng)]
@@ -137,7 +137,9 @@ def app_batches(sandbox: Sandbox, recipe: str) -> list[tuple[int, Batch]]:
     """Every round all three answer and publish; then one after the other learns, as in the lab."""
     swarm, everything = Seeded(NODES), cast(Published, [])
     pools = [Pool(node, everything) for node in range(NODES)]
-    states = [State(round=0, curriculum=curriculum.start(LEVELS), identity=str(node)) for node in range(NODES)]
+    states = [
+        NodeState(round=0, curriculum=curriculum.start(LEVELS), identity=str(node)) for node in range(NODES)
+    ]
     for number in range(1, ROUNDS + 1):
         swarm.round = number
         fresh = [published(swarm, node, number, sandbox) for node in range(NODES)]
@@ -155,7 +157,7 @@ def app_batches(sandbox: Sandbox, recipe: str) -> list[tuple[int, Batch]]:
 
 def lab_batches(sandbox: Sandbox, recipe: str) -> list[tuple[int, Batch]]:
     swarm = Seeded(NODES)
-    plan = Plan(
+    plan = StudyPlan(
         model="fake",
         weights="",
         questions="",

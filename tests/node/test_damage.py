@@ -47,7 +47,7 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(bench: Bench, damage)
     bench.run(rounds=3)
     damage(bench.checkpoints / "round-000003")
     seen = bench.run(rounds=2)
-    (note,) = of(events.Noted, seen)
+    (note,) = of(events.NodeNote, seen)
     assert "round-000003 can't be used" in note.sentence and "continues from round 2" in note.sentence
     assert [event.round for event in of(Round, seen)] == [3, 4]
     assert (bench.checkpoints / "damaged-round-000003").is_dir()
@@ -61,7 +61,7 @@ def test_without_a_valid_checkpoint_it_starts_anew_and_deletes_nothing(bench: Be
     for folder in checkpoint.newest_first(bench.checkpoints):
         cut_off(folder)
     seen = bench.run(rounds=1)
-    anew, history = of(events.Noted, seen)
+    anew, history = of(events.NodeNote, seen)
     assert "starts again" in anew.sentence and "earlier history is kept" in history.sentence
     assert [event.round for event in of(Round, seen)] == [1]
     kept = {path.name for path in bench.checkpoints.iterdir()}
@@ -83,7 +83,7 @@ def test_a_damaged_history_is_kept_aside_and_learning_goes_on(bench: Bench) -> N
     bench.run(rounds=2)
     bench.history.write_bytes(b"this is no database, but long enough to be taken for one" * 40)
     seen = bench.run(rounds=1)
-    assert "history can't be read" in of(events.Noted, seen)[0].sentence
+    assert "history can't be read" in of(events.NodeNote, seen)[0].sentence
     assert [event.round for event in of(Round, seen)] == [3]
     (old,) = bench.history.parent.glob("damaged-*history.sqlite")
     assert old.read_bytes().startswith(b"this is no database")
@@ -95,7 +95,7 @@ def test_an_adapter_that_the_engine_refuses_counts_as_damaged(
     bench.run(rounds=1)
     monkeypatch.setenv("FAKE_TROUBLE", "unloadable")
     seen = bench.run(rounds=1)
-    assert "made for another model" in of(events.Noted, seen)[0].sentence
+    assert "made for another model" in of(events.NodeNote, seen)[0].sentence
     assert (bench.checkpoints / "damaged-round-000001").is_dir()
 
 
@@ -129,7 +129,7 @@ def test_rows_beyond_the_checkpoint_are_forgotten(bench: Bench) -> None:
     assert rows(bench, "SELECT round FROM rounds ORDER BY round") == [(1,), (2,)]
     assert rows(bench, "SELECT DISTINCT round FROM probes ORDER BY round") == [(0,), (2,)]
     seen = bench.run(rounds=1)
-    assert not of(events.Noted, seen)
+    assert not of(events.NodeNote, seen)
     assert [event.round for event in of(Round, seen)] == [3]
     assert rows(bench, "SELECT round FROM rounds ORDER BY round") == [(1,), (2,), (3,)]
     assert not list(bench.checkpoints.glob(".*"))
@@ -179,6 +179,6 @@ def test_another_model_gets_a_folder_of_its_own(bench: Bench) -> None:
     bench.run(rounds=2)
     (bench.model / "model.safetensors").write_bytes(b"other weights")
     seen = bench.run(rounds=1)
-    assert "another model" in of(events.Noted, seen)[0].sentence
+    assert "another model" in of(events.NodeNote, seen)[0].sentence
     assert of(Round, seen)[0].round == 1
     assert len(list(bench.home.glob("models/*"))) == 2

@@ -382,11 +382,11 @@ def test_orders_that_cannot_be_read_or_saved_are_told_and_hold_meanwhile(
     async def script() -> None:
         async with ruled(bench) as run:
             await run.another_round()
-            assert "orders.json can't be read" in run.of(events.Noted)[0].sentence
+            assert "orders.json can't be read" in run.of(events.NodeNote)[0].sentence
             monkeypatch.setattr(files, "write_json", full)
             run.governor.do(commands.Pause())
             await run.paused()
-            assert "can't be saved (No space left" in run.of(events.Noted)[-1].sentence
+            assert "can't be saved (No space left" in run.of(events.NodeNote)[-1].sentence
 
     asyncio.run(script())
 
@@ -407,7 +407,7 @@ def test_who_starts_it_by_hand_wants_it_to_run(bench: Bench) -> None:
 
     asyncio.run(script())
     assert orders(bench) == Orders()
-    assert isinstance(told[0], events.Noted) and "by hand" in told[0].sentence
+    assert isinstance(told[0], events.NodeNote) and "by hand" in told[0].sentence
     assert isinstance(told[-1], events.Decided) and told[-1].reason.endswith("unknown")
 
 

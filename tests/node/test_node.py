@@ -40,7 +40,7 @@ def test_rounds_probes_and_safe_points(bench: Bench) -> None:
     assert [event.round for event in of(Round, seen)] == [1, 2, 3]
     assert [event.round for event in of(Probe, seen)] == [0, 2, 3]
     assert [event.round for event in of(events.Checkpointed, seen)] == [1, 2, 3]
-    assert isinstance(seen[0], events.Started) and isinstance(seen[-1], events.Ended)
+    assert isinstance(seen[0], events.Started) and isinstance(seen[-1], events.NodeEnded)
     assert [folder.name for folder in checkpoint.newest_first(bench.checkpoints)] == [
         "round-000003",
         "round-000002",
@@ -182,7 +182,7 @@ def test_a_refused_step_is_told_and_the_round_counts(bench: Bench, monkeypatch: 
     monkeypatch.setenv("FAKE_TROUBLE", "refuse to learn")
     seen = bench.run(rounds=1)
     assert [event.stepped for event in of(Round, seen)] == [False]
-    assert "t finite" in of(events.Noted, seen)[0].sentence
+    assert "t finite" in of(events.NodeNote, seen)[0].sentence
 
 
 @pytest.mark.parametrize("when", ["sampling", "learning", "saving"])
@@ -285,7 +285,7 @@ def test_puzzles_of_a_new_version_begin_a_new_curve_and_nothing_is_lost(bench: B
         db.execute("UPDATE groups SET version='0.1.25/1'")
     seen = bench.run(rounds=2)
     before = of(Probe, bench.events)[:-2]
-    told = [one.sentence for one in of(events.Noted, seen)]
+    told = [one.sentence for one in of(events.NodeNote, seen)]
     assert told == [
         "This version of Shoal has other puzzles, so the curve starts over. "
         f"The one before ended at {before[-1]} after round 2; it stays in the history."
@@ -300,7 +300,7 @@ def test_puzzles_of_a_new_version_begin_a_new_curve_and_nothing_is_lost(bench: B
     state = json.loads((bench.checkpoints / "round-000004" / "state.json").read_text())["state"]
     (family,) = state["curriculum"]["families"]
     assert state["questions"] == VERSION and (family["level"], len(family["window"])) == (1, 2)
-    assert not of(events.Noted, bench.run(rounds=1)), "once is enough"
+    assert not of(events.NodeNote, bench.run(rounds=1)), "once is enough"
 
 
 def test_no_process_is_left_behind(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,7 +338,7 @@ def test_that_the_scoring_process_starts_slowly_is_told_while_it_does(
         return make(late=late, **how)
 
     monkeypatch.setattr(node_module, "Sandbox", starved)
-    told = [one.sentence for one in of(events.Noted, bench.run(rounds=1))]
+    told = [one.sentence for one in of(events.NodeNote, bench.run(rounds=1))]
     assert [one for one in told if "very busy" in one] == [node_module._STARVED]
 
 

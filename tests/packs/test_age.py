@@ -9,21 +9,21 @@ import pytest
 
 from app.install.packs import age, place
 from app.install.packs.errors import PackError
-from app.install.packs.manifest import Manifest, Signed
-from app.install.packs.stages import Installer
+from app.install.packs.manifest import PackManifest, SignedManifest
+from app.install.packs.stages import PackInstaller
 from tests.packs.wheels import KEYS, signed, wheel, write_out
 
 DAY = 86_400
 NEW, OLD = 20_000 * DAY, 19_000 * DAY
 
 
-def pack(version: str, made: int, tmp_path: Path) -> tuple[Signed, Path]:
+def pack(version: str, made: int, tmp_path: Path) -> tuple[SignedManifest, Path]:
     files = dict([wheel("shoal_small", version, fill=100)])
     return signed(files, version=version, made=made), write_out(files, tmp_path / version)
 
 
-def installer(root: Path, **options: Any) -> Installer:
-    return Installer(root, lambda _: None, KEYS, oldest=options.pop("oldest", {}), **options)
+def installer(root: Path, **options: Any) -> PackInstaller:
+    return PackInstaller(root, lambda _: None, KEYS, oldest=options.pop("oldest", {}), **options)
 
 
 def test_an_older_pack_never_takes_a_newer_ones_place(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_nothing_older_than_this_version_of_shoal_is_taken(tmp_path: Path) -> No
 
 
 def test_a_memory_that_is_damaged_is_none(tmp_path: Path) -> None:
-    manifest: Manifest = pack("1.0", OLD, tmp_path)[0].manifest
+    manifest: PackManifest = pack("1.0", OLD, tmp_path)[0].manifest
     for content in (b"", b"[]", b'{"cpu": "x"}', b"\xff"):
         (tmp_path / age.SEEN).write_bytes(content)
         age.check(tmp_path, manifest, {}, False)

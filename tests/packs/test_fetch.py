@@ -15,7 +15,7 @@ from app.common.retry import Patience
 from app.install.packs import source
 from app.install.packs import wheels as wheel_files
 from app.install.packs.errors import PackError
-from app.install.packs.manifest import Signed
+from app.install.packs.manifest import SignedManifest
 from tests.packs.wheels import KEYS, Host, plain, signed, write_out
 
 QUICK = Patience(attempts=3, first_s=0.01, longest_s=0.05, silent_s=10.0)
@@ -23,7 +23,9 @@ LARGE = "shoal_large-1.0-py3-none-any.whl"
 SMALL = "shoal_small-1.0-py3-none-any.whl"
 
 
-def bring(host: Host, to: Path, pack: Signed | None = None, **options: Any) -> tuple[list[int], list[str]]:
+def bring(
+    host: Host, to: Path, pack: SignedManifest | None = None, **options: Any
+) -> tuple[list[int], list[str]]:
     """How the bytes grew, and why it paused."""
     grew: list[int] = []
     paused: list[str] = []
@@ -41,7 +43,7 @@ def bring(host: Host, to: Path, pack: Signed | None = None, **options: Any) -> t
     return grew, paused
 
 
-def refused(host: Host, to: Path, pack: Signed | None = None, **options: Any) -> str:
+def refused(host: Host, to: Path, pack: SignedManifest | None = None, **options: Any) -> str:
     with pytest.raises(PackError) as caught:
         bring(host, to, pack, **options)
     said = str(caught.value)
@@ -199,7 +201,7 @@ def test_a_manifest_comes_from_an_address_or_a_file(
     found = source.load(address, KEYS, QUICK)
     assert found.base == address
     folder = write_out(host.files, tmp_path / "a folder, größer")
-    assert source.load(str(folder / "cpu.json"), KEYS) == Signed(
+    assert source.load(str(folder / "cpu.json"), KEYS) == SignedManifest(
         manifest=found.manifest, content=found.content, signature=found.signature, base=str(folder)
     )
     with pytest.raises(PackError, match="can't be read"):

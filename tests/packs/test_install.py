@@ -17,9 +17,9 @@ import pytest
 from app.common.retry import Patience
 from app.install.packs import place, programs, stages
 from app.install.packs.errors import PackError
-from app.install.packs.events import Done, Event, Progress, Waiting
+from app.install.packs.events import PackDone, PackEvent, PackProgress, PackWaiting
 from app.install.packs.health import damaged
-from app.install.packs.stages import Installer
+from app.install.packs.stages import PackInstaller
 from tests.packs.wheels import KEYS, Host, signed, wheel, write_out
 
 QUICK = Patience(attempts=3, first_s=0.01, longest_s=0.05, silent_s=10.0)
@@ -31,10 +31,10 @@ class Packs:
     def __init__(self, root: Path) -> None:
         self.root, self.events = root, []  # type: ignore[var-annotated]
 
-    def installer(self, **options: Any) -> Installer:
-        return Installer(self.root, self.heard, KEYS, QUICK, wait_s=60.0, **options)
+    def installer(self, **options: Any) -> PackInstaller:
+        return PackInstaller(self.root, self.heard, KEYS, QUICK, wait_s=60.0, **options)
 
-    def heard(self, event: Event) -> None:
+    def heard(self, event: PackEvent) -> None:
         self.events.append(event)
 
     def told(self, kind: type) -> list[Any]:
@@ -78,14 +78,14 @@ def test_a_pack_is_fetched_through_a_cut_connection_and_imports(packs: Packs, ho
     name = packs.installer().install(signed(host.files, f"{host.url}/cpu.json"))
     assert name == "cpu-1.0" and packs.version() == "1.0" == packs.version("shoal_large")
     assert [wanted for file, wanted in host.asked if file == large][1].startswith("bytes=")
-    progress = packs.told(Progress)
+    progress = packs.told(PackProgress)
     assert [event.percent for event in progress] == sorted(event.percent for event in progress)
     seen = list(dict.fromkeys(event.stage for event in progress))
     assert seen == ["disk", "fetch", "make", "fill", "check", "switch"]
     total = sum(len(content) for content in host.files.values())
     assert max(event.have for event in progress if event.stage == "fetch") == total
     assert all(event.sentence.endswith(".") for event in packs.events)
-    assert isinstance(packs.events[-1], Done) and packs.told(Waiting)
+    assert isinstance(packs.events[-1], PackDone) and packs.told(PackWaiting)
     assert sorted(path.name for path in packs.root.iterdir()) == sorted(
         [".lock", "cpu-1.0", "cpu-1.0.json", "cpu-1.0.json.from", "cpu-1.0.json.sig", "current.json"]
     )
@@ -94,7 +94,7 @@ def test_a_pack_is_fetched_through_a_cut_connection_and_imports(packs: Packs, ho
 
     asked = len(host.asked)
     assert packs.installer().install(signed(host.files, f"{host.url}/cpu.json")) == name
-    assert len(host.asked) == asked and isinstance(packs.events[-1], Done)
+    assert len(host.asked) == asked and isinstance(packs.events[-1], PackDone)
 
 
 def test_a_newer_pack_keeps_the_one_before(installed: Packs, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_newer_pack_keeps_the_one_before(installed: Packs, tmp_path: Path) -> 
 def test_repair_finds_damage_and_makes_the_pack_anew(installed: Packs, tmp_path: Path) -> None:
     stick = tmp_path / "stick"
     assert installed.installer().repair(stick) == "cpu-1.0"
-    assert "nothing had to be repaired" in installed.told(Done)[-1].sentence
+    assert "nothing had to be repaired" in installed.told(PackDone)[-1].sentence
     module = next((installed.root / "cpu-1.0").rglob("shoal_large/filler.bin"))
     module.write_bytes(b"?")
     assert damaged(installed.root / "cpu-1.0") == "shoal_large/filler.bin is damaged"
@@ -248,9 +248,9 @@ def test_another_installation_is_waited_for(
         )
         child.start()
         assert started.wait(60)
-    installer = Installer(packs.root, packs.heard, KEYS, QUICK, wait_s=0.5)
+    installer = PackInstaller(packs.root, packs.heard, KEYS, QUICK, wait_s=0.5)
     assert "by another process" in refused(lambda: installer.install(signed(files), tmp_path))
-    assert "still coming to its end" in packs.told(Waiting)[0].sentence
+    assert "still coming to its end" in packs.told(PackWaiting)[0].sentence
     end.touch()
     child.join(60)
     packs.installer().install(signed(files), write_out(files, tmp_path / "stick"))

@@ -11,7 +11,7 @@ import pytest
 
 from app.install.packs import manifest, place
 from app.install.packs.errors import PackError
-from app.install.packs.manifest import Manifest
+from app.install.packs.manifest import PackManifest
 from tests.packs.wheels import KEY, KEYS, encoded, plain, signed
 
 
@@ -111,7 +111,7 @@ def test_no_package_comes_twice_but_one_for_each_python(files: dict[str, bytes])
     first, again = content["wheels"][0], dict(content["wheels"][0])
     first["pythons"], again["pythons"] = ["3.11"], ["3.12"]
     content.update(pythons=["3.11", "3.12"], wheels=[first, again])
-    found = msgspec.convert(content, Manifest, strict=False)
+    found = msgspec.convert(content, PackManifest, strict=False)
     assert len(found.wheels_for("3.11")) == 1 == len(found.wheels_for("3.12"))
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from app.install.packs import health, manifest, offered, place
 from app.install.packs.errors import PackError
-from app.install.packs.manifest import Trust
-from app.install.packs.stages import Installer
+from app.install.packs.manifest import PackTrust
+from app.install.packs.stages import PackInstaller
 from tests.packs.wheels import KEYS, encoded, plain, signed, wheel, write_out
 
 
@@ -27,22 +27,26 @@ def test_sizes_are_told_and_what_came_is_counted(files: dict[str, bytes], tmp_pa
     wheels = tmp_path / ".work" / "cpu-1.0" / "wheels"
     wheels.mkdir(parents=True)
     (wheels / "half.part").write_bytes(b"x" * 100)
-    trust = Trust(keys=KEYS, manifests={"cpu": "http://a/cpu.json", "mlx": "http://a/m"}, offers={"cpu": one})
+    trust = PackTrust(
+        keys=KEYS, manifests={"cpu": "http://a/cpu.json", "mlx": "http://a/m"}, offers={"cpu": one}
+    )
     (row,) = offered.offered(trust, tmp_path, None, card=False)
     assert (row.name, row.version, row.bytes, row.have, row.carried) == ("cpu", "1.0", one.bytes, 100, "")
-    assert offered.offered(Trust(keys=KEYS, manifests={"cpu": "a"}), tmp_path, None, card=False)[0].bytes == 0
+    assert (
+        offered.offered(PackTrust(keys=KEYS, manifests={"cpu": "a"}), tmp_path, None, card=False)[0].bytes == 0
+    )
 
 
 def test_what_came_with_the_installer_comes_first(files: dict[str, bytes], tmp_path: Path) -> None:
     stick = carried(tmp_path / "stick", files, "cpu", "cpu_llamacpp")
-    trust = Trust(keys=KEYS, manifests={"cpu": "http://a/cpu.json", "cpu_other": "http://a/other.json"})
+    trust = PackTrust(keys=KEYS, manifests={"cpu": "http://a/cpu.json", "cpu_other": "http://a/other.json"})
     rows = offered.offered(trust, tmp_path / "packs", stick, card=False)
     assert [(row.name, row.carried) for row in rows] == [
         ("cpu", str(stick)),
         ("cpu_llamacpp", str(stick)),
         ("cpu_other", ""),
     ]
-    strangers = offered.offered(Trust(keys=("ab" * 32,)), tmp_path / "packs", stick, card=False)
+    strangers = offered.offered(PackTrust(keys=("ab" * 32,)), tmp_path / "packs", stick, card=False)
     assert strangers == [], "and what is not signed is not offered"
 
 
@@ -60,7 +64,7 @@ def test_an_engine_that_vanished_or_broke_is_told(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(place, "installed", lambda: True)
     assert "isn't installed" in place.missing() and not packs.exists()
     files = dict([wheel("shoal_small")])
-    Installer(packs, lambda _: None, KEYS).install(signed(files), write_out(files, tmp_path / "stick"))
+    PackInstaller(packs, lambda _: None, KEYS).install(signed(files), write_out(files, tmp_path / "stick"))
     assert place.missing() == health.fault(packs) == ""
     (module,) = packs.rglob("shoal_small/__init__.py")
     module.write_text("raise OSError('half of it is gone')")

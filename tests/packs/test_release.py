@@ -17,7 +17,7 @@ import pytest
 
 from app.install.packs import manifest, place, source
 from app.install.packs.errors import PackError
-from app.install.packs.stages import Installer
+from app.install.packs.stages import PackInstaller
 from tests.packs.wheels import Host, wheel
 
 ROOT = Path(__file__).parents[2]
@@ -83,7 +83,7 @@ def test_a_pack_is_made_and_installed(
     carried = source.load(str(out / "cpu.json"), (secret[1],))
     assert {path.name for path in out.glob("*.whl")} == {one.url for one in carried.manifest.wheels}
     monkeypatch.setenv("SHOAL_PACKS", str(tmp_path / "packs"))
-    Installer(tmp_path / "packs", lambda _: None, (secret[1],)).install(carried, out)
+    PackInstaller(tmp_path / "packs", lambda _: None, (secret[1],)).install(carried, out)
     assert place.python() is not None
 
     trusted = tmp_path / "packs.json"

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from app.install.packs import contents, filling, programs
-from app.install.packs.contents import Task
+from app.install.packs.contents import UnpackTask
 from app.install.packs.errors import PackError
 from app.install.packs.health import damaged
 from app.install.packs.manifest import Wheel
@@ -170,9 +170,9 @@ def test_damage_is_found_before_the_file_is_used(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_the_work_is_shared_whole_and_evenly(count: int) -> None:
-    def task(name: str, sizes: list[int]) -> Task:
+    def task(name: str, sizes: list[int]) -> UnpackTask:
         members = [(f"{name}{at}", f"/to/{name}{at}") for at in range(len(sizes))]
-        return Task(path=name, sha256="", members=members, sizes=sizes, records={f"{name}0": "record"})
+        return UnpackTask(path=name, sha256="", members=members, sizes=sizes, records={f"{name}0": "record"})
 
     tasks = [task("torch", [400_000_000, *[10_000] * 3000, 30_000_000]), task("a", [5] * 9), task("b", [10**7])]
     parts = contents.shares(tasks, count)

@@ -21,7 +21,7 @@ import msgspec
 import nacl.signing
 from aiohttp import web
 
-from app.install.packs.manifest import Manifest, Signed, Wheel
+from app.install.packs.manifest import PackManifest, SignedManifest, Wheel
 
 KEY = nacl.signing.SigningKey(bytes(range(32)))
 KEYS = (bytes(KEY.verify_key).hex(),)
@@ -87,9 +87,11 @@ def encoded(content: object, key: nacl.signing.SigningKey = KEY) -> tuple[bytes,
     return raw, key.sign(raw).signature.hex().encode() + b"\n"
 
 
-def signed(files: dict[str, bytes], base: str = "", **changed: Any) -> Signed:
+def signed(files: dict[str, bytes], base: str = "", **changed: Any) -> SignedManifest:
     raw, signature = encoded(plain(files, **changed))
-    return Signed(manifest=msgspec.json.decode(raw, type=Manifest), content=raw, signature=signature, base=base)
+    return SignedManifest(
+        manifest=msgspec.json.decode(raw, type=PackManifest), content=raw, signature=signature, base=base
+    )
 
 
 def wheel_of(files: dict[str, bytes], name: str) -> Wheel:

@@ -36,7 +36,7 @@ from app.swarm.wire.protocol import (
     SUBPROTOCOL,
     AskStats,
     Auth,
-    Batch,
+    BatchReply,
     Err,
     Pub,
     Report,
@@ -72,7 +72,7 @@ async def unharmed(here: Town, number: int) -> AsyncIterator[Peer]:
         while True:
             assert await ann.publish() == "accepted"
             if rounds < 10:
-                assert isinstance(await bob.say(Sample(rid=rounds, k=4, max_bytes=100_000)), Batch)
+                assert isinstance(await bob.say(Sample(rid=rounds, k=4, max_bytes=100_000)), BatchReply)
             assert (await bob.stats()).peers >= 2
             rounds += 1
             await asyncio.sleep(min(2.0, 0.1 * rounds))

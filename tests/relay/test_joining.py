@@ -20,7 +20,7 @@ import aiohttp
 import pytest
 
 from app.cli.__main__ import main
-from app.swarm.client.connection import Ended, connect
+from app.swarm.client.connection import ConnectionEnded, connect
 from app.swarm.invite.admission import credential, joining
 from app.swarm.invite.invite import Invite, parse, where
 from app.swarm.invite.private import from_token, is_access_key, unlock
@@ -131,7 +131,7 @@ def greet(invite: Invite, seed: bytes = ANN, *, work: bool = False) -> Any:
             )
             await connection.send(sign_in(seed, hello, "test/1", pow=pow, invite=credential(invite, hello)))
             return await connection.receive()
-        except Ended as ended:
+        except ConnectionEnded as ended:
             return ended
         finally:
             await connection.close()
@@ -154,7 +154,7 @@ def test_an_open_relay_prints_an_invite_that_works() -> None:
         assert one.invite == Invite(url=one.first["url"], swarm="shoal", relay=one.first["relay"])
         assert code(greet(one.invite)) == "welcome"
         private = greet(Invite(url=one.invite.url, token=unlock(f"a1.{'0' * 64}").token))
-        assert isinstance(private, Ended) and "no private swarm" in private.sentence
+        assert isinstance(private, ConnectionEnded) and "no private swarm" in private.sentence
         said = one.end()
         assert one.first["invite"] in said and "without encryption" not in said
 
@@ -175,7 +175,9 @@ def test_six_words_open_a_private_relay_and_stay_out_of_sight() -> None:
             assert code(greet(joining(private, one.invite))) == "welcome"
             assert code(greet(one.invite)) == Code.RESTRICTED
             stranger = greet(joining(unlock(f"a1.{'0' * 64}"), one.invite))
-            assert isinstance(stranger, Ended) and "lets no one in with these words" in stranger.sentence
+            assert (
+                isinstance(stranger, ConnectionEnded) and "lets no one in with these words" in stranger.sentence
+            )
             command = Path(f"/proc/{one.process.pid}/cmdline")
             listed = command.read_text() if command.exists() else ""
             for text in (listed, one.end(), json.dumps(one.first)):

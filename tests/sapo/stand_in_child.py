@@ -12,15 +12,15 @@ import time
 from pathlib import Path
 
 from app.sapo.scoring.pipe import (
-    Failed,
     Judged,
-    Load,
     Loaded,
-    Made,
+    LoadQuestion,
     Make,
+    NoQuestion,
+    QuestionMade,
     Ready,
-    Refused,
     Reply,
+    ScorerFailed,
     decode_request,
     frame,
     read_frame,
@@ -51,7 +51,7 @@ def main(memory: Path, start: str) -> None:
     if start == "exits":
         sys.exit(3)
     if start == "fails":
-        send(Failed("ModuleNotFoundError: No module named 'reasoning_gym'"))
+        send(ScorerFailed("ModuleNotFoundError: No module named 'reasoning_gym'"))
         return
     while start == "slow" and not (memory / "go").exists():
         time.sleep(0.01)
@@ -61,12 +61,12 @@ def main(memory: Path, start: str) -> None:
         if isinstance(request, Make):
             for place in request.places:
                 trouble(memory, place.family)
-                send(Made(request.number, place.index, "How much?", False))
+                send(QuestionMade(request.number, place.index, "How much?", False))
             continue
-        if isinstance(request, Load):
+        if isinstance(request, LoadQuestion):
             trouble(memory, request.coordinates.family)
             unsound = request.coordinates.family == "unsound"
-            send(Refused(request.number, "Not here.", True) if unsound else Loaded(request.number))
+            send(NoQuestion(request.number, "Not here.", True) if unsound else Loaded(request.number))
             continue
         what, value = trouble(memory, request.answer.decode("utf-8", "surrogatepass"))
         if what == "late":

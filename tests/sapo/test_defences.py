@@ -8,7 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.sapo import defences
-from app.sapo.defences import RARE, SLACK, WINDOWS, Habits, Record, absurd, lowest, observe, trust, well_formed
+from app.sapo.defences import (
+    RARE,
+    SLACK,
+    WINDOWS,
+    Habits,
+    PeerRecord,
+    absurd,
+    lowest,
+    observe,
+    trust,
+    well_formed,
+)
 
 LOGPROBS = st.lists(st.floats(-40, 0), min_size=1, max_size=40)
 
@@ -144,10 +155,10 @@ def test_letters_that_a_question_happened_not_to_have_are_not_foreign() -> None:
 
 
 def test_trust_falls_with_what_is_kept_out_and_comes_back_in_time() -> None:
-    record = Record()
+    record = PeerRecord()
     for _ in range(5):
         record = defences.remembered(record, 0, 4)
-    assert trust(record) < 0.06 < trust(Record()) < trust(Record(taken=4.0))
+    assert trust(record) < 0.06 < trust(PeerRecord()) < trust(PeerRecord(taken=4.0))
     for _ in range(60):
         record = defences.remembered(record, 4, 0)
     assert trust(record) > 0.9
@@ -155,7 +166,7 @@ def test_trust_falls_with_what_is_kept_out_and_comes_back_in_time() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=50))
 def test_trust_is_a_share(groups: list[tuple[int, int]]) -> None:
-    record = Record()
+    record = PeerRecord()
     for taken, kept_out in groups:
         record = defences.remembered(record, taken, kept_out)
     assert 0.0 < trust(record) < 1.0

@@ -17,7 +17,7 @@ from app.bench.runs.families import best_constant, items
 from app.sapo import library
 from app.sapo.asking import extract_answer, shows_work
 from app.sapo.families import FAMILIES
-from app.sapo.families.family import LONGEST_EXAMPLE, Kind
+from app.sapo.families.family import LONGEST_EXAMPLE, FamilyKind
 from app.sapo.questions import Question, draw, generate
 
 LEVELS = [(family.name, level) for family in FAMILIES.values() for level in range(len(family.levels))]
@@ -64,7 +64,7 @@ def test_the_table_names_files_and_the_nine_of_the_paper_are_there() -> None:
     files = {path.stem for path in (ROOT / "app/sapo/families").rglob("*.py")}
     assert set(FAMILIES) == files - {"__init__", "family", "scores", "cells"}
     assert sum(family.paper for family in FAMILIES.values()) == 9
-    assert all(isinstance(family.kind, Kind) and family.title for family in FAMILIES.values())
+    assert all(isinstance(family.kind, FamilyKind) and family.title for family in FAMILIES.values())
     assert len({family.title for family in FAMILIES.values()}) == len(FAMILIES)
 
 
@@ -132,7 +132,7 @@ def test_items_differ() -> None:
 @pytest.mark.parametrize(("family", "level"), LEVELS)
 def test_items_are_questions_with_a_short_solution(family: str, level: int) -> None:
     record = FAMILIES[family]
-    longest = 256 if level > 1 else 200 if record.kind == Kind.GRIDS else 64
+    longest = 256 if level > 1 else 200 if record.kind == FamilyKind.GRIDS else 64
     for seed in range(5, 20):
         question = draw(family, level, seed * 10**8)
         assert question.text and question.text == question.text.strip()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.sapo.groups import informative, lone
-from app.sapo.mixing import PEOPLE, Offer, choose
+from app.sapo.mixing import PEOPLE, PeerOffer, choose
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import RECIPES
 
@@ -15,12 +15,12 @@ FAITHFUL, DEFAULT = RECIPES["faithful"], RECIPES["default"]
 GOOD, BAD, ALL = (1, 0, 0, 0), (0, 0, 0, 0), (1, 1, 1, 1)
 
 
-def pool(*peers: tuple[str, int], age: int = 0) -> list[Offer]:
-    return [Offer(peer=peer, age=age, rewards_G=GOOD) for peer, count in peers for _ in range(count)]
+def pool(*peers: tuple[str, int], age: int = 0) -> list[PeerOffer]:
+    return [PeerOffer(peer=peer, age=age, rewards_G=GOOD) for peer, count in peers for _ in range(count)]
 
 
 def test_only_informative_groups_are_chosen_and_fewer_when_there_are_fewer() -> None:
-    offers = [Offer(peer=str(n), age=0, rewards_G=r) for n, r in enumerate([BAD, GOOD, ALL, GOOD])]
+    offers = [PeerOffer(peer=str(n), age=0, rewards_G=r) for n, r in enumerate([BAD, GOOD, ALL, GOOD])]
     for recipe in (FAITHFUL, DEFAULT):
         assert sorted(choose(recipe, offers, 4, Random(0))) == [1, 3]
         assert choose(recipe, offers, 0, Random(0)) == []
@@ -48,21 +48,21 @@ def test_a_quarter_of_j_from_any_peer_once_more_than_four_are_there() -> None:
 
 
 def test_a_peer_is_chosen_in_proportion_to_its_trust() -> None:
-    offers = [Offer(peer="good", age=0, rewards_G=GOOD, trust=0.9), *pool(("other", 5))]
-    offers += [Offer(peer="doubtful", age=0, rewards_G=GOOD, trust=0.4)] * 5
+    offers = [PeerOffer(peer="good", age=0, rewards_G=GOOD, trust=0.9), *pool(("other", 5))]
+    offers += [PeerOffer(peer="doubtful", age=0, rewards_G=GOOD, trust=0.4)] * 5
     drawn = Counter(offers[choose(DEFAULT, offers, 1, Random(n))[0]].peer for n in range(4000))
     assert 0.36 < drawn["good"] / 4000 < 0.42 and 0.40 < drawn["other"] / 4000 < 0.47
     assert 0.14 < drawn["doubtful"] / 4000 < 0.21
 
 
 def test_a_doubted_peer_fills_nothing_up_and_gets_another_chance_now_and_then() -> None:
-    offers = [*pool(("good", 2)), *[Offer(peer="doubted", age=0, rewards_G=GOOD, trust=0.1)] * 5]
+    offers = [*pool(("good", 2)), *[PeerOffer(peer="doubted", age=0, rewards_G=GOOD, trust=0.1)] * 5]
     taken = [len(choose(DEFAULT, offers, 4, Random(n))) for n in range(4000)]
     assert set(taken) == {2, 4} and 0.015 < taken.count(4) / 4000 < 0.035
 
 
 def test_a_peer_without_informative_groups_makes_no_crowd() -> None:
-    offers = [*pool(*[(name, 5) for name in "abcd"]), Offer(peer="e", age=0, rewards_G=BAD)]
+    offers = [*pool(*[(name, 5) for name in "abcd"]), PeerOffer(peer="e", age=0, rewards_G=BAD)]
     assert len(choose(DEFAULT, offers, 8, Random(0))) == 8
 
 
@@ -74,7 +74,7 @@ def test_default_takes_nothing_older_than_four_rounds() -> None:
 
 offers_lists = st.lists(
     st.builds(
-        Offer,
+        PeerOffer,
         peer=st.sampled_from("abcdefg"),
         age=st.integers(0, 6),
         rewards_G=st.lists(st.integers(0, 1), min_size=1, max_size=4).map(tuple),
@@ -102,9 +102,9 @@ def test_choices_are_distinct_informative_capped_and_repeatable(offers, j, seed,
             assert len(chosen) == min(j, len(usable))
 
 
-def asked(peer: str, seed: int, missed: bool) -> Offer:
+def asked(peer: str, seed: int, missed: bool) -> PeerOffer:
     question = Coordinates(family="gcd", level=0, seed=seed, index=0)
-    return Offer(peer=peer, age=0, rewards_G=GOOD, question=question, missed=missed)
+    return PeerOffer(peer=peer, age=0, rewards_G=GOOD, question=question, missed=missed)
 
 
 @given(st.integers(0, 1000))

@@ -9,7 +9,7 @@ import torch
 
 from app.lab.starter.corpus import Mix
 from app.lab.starter.measure import headroom, measure
-from app.lab.starter.pretrain import Phase, Plan, train
+from app.lab.starter.pretrain import PretrainPhase, PretrainPlan, train
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates
 from engines.models import locate, read_settings
@@ -49,8 +49,8 @@ def test_headroom_counts_by_hand() -> None:
 
 def test_training_is_repeatable_and_goes_on_from_the_first_phase(tmp_path: Path) -> None:
     torch.set_num_threads(1)
-    phase = Phase(steps=3, horizon=3, warmup=1, peak_rate=1e-3, final_rate=1e-4, mix=Mix())
-    plan = Plan(
+    phase = PretrainPhase(steps=3, horizon=3, warmup=1, peak_rate=1e-3, final_rate=1e-4, mix=Mix())
+    plan = PretrainPlan(
         batch=8,
         micro_batch=4,
         hidden=32,
@@ -66,7 +66,7 @@ def test_training_is_repeatable_and_goes_on_from_the_first_phase(tmp_path: Path)
     one, two = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("one", "two"))
     assert one == two
     assert one != (tmp_path / "one" / "skill" / "model.safetensors").read_bytes()
-    assert msgspec.json.decode((tmp_path / "one" / "recipe.json").read_bytes(), type=Plan) == plan
+    assert msgspec.json.decode((tmp_path / "one" / "recipe.json").read_bytes(), type=PretrainPlan) == plan
 
 
 def _scored(texts: tuple[str, ...], rewards: tuple[int, ...], finished: tuple[bool, ...] = ()) -> ScoredGroup:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.lab.starter.corpus import Mix, examples
-from app.lab.starter.pretrain import Phase, Plan, learning_rate, new_model, save
+from app.lab.starter.pretrain import PretrainPhase, PretrainPlan, learning_rate, new_model, save
 from app.lab.starter.vocabulary import PHRASES, make_tokenizer
 
 TOKENIZER = make_tokenizer()
@@ -35,7 +35,7 @@ def test_any_plain_text_decodes_to_itself(text: str) -> None:
 def test_plain_transformers_opens_a_saved_starter(tmp_path: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    plan = Plan(hidden=32, layers=1, heads=2, kv_heads=1, feed_forward=48)
+    plan = PretrainPlan(hidden=32, layers=1, heads=2, kv_heads=1, feed_forward=48)
     save(new_model(plan), plan, tmp_path / "starter")
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "starter")
     model = AutoModelForCausalLM.from_pretrained(tmp_path / "starter")
@@ -48,5 +48,5 @@ def test_plain_transformers_opens_a_saved_starter(tmp_path: Path) -> None:
 
 
 def test_the_rate_warms_up_and_falls() -> None:
-    phase = Phase(steps=300, horizon=300, warmup=100, peak_rate=2.0, final_rate=1.0, mix=Mix())
+    phase = PretrainPhase(steps=300, horizon=300, warmup=100, peak_rate=2.0, final_rate=1.0, mix=Mix())
     assert [learning_rate(phase, step) for step in (49, 100, 200, 300)] == pytest.approx([1.0, 2.0, 1.5, 1.0])

@@ -26,7 +26,7 @@ from app.swarm.client.status import ConnectionStatus
 from app.swarm.identity.identity import Identity
 from app.swarm.invite.invite import Invite
 from app.swarm.wire.body import Body, Envelope, seal
-from app.swarm.wire.limits import Limits, Quotas
+from app.swarm.wire.limits import Quotas, RelayLimits
 from app.swarm.wire.protocol import OPENING, SOCKET_PATH, SUBPROTOCOL, Hello, Welcome, from_client, to_frame
 from app.swarm.wire.signin import relay_id, signed_hello
 from app.swarm.wire.signing import public_key
@@ -180,7 +180,7 @@ def greeting(seed: bytes = LIAR, **changes: Any) -> Hello:
     key = public_key(seed)
     fields: dict[str, Any] = dict(
         proto=("1.1",), relay=relay_id(key), key=key.hex(), sig="", swarm="shoal", epoch="e", time_ms=NOW_MS,
-        challenge="0f" * 32, limits=Limits(),
+        challenge="0f" * 32, limits=RelayLimits(),
     )  # fmt: skip
     return Hello(**(fields | changes))
 

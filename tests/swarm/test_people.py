@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from app.relay.session import session as session_module
-from app.relay.session.shared import Desk
+from app.relay.session.shared import RelayState
 from app.sapo.groups import HUMAN, lone
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.intake.intake import Intake
@@ -56,5 +56,5 @@ def test_a_persons_group_travels_and_passes_a_peers_checks(tmp_path: Path) -> No
 
 
 def test_a_relay_says_that_it_takes_people() -> None:
-    hello = from_relay(session_module.Session(Desk(bytes(32), "shoal", "e"), "127.0.0.1").hello())
+    hello = from_relay(session_module.Session(RelayState(bytes(32), "shoal", "e"), "127.0.0.1").hello())
     assert isinstance(hello, Hello) and PEOPLE in hello.caps

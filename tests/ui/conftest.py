@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from app.node.rules.preferences import check
 from app.ui.frame.frame import Actions
-from app.ui.shell.window import Window
+from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
 from app.ui.view.settings import Choices
 
@@ -71,9 +71,9 @@ def actions(tmp_path: Path, asked: list[object]) -> Actions:
 
 
 @pytest.fixture(scope="session")
-def one_window(light: Theme, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Window]:
+def one_window(light: Theme, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
     choices = Choices(tmp_path_factory.mktemp("home"))
-    made = Window(
+    made = MainWindow(
         light,
         Actions(
             start=_nothing,
@@ -115,7 +115,7 @@ def _no() -> bool:
 
 
 @pytest.fixture
-def window(qtbot: QtBot, one_window: Window) -> Window:
+def window(qtbot: QtBot, one_window: MainWindow) -> MainWindow:
     """A window in its first size, with whatever pages earlier tests have opened."""
     one_window.resize(1180, 780)
     one_window.go("overview")

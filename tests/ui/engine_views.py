@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import msgspec
 
-from app.install.packs.events import Offered, Pack, Standing
-from app.ui.view.engine_pack import Doing, EnginePack
+from app.install.packs.events import Offered, Pack, PackStatus
+from app.ui.view.engine_pack import EnginePack, PackActivity
 from app.ui.view.view import View
 from tests.ui import views
 
@@ -37,7 +37,7 @@ BEFORE = Pack(
     bytes=1_090_000_000,
     python="3.11",
 )
-FETCHING = Doing(
+FETCHING = PackActivity(
     verb="install",
     stage="fetch",
     percent=29,
@@ -62,8 +62,8 @@ TROUBLES = {
 
 def standing(
     *offers: Offered, packs: tuple[Pack, ...] = (), free: int = 58_300_000_000, newer: str = ""
-) -> Standing:
-    return Standing(folder=FOLDER, packs=list(packs), offers=list(offers), free=free, newer=newer)
+) -> PackStatus:
+    return PackStatus(folder=FOLDER, packs=list(packs), offers=list(offers), free=free, newer=newer)
 
 
 def first() -> dict[str, EnginePack]:
@@ -88,7 +88,8 @@ def first() -> dict[str, EnginePack]:
             ),
         ),
         "unpacking": change(
-            new, doing=Doing(verb="install", stage="fill", percent=83, have=310_000_000, total=1_100_000_000)
+            new,
+            doing=PackActivity(verb="install", stage="fill", percent=83, have=310_000_000, total=1_100_000_000),
         ),
     }
     return (

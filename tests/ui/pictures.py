@@ -14,12 +14,12 @@ from app.ui.chat.page import TryIt
 from app.ui.frame.frame import Actions
 from app.ui.overview.page import Overview
 from app.ui.settings.page import SettingsPage
-from app.ui.shell.window import Window
+from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
 from app.ui.view.models import Holdings
 from app.ui.view.settings import Choices
 from app.ui.view.view import View
-from app.ui.welcome.trial import Stage
+from app.ui.welcome.trial import TrialStage
 from tests.ui import engine_views, views
 
 
@@ -95,7 +95,7 @@ def scenes(home: Path | None) -> list[tuple[str, str, View]]:
     return made + engine_views.scenes()
 
 
-def prepare(scene: str, window: Window) -> None:
+def prepare(scene: str, window: MainWindow) -> None:
     """What somebody would have done on the page. Its processes are made up."""
     page = window._pages[window.page]
     if scene == "tryit":
@@ -118,7 +118,7 @@ def prepare(scene: str, window: Window) -> None:
     elif scene.startswith("welcome"):
         assert isinstance(page, Overview)
         welcome = page._welcome
-        welcome.trial.findings, welcome.trial.stage = views.FINDINGS, Stage.DONE
+        welcome.trial.findings, welcome.trial.stage = views.FINDINGS, TrialStage.DONE
         welcome.trial.changed.emit()
         steps = {"welcome": welcome._what, "welcome-machine": welcome._machine}
         welcome._show(steps.get(scene, welcome._company))
@@ -130,7 +130,7 @@ def main(folder: Path, width: int, height: int, home: Path | None = None) -> Non
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("light", "dark"):
         theme = Theme(application, name)  # type: ignore[arg-type]
-        window = Window(theme, actions(folder))
+        window = MainWindow(theme, actions(folder))
         window.resize(width, height)
         window.show()
         for scene, page, view in scenes(home):

@@ -22,7 +22,7 @@ from app.desktop import motion as desktop_motion
 from app.desktop.facts.facts import SourceError
 from app.desktop.linux.bus import Bus
 from app.learning.flat import STEADY
-from app.node.history.milestones import Kind, Milestone
+from app.node.history.milestones import Milestone, MilestoneKind
 from app.node.record.reasons import Reason
 from app.node.record.records import Happening, Probe, Run
 from app.node.record.snapshot import Energy, SwarmView
@@ -35,15 +35,15 @@ from app.ui.models.process import exported
 from app.ui.overview.next import NextCard
 from app.ui.overview.page import Overview
 from app.ui.overview.sharing import ShareDialog
-from app.ui.pages.history import DIARY, History
+from app.ui.pages.history import DIARY, HistoryPage
 from app.ui.settings.editors import editor
 from app.ui.settings.page import SettingsPage
 from app.ui.theme import Theme
 from app.ui.view import growth, notes, words
 from app.ui.view.growth import grown
-from app.ui.view.seen import Seen
+from app.ui.view.seen import PutAway
 from app.ui.view.settings import Choices
-from app.ui.view.view import State, View
+from app.ui.view.view import NodeStatus, View
 from app.ui.widgets.power import PowerLine
 from tests.ui import views
 from tests.ui.chat.test_tryit import press, texts
@@ -52,7 +52,7 @@ NOW = time.time()
 change = msgspec.structs.replace
 
 
-def reached(kind: Kind, round: int = 9, ago: float = 60.0, **more: Any) -> Milestone:
+def reached(kind: MilestoneKind, round: int = 9, ago: float = 60.0, **more: Any) -> Milestone:
     return Milestone(kind=kind, round=round, at=NOW - ago, family="gcd", **more)
 
 
@@ -116,7 +116,7 @@ def test_the_pond_moves_only_while_it_learns_and_somebody_sees_it(
     pond.show()
     assert pond.frames.timer.isActive()
     qtbot.waitUntil(lambda: pond._frame > 1)
-    pond.show_view(change(views.learning(), state=State.PAUSED))
+    pond.show_view(change(views.learning(), state=NodeStatus.PAUSED))
     assert not pond.frames.timer.isActive(), "it rests while the model rests"
     pond.show_view(views.learning())
     pond.hide()
@@ -150,7 +150,7 @@ def test_a_model_that_can_more_is_drawn_larger(light: Theme, actions: Actions, q
 
 
 def test_a_race_is_offered_once_at_round_twenty_of_a_new_model(tmp_path: Path) -> None:
-    choices, seen = Choices(tmp_path), Seen()
+    choices, seen = Choices(tmp_path), PutAway()
     base = views.learning()
 
     def at(round: int) -> View:
@@ -158,9 +158,9 @@ def test_a_race_is_offered_once_at_round_twenty_of_a_new_model(tmp_path: Path) -
 
     due = [round for round in range(1, 200) if notes.race_due(at(round), seen, choices)]
     assert due == list(range(20, 60))
-    assert not notes.race_due(at(25), Seen(raced=notes.model(at(25))), choices)
+    assert not notes.race_due(at(25), PutAway(raced=notes.model(at(25))), choices)
     over = change(at(25), runs=(views_run(2000.0),))
-    assert notes.race_due(over, Seen(raced=notes.model(at(25))), choices), "one that started over is new"
+    assert notes.race_due(over, PutAway(raced=notes.model(at(25))), choices), "one that started over is new"
     choices.put("race", False)
     assert not notes.race_due(at(25), seen, choices)
 
@@ -171,20 +171,22 @@ def views_run(started: float) -> Run:
 
 def test_a_milestone_is_told_once_while_it_is_fresh(tmp_path: Path) -> None:
     choices = Choices(tmp_path)
-    old, new = reached(Kind.LEVEL, ago=100.0, level=1), reached(Kind.HALF, ago=50.0)
+    old, new = reached(MilestoneKind.LEVEL, ago=100.0, level=1), reached(MilestoneKind.HALF, ago=50.0)
     view = View(milestones=(old, new))
-    assert notes.milestone(view, Seen(), choices, NOW) == new
-    assert notes.milestone(view, Seen(told=old.at), choices, NOW) == new
-    assert notes.milestone(view, Seen(told=new.at), choices, NOW) is None
-    assert notes.milestone(view, Seen(), choices, NOW + notes.FRESH_S) is None
+    assert notes.milestone(view, PutAway(), choices, NOW) == new
+    assert notes.milestone(view, PutAway(told=old.at), choices, NOW) == new
+    assert notes.milestone(view, PutAway(told=new.at), choices, NOW) is None
+    assert notes.milestone(view, PutAway(), choices, NOW + notes.FRESH_S) is None
     choices.put("notes", False)
-    assert notes.milestone(view, Seen(), choices, NOW) is None
+    assert notes.milestone(view, PutAway(), choices, NOW) is None
 
 
 def test_the_note_opens_the_very_answers_and_stays_away_then(
     qtbot: QtBot, overview: Overview, asked: list[object], actions: Actions
 ) -> None:
-    view = change(views.learning(), milestones=(reached(Kind.FIRST, round=7, tried=16, peer="calm-otter"),))
+    view = change(
+        views.learning(), milestones=(reached(MilestoneKind.FIRST, round=7, tried=16, peer="calm-otter"),)
+    )
     overview.show_view(view)
     said = texts(overview)
     assert "Greatest common divisor: the first right answer, after 16 wrong ones." in said
@@ -202,9 +204,9 @@ def test_the_note_opens_the_very_answers_and_stays_away_then(
 def test_the_diary_opens_what_is_behind_it_and_can_be_told_to_a_friend(
     qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
 ) -> None:
-    page = History(light, actions)
+    page = HistoryPage(light, actions)
     qtbot.addWidget(page)
-    entries = (reached(Kind.LEVEL, round=4, level=2), reached(Kind.MEASURED_HALF, round=10))
+    entries = (reached(MilestoneKind.LEVEL, round=4, level=2), reached(MilestoneKind.MEASURED_HALF, round=10))
     page.show_view(change(views.learning(), milestones=entries, called="Minnow"))
     page._which.choose(DIARY)
     page._choose(DIARY)
@@ -339,7 +341,7 @@ def test_each_has_its_switch_in_one_group(
     groups = {line.key: frame for frame, line in page._lines}
     assert len({groups[key] for key in ("motion", "fish", "notes", "race")}) == 1
 
-    view = change(views.learning(), milestones=(reached(Kind.HALF),))
+    view = change(views.learning(), milestones=(reached(MilestoneKind.HALF),))
     overview.show_view(view)
     assert overview._pond.isVisible() and overview._note.isVisible()
     for key in ("fish", "notes", "race"):
@@ -448,5 +450,5 @@ def test_the_months_limit_says_when_it_goes_on_in_the_persons_language(
     now = datetime(2026, 11, 23, 12).timestamp()
     until = datetime(2026, 12 if day == 1 else 11, day).timestamp()
     ruling = change(views.ruling(Reason.ENERGY, cap="1", until="what the node wrote"), until=until)
-    shown = words.reason(views.learning(state=State.WAITING, ruling=ruling), now)
+    shown = words.reason(views.learning(state=NodeStatus.WAITING, ruling=ruling), now)
     assert shown == f"Das Monatslimit von 1 kWh ist erreicht. Weiter ab {said}."

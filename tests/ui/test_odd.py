@@ -16,8 +16,8 @@ from app.node.record.reasons import Reason
 from app.node.record.records import Probe
 from app.node.record.snapshot import SwarmView
 from app.ui.process.link import problem
-from app.ui.shell.window import Window
-from app.ui.view.view import State, View
+from app.ui.shell.window import MainWindow
+from app.ui.view.view import NodeStatus, View
 from tests.ui import views
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ LONG = "an-extraordinarily-long-name-that-nobody-would-choose-" * 4
 
 def failed(sentence: str) -> View:
     said = problem(sentence)
-    return views.learning(state=State.FAILED, ruling=None, step=None, problem=said, reason=said.sentence)
+    return views.learning(state=NodeStatus.FAILED, ruling=None, step=None, problem=said, reason=said.sentence)
 
 
 def slept(hours: float) -> View:
@@ -80,7 +80,7 @@ SCENES: dict[str, tuple[View, dict[str, tuple[str, ...]]]] = {
     ),
     "a snooze that ended while it slept": (
         views.learning(
-            state=State.PAUSED,
+            state=NodeStatus.PAUSED,
             step=None,
             ruling=views.ruling(Reason.SNOOZED, until="Sat 22:00"),
             until=views.NOW - 5 * HOUR,
@@ -89,7 +89,7 @@ SCENES: dict[str, tuple[View, dict[str, tuple[str, ...]]]] = {
     ),
     "a restart that should have been": (
         views.learning(
-            state=State.WAITING, step=None, ruling=None, reason="Learning crashed", until=views.NOW - HOUR
+            state=NodeStatus.WAITING, step=None, ruling=None, reason="Learning crashed", until=views.NOW - HOUR
         ),
         {"overview": ("Learning crashed. It restarts in 0 s.",)},
     ),
@@ -100,12 +100,12 @@ SCENES: dict[str, tuple[View, dict[str, tuple[str, ...]]]] = {
 }
 
 
-def texts(window: Window) -> str:
+def texts(window: MainWindow) -> str:
     return "\n".join(label.text() for label in window.findChildren(QLabel) if label.isVisibleTo(window))
 
 
 @pytest.mark.parametrize("scene", list(SCENES))
-def test_every_page_says_something_sensible(qtbot: QtBot, window: Window, scene: str) -> None:
+def test_every_page_says_something_sensible(qtbot: QtBot, window: MainWindow, scene: str) -> None:
     view, expected = SCENES[scene]
     window.resize(1024, 640)
     for page in window._makers:
@@ -128,13 +128,13 @@ import sys
 from pathlib import Path
 from PySide6.QtWidgets import QApplication
 from app.ui.theme import Theme
-from app.ui.shell.window import Window
+from app.ui.shell.window import MainWindow
 from tests.ui import pictures, test_odd, views
 application = QApplication([])
 folder, width, height = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 folder.mkdir(parents=True, exist_ok=True)
 for name in ("light", "dark"):
-    window = Window(Theme(application, name), pictures.actions(folder / "home"))
+    window = MainWindow(Theme(application, name), pictures.actions(folder / "home"))
     window.resize(width, height)
     window.show()
     scenes = {name: view for name, (view, _) in test_odd.SCENES.items()}

@@ -31,26 +31,26 @@ from app.node.record.records import Probe
 from app.node.record.snapshot import Energy
 from app.node.rules.preferences import SETTINGS as RULES
 from app.sapo.families import FAMILIES
-from app.sapo.families.family import Kind
+from app.sapo.families.family import FamilyKind
 from app.sapo.questions import draw
-from app.swarm.client.ledger import Message
+from app.swarm.client.ledger import LineMessage
 from app.ui.charts.curve import Curve
 from app.ui.charts.tile import Tile
 from app.ui.frame.frame import Actions
 from app.ui.overview.page import Overview
 from app.ui.pages.about import about
-from app.ui.pages.history import History
+from app.ui.pages.history import HistoryPage
 from app.ui.pages.skills import Skills, since
 from app.ui.privacy.live import Live
 from app.ui.privacy.page import Privacy
 from app.ui.settings.hours import HoursEditor
 from app.ui.settings.page import SettingRow, SettingsPage
-from app.ui.shell.window import Window, pages
+from app.ui.shell.window import MainWindow, pages
 from app.ui.swarm.page import SwarmPage
 from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.settings import SETTINGS
-from app.ui.view.view import Family, Milestone, State, Step, View
+from app.ui.view.view import FamilyView, LevelReached, NodeStatus, Step, View
 from app.ui.welcome.page import Company
 from app.ui.widgets.board import Board
 from app.ui.widgets.option import Option
@@ -67,7 +67,7 @@ def test_the_pages_are_these(light: Theme) -> None:
 
 
 @pytest.mark.parametrize("scene", list(views.odd()))
-def test_every_page_bears_every_view(window: Window, scene: str) -> None:
+def test_every_page_bears_every_view(window: MainWindow, scene: str) -> None:
     view = views.odd()[scene]
     for page in PAGES:
         window.show_view(view)
@@ -79,7 +79,7 @@ def test_every_page_bears_every_view(window: Window, scene: str) -> None:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("page", PAGES)
 def test_nothing_is_wider_than_the_window(
-    qtbot: QtBot, window: Window, page: str, size: tuple[int, int]
+    qtbot: QtBot, window: MainWindow, page: str, size: tuple[int, int]
 ) -> None:
     window.resize(*size)
     for scene in ("full", "together", "long names"):
@@ -90,7 +90,7 @@ def test_nothing_is_wider_than_the_window(
         assert window.width() == size[0], scene
 
 
-def test_the_overview_needs_no_scrolling_on_a_small_laptop(qtbot: QtBot, window: Window) -> None:
+def test_the_overview_needs_no_scrolling_on_a_small_laptop(qtbot: QtBot, window: MainWindow) -> None:
     window.resize(1024, 640)
     window.show_view(views.together())
     window.go("overview")
@@ -102,7 +102,7 @@ def test_the_overview_needs_no_scrolling_on_a_small_laptop(qtbot: QtBot, window:
 
 
 @pytest.mark.parametrize("scene", ["new", "full", "together", "failed"])
-def test_everything_that_can_be_used_has_a_name(window: Window, scene: str) -> None:
+def test_everything_that_can_be_used_has_a_name(window: MainWindow, scene: str) -> None:
     for page in PAGES:
         window.show_view(views.odd()[scene])
         window.go(page)
@@ -225,7 +225,7 @@ def test_skills_say_how_it_speaks(qtbot: QtBot, light: Theme, actions: Actions) 
     assert "It is losing everyday language. Everyday replies surprise it 30 % more." in texts(page)
 
 
-def test_the_same_sentence_is_everywhere(window: Window) -> None:
+def test_the_same_sentence_is_everywhere(window: MainWindow) -> None:
     for scene in ("paused", "snoozed", "in use", "finishing", "unknown reason"):
         view = views.odd()[scene]
         assert view.ruling is not None
@@ -428,7 +428,7 @@ def test_nobody_joins_a_class_before_they_have_read_what_it_means(
 
 
 def test_history_is_searched_and_exported(qtbot: QtBot, light: Theme, actions: Actions) -> None:
-    page = History(light, actions)
+    page = HistoryPage(light, actions)
     qtbot.addWidget(page)
     page.show_view(views.learning())
     rows = list(csv.DictReader(io.StringIO(page.exported("csv"))))
@@ -455,7 +455,7 @@ def test_history_is_searched_and_exported(qtbot: QtBot, light: Theme, actions: A
 def test_a_history_that_cannot_be_written_says_so(
     qtbot: QtBot, light: Theme, actions: Actions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = History(light, actions)
+    page = HistoryPage(light, actions)
     qtbot.addWidget(page)
     page.show_view(views.learning())
     for name, said in (("no/such/folder.csv", "can't be written"), ("rounds.csv", "Saved as")):
@@ -478,7 +478,7 @@ def test_the_privacy_page_says_what_leaves_and_stops_it(
     assert "Nothing" in texts(page).splitlines() and not switch.isChecked()
     together = views.together()
     assert together.swarm is not None
-    long = Message(at=views.NOW + 1, outgoing=True, kind="pub", size=9000, text="x" * 9000)
+    long = LineMessage(at=views.NOW + 1, outgoing=True, kind="pub", size=9000, text="x" * 9000)
     swarm = views.msgspec.structs.replace(together.swarm, messages=(*together.swarm.messages, long))
     page.show_view(views.msgspec.structs.replace(together, swarm=swarm))
     said = texts(page).replace("\u200b", "")
@@ -490,7 +490,7 @@ def test_the_privacy_page_says_what_leaves_and_stops_it(
     assert "others' puzzles and answers" in texts(page)
     switch.click()
     assert asked == ["alone"]
-    page.show_view(views.msgspec.structs.replace(together, state=State.PAUSED, ruling=None))
+    page.show_view(views.msgspec.structs.replace(together, state=NodeStatus.PAUSED, ruling=None))
     assert "Nothing right now" in texts(page)
     lost = views.swarm(0, connected=False, sentence="Next try in 8 s.")
     page.show_view(views.learning(solo=False, swarm=lost))
@@ -518,7 +518,7 @@ def test_settings_are_found_by_words_that_are_not_on_them(
 
 
 def test_pages_are_reached_by_keyboard_alone(qtbot: QtBot, light: Theme, actions: Actions) -> None:
-    window = Window(light, actions)
+    window = MainWindow(light, actions)
     qtbot.addWidget(window)
     window.show()
     with qtbot.waitActive(window, timeout=30_000):
@@ -538,7 +538,7 @@ def test_pages_are_reached_by_keyboard_alone(qtbot: QtBot, light: Theme, actions
 def test_a_page_that_keeps_nothing_is_let_go_and_made_anew(
     qtbot: QtBot, light: Theme, actions: Actions
 ) -> None:
-    window = Window(light, actions)
+    window = MainWindow(light, actions)
     qtbot.addWidget(window)
     window.show()
     kept = {}
@@ -554,9 +554,9 @@ def test_a_page_that_keeps_nothing_is_let_go_and_made_anew(
 
 
 def test_only_the_page_in_sight_is_made(qtbot: QtBot, light: Theme, actions: Actions) -> None:
-    window = Window(light, actions)
+    window = MainWindow(light, actions)
     qtbot.addWidget(window)
-    window.show_view(View(state=State.STARTING))
+    window.show_view(View(state=NodeStatus.STARTING))
     assert set(window._pages) == {"overview"}
 
 
@@ -574,7 +574,7 @@ def test_no_piece_ever_flashes_up_as_a_window_of_its_own(qtbot: QtBot, light: Th
     application = QApplication.instance()
     assert application is not None
     application.installEventFilter(watch)
-    window = Window(light, actions)
+    window = MainWindow(light, actions)
     qtbot.addWidget(window)
     window.show()
     for view in (views.odd()["new"], views.odd()["together"], views.odd()["long names"]):
@@ -582,10 +582,10 @@ def test_no_piece_ever_flashes_up_as_a_window_of_its_own(qtbot: QtBot, light: Th
             window.show_view(view)
             window.go(page)
     application.removeEventFilter(watch)
-    assert shown == ["Window"]
+    assert shown == ["MainWindow"]
 
 
-def test_a_skill_leads_to_its_answers(window: Window, qtbot: QtBot) -> None:
+def test_a_skill_leads_to_its_answers(window: MainWindow, qtbot: QtBot) -> None:
     view = views.odd()["full"]
     window.show_view(view)
     window.go("skills")
@@ -616,7 +616,7 @@ def test_skills_stand_by_kind_and_can_be_searched(qtbot: QtBot, light: Theme, ac
     page.show_view(with_families(names))
     assert titles_on(page) == {FAMILIES[name].title for name in names}
     kinds = [kind for kind, group in page._groups.items() if group.isVisible()]
-    assert kinds == [kind for kind in Kind if kind in {FAMILIES[name].kind for name in names}]
+    assert kinds == [kind for kind in FamilyKind if kind in {FAMILIES[name].kind for name in names}]
 
     for sought, found in (("grid", {"Small sudokus", "Queens"}), (" MAZ ", {"Mazes"}), ("xyz", set())):
         page._search.setText(sought)
@@ -628,7 +628,7 @@ def test_skills_stand_by_kind_and_can_be_searched(qtbot: QtBot, light: Theme, ac
 
 def with_families(names: list[str]) -> View:
     families = (FAMILIES[name] for name in names)
-    made = (Family(name=one.name, title=one.title, level=0, levels=3, kind=one.kind) for one in families)
+    made = (FamilyView(name=one.name, title=one.title, level=0, levels=3, kind=one.kind) for one in families)
     return views.msgspec.structs.replace(views.learning(), families=tuple(made))
 
 
@@ -637,7 +637,9 @@ def titles_on(page: Skills) -> set[str]:
 
 
 def test_a_level_that_was_lost_again_is_not_called_reached_now() -> None:
-    family = Family(name="gcd", title="GCD", level=1, levels=4, milestones=(Milestone(level=2, at=views.NOW),))
+    family = FamilyView(
+        name="gcd", title="GCD", level=1, levels=4, milestones=(LevelReached(level=2, at=views.NOW),)
+    )
     assert since(family).startswith("Level 2 now, reached 3 on ")
 
 
@@ -662,7 +664,7 @@ def test_a_picture_of_the_curve_says_whose_it_is_and_saving_says_so(
         assert curve._saved.text() == said and path.exists() is said.startswith("Saved")
 
 
-def test_keys_lead_to_settings_and_search(window: Window, qtbot: QtBot) -> None:
+def test_keys_lead_to_settings_and_search(window: MainWindow, qtbot: QtBot) -> None:
     window.show_view(views.odd()["full"])
     window.activateWindow()
     window.go("live")
@@ -677,7 +679,7 @@ def test_keys_lead_to_settings_and_search(window: Window, qtbot: QtBot) -> None:
 def test_a_row_of_the_history_opens_what_is_behind_it(
     qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
 ) -> None:
-    page = History(light, actions)
+    page = HistoryPage(light, actions)
     qtbot.addWidget(page)
     page.show()
     page.show_view(views.learning())

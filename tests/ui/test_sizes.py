@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.ui.language.choice import speak
 from app.ui.overview.page import Overview
-from app.ui.shell.window import LEAST, Window, first_size
+from app.ui.shell.window import LEAST, MainWindow, first_size
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.widgets.pieces import field
@@ -30,11 +30,11 @@ SCENES["overview-failed"] = ("overview", views.failed())
 @pytest.fixture(scope="module", params=["en", "de"])
 def spoken(
     request: pytest.FixtureRequest, qapp: QApplication, light: Theme, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Window]:
+) -> Iterator[MainWindow]:
     """A window in each language, with a home of its own."""
     before = set(qapp.findChildren(QTranslator))
     speak(qapp, request.param)
-    made = Window(light, pictures.actions(tmp_path_factory.mktemp("home")))
+    made = MainWindow(light, pictures.actions(tmp_path_factory.mktemp("home")))
     made.show()
     yield made
     made.close()
@@ -44,7 +44,7 @@ def spoken(
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: "{}x{}".format(*size))
-def test_nothing_is_out_of_reach_or_cut(spoken: Window, size: tuple[int, int]) -> None:
+def test_nothing_is_out_of_reach_or_cut(spoken: MainWindow, size: tuple[int, int]) -> None:
     spoken.resize(*size)
     found = []
     for scene, (page, view) in SCENES.items():
@@ -57,7 +57,7 @@ def test_nothing_is_out_of_reach_or_cut(spoken: Window, size: tuple[int, int]) -
 @pytest.mark.parametrize("size", SIZES[:2], ids=lambda size: "{}x{}".format(*size))
 @pytest.mark.parametrize("scene", ["welcome", "welcome-machine", "welcome-company"])
 def test_the_first_steps_need_no_scrolling_on_a_small_screen(
-    spoken: Window, scene: str, size: tuple[int, int]
+    spoken: MainWindow, scene: str, size: tuple[int, int]
 ) -> None:
     spoken.resize(*size)
     _show(spoken, scene, *SCENES[scene])
@@ -67,7 +67,7 @@ def test_the_first_steps_need_no_scrolling_on_a_small_screen(
             assert bottom < spoken.height(), one.text()
 
 
-def test_a_focused_step_is_scrolled_to(spoken: Window) -> None:
+def test_a_focused_step_is_scrolled_to(spoken: MainWindow) -> None:
     """The smallest window shows only a part of a step; the button that the keyboard is on is in it."""
     spoken.resize(*LEAST)
     _show(spoken, "welcome-machine", *SCENES["welcome-machine"])
@@ -109,12 +109,12 @@ def test_a_window_opens_within_its_screen(room: tuple[int, int]) -> None:
 
 def test_a_place_of_a_larger_screen_is_fitted_into_this_one(qtbot: QtBot, light: Theme, tmp_path: Path) -> None:
     room = QApplication.primaryScreen().availableGeometry()
-    first = Window(light, pictures.actions(tmp_path))
+    first = MainWindow(light, pictures.actions(tmp_path))
     qtbot.addWidget(first)
     first.show()
     first.setGeometry(300, 400, 3000, 2000)
     place = first.saved_place()
-    again = Window(light, pictures.actions(tmp_path))
+    again = MainWindow(light, pictures.actions(tmp_path))
     qtbot.addWidget(again)
     again.restore_place(place)
     again.show()
@@ -122,7 +122,9 @@ def test_a_place_of_a_larger_screen_is_fitted_into_this_one(qtbot: QtBot, light:
     assert room.contains(again.frameGeometry().topLeft())
 
 
-def test_enter_presses_what_has_the_focus_and_else_what_the_page_is_about(qtbot: QtBot, window: Window) -> None:
+def test_enter_presses_what_has_the_focus_and_else_what_the_page_is_about(
+    qtbot: QtBot, window: MainWindow
+) -> None:
     pressed: list[str] = []
     window.show_view(View(home="/tmp"))
     page = window._pages["overview"]
@@ -142,7 +144,7 @@ def test_enter_presses_what_has_the_focus_and_else_what_the_page_is_about(qtbot:
     assert pressed == [welcome._company._start.text()]
 
 
-def _show(window: Window, scene: str, page: str, view: View) -> None:
+def _show(window: MainWindow, scene: str, page: str, view: View) -> None:
     window.show_view(view)
     window.go(page)
     pictures.prepare(scene, window)
@@ -150,7 +152,7 @@ def _show(window: Window, scene: str, page: str, view: View) -> None:
         QApplication.processEvents()
 
 
-def test_tab_into_a_page_from_beside_it_scrolls_there(window: Window, qtbot: QtBot) -> None:
+def test_tab_into_a_page_from_beside_it_scrolls_there(window: MainWindow, qtbot: QtBot) -> None:
     window.resize(1000, 560)
     window.go("settings")
     window.activateWindow()

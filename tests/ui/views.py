@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from app.chat import messages
-from app.node.data.library import Library, Model, Point, Training, Version
+from app.node.data.library import Library, ModelEntry, Point, Training, Version
 from app.node.history import history
 from app.node.models.survey import STARTER_ABOUT
 from app.node.record.effort import EFFORTS, Dial
@@ -21,18 +21,18 @@ from app.node.record.records import GroupRow, Happening, Probe, Round, Run
 from app.node.record.snapshot import Peer, Ruling, SwarmView
 from app.node.rules.preferences import DEFAULTS
 from app.sapo.questions import Coordinates
-from app.swarm.client.ledger import Message
+from app.swarm.client.ledger import LineMessage
 from app.swarm.identity.names import name
 from app.ui.chat.page import TryIt
 from app.ui.view.identity import Persona
 from app.ui.view.models import Fetch, Holdings
 from app.ui.view.reducer import Fold
-from app.ui.view.view import Problem, State, Step, View
-from app.ui.welcome.trial import Engine as Measured
-from app.ui.welcome.trial import Findings
+from app.ui.view.view import NodeStatus, Problem, Step, View
+from app.ui.welcome.trial import TrialReport
+from app.ui.welcome.trial import TriedEngine as Measured
 from engines.contract import EngineInfo
 from engines.models.catalogue import entries
-from engines.models.needs import Fit, Memory, Verdict, fits, needs
+from engines.models.needs import Fit, FitVerdict, MemoryRoom, fits, needs
 from engines.models.shelf import Partial
 
 NOW = time.time()
@@ -157,7 +157,7 @@ def learning(rounds: int = 160, **fields: object) -> View:
     )
     fold.tick(NOW)
     fold.change(
-        state=State.LEARNING,
+        state=NodeStatus.LEARNING,
         model="starter",
         recipe="default",
         rules=DEFAULTS,
@@ -232,7 +232,7 @@ def swarm(peers: int = 14, **fields: object) -> SwarmView:
         relay_name="shoal.example.org",
         peers=rows,
         messages=tuple(
-            Message(
+            LineMessage(
                 at=NOW - 30 * (6 - at),
                 outgoing=at % 2 == 0,
                 kind="pub" if at % 2 == 0 else "batch",
@@ -273,15 +273,15 @@ def failed() -> View:
         sentence="The disk that holds /home/ada/.local/share/shoal is full.",
         remedy="Make some room or choose another folder, and start again.",
     )
-    return learning(ruling=None, state=State.FAILED, problem=problem, reason=problem.sentence, step=None)
+    return learning(ruling=None, state=NodeStatus.FAILED, problem=problem, reason=problem.sentence, step=None)
 
 
 @cache
 def holdings(chosen: str = "starter", **fields: object) -> Holdings:
     """A library on a computer with 16 GB: two models here, one under way, one cut short, one with a licence."""
-    memory = Memory(free=9_400_000_000, most=12_100_000_000)
+    memory = MemoryRoom(free=9_400_000_000, most=12_100_000_000)
     models = [
-        Model(
+        ModelEntry(
             name="starter",
             title="Starter",
             about=STARTER_ABOUT,
@@ -289,7 +289,7 @@ def holdings(chosen: str = "starter", **fields: object) -> Holdings:
             bytes=6_744_257,
             licence="Apache-2.0",
             learning=148_000_000,
-            fit=Fit(verdict=Verdict.FITS, sentence=""),
+            fit=Fit(verdict=FitVerdict.FITS, sentence=""),
             training=Training(
                 folder="/home/ada/.local/share/shoal/models/starter-1",
                 bytes=14_200_000,
@@ -304,7 +304,7 @@ def holdings(chosen: str = "starter", **fields: object) -> Holdings:
     for entry in entries():
         need = needs(entry.shape, "float32", stored_parameters=entry.stored_parameters, disk=entry.bytes)
         models.append(
-            Model(
+            ModelEntry(
                 name=entry.id,
                 title=entry.title,
                 about=entry.about,
@@ -368,10 +368,10 @@ def crammed() -> Holdings:
     made = holdings()
     library = made.library
     assert library is not None
-    small = Memory(free=100_000_000, most=1_400_000_000)
+    small = MemoryRoom(free=100_000_000, most=1_400_000_000)
     models = []
     for at, model in enumerate(library.models):
-        verdict = list(Verdict)[at % len(Verdict)]
+        verdict = list(FitVerdict)[at % len(FitVerdict)]
         models.append(
             msgspec.structs.replace(
                 model,
@@ -381,7 +381,7 @@ def crammed() -> Holdings:
                 fit=Fit(verdict=verdict, sentence=""),
             )
         )
-    own = Model(
+    own = ModelEntry(
         name=f"/home/{long}", title=long, installed=True, local=True, folder=f"/home/{long}", bytes=10**12
     )
     library = msgspec.structs.replace(library, models=(*models, own), memory=small, disk_free=0)
@@ -412,9 +412,9 @@ def odd() -> dict[str, View]:
         "no models": learning(models=Holdings(chosen="starter", problem="The list of models cannot be read.")),
         "crammed": learning(models=crammed()),
         "at rest": learning(
-            state=State.PAUSED, step=None, ruling=None, reason="Shoal waits until you start it."
+            state=NodeStatus.PAUSED, step=None, ruling=None, reason="Shoal waits until you start it."
         ),
-        "starting": View(state=State.STARTING, home="/tmp/shoal"),
+        "starting": View(state=NodeStatus.STARTING, home="/tmp/shoal"),
         "placing": learning(0, curve=(), step=Step.PLACING, round=1, done=40, total=160, left_s=52.0),
         "first": learning(0, curve=rising(0)),
         "full": learning(),
@@ -422,17 +422,21 @@ def odd() -> dict[str, View]:
         "nobody": learning(solo=False, swarm=SwarmView()),
         "crowd": together(5000),
         "failed": failed(),
-        "paused": learning(state=State.PAUSED, step=None, ruling=ruling(Reason.PAUSED)),
-        "snoozed": learning(state=State.PAUSED, step=None, ruling=ruling(Reason.SNOOZED, until="Sat 22:00")),
-        "in use": learning(state=State.WAITING, step=None, ruling=in_use()),
+        "paused": learning(state=NodeStatus.PAUSED, step=None, ruling=ruling(Reason.PAUSED)),
+        "snoozed": learning(
+            state=NodeStatus.PAUSED, step=None, ruling=ruling(Reason.SNOOZED, until="Sat 22:00")
+        ),
+        "in use": learning(state=NodeStatus.WAITING, step=None, ruling=in_use()),
         "finishing": learning(ruling=ruling(Reason.FINISHING)),
         "trial": learning(ruling=ruling(Reason.ANYWAY, until="14:10")),
-        "busy": learning(0, state=State.WAITING, step=None, ruling=ruling(Reason.CPU, percent="51")),
+        "busy": learning(0, state=NodeStatus.WAITING, step=None, ruling=ruling(Reason.CPU, percent="51")),
         "unknown reason": learning(
-            state=State.WAITING, step=None, ruling=msgspec.structs.replace(ruling(Reason.HOT), reason="new")
+            state=NodeStatus.WAITING,
+            step=None,
+            ruling=msgspec.structs.replace(ruling(Reason.HOT), reason="new"),
         ),
         "waiting": learning(
-            state=State.WAITING,
+            state=NodeStatus.WAITING,
             step=None,
             ruling=None,
             reason="Learning crashed",
@@ -472,13 +476,13 @@ def odd() -> dict[str, View]:
 
 def recorded(home: Path) -> View:
     """What a finished run left behind."""
-    fold = Fold(View(home="~/.local/share/shoal", state=State.PAUSED, model="starter", recipe="default"))
+    fold = Fold(View(home="~/.local/share/shoal", state=NodeStatus.PAUSED, model="starter", recipe="default"))
     fold.recall(history.read(history.newest(home)))
     fold.tick(NOW)
     return fold.view
 
 
-FINDINGS = Findings(
+FINDINGS = TrialReport(
     engine="torch",
     reason="PyTorch runs on this processor. No other engine is faster with a model as small as starter.",
     rounds_per_hour=1218.0,
@@ -492,7 +496,7 @@ def conversation(page: TryIt) -> None:
         (
             1,
             "State the final answer to the following arithmetic problem: 7 - 9 + 9 + 5 =",
-            messages.Drawn(
+            messages.PuzzleDrawn(
                 number=1, puzzle=1, family="chain_sum", title="Sums", level=1, levels=5, text="", unseen=True
             ),
             ("7-9=-2 -2+9=8 #8", False),

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from app.install.updates.known import Offer
-from app.ui.view.updates import Renewal, Stage
+from app.install.updates.known import UpdateOffer
+from app.ui.view.updates import Renewal, UpdateStage
 
-OFFER = Offer(
+OFFER = UpdateOffer(
     version="0.2.0",
     date="2026-12-01",
     notes={
@@ -32,7 +32,7 @@ Accept-Encoding: identity"""
 
 def scenes() -> dict[str, Renewal]:
     base = Renewal(
-        version="0.1.0", stage=Stage.IDLE, form="deb", host="example.org", request=_REQUEST, wanted=True
+        version="0.1.0", stage=UpdateStage.IDLE, form="deb", host="example.org", request=_REQUEST, wanted=True
     )
 
     def made(**fields: object) -> Renewal:
@@ -44,12 +44,12 @@ def scenes() -> dict[str, Renewal]:
         "checkout": Renewal(version="0.1.0"),
         "never": made(wanted=False),
         "newest": made(answered=there["answered"], wanted=False),
-        "asking": made(stage=Stage.ASKING),
+        "asking": made(stage=UpdateStage.ASKING),
         "there": made(**there),
-        "fetching": made(**there, stage=Stage.FETCHING, have=12_000_000, per_second=2_500_000.0),
+        "fetching": made(**there, stage=UpdateStage.FETCHING, have=12_000_000, per_second=2_500_000.0),
         "waiting": made(
             **there,
-            stage=Stage.FETCHING,
+            stage=UpdateStage.FETCHING,
             have=12_000_000,
             note="The connection to example.org broke off; what has come is kept, and it can go on.",
         ),
@@ -62,7 +62,7 @@ def scenes() -> dict[str, Renewal]:
         "installing": made(
             **there,
             fetched=True,
-            stage=Stage.INSTALLING,
+            stage=UpdateStage.INSTALLING,
             note="The system asks for your password, then installs it.",
         ),
         "by hand": made(
@@ -87,7 +87,7 @@ def scenes() -> dict[str, Renewal]:
 def main(folder: Path) -> None:
     from PySide6.QtWidgets import QApplication
 
-    from app.ui.shell.window import Window
+    from app.ui.shell.window import MainWindow
     from app.ui.theme import Theme
     from tests.ui import views
     from tests.ui.pictures import actions
@@ -96,13 +96,13 @@ def main(folder: Path) -> None:
     assert isinstance(application, QApplication)
     folder.mkdir(parents=True, exist_ok=True)
 
-    def take(window: Window, name: str) -> None:
+    def take(window: MainWindow, name: str) -> None:
         for _ in range(4):
             application.processEvents()
         window.grab().save(str(folder / f"{name}.png"))
 
     for theme in ("light", "dark"):
-        window = Window(Theme(application, theme), actions(folder))  # type: ignore[arg-type]
+        window = MainWindow(Theme(application, theme), actions(folder))  # type: ignore[arg-type]
         window.resize(1180, 780)
         window.show()
         for name, renewal in scenes().items():

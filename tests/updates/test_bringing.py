@@ -17,8 +17,8 @@ from app.common.fetch import part_of
 from app.common.retry import Patience
 from app.install.updates import bringing, feed, handing, known
 from app.install.updates.errors import UpdateError
-from app.install.updates.feed import Feed, File
-from app.install.updates.handing import Installer, Then
+from app.install.updates.feed import Feed, ReleaseFile
+from app.install.updates.handing import SystemInstaller, Then
 from tests.packs.wheels import Host, wait_until
 from tests.updates.releases import BODY, FILES, LIST, plain, signed
 
@@ -32,7 +32,7 @@ def read(**changed: Any) -> Feed:
     return feed.read(signed(plain(**changed))[0])
 
 
-def file_of(form: str, **changed: Any) -> File:
+def file_of(form: str, **changed: Any) -> ReleaseFile:
     return next(one for one in read(**changed).files if one.form == form)
 
 
@@ -146,7 +146,7 @@ def test_only_one_process_at_a_time(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def deb(tmp_path: Path) -> tuple[Path, File]:
+def deb(tmp_path: Path) -> tuple[Path, ReleaseFile]:
     path = tmp_path / "a folder" / FILES["deb"]
     path.parent.mkdir()
     path.write_bytes(BODY)
@@ -160,19 +160,19 @@ def script(folder: Path, name: str, body: str) -> str:
     return str(path)
 
 
-def system(tmp_path: Path, body: str) -> Installer:
+def system(tmp_path: Path, body: str) -> SystemInstaller:
     """pkexec as a stand-in: it writes down what it was asked to run."""
     note = f'for one in "$@"; do echo "$one" >> "{tmp_path}/asked"; done; env > "{tmp_path}/env"; {body}'
-    return Installer(pkexec=script(tmp_path, "pkexec", note), apt=script(tmp_path, "apt-get", "exit 0"))
+    return SystemInstaller(pkexec=script(tmp_path, "pkexec", note), apt=script(tmp_path, "apt-get", "exit 0"))
 
 
-def hand(deb: tuple[Path, File], installer: Installer) -> handing.Handed:
+def hand(deb: tuple[Path, ReleaseFile], installer: SystemInstaller) -> handing.Handed:
     return handing.hand(*deb, Path("/nowhere/shoal"), lambda _: None, installer)
 
 
 @POSIX
 def test_the_package_manager_is_asked_through_polkit(
-    deb: tuple[Path, File], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    deb: tuple[Path, ReleaseFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setenv("LD_LIBRARY_PATH", "/bundle")
@@ -189,12 +189,12 @@ def test_the_package_manager_is_asked_through_polkit(
         hand(deb, system(tmp_path, "echo W: unsandboxed >&2; echo E: lock >&2; exit 100"))
     by_hand = hand(deb, system(tmp_path, "exit 127"))
     assert by_hand.then is Then.STAY and by_hand.command == f"sudo apt install '{deb[0]}'"
-    assert hand(deb, Installer(pkexec="/nowhere", apt="/nowhere")) == by_hand
+    assert hand(deb, SystemInstaller(pkexec="/nowhere", apt="/nowhere")) == by_hand
 
 
 @POSIX
 def test_a_package_that_is_swapped_before_the_password_is_not_installed(
-    deb: tuple[Path, File], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    deb: tuple[Path, ReleaseFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another program of the owner's changes the file while the system asks for the password."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
@@ -202,23 +202,23 @@ def test_a_package_that_is_swapped_before_the_password_is_not_installed(
     for swap in (f"printf evil > '{deb[0]}'", f"rm '{deb[0]}'", f"ln -sf /etc/hostname '{deb[0]}'"):
         deb[0].unlink(missing_ok=True)
         deb[0].write_bytes(BODY)
-        evil = Installer(pkexec=script(tmp_path, "pkexec", f'{swap}; exec "$@"'), apt=apt)
+        evil = SystemInstaller(pkexec=script(tmp_path, "pkexec", f'{swap}; exec "$@"'), apt=apt)
         with pytest.raises(UpdateError):
             hand(deb, evil)
         assert not (tmp_path / "installed").exists()
     with pytest.raises(UpdateError, match="was changed after it was checked"):
         deb[0].unlink()
         deb[0].write_bytes(BODY)
-        hand(deb, Installer(pkexec=script(tmp_path, "pkexec", f': > "{deb[0]}"; exec "$@"'), apt=apt))
+        hand(deb, SystemInstaller(pkexec=script(tmp_path, "pkexec", f': > "{deb[0]}"; exec "$@"'), apt=apt))
     deb[0].write_bytes(BODY)
-    honest = Installer(pkexec=script(tmp_path, "pkexec", 'exec "$@"'), apt=apt)
+    honest = SystemInstaller(pkexec=script(tmp_path, "pkexec", 'exec "$@"'), apt=apt)
     assert hand(deb, honest).then is Then.RESTART
     assert (tmp_path / "installed").read_bytes() == BODY
     assert not list(Path("/var/tmp").glob("shoal-update.*")), "nothing stays behind"
 
 
 @POSIX
-def test_a_window_that_the_package_ends_opens_again(deb: tuple[Path, File], tmp_path: Path) -> None:
+def test_a_window_that_the_package_ends_opens_again(deb: tuple[Path, ReleaseFile], tmp_path: Path) -> None:
     """The asking process is killed in the middle, as the package does with every running Shoal; dpkg goes
     on."""
     program = script(
@@ -232,10 +232,10 @@ def test_a_window_that_the_package_ends_opens_again(deb: tuple[Path, File], tmp_
     code = (
         "import os, sys; from pathlib import Path; import msgspec\n"
         "os.geteuid = lambda: 1000; Path('asker').write_text(str(os.getpid()))\n"
-        "from app.install.updates import handing; from app.install.updates.feed import File\n"
+        "from app.install.updates import handing; from app.install.updates.feed import ReleaseFile\n"
         "deb, file, system = (sys.argv[1], *map(msgspec.json.decode, sys.argv[2:]))\n"
-        "handing.hand(Path(deb), msgspec.convert(file, File), Path('x'), print,"
-        " msgspec.convert(system, handing.Installer))\n"
+        "handing.hand(Path(deb), msgspec.convert(file, ReleaseFile), Path('x'), print,"
+        " msgspec.convert(system, handing.SystemInstaller))\n"
     )
     words = [str(deb[0]), *(msgspec.json.encode(one).decode() for one in (deb[1], wanted))]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
@@ -247,7 +247,7 @@ def test_a_window_that_the_package_ends_opens_again(deb: tuple[Path, File], tmp_
 
 @POSIX
 def test_nothing_is_run_as_root(
-    deb: tuple[Path, File], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    deb: tuple[Path, ReleaseFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     handed = hand(deb, system(tmp_path, "exit 0"))
@@ -258,7 +258,7 @@ def test_nothing_is_run_as_root(
 
 @POSIX
 def test_what_was_changed_after_it_came_is_not_handed_over(
-    deb: tuple[Path, File], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    deb: tuple[Path, ReleaseFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     deb[0].write_bytes(BODY[:-1] + b"?")
@@ -320,6 +320,6 @@ def test_other_systems_files_are_not_run(tmp_path: Path) -> None:
     (tmp_path / "x.dmg").write_bytes(BODY)
     opener = script(tmp_path, "open", f'echo "$1" > "{tmp_path}/opened"')
     handed = handing.hand(
-        tmp_path / "x.dmg", file_of("dmg"), Path("shoal"), lambda _: None, Installer(show=(opener,))
+        tmp_path / "x.dmg", file_of("dmg"), Path("shoal"), lambda _: None, SystemInstaller(show=(opener,))
     )
     assert handed.then is Then.QUIT and (tmp_path / "opened").read_text().strip().endswith("x.dmg")

@@ -16,8 +16,8 @@ import pytest
 
 from app.install.updates import handing
 from app.install.updates.errors import UpdateError
-from app.install.updates.feed import File, entry
-from app.install.updates.handing import Installer, Then
+from app.install.updates.feed import ReleaseFile, entry
+from app.install.updates.handing import SystemInstaller, Then
 from tests.packs.wheels import Host, wait_until
 from tests.updates.releases import LIST
 from tests.updates.test_window import today
@@ -40,7 +40,7 @@ def debian(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert not INSTALLED.exists()
 
 
-def package(folder: Path, version: str, prerm: str = "") -> tuple[Path, File]:
+def package(folder: Path, version: str, prerm: str = "") -> tuple[Path, ReleaseFile]:
     tree = folder / f"tree-{version}"
     (tree / "DEBIAN").mkdir(parents=True)
     (tree / "DEBIAN").chmod(0o755)
@@ -61,12 +61,12 @@ def package(folder: Path, version: str, prerm: str = "") -> tuple[Path, File]:
     return path, entry(path, "deb", "linux", "x86_64")
 
 
-def polkit(folder: Path) -> Installer:
+def polkit(folder: Path) -> SystemInstaller:
     """An agent whose owner always says yes."""
     agent = folder / "pkexec"
     agent.write_text('#!/bin/sh\nexec "$@"\n')
     agent.chmod(0o755)
-    return Installer(pkexec=str(agent))
+    return SystemInstaller(pkexec=str(agent))
 
 
 def test_a_package_is_installed_updated_and_refused_by_apt(debian: None, tmp_path: Path) -> None:
@@ -102,10 +102,10 @@ def test_the_update_outlives_the_shoal_that_the_package_ends(debian: None, tmp_p
     code = (
         "import os, sys; from pathlib import Path; import msgspec\n"
         "os.geteuid = lambda: 1000; Path(sys.argv[4]).write_text(str(os.getpid()))\n"
-        "from app.install.updates import handing; from app.install.updates.feed import File\n"
+        "from app.install.updates import handing; from app.install.updates.feed import ReleaseFile\n"
         "file, system = map(msgspec.json.decode, sys.argv[2:4])\n"
-        "handing.hand(Path(sys.argv[1]), msgspec.convert(file, File), Path('x'), print,"
-        " msgspec.convert(system, handing.Installer))\n"
+        "handing.hand(Path(sys.argv[1]), msgspec.convert(file, ReleaseFile), Path('x'), print,"
+        " msgspec.convert(system, handing.SystemInstaller))\n"
     )
     words = [
         str(new[0]),

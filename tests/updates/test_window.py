@@ -20,7 +20,7 @@ from app.install.updates import installed, known
 from app.ui.updates import process as module
 from app.ui.updates.process import Updating
 from app.ui.view.settings import Choices
-from app.ui.view.updates import Renewal, Stage
+from app.ui.view.updates import Renewal, UpdateStage
 from tests.packs.wheels import Host
 from tests.updates.releases import FILES, LIST, PUBLIC, release, trust
 from tests.updates.scenes import OFFER
@@ -57,7 +57,9 @@ def updating(host: Host, tmp_path: Path, program: Path, qtbot: QtBot) -> Iterato
 
 
 def idle(qtbot: QtBot, one: Updating) -> Renewal:
-    qtbot.waitUntil(lambda: one.renewal.stage is Stage.IDLE and not one._child.running, timeout=PATIENCE_MS)
+    qtbot.waitUntil(
+        lambda: one.renewal.stage is UpdateStage.IDLE and not one._child.running, timeout=PATIENCE_MS
+    )
     return one.renewal
 
 
@@ -75,7 +77,7 @@ def test_looked_for_fetched_and_installed(updating: Updating, host: Host, progra
     updating.fetch()
     found = idle(qtbot, updating)
     assert found.fetched and not found.sentence and not heard
-    assert any(one.stage is Stage.FETCHING and "broke off" in one.note for one in seen)
+    assert any(one.stage is UpdateStage.FETCHING and "broke off" in one.note for one in seen)
     updating.install()
     found = idle(qtbot, updating)
     assert heard == ["rest", "restart"] and found.said.startswith("It is installed")
@@ -132,10 +134,10 @@ def test_what_nobody_asked_for_fails_quietly_and_ends_with_the_swarm(
     updating.look_if_due()
     assert updating._child.running
     updating.left_company()
-    assert updating.renewal.stage is Stage.IDLE and not updating._child.running
+    assert updating.renewal.stage is UpdateStage.IDLE and not updating._child.running
     updating.check()
     updating.left_company()
-    assert updating.renewal.stage is Stage.ASKING, "what somebody pressed goes on"
+    assert updating.renewal.stage is UpdateStage.ASKING, "what somebody pressed goes on"
 
 
 def test_a_window_alone_asks_nobody(
@@ -165,7 +167,7 @@ def test_a_download_is_cancelled_and_continued_by_the_next_window(
     updating.fetch()
     qtbot.waitUntil(lambda: updating.renewal.have > 100_000, timeout=PATIENCE_MS)
     updating.cancel()
-    assert updating.renewal.stage is Stage.IDLE and updating.renewal.offer is not None
+    assert updating.renewal.stage is UpdateStage.IDLE and updating.renewal.offer is not None
     qtbot.waitUntil(lambda: any(updating.folder().glob("*.part")), timeout=PATIENCE_MS)
     host.slow_s, before = 0.0, len(host.asked)
     later = Updating(updating._home, updating._choices, updating._options, trust(f"{host.url}/{LIST}"))
@@ -197,7 +199,7 @@ def test_a_checkout_only_says_so(tmp_path: Path) -> None:
     one = Updating(tmp_path, Choices(tmp_path))
     one.open()
     one.check()
-    assert one.renewal.stage is Stage.CHECKOUT and not one._child.running and not one._clock.isActive()
+    assert one.renewal.stage is UpdateStage.CHECKOUT and not one._child.running and not one._clock.isActive()
 
 
 def test_odd_lines_of_the_process_change_nothing(updating: Updating) -> None:

@@ -32,7 +32,7 @@ PATIENCE_S = 3600
 INSTALL = "./shoal setup --bench installs it"
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class ApartTask(msgspec.Struct, frozen=True, kw_only=True):
     """What a candidate shall do: `rows` completions of `new` tokens after the prompt, with that adapter."""
 
     part: str
@@ -122,7 +122,7 @@ def measure(
             for candidate in wanted:
                 if found[candidate] and found[candidate][0].missing:
                     continue
-                task = Task(part=part, candidate=candidate, rows=args.rows, threads=threads, **common)
+                task = ApartTask(part=part, candidate=candidate, rows=args.rows, threads=threads, **common)
                 one = _measured(task, environment)
                 found[candidate].append(one)
                 tell(f"{number + 1} of {args.repeats}: {candidate}: {_said(one)}")
@@ -139,7 +139,7 @@ def measure(
     return {name: medians(every) for name, every in found.items()}, about
 
 
-def _measured(task: Task, environment: Mapping[str, str]) -> Measured:
+def _measured(task: ApartTask, environment: Mapping[str, str]) -> Measured:
     try:
         return msgspec.convert(
             _child(["app.bench.engine.candidate", msgspec.json.encode(task).decode()], environment), Measured

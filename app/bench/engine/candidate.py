@@ -16,11 +16,11 @@ import msgspec
 import psutil
 
 from app.bench import BenchError
-from app.bench.engine.apart import Measured, Task
+from app.bench.engine.apart import ApartTask, Measured
 
 
 def main(arguments: list[str]) -> int:
-    task = msgspec.json.decode(arguments[0], type=Task)
+    task = msgspec.json.decode(arguments[0], type=ApartTask)
     from engines.contract import EngineError
 
     try:
@@ -33,12 +33,12 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def work(task: Task) -> Callable[[Task], Measured]:
+def work(task: ApartTask) -> Callable[[ApartTask], Measured]:
     """The function that a candidate's name stands for."""
     from app.bench.engine import ours, peers, plain_llamacpp, with_trl
 
     kind = task.candidate.split()[0]
-    functions: dict[tuple[str, str], Callable[[Task], Measured]] = {
+    functions: dict[tuple[str, str], Callable[[ApartTask], Measured]] = {
         ("sampler", "torch"): ours.sampling,
         ("sampler", "llamacpp"): ours.sampling,
         ("sampler", "transformers"): peers.sampling,

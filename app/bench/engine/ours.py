@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from app.bench.engine.apart import Clock, Measured, Task
+from app.bench.engine.apart import ApartTask, Clock, Measured
 from app.bench.engine.shapes import RANK
 from engines.contract import Batch, Completion, Engine, EngineError, Row
 from engines.opening import available, open_engine
@@ -17,7 +17,7 @@ from engines.opening import available, open_engine
 RATE = 1e-5
 
 
-def opened(task: Task) -> tuple[Engine, float]:
+def opened(task: ApartTask) -> tuple[Engine, float]:
     """An engine under the task's adapter, and the seconds that took. A second word names the file type of
     llama.cpp's sampler, which else is what the app would take."""
     kind, *more = task.candidate.split()
@@ -34,7 +34,7 @@ def opened(task: Task) -> tuple[Engine, float]:
     return engine, time.perf_counter() - start
 
 
-def sampling(task: Task) -> Measured:
+def sampling(task: ApartTask) -> Measured:
     engine, loading = opened(task)
     engine.sample([task.messages], task.rows, 2, 1)
     clock = Clock()
@@ -48,7 +48,7 @@ def sampling(task: Task) -> Measured:
     )
 
 
-def learning(task: Task) -> Measured:
+def learning(task: ApartTask) -> Measured:
     """One step on random completions. "checkpointing" and "kept" force what the engine otherwise chooses."""
     engine, loading = opened(task)
     limits = engine._base.limits  # type: ignore[attr-defined]  # no owner ever sets this
@@ -70,7 +70,7 @@ def learning(task: Task) -> Measured:
     )
 
 
-def round_(task: Task) -> Measured:
+def round_(task: ApartTask) -> Measured:
     """Samples a group, weighs it, makes one step. Then what a changed adapter costs the sampler: the seconds
     that one token takes right after the step, less those it takes again."""
     engine, loading = opened(task)
@@ -94,7 +94,7 @@ def round_(task: Task) -> Measured:
     )
 
 
-def _seconds(engine: Engine, task: Task) -> float:
+def _seconds(engine: Engine, task: ApartTask) -> float:
     start = time.perf_counter()
     engine.sample([task.messages], task.rows, 1, 3)
     return time.perf_counter() - start
@@ -104,7 +104,7 @@ def _tokens(group: Sequence[Completion]) -> int:
     return sum(len(completion.tokens_T) for completion in group)
 
 
-def _batch(task: Task, completions: Sequence[list[int]], mu: Sequence[list[float]] | None = None) -> Batch:
+def _batch(task: ApartTask, completions: Sequence[list[int]], mu: Sequence[list[float]] | None = None) -> Batch:
     """Every other row is rewarded, so half the advantages are 1 and half -1."""
     tokens = sum(map(len, completions))
     rows = [

@@ -8,14 +8,14 @@ from typing import Any
 
 import torch
 
-from app.bench.engine.apart import Clock, Measured, Task
+from app.bench.engine.apart import ApartTask, Clock, Measured
 from app.bench.engine.shapes import RANK
 
 PROJECTIONS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 RATE = 1e-5
 
 
-def loaded(task: Task) -> Any:
+def loaded(task: ApartTask) -> Any:
     """The base model in transformers, in the number format that the candidate's name ends with."""
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
@@ -25,11 +25,11 @@ def loaded(task: Task) -> Any:
     return AutoModelForCausalLM.from_pretrained(task.folder, dtype=number_format(task), local_files_only=True)
 
 
-def number_format(task: Task) -> torch.dtype:
+def number_format(task: ApartTask) -> torch.dtype:
     return torch.bfloat16 if "bf16" in task.candidate.split() else torch.float32
 
 
-def sampling(task: Task) -> Measured:
+def sampling(task: ApartTask) -> Measured:
     """`generate` with the adapter merged into the weights, which is as fast as transformers samples."""
     from peft import PeftModel
 
@@ -60,7 +60,7 @@ def sampling(task: Task) -> Measured:
     return Measured(seconds=seconds, cpu_s=cpu, tokens=tokens, load_s=loading, note="adapter merged before")
 
 
-def learning(task: Task) -> Measured:
+def learning(task: ApartTask) -> Measured:
     """All logits at once, log-softmax, torch's AdamW."""
     from peft import LoraConfig, get_peft_model
 

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from app.bench import BenchError
-from app.bench.engine.apart import Clock, Measured, Task
+from app.bench.engine.apart import ApartTask, Clock, Measured
 
 CELLS = 256
 """Sequences have room in multiples of this."""
 
 
-def sampling(task: Task) -> Measured:
+def sampling(task: ApartTask) -> Measured:
     try:
         import llama_cpp as api
     except (ImportError, OSError, RuntimeError) as error:

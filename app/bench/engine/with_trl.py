@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from app.bench import BenchError
-from app.bench.engine.apart import INSTALL, Clock, Measured, Task
+from app.bench.engine.apart import INSTALL, ApartTask, Clock, Measured
 from app.bench.engine.peers import PROJECTIONS, RATE, loaded, number_format
 from app.bench.engine.shapes import RANK
 
@@ -24,16 +24,16 @@ WARM = 2
 """Tokens of the completions in the step before the one that counts."""
 
 
-def learning(task: Task) -> Measured:
+def learning(task: ApartTask) -> Measured:
     """The update alone: completions are made up, so generating takes no time."""
     return _trained(task, made_up=True)
 
 
-def round_(task: Task) -> Measured:
+def round_(task: ApartTask) -> Measured:
     return _trained(task, made_up=False)
 
 
-def _trained(task: Task, made_up: bool) -> Measured:
+def _trained(task: ApartTask, made_up: bool) -> Measured:
     try:
         from datasets import Dataset
         from peft import LoraConfig

@@ -32,7 +32,7 @@ MAGIC = b"shoal-1\n"
 Us = array.array  # of 32-bit microseconds
 
 
-class Counts(msgspec.Struct, frozen=True, kw_only=True):
+class LoadCounts(msgspec.Struct, frozen=True, kw_only=True):
     """What a load has met. `items` are those of `counted` batches. `others` counts refusals by code and other
     messages by type; `overrun` rounds were not sent because a connection had too many without an answer;
     `late` is how far sends came behind their time."""
@@ -58,8 +58,8 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         return self.items / max(1, self.counted)
 
 
-class Load(NamedTuple):
-    counts: Counts
+class LoadResult(NamedTuple):
+    counts: LoadCounts
     publish_us: Us[int]
     sample_us: Us[int]
     late_us: Us[int]
@@ -167,7 +167,7 @@ def put_on(
     *,
     rate: float = 0.0,
     seconds: float = 600.0,
-) -> Load:
+) -> LoadResult:
     """Runs one load over these sockets, which stay open, and returns what it met."""
     plan, times = folder / "plan", folder / "times"
     write_plan(plan, sockets, rounds, sample, rate=rate, seconds=seconds)
@@ -179,10 +179,10 @@ def put_on(
     )
     if done.returncode:
         raise BenchError(f"The load generator failed: {done.stderr.decode(errors='replace').strip()[-300:]}")
-    counts = msgspec.json.decode(done.stdout, type=Counts)
+    counts = msgspec.json.decode(done.stdout, type=LoadCounts)
     us: Us[int] = array.array("I")
     us.frombytes(times.read_bytes())
     plan.unlink()
     times.unlink()
     ends = counts.published, counts.published + counts.sampled
-    return Load(counts, us[: ends[0]], us[ends[0] : ends[1]], us[ends[1] :])
+    return LoadResult(counts, us[: ends[0]], us[ends[0] : ends[1]], us[ends[1] :])

@@ -29,13 +29,13 @@ from app.bench import BenchError, Tell, busy
 from app.bench.engine.apart import processor
 from app.bench.relay.groups import FAMILIES, SWARM, published
 from app.bench.relay.joining import Wire, join
-from app.bench.relay.loading import Load, generator, percentile_ms, put_on
+from app.bench.relay.loading import LoadResult, generator, percentile_ms, put_on
 from app.bench.relay.served import Served
 from app.common.arguments import whole
 from app.common.home import home
 from app.swarm.wire.body import unseal
 from app.swarm.wire.limits import OLDEST_S
-from app.swarm.wire.protocol import AskStats, Batch, Sample, item, to_frame
+from app.swarm.wire.protocol import AskStats, BatchReply, Sample, item, to_frame
 
 SUMMARY = "the relay: processor time a round, memory a connection, waiting times, bytes a node"
 BUDGET = {"own_cpu_us_per_round": 100.0, "kb_per_connection": 20.0, "sample_p99_ms": 50.0, "mb_per_hour": 2.5}
@@ -119,7 +119,7 @@ class Putting:
 
     def __call__(
         self, wires: Sequence[Wire], rounds: Sequence[bytes], *, rate: float = 0.0, items: float = K - 0.5
-    ) -> Load:
+    ) -> LoadResult:
         load = put_on(
             self._folder, self._program, [wire.bare() for wire in wires], rounds, to_frame(SAMPLE), rate=rate
         )
@@ -136,10 +136,10 @@ class Cost(NamedTuple):
 
     cpu_us: float
     helpers_us: float
-    load: Load
+    load: LoadResult
 
 
-def costing(server: Served, put: Callable[[], Load], rounds: int) -> Cost:
+def costing(server: Served, put: Callable[[], LoadResult], rounds: int) -> Cost:
     before, helpers = server.cpu_s(), server.helpers_cpu_s()
     load = put()
     return Cost(
@@ -328,7 +328,7 @@ def _looked_at(url: str, number: int) -> int:
     try:
         wire.say(to_frame(SAMPLE))
         batch = wire.message()
-        if not isinstance(batch, Batch) or len(batch.items) < K or batch.window < 1:
+        if not isinstance(batch, BatchReply) or len(batch.items) < K or batch.window < 1:
             raise BenchError(f"After the load a batch has not {K} groups: {str(batch)[:200]}.")
         for raw in batch.items:
             unseal(item(raw), SWARM)

@@ -21,8 +21,8 @@ from app.bench import Tell
 from app.common.arguments import whole
 from app.relay.broker.jetstream import SHARDS
 from app.relay.session.sampling import Sampler
-from app.relay.store.turns import Ask
-from app.relay.store.window import Limits, Window
+from app.relay.store.turns import SampleQuery
+from app.relay.store.window import Window, WindowLimits
 
 SUMMARY = "a relay of a very large swarm: what its window covers, whom its samples are of, what they cost"
 K, BYTES, ROUND_S = 8, 4_400, 60.0
@@ -35,7 +35,7 @@ SEVERAL = ((100_000, 1), (100_000, 4), (1_000_000, 1), (1_000_000, SHARDS))
 """Nodes, and one of how many parts of the subjects a relay mirrors."""
 
 
-class Seen(msgspec.Struct):
+class RelayResult(msgspec.Struct):
     """What a relay has met."""
 
     nodes: int
@@ -70,10 +70,10 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     return {"clients": args.clients, "samples": args.samples, "swarms": msgspec.to_builtins(seen)}
 
 
-def play(nodes: int, parts: int, clients: int, samples: int) -> Seen:
+def play(nodes: int, parts: int, clients: int, samples: int) -> RelayResult:
     """The window is filled once over, then samples are drawn while it turns on at the swarm's pace."""
     rng, now = Random(nodes + parts), [0.0]
-    window = Window(Limits(), lambda: now[0])
+    window = Window(WindowLimits(), lambda: now[0])
     sampler = Sampler(window, rng, askers=clients)
     here = nodes // parts
     foes = int(FOES * here)
@@ -112,7 +112,7 @@ def play(nodes: int, parts: int, clients: int, samples: int) -> Seen:
         while owed >= 1:
             publish()
             owed -= 1
-        ask = Ask(key=(2**64 + turn % clients).to_bytes(32, "big"), k=K, max_bytes=1 << 19)
+        ask = SampleQuery(key=(2**64 + turn % clients).to_bytes(32, "big"), k=K, max_bytes=1 << 19)
         began = time.process_time()
         drawn = sampler.sample(ask, lambda key: 1.0).groups
         spent += time.process_time() - began
@@ -122,7 +122,7 @@ def play(nodes: int, parts: int, clients: int, samples: int) -> Seen:
         bad += sum(int.from_bytes(group.key, "big") < foes for group in drawn)
         total += len(drawn)
     sample_us = spent / samples * 1e6
-    return Seen(
+    return RelayResult(
         nodes=nodes,
         parts=parts,
         window_groups=len(window),

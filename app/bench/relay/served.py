@@ -35,10 +35,10 @@ from aiohttp import WSMsgType, web
 from app.bench import BenchError
 from app.bench.relay.groups import SWARM, key_of, published
 from app.common.rate import Rate
-from app.relay.access.quota import Quotas
+from app.relay.access.quota import QuotaBuckets
 from app.relay.server.connection import open_socket
 from app.relay.server.serving import serve
-from app.relay.session.shared import Desk
+from app.relay.session.shared import RelayState
 from app.relay.standing.standing import PROBATION, SEEN_S, Standing
 from app.swarm.wire.body import body_id
 from app.swarm.wire.protocol import SOCKET_PATH, Pub
@@ -114,12 +114,12 @@ class Served:
 
 
 async def _relay() -> None:
-    desks: list[Desk] = []
+    desks: list[RelayState] = []
 
-    def open_desk() -> Desk:
+    def open_desk() -> RelayState:
         kinds = dict.fromkeys(_KINDS, _WIDE) | {"bytes": _BYTES}
-        quotas = Quotas(asyncio.get_running_loop().time, kinds, kinds)
-        desks.append(Desk(bytes(32), SWARM, "bench", quotas=quotas))
+        quotas = QuotaBuckets(asyncio.get_running_loop().time, kinds, kinds)
+        desks.append(RelayState(bytes(32), SWARM, "bench", quotas=quotas))
         return desks[0]
 
     def know(keys: int) -> None:
@@ -127,7 +127,7 @@ async def _relay() -> None:
             key = key_of(number)
             desks[0].standings.put(key, Standing(error=0.0, honest=PROBATION, latest=SEEN_S))
 
-    def opened(url: str, desk: Desk) -> None:
+    def opened(url: str, desk: RelayState) -> None:
         _obey(url, know)
 
     await serve("127.0.0.1", 0, open_desk, opened)

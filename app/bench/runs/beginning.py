@@ -26,7 +26,7 @@ _EXAMPLES = range(2**45, 2**53, 2**22)
 _SEED = 1
 
 
-class Base(msgspec.Struct, frozen=True, kw_only=True):
+class BaseScore(msgspec.Struct, frozen=True, kw_only=True):
     """One family and one model. Shares are 0 where `note` says why nothing was asked."""
 
     model: str
@@ -37,7 +37,7 @@ class Base(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-def base_rates(model: str, home: Path | None, names: Sequence[str], threads: int | None) -> Iterator[Base]:
+def base_rates(model: str, home: Path | None, names: Sequence[str], threads: int | None) -> Iterator[BaseScore]:
     """Held-out questions, ANSWERS answers each at temperature 1. A model that talks sees worked examples first,
     and the families that have none are left to wait, as in placement. Raises EngineError."""
     folder = locate(model, home)
@@ -46,15 +46,15 @@ def base_rates(model: str, home: Path | None, names: Sequence[str], threads: int
     with Sandbox() as sandbox:
         for name in names:
             if way.examples and FAMILIES[name].work is None:
-                yield Base(model=model, family=name, note="no worked example")
+                yield BaseScore(model=model, family=name, note="no worked example")
                 continue
             try:
                 yield _measured(engine, model, name, way.limit(usual), sandbox)
             except TooLongError:
-                yield Base(model=model, family=name, note="longer than it reads")
+                yield BaseScore(model=model, family=name, note="longer than it reads")
 
 
-def _measured(engine: Engine, model: str, name: str, max_tokens: int, sandbox: Sandbox) -> Base:
+def _measured(engine: Engine, model: str, name: str, max_tokens: int, sandbox: Sandbox) -> BaseScore:
     way = BRIEF if engine.info.talks else TAGGED
     asked = probe_questions({name: 0}, QUESTIONS)
     shown = fitting(
@@ -71,7 +71,7 @@ def _measured(engine: Engine, model: str, name: str, max_tokens: int, sandbox: S
             for one, completions_G in zip(asked, groups, strict=True)
         ]
     )
-    return Base(
+    return BaseScore(
         model=model,
         family=name,
         questions=found.questions,

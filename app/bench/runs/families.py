@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from app.bench import BenchError, Tell
-from app.bench.runs.beginning import Base, base_rates
+from app.bench.runs.beginning import BaseScore, base_rates
 from app.common import files
 from app.learning.placement import LEAST_ANY
 from app.sapo.families import FAMILIES
@@ -149,11 +149,11 @@ def measure(family: Family, level: int, count: int) -> Level:
     )
 
 
-class Figures(msgspec.Struct, kw_only=True):
+class FamilyFigures(msgspec.Struct, kw_only=True):
     """All that is known, in the order in which it became known."""
 
     levels: list[Level] = []
-    bases: list[Base] = []
+    bases: list[BaseScore] = []
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -176,7 +176,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         raise BenchError(f"There is no family {unknown[0]}: choose from {', '.join(sorted(FAMILIES))}.")
     names = args.names or list(FAMILIES)
     kept = args.out / "figures.json" if args.out else None
-    figures = (kept and files.read_json(kept, Figures)) or Figures()
+    figures = (kept and files.read_json(kept, FamilyFigures)) or FamilyFigures()
 
     def keep() -> None:
         if kept is not None:
@@ -203,7 +203,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     return msgspec.to_builtins(figures) | {"passed": passed}
 
 
-def overview(figures: Figures) -> Iterator[str]:
+def overview(figures: FamilyFigures) -> Iterator[str]:
     """The one table over all families, in Markdown: a row each, with the worst of its levels."""
     models = list(dict.fromkeys(one.model for one in figures.bases))
     rates = {(one.model, one.family): one for one in figures.bases}
@@ -231,7 +231,7 @@ def overview(figures: Figures) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
-def _said(one: Base | None) -> str:
+def _said(one: BaseScore | None) -> str:
     """The share of all answers that are right, and of questions with a right one among eight."""
     if one is None:
         return "not measured"
@@ -254,5 +254,5 @@ def table(figures: dict[str, Any]) -> Iterator[str]:
             f"  {one.longest:>7}  {one.constant:>5.1%}  {one.constant_answer[:18]!r:<20} "
             f"{one.shortcut:>5.1%}  {one.shortcut_name}{marks}"
         )
-    for base in (msgspec.convert(one, Base) for one in figures["bases"]):
+    for base in (msgspec.convert(one, BaseScore) for one in figures["bases"]):
         yield f"{base.family:<24} {base.model}: {_said(base)}"

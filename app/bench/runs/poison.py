@@ -27,7 +27,7 @@ import msgspec
 from app.bench import BenchError, Tell
 from app.bench.runs.soak import ROOT
 from app.bench.runs.soak_page import rows
-from app.chat.learned import Learned
+from app.chat.learned import SafePoints
 from app.common import files
 from app.lab.attackers.kinds import KINDS
 from app.lab.statistics import area, paired
@@ -159,7 +159,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def measured(home: Path, questions: int, tries: int = TRIES) -> dict[str, float]:
     """Held-out questions answered `tries` times each by what the starter has learned in `home`."""
     folder = locate("starter")
-    settings, learned = read_settings(folder), Learned(home, folder)
+    settings, learned = read_settings(folder), SafePoints(home, folder)
     engine = open_engine("torch", folder, rank=learned.rank(), threads=1, device="cpu")
     state = learned.refresh(engine, None)
     if state is None:

@@ -32,10 +32,10 @@ import psutil
 from app.bench import BenchError, Tell
 from app.bench.runs.soak_page import page, rows, summed
 from app.bench.runs.soak_place import clock_library, disk
-from app.bench.runs.way import Way
+from app.bench.runs.way import Proxy
 from app.bench.runs.window import prepare
 from app.common.process.secrets import PASSPHRASE
-from app.swarm.client.outbox import Counts
+from app.swarm.client.outbox import OutboxCounts
 
 SUMMARY = "hours of kills, cut lines, full disks and clock jumps; goes on where it was, and prints one page"
 ROOT = Path(__file__).parents[3]
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     out.mkdir(parents=True, exist_ok=True)
     pieces = rows(out / "pieces.jsonl")
     with disk(out, tell) as place:
-        piece = Piece(out, place, args.peers, Random(f"{args.seed} {len(pieces)}"), tell)
+        piece = SoakRun(out, place, args.peers, Random(f"{args.seed} {len(pieces)}"), tell)
         try:
             piece.play(args.hours * 3600, args.every)
         finally:
@@ -83,7 +83,7 @@ def table(figures: dict[str, Any]) -> list[str]:
     return page(figures)
 
 
-class Piece:
+class SoakRun:
     """One run of the whole company on the homes in `place`."""
 
     def __init__(self, out: Path, place: Path, peers: int, rng: Random, tell: Tell) -> None:
@@ -101,7 +101,7 @@ class Piece:
         if not (place / "window" / "settings.json").exists():
             prepare(place / "window")
         self._open_relay()
-        self._way = Way(self._port)
+        self._way = Proxy(self._port)
         self._open_peers()
         self._open_window()
 
@@ -142,7 +142,7 @@ class Piece:
         """What became of every group that any home ever made, and of the relay's own count. Nothing runs any
         more."""
         found = [_counts(path) for path in sorted(self._place.rglob("outbox.sqlite"))]
-        total = {name: sum(getattr(one, name) for one in found) for name in Counts.__struct_fields__}
+        total = {name: sum(getattr(one, name) for one in found) for name in OutboxCounts.__struct_fields__}
         with contextlib.closing(sqlite3.connect(self._place / "relay" / "journal.sqlite3")) as db:
             (stored,) = db.execute("SELECT is_ FROM facts WHERE what = 'stored'").fetchone()
             (sound,) = db.execute("PRAGMA integrity_check").fetchone()
@@ -336,11 +336,11 @@ def _family(pid: int) -> list[psutil.Process]:
     return []
 
 
-def _counts(path: Path) -> Counts:
+def _counts(path: Path) -> OutboxCounts:
     with contextlib.closing(sqlite3.connect(path)) as db:
         kept = dict(db.execute("SELECT what, n FROM counts").fetchall())
         (waiting,) = db.execute("SELECT count(*) FROM messages").fetchone()
-    return msgspec.convert({**kept, "waiting": waiting}, Counts)
+    return msgspec.convert({**kept, "waiting": waiting}, OutboxCounts)
 
 
 def _rounds(home: Path) -> int:

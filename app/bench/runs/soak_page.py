@@ -9,9 +9,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from app.relay.store.window import Limits
+from app.relay.store.window import WindowLimits
 
-WARM_S, WINDOW_S = 120.0, Limits().age_s
+WARM_S, WINDOW_S = 120.0, WindowLimits().age_s
 """A process's memory counts for its trend when it has lived so long; a relay's when its window is full, which
 grows by 1.6 KB a group until groups leave it as fast as they come."""
 LONG_S = 240.0

@@ -6,7 +6,7 @@ import socket
 import threading
 
 
-class Way:
+class Proxy:
     """A proxy to a relay's port. While it is `cut`, bytes of both directions are kept back and connections stay
     open: nobody is told. `carried` counts all bytes that went through, the websocket's own included."""
 

@@ -12,7 +12,7 @@ import msgspec
 
 from app.cli.swarm.identity import told as told_key
 from app.common import files, home
-from app.desktop import Gatherer, Row
+from app.desktop import FactRow, Gatherer
 from app.desktop.energy import Meter
 from app.node.record.snapshot import Energy
 from app.node.rules.energy import Purse
@@ -21,8 +21,8 @@ from app.node.rules.preferences import Preferences
 from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.storage import whereabouts
 from engines import opening
-from engines.choice import Judged
-from engines.facts import Facts, gather, package_version
+from engines.choice import EngineVerdict
+from engines.facts import HardwareFacts, gather, package_version
 from engines.models import locate
 from engines.models.folder import fingerprint, open_folder
 from engines.trials import Trial, key, recall
@@ -63,7 +63,7 @@ _LITTLE_MB = 1000
 MB = 2**20
 
 
-class Findings(msgspec.Struct, frozen=True, kw_only=True):
+class DoctorFindings(msgspec.Struct, frozen=True, kw_only=True):
     """All that doctor says. Sizes in MB (2**20 bytes); `engine` is empty when none is usable with `model`, and
     `dtype` and `needs_mb` (weights alone) are those it would take."""
 
@@ -72,7 +72,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     dtype: str
     needs_mb: int
-    engines: list[Judged]
+    engines: list[EngineVerdict]
     trials: dict[str, Trial]
     """What `./shoal trial` measured with this model on this computer, by engine."""
     cpu: dict[str, str | int | list[str]]
@@ -86,7 +86,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     packages: dict[str, str | None]
     energy: Energy
     """What learning took here, how that was found out, and what it cost by the owner's price."""
-    sources: list[Row]
+    sources: list[FactRow]
     """What the rules of `run --rules` go by: every fact, from whom, and why it is unknown."""
 
 
@@ -108,14 +108,14 @@ def main(args: argparse.Namespace) -> int:
     return 0 if findings.engine else 1
 
 
-def examine(data: Path | None, model: str) -> Findings:
+def examine(data: Path | None, model: str) -> DoctorFindings:
     """Looks at everything. Loads every engine's library, which takes seconds: nothing else of this program does
     so here. Raises EngineError for a model that is not there."""
     place = home.home(data)
     folder = open_folder(locate(model, home=place))
     facts = gather(place)
     choice = opening.choice(folder.path, home=place)
-    return Findings(
+    return DoctorFindings(
         model=folder.name,
         engine=choice.way,
         reason=choice.reason,
@@ -140,7 +140,7 @@ def examine(data: Path | None, model: str) -> Findings:
     )
 
 
-def _cpu(facts: Facts) -> dict[str, str | int | list[str]]:
+def _cpu(facts: HardwareFacts) -> dict[str, str | int | list[str]]:
     logical = os.cpu_count() or 1
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical
     return {
@@ -188,7 +188,7 @@ def told_energy(energy: Energy) -> str:
     return f"{energy.month_kwh:.3f} kWh this month{money}, {energy.today_kwh:.3f} today. {energy.about}"
 
 
-def _sources() -> list[Row]:
+def _sources() -> list[FactRow]:
     gatherer = Gatherer()
     try:
         gatherer.start(_SOURCES_S)
@@ -197,12 +197,12 @@ def _sources() -> list[Row]:
         gatherer.close()
 
 
-def told(row: Row) -> str:
+def told(row: FactRow) -> str:
     """One fact for people.
 
-    >>> told(Row(field="idle_s", source="input idle time (X11)", value=12.3, absent=False, why=""))
+    >>> told(FactRow(field="idle_s", source="input idle time (X11)", value=12.3, absent=False, why=""))
     '12 s (input idle time (X11))'
-    >>> told(Row(field="saver", source="battery saver", value=None, absent=False, why="Nobody answers."))
+    >>> told(FactRow(field="saver", source="battery saver", value=None, absent=False, why="Nobody answers."))
     'unknown, so it counts as in use: Nobody answers.'
     """
     if row.absent:
@@ -223,7 +223,7 @@ def told(row: Row) -> str:
     return f"{said} ({row.source})"
 
 
-def verdict(findings: Findings) -> list[str]:
+def verdict(findings: DoctorFindings) -> list[str]:
     """Whether Shoal can learn here, first; then what is wrong and what to do about it."""
     if not findings.engine:
         return [f"Not ready: no engine can run {findings.model} here.", findings.reason]
@@ -243,7 +243,7 @@ def verdict(findings: Findings) -> list[str]:
     return [f"Ready: {ready}", *wrong]
 
 
-def _unknown(row: Row) -> bool:
+def _unknown(row: FactRow) -> bool:
     return row.value is None and not row.absent
 
 
@@ -253,7 +253,7 @@ def _told_identity(found: dict[str, str]) -> str:
     return f"{found['name']}, its key is {found['key']}" if found["name"] else found["key"]
 
 
-def _show(findings: Findings) -> None:
+def _show(findings: DoctorFindings) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -11,17 +11,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from app.cli._stopped import stop_quietly
-from app.cli._terminal import Line, agreed, json_line
+from app.cli._terminal import TerminalLine, agreed, json_line
 from app.common import files, remedy
 from app.common.text import in_bytes
 from app.desktop.nvidia.gpu import card_present
 from app.install.packs import health, manifest, place
 from app.install.packs.errors import PackError
-from app.install.packs.events import Done, Event, Failed, Progress, Standing, Waiting
-from app.install.packs.manifest import Signed
+from app.install.packs.events import PackDone, PackEvent, PackFailed, PackProgress, PackStatus, PackWaiting
+from app.install.packs.manifest import SignedManifest
 from app.install.packs.offered import chosen_in, newer, offered
 from app.install.packs.source import load
-from app.install.packs.stages import Installer
+from app.install.packs.stages import PackInstaller
 
 SUMMARY = "install, check, repair or remove the engine of an installed app"
 VERBS = ("install", "check", "repair", "rollback", "list", "remove")
@@ -65,7 +65,7 @@ def main(args: argparse.Namespace) -> int:
         if args.verb == "list":
             return _list(args.json)
         if args.verb == "remove":
-            return _remove(Installer(root, tell), args)
+            return _remove(PackInstaller(root, tell), args)
         if args.verb == "check":
             return _check(root, tell)
         stop_quietly("pack", args.attached)
@@ -75,11 +75,11 @@ def main(args: argparse.Namespace) -> int:
             end_together()
             step_out(getattr(sys, "_MEIPASS", "") or sys.prefix)
         if args.verb == "rollback":
-            Installer(root, tell, _keys(args)).rollback()
+            PackInstaller(root, tell, _keys(args)).rollback()
             return 0
         keys = _keys(args)
         oldest = None if args.key else {name: one.made for name, one in manifest.trust().offers.items()}
-        installer = Installer(root, tell, keys, oldest=oldest, older=args.older)
+        installer = PackInstaller(root, tell, keys, oldest=oldest, older=args.older)
         offline = args.offline.expanduser().absolute() if args.offline else None
         if args.verb == "repair":
             installer.repair(offline, load(args.manifest, keys) if args.manifest else None)
@@ -87,7 +87,7 @@ def main(args: argparse.Namespace) -> int:
             installer.install(*_wanted(args, keys, offline))
     except PackError as error:
         if args.json:
-            json_line(Failed(sentence=str(error)))
+            json_line(PackFailed(sentence=str(error)))
         raise
     return 0
 
@@ -109,7 +109,7 @@ def _keys(args: argparse.Namespace) -> tuple[str, ...]:
 
 def _wanted(
     args: argparse.Namespace, keys: tuple[str, ...], offline: Path | None
-) -> tuple[Signed, Path | None]:
+) -> tuple[SignedManifest, Path | None]:
     """The manifest that was named, or the one in the offline folder, or this version's own at its address.
     Without a name, what suits this computer. And the folder with the files, where they are not fetched."""
     if args.manifest:
@@ -127,7 +127,7 @@ def _wanted(
     return _named(name, load(known[name], keys)), None
 
 
-def _named(name: str, found: Signed) -> Signed:
+def _named(name: str, found: SignedManifest) -> SignedManifest:
     """Nobody gives out one pack as another. Raises PackError."""
     if found.manifest.name != name:
         raise PackError(
@@ -137,26 +137,26 @@ def _named(name: str, found: Signed) -> Signed:
     return found
 
 
-def _check(root: Path, tell: Callable[[Event], None]) -> int:
+def _check(root: Path, tell: Callable[[PackEvent], None]) -> int:
     """Whether the engine in use computes. Raises PackError."""
     if fault := health.fault(root):
         raise PackError(fault)
     used = place.current(root).current
     python = place.interpreter(root / used)
-    tell(Done(pack=used, python=str(python), sentence="The engine loads."))
+    tell(PackDone(pack=used, python=str(python), sentence="The engine loads."))
     return 0
 
 
-def _standing() -> Standing:
+def _standing() -> PackStatus:
     """What is here and what can be had; a checkout is offered nothing."""
     root, problem = place.folder(), ""
-    packs = Installer(root, lambda _: None).here()
+    packs = PackInstaller(root, lambda _: None).here()
     try:
         trust = manifest.trust()
     except PackError as error:
-        trust, problem = manifest.Trust(keys=()), str(error)
+        trust, problem = manifest.PackTrust(keys=()), str(error)
     offers = offered(trust, root, place.carried(), card_present())
-    return Standing(
+    return PackStatus(
         folder=str(root),
         packs=packs,
         offers=offers,
@@ -183,7 +183,7 @@ def _list(as_json: bool) -> int:
     return 0
 
 
-def _remove(installer: Installer, args: argparse.Namespace) -> int:
+def _remove(installer: PackInstaller, args: argparse.Namespace) -> int:
     what = args.pack or "every engine"
     if not args.yes:
         said = agreed(f"Remove {what} from {installer.root}?")
@@ -200,15 +200,15 @@ def _remove(installer: Installer, args: argparse.Namespace) -> int:
     return 0
 
 
-class _Lines(Line):
+class _Lines(TerminalLine):
     """An installation for people."""
 
-    def show(self, event: Event) -> None:
+    def show(self, event: PackEvent) -> None:
         match event:
-            case Progress():
+            case PackProgress():
                 size = f" {in_bytes(event.have)} of {in_bytes(event.total)}" if event.total else ""
                 self.progress(f"{event.percent:3} % {event.sentence}{size}", event.sentence)
-            case Waiting():
+            case PackWaiting():
                 self.say(f"{event.sentence} Going on in at most {event.seconds:.0f} s.")
-            case Done():
+            case PackDone():
                 self.say(event.sentence)

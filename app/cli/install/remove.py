@@ -53,9 +53,9 @@ def main(args: argparse.Namespace) -> int:
 
 def told(plan: object) -> list[str]:
     """What goes and what stays, for people."""
-    from app.node.data.removal import Plan
+    from app.node.data.removal import RemovalPlan
 
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, RemovalPlan)
     lines = [f"This will be deleted for good ({in_bytes(plan.bytes)}):", f"  {plan.folder}"]
     lines += [f"    {size.label}: {in_bytes(size.bytes)}" for size in plan.sizes]
     if plan.key:

@@ -14,15 +14,15 @@ from pathlib import Path
 import msgspec
 
 from app.cli._stopped import stop_quietly
-from app.cli._terminal import Line, agreed, json_line
+from app.cli._terminal import TerminalLine, agreed, json_line
 from app.common import remedy
 from app.common.home import home
 from app.common.text import in_bytes
 from app.install.updates import asking, bringing, feed, handing, installed, known
 from app.install.updates.errors import UpdateError
-from app.install.updates.feed import Feed, File
-from app.install.updates.known import Offer
-from app.install.updates.trust import Trust, trust
+from app.install.updates.feed import Feed, ReleaseFile
+from app.install.updates.known import UpdateOffer
+from app.install.updates.trust import UpdateTrust, trust
 
 SUMMARY = "look for a new version and install it"
 TOLD_S = 0.25
@@ -89,7 +89,9 @@ def _update(args: argparse.Namespace, folder: Path, tell: Tell) -> int:
         return _obtain(args, folder, believe, found, file, tell)
 
 
-def _obtain(args: argparse.Namespace, folder: Path, believe: Trust, found: Feed, file: File, tell: Tell) -> int:
+def _obtain(
+    args: argparse.Namespace, folder: Path, believe: UpdateTrust, found: Feed, file: ReleaseFile, tell: Tell
+) -> int:
     if args.install:
         path = bringing.ready(folder, file)
         if path is None:
@@ -106,15 +108,15 @@ def _obtain(args: argparse.Namespace, folder: Path, believe: Trust, found: Feed,
         return 1
     program = args.program or Path(installed.program()[-1])
     say = lambda sentence: tell({"event": "installing", "sentence": sentence})  # noqa: E731
-    system = handing.Installer()
+    system = handing.SystemInstaller()
     if args.reopen:
-        system = handing.Installer(reopen=str(program), home=str(args.home or ""))
+        system = handing.SystemInstaller(reopen=str(program), home=str(args.home or ""))
     handed = handing.hand(path, file, program, say, system)
     tell({"event": "handed", "version": found.version, **msgspec.to_builtins(handed)})
     return 0
 
 
-def _trust(args: argparse.Namespace) -> Trust:
+def _trust(args: argparse.Namespace) -> UpdateTrust:
     """Raises UpdateError, Checkout where this copy has no releases."""
     if args.key is None:
         own = trust()
@@ -122,7 +124,7 @@ def _trust(args: argparse.Namespace) -> Trust:
     if not args.feed:
         raise UpdateError("A key without a list says nothing: name the list with --feed.")
     try:
-        return msgspec.convert({"keys": [args.key.lower()], "feeds": [args.feed]}, Trust)
+        return msgspec.convert({"keys": [args.key.lower()], "feeds": [args.feed]}, UpdateTrust)
     except msgspec.ValidationError:
         raise UpdateError(f"{args.key[:80]!r} is no public key: it has 64 hexadecimal digits.") from None
 
@@ -135,7 +137,7 @@ def _form(program: Path | None) -> str:
     return "elf"
 
 
-def _checked(offer: Offer | None) -> dict[str, object]:
+def _checked(offer: UpdateOffer | None) -> dict[str, object]:
     return {"event": "checked", "version": installed.version(), "offer": msgspec.to_builtins(offer)}
 
 
@@ -164,7 +166,7 @@ def _waits(tell: Tell) -> Callable[[str, float], None]:
     return lambda sentence, seconds: tell({"event": "waiting", "sentence": sentence, "seconds": seconds})
 
 
-class _Lines(Line):
+class _Lines(TerminalLine):
     """For people: bytes on one line of a terminal, everything else on a line of its own."""
 
     def show(self, event: dict[str, object]) -> None:

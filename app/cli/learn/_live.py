@@ -29,7 +29,7 @@ _ORPHAN_S = 6.0
 """The same, counted by a thread, for an event loop that hears nothing any more."""
 
 
-class View(Protocol):
+class LiveView(Protocol):
     """What shows a node while it runs."""
 
     def open(self) -> None: ...
@@ -39,7 +39,7 @@ class View(Protocol):
     def close(self) -> None: ...
 
 
-class Live:
+class LiveTerminal:
     """The view in the terminal with its keys: p pauses and resumes, q stops safely, ? tells about the view."""
 
     def __init__(self, node: Node, governor: Governor | None, said: str, keys: bool) -> None:
@@ -85,13 +85,15 @@ class Live:
             self._node.obey(by_owner(paused=not paused))
 
 
-async def play(node: Node, governor: Governor | None, alone: bool, view: View | None, ordered: bool) -> None:
+async def play(
+    node: Node, governor: Governor | None, alone: bool, view: LiveView | None, ordered: bool
+) -> None:
     """Runs the node under its view until it is done or stopped; `ordered` means that commands come in."""
     if alone:
         solo.refuse_network()
     task = asyncio.create_task(node.run())
     stop = _stop_on_signals(task, node, view)
-    if isinstance(view, Live):
+    if isinstance(view, LiveTerminal):
         view.stop = stop
     await asyncio.sleep(0)  # the node opens its history before anything is told about it
     ruling = asyncio.create_task(governor.run()) if governor is not None else None
@@ -140,7 +142,7 @@ def _take_commands(node: Node, governor: Governor | None, stop: Callable[[], Non
             refuse(commands.CommandError(str(error), commands.name(command)))
 
     def refuse(error: commands.CommandError) -> None:
-        node.hear(events.Refused(round=0, command=error.name, sentence=str(error)))
+        node.hear(events.CommandRefused(round=0, command=error.name, sentence=str(error)))
 
     def order(command: commands.Command) -> None:
         if isinstance(command, commands.Stop):
@@ -157,7 +159,7 @@ def _on(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
         loop.call_soon_threadsafe(call)
 
 
-def _stop_on_signals(task: asyncio.Task[None], node: Node, view: View | None) -> Callable[[], None]:
+def _stop_on_signals(task: asyncio.Task[None], node: Node, view: LiveView | None) -> Callable[[], None]:
     """The function that stops: the first call, or signal, stops the node safely, the second one ends it at
     once."""
 

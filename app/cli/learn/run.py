@@ -36,7 +36,7 @@ from engines.opening import AUTO, CHOICES
 
 if TYPE_CHECKING:
     from app.node.swarm.joining import Joins
-from app.cli.learn._live import Live, View, play
+from app.cli.learn._live import LiveTerminal, LiveView, play
 
 SUMMARY = "learn without a window, with a view in this terminal"
 
@@ -173,9 +173,9 @@ def main(args: argparse.Namespace) -> int:
             if governor is not None
             else lambda paused: node.obey(by_owner(paused, Reason.CLASS))
         )
-        view: View | None = None
+        view: LiveView | None = None
         if live:
-            view = Live(node, governor, args.said, keys=not args.hold)
+            view = LiveTerminal(node, governor, args.said, keys=not args.hold)
         elif args.snapshots:
             view = SnapshotLines(output, lambda: node.snapshot)
         asyncio.run(play(node, governor, plan.solo, view, args.snapshots or args.hold))

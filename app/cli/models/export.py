@@ -77,7 +77,7 @@ def main(args: argparse.Namespace) -> int:
         done = exporting.export(data, wish, tell)
     except (exporting.EngineError, NodeError) as error:
         if args.json:
-            tell(exporting.Refused(sentence=str(error)))
+            tell(exporting.ExportRefused(sentence=str(error)))
         raise
     tell(done)
     if not args.json:

@@ -16,14 +16,14 @@ from typing import Any
 import msgspec
 
 from app.cli._stopped import stop_quietly
-from app.cli._terminal import Line, agreed, json_line
+from app.cli._terminal import TerminalLine, agreed, json_line
 from app.cli.models import _hub_token, _versions, _wheel
 from app.common import remedy
 from app.common.files import read_json
 from app.common.home import home as data_folder
 from app.common.text import in_bytes
 from app.node.data.home import folder as made_folder
-from app.node.data.library import Library, Model
+from app.node.data.library import Library, ModelEntry
 from app.node.healing import titles
 from app.node.models.survey import survey
 from engines.contract import EngineError
@@ -116,7 +116,7 @@ def _list(args: argparse.Namespace, home: Path) -> int:
     return 0
 
 
-def _pace(model: Model) -> str:
+def _pace(model: ModelEntry) -> str:
     """As far as anybody can tell; "~" where no round was played here yet."""
     if not model.round_s:
         return ""
@@ -153,11 +153,11 @@ def _plain(library: Library) -> dict[str, object]:
     return found
 
 
-def _shown(model: Model) -> str:
+def _shown(model: ModelEntry) -> str:
     return model.name
 
 
-def _here(model: Model) -> str:
+def _here(model: ModelEntry) -> str:
     if model.installed:
         return "yes"
     if model.partial is not None and model.partial.total:
@@ -177,7 +177,7 @@ def _get(args: argparse.Namespace, home: Path) -> int:
         path = shelf.add_folder(Path(name))
         print(f"{path} is in the list of models now; it stays where it is.", file=sys.stderr)
         return 0
-    from app.models.download import PATIENCE, Done, Event, Failed, download
+    from app.models.download import PATIENCE, DownloadDone, DownloadEvent, DownloadFailed, download
 
     if "/" not in name and find(name) is None:
         raise _unknown(name, args)
@@ -186,11 +186,11 @@ def _get(args: argparse.Namespace, home: Path) -> int:
     entry = find(name)
     if entry is not None and entry.gated and not args.json and not shelf.find(entry.id):
         print(entry.gated, file=sys.stderr)
-    done: list[Done] = []
+    done: list[DownloadDone] = []
 
-    def tell(event: Event) -> None:
+    def tell(event: DownloadEvent) -> None:
         show(event)
-        if isinstance(event, Done):
+        if isinstance(event, DownloadDone):
             done.append(event)
 
     stop_quietly("models", args.attached)
@@ -207,7 +207,7 @@ def _get(args: argparse.Namespace, home: Path) -> int:
         )
     except EngineError as error:
         if args.json:
-            json_line(Failed(model=name, sentence=str(error)))
+            json_line(DownloadFailed(model=name, sentence=str(error)))
         raise
     if not args.json:
         print(path)
@@ -219,15 +219,15 @@ def _unknown(name: str, args: argparse.Namespace) -> EngineError:
     near = nearest(name)
     error = EngineError(f"There's no model called {name}; the nearest is {near.short or near.id}.")
     if args.json:
-        from app.models.download import Failed
+        from app.models.download import DownloadFailed
 
-        json_line(Failed(model=name, sentence=str(error)))
+        json_line(DownloadFailed(model=name, sentence=str(error)))
     return error
 
 
 def _take_over(args: argparse.Namespace, home: Path) -> int:
     """A GGUF file of the owner's becomes a model of the list."""
-    from app.models.download import Done, Failed, Progress
+    from app.models.download import DownloadDone, DownloadFailed, DownloadProgress
 
     file, told = Path(args.model).expanduser().absolute(), [-1]
 
@@ -235,7 +235,7 @@ def _take_over(args: argparse.Namespace, home: Path) -> int:
         percent = int(100 * share)
         if args.json and percent > told[0]:
             size = file.stat().st_size
-            json_line(Progress(have=int(size * share), total=size, file=file.name))
+            json_line(DownloadProgress(have=int(size * share), total=size, file=file.name))
         elif percent // 10 > told[0] // 10 and not args.json:
             print(f"Reading {file.name}: {percent} %", file=sys.stderr, flush=True)
         told[0] = max(told[0], percent)
@@ -247,10 +247,10 @@ def _take_over(args: argparse.Namespace, home: Path) -> int:
         path = GgufShelf(home).take(file, tell)
     except EngineError as error:
         if args.json:
-            json_line(Failed(model=args.model, sentence=str(error)))
+            json_line(DownloadFailed(model=args.model, sentence=str(error)))
         raise
     if args.json:
-        json_line(Done(model=str(file), commit="", path=str(path), bytes=file.stat().st_size))
+        json_line(DownloadDone(model=str(file), commit="", path=str(path), bytes=file.stat().st_size))
     else:
         print(f"{file} is in the list of models now; the file stays where it is.", file=sys.stderr)
         print(path)
@@ -263,27 +263,27 @@ def _mirror(home: Path) -> str:
     return str(kept.get("mirror") or "")
 
 
-class _Lines(Line):
+class _Lines(TerminalLine):
     """A download for people."""
 
     def show(self, event: object) -> None:
-        from app.models.download import Done, Elsewhere, Planned, Progress, Waiting
+        from app.models.download import DownloadDone, DownloadProgress, DownloadWaiting, Elsewhere, Planned
 
         match event:
             case Planned():
                 had = f", {in_bytes(event.have)} of them are here already" if event.have else ""
                 files = "1 file" if event.files == 1 else f"{event.files} files"
                 self.say(f"{event.model}: {files}, {in_bytes(event.total)}{had}")
-            case Progress():
+            case DownloadProgress():
                 rate = f", {in_bytes(event.per_second)}/s" if event.per_second else ""
                 left = f", {event.left_s:.0f} s left" if event.left_s else ""
                 tenth = 10 * event.have // event.total if event.total else 10
                 self.progress(f"{in_bytes(event.have)} of {in_bytes(event.total)}{rate}{left}", tenth)
-            case Waiting():
+            case DownloadWaiting():
                 self.say(f"{event.sentence} Trying again in {event.seconds:.0f} s.")
             case Elsewhere():
                 self.say(event.sentence)
-            case Done():
+            case DownloadDone():
                 self.say()
 
 

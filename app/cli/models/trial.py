@@ -16,7 +16,7 @@ from app.node.record.errors import NodeError
 from app.node.trainer.link import TrainerDied
 from engines import facts as computer
 from engines import opening, trials
-from engines.choice import Choice
+from engines.choice import EngineChoice
 from engines.contract import EngineError
 from engines.models import locate
 from engines.models.folder import fingerprint, open_folder
@@ -28,7 +28,7 @@ _ENGINE_S = 12
 """For one engine with the starter on an idle computer: opening it takes longer than what is measured."""
 
 
-class Tried(msgspec.Struct, frozen=True, kw_only=True):
+class EngineTried(msgspec.Struct, frozen=True, kw_only=True):
     """One engine. Without a measurement `reason` says why; the figures are as in engines.trials."""
 
     name: str
@@ -42,7 +42,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     device: str = ""
 
 
-class Findings(msgspec.Struct, frozen=True, kw_only=True):
+class TrialFindings(msgspec.Struct, frozen=True, kw_only=True):
     """All that trial says; the figures at the top are those of the engine that would run. `memory_mb` is the
     most its process held, `memory_free_mb` what it may take."""
 
@@ -54,7 +54,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     rounds_per_hour: float | None
     memory_mb: int | None
     memory_free_mb: int
-    engines: list[Tried]
+    engines: list[EngineTried]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -105,7 +105,7 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def candidates(choice: Choice) -> list[str]:
+def candidates(choice: EngineChoice) -> list[str]:
     """The engines worth a measurement: the chosen one, and llama.cpp and torch where they compete with it."""
     usable = {one.name for one in choice.engines if one.usable}
     rivals = ["torch-cpu", "llamacpp"] if choice.way in ("torch-cpu", "llamacpp") else []
@@ -117,8 +117,8 @@ def candidates(choice: Choice) -> list[str]:
 
 
 def told(
-    asked: str, choice: Choice, measured: dict[str, trials.Trial], failed: dict[str, str], model: str
-) -> Findings:
+    asked: str, choice: EngineChoice, measured: dict[str, trials.Trial], failed: dict[str, str], model: str
+) -> TrialFindings:
     """The rules' choice after the measurement, or the engine that was asked for."""
     engine = choice.engine if asked == opening.AUTO else asked
     own = measured.get(engine)
@@ -129,11 +129,11 @@ def told(
         one = next((way for way in ways if way.usable), ways[-1])
         said = failed.get(name, one.reason)
         if name not in measured:
-            rows.append(Tried(name=name, usable=one.usable and name not in failed, reason=said))
+            rows.append(EngineTried(name=name, usable=one.usable and name not in failed, reason=said))
             continue
         found = measured[name]
         rows.append(
-            Tried(
+            EngineTried(
                 name=name,
                 usable=True,
                 reason=said,
@@ -145,7 +145,7 @@ def told(
                 device=found.device,
             )
         )
-    return Findings(
+    return TrialFindings(
         model=model,
         engine=engine,
         reason=reason,
@@ -158,7 +158,7 @@ def told(
     )
 
 
-def _show(findings: Findings) -> None:
+def _show(findings: TrialFindings) -> None:
     from rich.console import Console
     from rich.table import Table
 

@@ -12,7 +12,7 @@ import msgspec
 from app.common.remedy import command
 from app.lab.arms.arms import RECIPES, Arm, ArmError, parse_arms
 from app.lab.arms.journal import JournalError
-from app.lab.plan import Plan, digest
+from app.lab.plan import StudyPlan, digest
 from app.lab.regime import Regime, RegimeError, read_levels, read_regime, regimes
 from app.sapo import curriculum
 from app.sapo.asking import WAYS
@@ -26,7 +26,7 @@ _ORDINARY = Regime(levels={})
 """What holds where neither a regime nor an option says otherwise."""
 
 
-class UsageError(ValueError):
+class LabUsageError(ValueError):
     """An option whose value makes no sense. The message says which and what would do."""
 
 
@@ -91,14 +91,14 @@ def main(args: argparse.Namespace) -> int:
         return _report(args)
     try:
         if args.out is None:
-            raise UsageError("A study needs a folder: give --out.")
+            raise LabUsageError("A study needs a folder: give --out.")
         starters = _settle(args)
         _check_numbers(args)
         arms = _arms(args)
         folder, folders_N = _folders(args)
         _check_models(args, folders_N)
         plan = _plan(args, folder, folders_N, starters)
-    except (UsageError, ArmError, RegimeError, QuestionError, EngineError) as error:
+    except (LabUsageError, ArmError, RegimeError, QuestionError, EngineError) as error:
         print(f"shoal lab: {error}", file=sys.stderr)
         return 2
     return _conduct(args, plan, arms, folders_N)
@@ -114,12 +114,14 @@ def _settle(args: argparse.Namespace) -> tuple[str, ...]:
     if regime.levels and not (args.levels or args.families):
         args.levels = ",".join(f"{family}={level}" for family, level in regime.levels.items())
     if regime.starters and len(regime.starters) != args.nodes:
-        raise UsageError(
+        raise LabUsageError(
             f"The regime {args.regime} has starters for {len(regime.starters)} nodes, not {args.nodes}: leave "
             "--nodes away."
         )
     if regime.starters and args.starters is None:
-        raise UsageError(f"The regime {args.regime} begins with adapters: say with --starters where they lie.")
+        raise LabUsageError(
+            f"The regime {args.regime} begins with adapters: say with --starters where they lie."
+        )
     return regime.starters
 
 
@@ -129,11 +131,11 @@ def _settle_models(args: argparse.Namespace, regime: Regime) -> None:
     given = tuple(name.strip() for name in (args.models or "").split(",") if name.strip())
     models = given or (regime.models if args.model is None else ())
     if models and regime.starters:
-        raise UsageError(
+        raise LabUsageError(
             f"The regime {args.regime} begins with adapters, which fit one model: leave --models away."
         )
     if models and args.nodes not in (None, len(models)):
-        raise UsageError(f"There are models for {len(models)} nodes, not {args.nodes}: leave --nodes away.")
+        raise LabUsageError(f"There are models for {len(models)} nodes, not {args.nodes}: leave --nodes away.")
     if models:
         args.nodes = len(models)
     if given and args.model is None:
@@ -156,7 +158,7 @@ def _check_models(args: argparse.Namespace, folders_N: list[Path]) -> None:
 
     for name, folder in zip(args.models, folders_N, strict=False):
         if not read_alike(folders_N[0], folder):
-            raise UsageError(
+            raise LabUsageError(
                 f"The models {args.models[0]} and {name} read text differently: give models with the same "
                 "tokenizer."
             )
@@ -179,7 +181,7 @@ def _report(args: argparse.Namespace) -> int:
     return 0
 
 
-def _conduct(args: argparse.Namespace, plan: Plan, arms: list[Arm], folders_N: list[Path]) -> int:
+def _conduct(args: argparse.Namespace, plan: StudyPlan, arms: list[Arm], folders_N: list[Path]) -> int:
     from app.lab.rounds.opening import Opener
     from app.lab.study.dealing import Dealer, DealError
     from app.lab.study.study import conduct
@@ -212,7 +214,7 @@ def _conduct(args: argparse.Namespace, plan: Plan, arms: list[Arm], folders_N: l
 
 def _check_numbers(args: argparse.Namespace) -> None:
     if args.on is not None and not re.fullmatch(r"ray(://[^/\s]+)?", args.on):
-        raise UsageError(f"--on takes ray or ray://HOST[:PORT], not {args.on[:80]}.")
+        raise LabUsageError(f"--on takes ray or ray://HOST[:PORT], not {args.on[:80]}.")
     for name, least in {
         "nodes": 1,
         "rounds": 1,
@@ -231,20 +233,22 @@ def _check_numbers(args: argparse.Namespace) -> None:
         value = getattr(args, name)
         if value is not None and value < least:
             option = name.replace("_", "-")
-            raise UsageError(f"--{option} must be at least {least}, not {value}.")
+            raise LabUsageError(f"--{option} must be at least {least}, not {value}.")
 
 
 def _arms(args: argparse.Namespace) -> list[Arm]:
     if args.recipe not in RECIPES:
-        raise UsageError(f"There is no recipe called {args.recipe!r}: choose one of {', '.join(RECIPES)}.")
+        raise LabUsageError(f"There is no recipe called {args.recipe!r}: choose one of {', '.join(RECIPES)}.")
     arms = parse_arms(args.arms, args.recipe)
     if args.nodes < 2 and any(arm.peer for arm in arms):
-        raise UsageError("A single node has no peers: give --nodes 2 or more, or only arms like 8/0.")
+        raise LabUsageError("A single node has no peers: give --nodes 2 or more, or only arms like 8/0.")
     return arms
 
 
-def _plan(args: argparse.Namespace, folder: Path, folders_N: list[Path], starters: tuple[str, ...]) -> Plan:
-    """The plan that the options and the model's own settings make. Raises UsageError or QuestionError."""
+def _plan(
+    args: argparse.Namespace, folder: Path, folders_N: list[Path], starters: tuple[str, ...]
+) -> StudyPlan:
+    """The plan that the options and the model's own settings make. Raises LabUsageError or QuestionError."""
     from engines.models import read_settings
 
     settings = read_settings(folder)
@@ -252,8 +256,8 @@ def _plan(args: argparse.Namespace, folder: Path, folders_N: list[Path], starter
     curriculum.start(levels)
     rate = settings.learning_rate if args.learning_rate is None else args.learning_rate
     if not 0 < rate < 1:
-        raise UsageError(f"--learning-rate must lie between 0 and 1, not {rate:g}.")
-    return Plan(
+        raise LabUsageError(f"--learning-rate must lie between 0 and 1, not {rate:g}.")
+    return StudyPlan(
         model=args.model,
         weights=digest(folder),
         questions=VERSION,
@@ -285,11 +289,11 @@ def _levels(families: str | None, levels: str | None, own: dict[str, int]) -> di
     names = [name.strip() for name in families.split(",") if name.strip()] if families else list(given or own)
     stray = sorted(set(given) - set(names))
     if stray:
-        raise UsageError(f"--levels names {stray[0]!r}, which is not among the --families: add it there.")
+        raise LabUsageError(f"--levels names {stray[0]!r}, which is not among the --families: add it there.")
     return {name: given.get(name, own.get(name, 0)) for name in names}
 
 
-def _command(args: argparse.Namespace, plan: Plan, what: str) -> str:
+def _command(args: argparse.Namespace, plan: StudyPlan, what: str) -> str:
     """The command line that gives this very study, spelling out what a model's settings could change. `what`:
     the arms and their recipe."""
     window = "" if plan.window is None else f" --window {plan.window}"
@@ -311,7 +315,7 @@ def _command(args: argparse.Namespace, plan: Plan, what: str) -> str:
     )
 
 
-def _regime(plan: Plan) -> Regime:
+def _regime(plan: StudyPlan) -> Regime:
     """What a plan holds of a regime: equal to the file's where no option changed anything."""
     names = Regime.__struct_fields__
     return Regime(**{name: getattr(plan, name) for name in names})

@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from app.ui.language.translating import Text
+    from app.ui.language.translating import SourceText
 
 SUMMARY = "collect the window's texts for translators, and compile or list them"
 
@@ -50,7 +50,7 @@ def main(args: argparse.Namespace) -> int:
     return 1 if incomplete else 0
 
 
-def _list(code: str, texts: list[Text]) -> int:
+def _list(code: str, texts: list[SourceText]) -> int:
     """Tab-separated; the places of values stand in braces."""
     from app.ui.language import translating
 

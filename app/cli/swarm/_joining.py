@@ -30,7 +30,7 @@ from app.relay.access.access import (
     Invited,
     Knowing,
     Listed,
-    Open,
+    OpenAccess,
 )
 from app.swarm.invite.invite import Invite, where
 from app.swarm.invite.private import Private, new_words, unlock
@@ -81,7 +81,7 @@ def chosen(args: argparse.Namespace) -> Joining:
         raise AccessError("--access allowlist needs --allow FILE with the keys that may join: add it.")
     bits = args.pow_bits if args.pow_bits is not None else WORK_BITS * (mode == "pow")
     swarm = args.swarm or SWARM
-    access: Access = Open("pow" if bits else "open")
+    access: Access = OpenAccess("pow" if bits else "open")
     if mode == "invite":
         access = Invited(_who_invites(args))
     elif mode == "allowlist":

@@ -26,7 +26,7 @@ from app.common.text import exact_span, safe_line
 
 if TYPE_CHECKING:
     from app.relay.access.rules import Rules
-    from app.relay.admin.operator import Act, Doing, Reply
+    from app.relay.admin.operator import Act, RelayStatus, Reply
 
 KEY_FILE, RELAY_KEY_FILE, PLACE_FILE = "operator.key", "relay.key", "relay.json"
 _WAIT_S = 30.0
@@ -212,15 +212,15 @@ def _act(args: argparse.Namespace) -> Act:
             raise OperatorError(str(error), 2) from error
     match args.order:
         case "ban":
-            return operator.Ban(
+            return operator.BanOrder(
                 target=args.target, for_s=args.period, reason=args.reason[:200], shadow=args.shadow
             )
         case "unban":
             return operator.Unban(target=args.target)
         case "bans":
-            return operator.Bans()
+            return operator.BansOrder()
         case _:
-            return operator.Status()
+            return operator.StatusOrder()
 
 
 def _seed(args: argparse.Namespace) -> bytes:
@@ -309,7 +309,7 @@ def _told(reply: Reply, order: str) -> str:
     return reply.sentence
 
 
-def _status(doing: Doing) -> str:
+def _status(doing: RelayStatus) -> str:
     def counts(found: dict[str, int]) -> str:
         return ", ".join(f"{name} {count}" for name, count in sorted(found.items())) or "none"
 

@@ -84,7 +84,7 @@ def main(args: argparse.Namespace) -> int:
     from app.relay.broker.journal import Journal
     from app.relay.page import teacher
     from app.relay.server.serving import serve
-    from app.relay.session.shared import Desk
+    from app.relay.session.shared import RelayState
     from app.relay.store.backplane import Backplane, BackplaneError
 
     if args.backplane == NATS and args.state is None:
@@ -110,7 +110,7 @@ def main(args: argparse.Namespace) -> int:
     host = args.host or (_joining.ANYWHERE if args.lan else HOST)
     announcing: set[asyncio.Task[None]] = set()
 
-    def open_desk() -> Desk:
+    def open_desk() -> RelayState:
         backplane: Backplane | None = None
         if args.backplane == NATS:
             from app.relay.broker.jetstream import own
@@ -122,7 +122,7 @@ def main(args: argparse.Namespace) -> int:
             backplane = JetStream(args.backplane, joining.swarm)
         elif args.state is not None:
             backplane = Journal(args.state, joining.swarm)
-        return Desk(
+        return RelayState(
             seed,
             joining.swarm,
             secrets.token_hex(8),
@@ -133,7 +133,7 @@ def main(args: argparse.Namespace) -> int:
             classroom=args.classroom,
         )
 
-    def opened(url: str, desk: Desk) -> None:
+    def opened(url: str, desk: RelayState) -> None:
         near = _joining.invite(url, desk.swarm, desk.relay, None)
         link = _joining.invite(url, desk.swarm, desk.relay, joining.public)
         if args.classroom:

@@ -15,7 +15,7 @@ from app.common.process.stopping import when_asked_to_stop
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from app.node.terminal.fleet import Fleet, Summary
+    from app.node.terminal.fleet import Fleet, FleetSummary
 
 SUMMARY = "start a relay and several learners here, and watch them learn from each other"
 _REFRESH_S = 0.25
@@ -86,7 +86,7 @@ def main(args: argparse.Namespace) -> int:
     return code or int(summary.lost > 0)
 
 
-async def _sail(fleet: Fleet, console: Console, rounds: int, notes: list[str]) -> tuple[int, Summary]:
+async def _sail(fleet: Fleet, console: Console, rounds: int, notes: list[str]) -> tuple[int, FleetSummary]:
     """Runs the fleet under its table until it is done or stopped; then counts."""
     from rich.live import Live
 

@@ -33,7 +33,7 @@ class _Basic(ctypes.Structure):
     )
 
 
-class Limits(ctypes.Structure):
+class JobMemoryLimits(ctypes.Structure):
     """JOBOBJECT_EXTENDED_LIMIT_INFORMATION."""
 
     _fields_ = (
@@ -69,7 +69,7 @@ def hold(most: int, platform: str = sys.platform) -> bool:
 def job(kernel: Any, most: int, alone: bool = False) -> bool:
     """Puts this process into a job object of its own on Windows; `alone` lets it start no other process.
     Whether the system took it."""
-    limits = Limits()
+    limits = JobMemoryLimits()
     limits.basic.flags = _PROCESS_MEMORY | (_ACTIVE_PROCESSES if alone else 0)
     limits.basic.active_processes = 1 if alone else 0
     limits.process_memory = most

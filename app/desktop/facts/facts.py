@@ -19,7 +19,7 @@ ABSENT = Absent.ABSENT
 Value = float | bool | str
 
 
-class Facts(msgspec.Struct, frozen=True, kw_only=True):
+class DesktopFacts(msgspec.Struct, frozen=True, kw_only=True):
     """None means unknown, unless the field's name is in `absent`: then there is nothing to know.
 
     Shares are in [0, 1]. "Others" are all processes but our own: this one and those it started.
@@ -53,14 +53,14 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
         return getattr(self, field) is None and field not in self.absent
 
 
-FIELDS: tuple[str, ...] = tuple(name for name in Facts.__struct_fields__ if name != "absent")
+FIELDS: tuple[str, ...] = tuple(name for name in DesktopFacts.__struct_fields__ if name != "absent")
 
 
 class SourceError(Exception):
     """A fact could not be found out. The message is one sentence for the owner."""
 
 
-class Source(Protocol):
+class FactSource(Protocol):
     """Finds out one fact. `read` may take a while and is only ever called from one thread."""
 
     @property
@@ -92,10 +92,10 @@ class FirstThatAnswers:
     `otherwise` is the answer where none of them works; without it the fact is unknown, with the last reason.
     """
 
-    def __init__(self, *sources: Source, otherwise: Absent | None = None) -> None:
+    def __init__(self, *sources: FactSource, otherwise: Absent | None = None) -> None:
         self._sources = sources
         self._otherwise = otherwise
-        self._kept: Source | None = None
+        self._kept: FactSource | None = None
 
     @property
     def name(self) -> str:

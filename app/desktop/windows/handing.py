@@ -37,7 +37,7 @@ class BasicLimits(ctypes.Structure):
     ]
 
 
-class Limits(ctypes.Structure):
+class JobLimits(ctypes.Structure):
     """JOBOBJECT_EXTENDED_LIMIT_INFORMATION (winnt.h)."""
 
     _fields_ = [
@@ -57,7 +57,7 @@ def end_together(kernel32: Any = None) -> bool:
     kernel32.CreateJobObjectW.restype = ctypes.c_void_p
     kernel32.GetCurrentProcess.restype = ctypes.c_void_p
     job = ctypes.c_void_p(kernel32.CreateJobObjectW(None, None))
-    limits = Limits()
+    limits = JobLimits()
     limits.BasicLimitInformation.LimitFlags = _KILL_ON_CLOSE
     size = ctypes.sizeof(limits)
     return bool(

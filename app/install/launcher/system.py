@@ -16,7 +16,7 @@ from app.install.launcher.progress import say
 from app.install.launcher.pythons import SetupError
 
 
-class Library(NamedTuple):
+class SystemLibrary(NamedTuple):
     """A shared library of a Linux system: the name the loader knows, who needs it, and the package it is in."""
 
     file: str
@@ -24,8 +24,8 @@ class Library(NamedTuple):
     packages: Mapping[str, str]
 
 
-LIBRARIES: tuple[Library, ...] = (
-    Library(
+LIBRARIES: tuple[SystemLibrary, ...] = (
+    SystemLibrary(
         "libstdc++.so.6",
         "PyTorch",
         {
@@ -40,7 +40,7 @@ LIBRARIES: tuple[Library, ...] = (
 """What the wheels expect of every Linux and do not bring themselves (OpenMP, BLAS and image codecs they
 bring)."""
 
-SCREEN_SAVER = Library(
+SCREEN_SAVER = SystemLibrary(
     "libXss.so.1",
     "telling when you're away from the computer",
     {
@@ -72,7 +72,7 @@ def loads(file: str) -> bool:
 
 
 def provide_libraries(
-    libraries: Sequence[Library] = LIBRARIES,
+    libraries: Sequence[SystemLibrary] = LIBRARIES,
     present: Callable[[str], bool] = loads,
     platform: str = sys.platform,
 ) -> None:

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from app.common import files, remedy
 from app.install.packs.errors import PackError
-from app.install.packs.manifest import Manifest
+from app.install.packs.manifest import PackManifest
 
 SEEN = "seen.json"
 
 
-def check(root: Path, manifest: Manifest, oldest: Mapping[str, int], older: bool) -> None:
+def check(root: Path, manifest: PackManifest, oldest: Mapping[str, int], older: bool) -> None:
     """`oldest`: what this version of Shoal was released with, by name. `older` allows less than was here
     before. Raises PackError."""
     least = oldest.get(manifest.name, 0)
@@ -36,7 +36,7 @@ def check(root: Path, manifest: Manifest, oldest: Mapping[str, int], older: bool
         )
 
 
-def remember(root: Path, manifest: Manifest) -> None:
+def remember(root: Path, manifest: PackManifest) -> None:
     """Raises OSError."""
     seen = _seen(root)
     if seen.get(manifest.name) != manifest.made:

@@ -24,7 +24,7 @@ _LARGE = 2**24
 """Bytes of a RECORD, at most."""
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class UnpackTask(msgspec.Struct, frozen=True, kw_only=True):
     """What app.install.packs.unpacker does with one wheel. `sizes` are those of `members`, in bytes."""
 
     path: str
@@ -40,7 +40,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 def plan(
     wheels: Sequence[Wheel], files: Path, environment: Path, python: str, skip: Sequence[str] = ()
-) -> list[Task]:
+) -> list[UnpackTask]:
     """Where the files of `wheels` go in an environment of that Python ("3.11"), but for those that a pattern of
     `skip` names. Raises PackError for a wheel that is none, or that would write where another one does."""
     inside = environment / "Lib" if os.name == "nt" else environment / "lib" / f"python{python}"
@@ -55,17 +55,17 @@ def plan(
     return tasks
 
 
-def shares(tasks: Sequence[Task], count: int) -> list[list[Task]]:
+def shares(tasks: Sequence[UnpackTask], count: int) -> list[list[UnpackTask]]:
     """The same work in `count` parts that take about as long. Only a wheel that outweighs the others is taken
     apart, since each part of one checks the whole file."""
     most = sum(task.cost for task in tasks) / (2 * count)
-    units: list[tuple[int, Task, list[int]]] = []
+    units: list[tuple[int, UnpackTask, list[int]]] = []
     for task in tasks:
         if task.cost > most and count > 1:
             units += [(size + FILE_COST, task, [at]) for at, size in enumerate(task.sizes)]
         else:
             units.append((task.cost, task, list(range(len(task.sizes)))))
-    parts: list[dict[str, tuple[Task, list[int]]]] = [{} for _ in range(count)]
+    parts: list[dict[str, tuple[UnpackTask, list[int]]]] = [{} for _ in range(count)]
     heap = [(0, number) for number in range(count)]
     for cost, task, chosen in sorted(units, key=lambda unit: -unit[0]):
         weight, number = heapq.heappop(heap)
@@ -74,7 +74,7 @@ def shares(tasks: Sequence[Task], count: int) -> list[list[Task]]:
     return [[_some(task, chosen) for task, chosen in part.values()] for part in parts if part]
 
 
-def _some(task: Task, chosen: list[int]) -> Task:
+def _some(task: UnpackTask, chosen: list[int]) -> UnpackTask:
     members = [task.members[at] for at in chosen]
     records = {name: text for name, text in task.records.items() if any(name == one for one, _ in members)}
     sizes = [task.sizes[at] for at in chosen]
@@ -89,7 +89,7 @@ def _task(
     environment: Path,
     skip: Sequence[str],
     taken: dict[str, tuple[int, int]],
-) -> Task:
+) -> UnpackTask:
     """`taken` are the files of the wheels before: their lengths and sums."""
     infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
     info_folder = _info_folder(wheel, archive, infos)
@@ -111,7 +111,7 @@ def _task(
         members.append((name, _extended(to)))
         sizes.append(info.file_size)
     record = f"{info_folder}/RECORD"
-    return Task(
+    return UnpackTask(
         path=str(path),
         sha256=wheel.sha256,
         members=members,

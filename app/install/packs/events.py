@@ -8,7 +8,7 @@ from enum import Enum
 import msgspec
 
 
-class Stage(Enum):
+class PackStage(Enum):
     """In this order; the value is the share of the whole at which it begins, in percent."""
 
     DISK = 0
@@ -20,16 +20,16 @@ class Stage(Enum):
 
     @property
     def end(self) -> int:
-        stages = list(Stage)
+        stages = list(PackStage)
         following = stages.index(self) + 1
         return stages[following].value if following < len(stages) else 100
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
+class PackEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
     """What is told, one JSON object a line."""
 
 
-class Progress(Event, frozen=True, kw_only=True):
+class PackProgress(PackEvent, frozen=True, kw_only=True, tag="progress"):
     """`percent` of the whole, `have` of `total` bytes of this stage (0 of 0 where it has none)."""
 
     stage: str
@@ -39,14 +39,14 @@ class Progress(Event, frozen=True, kw_only=True):
     sentence: str
 
 
-class Waiting(Event, frozen=True, kw_only=True):
+class PackWaiting(PackEvent, frozen=True, kw_only=True, tag="waiting"):
     """It goes on by itself in so many seconds."""
 
     sentence: str
     seconds: float
 
 
-class Done(Event, frozen=True, kw_only=True):
+class PackDone(PackEvent, frozen=True, kw_only=True, tag="done"):
     """`pack` is in use."""
 
     pack: str
@@ -54,13 +54,13 @@ class Done(Event, frozen=True, kw_only=True):
     sentence: str
 
 
-class Failed(Event, frozen=True, kw_only=True):
+class PackFailed(PackEvent, frozen=True, kw_only=True, tag="failed"):
     """What has come is kept; `sentence` says what to do."""
 
     sentence: str
 
 
-Told = Progress | Waiting | Done | Failed
+Told = PackProgress | PackWaiting | PackDone | PackFailed
 
 
 class Pack(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True):
     carried: str = ""
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class PackStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How it stands with engines: those in `folder`, with `free` bytes left on its disk, and those that can be
     had, the best for this computer first. `newer` of these belongs to this version of Shoal instead of the one
     in use. `problem` is why nothing can be had."""
@@ -104,4 +104,4 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-Tell = Callable[[Event], None]
+Tell = Callable[[PackEvent], None]

@@ -15,7 +15,7 @@ import msgspec
 import psutil
 
 from app.install.packs import programs
-from app.install.packs.contents import Task, shares
+from app.install.packs.contents import UnpackTask, shares
 from app.install.packs.errors import PackError, disk
 from app.install.packs.programs import Interpreter
 
@@ -25,7 +25,7 @@ MOST = 4
 
 
 def fill(
-    tasks: Sequence[Task], python: Interpreter, work: Path, keep_open: int, heard: Callable[[int], None]
+    tasks: Sequence[UnpackTask], python: Interpreter, work: Path, keep_open: int, heard: Callable[[int], None]
 ) -> None:
     """Unpacks everything and tells the bytes that are in place. Raises PackError; what is there then is not
     whole."""
@@ -50,7 +50,9 @@ def fill(
                 child.kill()
 
 
-def _start(part: Sequence[Task], python: Interpreter, work: Path, keep_open: int) -> subprocess.Popen[str]:
+def _start(
+    part: Sequence[UnpackTask], python: Interpreter, work: Path, keep_open: int
+) -> subprocess.Popen[str]:
     with tempfile.TemporaryFile(dir=work) as order:
         order.write(msgspec.json.encode({"wheels": part}))
         order.seek(0)

@@ -13,7 +13,7 @@ from pathlib import Path
 from app.common.files import read_json
 from app.install.packs import place, programs
 from app.install.packs.errors import PackError
-from app.install.packs.manifest import Manifest
+from app.install.packs.manifest import PackManifest
 
 
 def fault(root: Path) -> str:
@@ -21,7 +21,7 @@ def fault(root: Path) -> str:
     used = place.current(root).current
     if not used or not place.interpreter(root / used).exists():
         return place.lacking()
-    made_of = read_json(root / f"{used}.json", Manifest)
+    made_of = read_json(root / f"{used}.json", PackManifest)
     if made_of is None:
         return "The engine is damaged: repair it, or install it again."
     with tempfile.TemporaryDirectory() as work, open(os.devnull, "rb") as nothing:

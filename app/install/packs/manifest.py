@@ -64,7 +64,7 @@ class Wheel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return f"sha256:{self.sha256}"
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PackManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`pythons` are those that can run the pack, the preferred first; `least` is the oldest system, glibc's
     version on Linux and macOS's own. `disk` is what is needed while the pack is made, wheels and all, in
     bytes."""
@@ -110,16 +110,16 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return tuple(wheel for wheel in self.wheels if not wheel.pythons or python in wheel.pythons)
 
 
-class Signed(msgspec.Struct, frozen=True, kw_only=True):
+class SignedManifest(msgspec.Struct, frozen=True, kw_only=True):
     """A manifest with the bytes that were signed; `base` is the address or the folder it came from."""
 
-    manifest: Manifest
+    manifest: PackManifest
     content: bytes
     signature: bytes
     base: str = ""
 
 
-class Offer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PackOffer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What people are told of a pack before anything is asked of a network: `bytes` are fetched, and `disk` is
     the room that it needs meanwhile."""
 
@@ -130,19 +130,19 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     made: int = 0
 
 
-class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PackTrust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whose manifests are believed (public keys, hexadecimal), where they are (pack name to address), and what
     is told of them."""
 
     keys: tuple[Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")], ...]
     manifests: dict[Annotated[str, msgspec.Meta(pattern=rf"^{NAME}\Z")], str] = {}
-    offers: dict[str, Offer] = {}
+    offers: dict[str, PackOffer] = {}
 
 
-def trust(path: Path = TRUST) -> Trust:
+def trust(path: Path = TRUST) -> PackTrust:
     """What the build wrote into resources; a checkout has none. Raises PackError."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Trust)
+        return msgspec.json.decode(path.read_bytes(), type=PackTrust)
     except FileNotFoundError:
         start = f"start it with {remedy.command()}, which installs what it needs"
         how = "install one that has been released" if remedy.installed() else start
@@ -153,7 +153,7 @@ def trust(path: Path = TRUST) -> Trust:
         raise PackError(f"{path} can't be read ({error}): install Shoal again.") from error
 
 
-def read(content: bytes, signature: bytes, keys: tuple[str, ...], base: str = "") -> Signed:
+def read(content: bytes, signature: bytes, keys: tuple[str, ...], base: str = "") -> SignedManifest:
     """A manifest that one of `keys` signed. Raises PackError."""
     if len(content) > MANIFEST:
         raise PackError(
@@ -166,24 +166,24 @@ def read(content: bytes, signature: bytes, keys: tuple[str, ...], base: str = ""
             "belongs to this version."
         )
     try:
-        manifest = msgspec.json.decode(content, type=Manifest)
+        manifest = msgspec.json.decode(content, type=PackManifest)
     except msgspec.MsgspecError as error:
         raise PackError(
             f"The manifest can't be understood ({error}), so nothing was installed: update Shoal, then try "
             "again."
         ) from error
-    return Signed(manifest=manifest, content=content, signature=signature, base=base)
+    return SignedManifest(manifest=manifest, content=content, signature=signature, base=base)
 
 
-def offer(manifest: Manifest) -> Offer:
+def offer(manifest: PackManifest) -> PackOffer:
     """The offer for the Python that needs the most."""
     most = max(sum(wheel.size for wheel in manifest.wheels_for(python)) for python in manifest.pythons)
-    return Offer(
+    return PackOffer(
         version=manifest.version, title=manifest.title, bytes=most, disk=manifest.disk, made=manifest.made
     )
 
 
-def check_here(manifest: Manifest) -> None:
+def check_here(manifest: PackManifest) -> None:
     """Whether the pack is for this computer. Raises PackError."""
     system = {"win32": "windows", "darwin": "macos"}.get(sys.platform, "linux")
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(

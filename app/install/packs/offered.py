@@ -12,13 +12,13 @@ from app.install.launcher.stamp import APPLE_SILICON
 from app.install.packs import manifest, place, source
 from app.install.packs.errors import PackError
 from app.install.packs.events import Offered
-from app.install.packs.manifest import Offer, Trust
+from app.install.packs.manifest import PackOffer, PackTrust
 
 LAST = 9
 
 
-def offered(trust: Trust, root: Path, carried: Path | None, card: bool) -> list[Offered]:
-    """`card`: an NVIDIA driver runs here. Of packs without an Offer nothing but the name is known."""
+def offered(trust: PackTrust, root: Path, carried: Path | None, card: bool) -> list[Offered]:
+    """`card`: an NVIDIA driver runs here. Of packs without a PackOffer nothing but the name is known."""
     found: dict[str, Offered] = {}
     for name in trust.manifests:
         known = trust.offers.get(name)
@@ -71,7 +71,7 @@ def chosen_in(folder: Path, card: bool) -> Path:
     return found[0]
 
 
-def _row(name: str, offer: Offer, root: Path, carried: str = "") -> Offered:
+def _row(name: str, offer: PackOffer, root: Path, carried: str = "") -> Offered:
     wheels = root / ".work" / f"{name}-{offer.version}" / "wheels"
     return Offered(
         name=name,

@@ -164,7 +164,7 @@ def alone(place: Path, waiting: Callable[[], None], wait_s: float, busy: str = B
     try:
         place.mkdir(parents=True, exist_ok=True)
         lock = held.enter_context(files.alone(place / ".lock", wait_s, waiting))
-    except files.BusyError:
+    except files.LockHeldError:
         raise PackError(busy) from None
     except OSError as error:
         raise disk(error, place) from error

@@ -17,7 +17,7 @@ import msgspec
 from app.common import remedy
 from app.install.launcher.pythons import advice
 from app.install.packs.errors import PackError, disk
-from app.install.packs.manifest import Manifest
+from app.install.packs.manifest import PackManifest
 from app.install.packs.place import interpreter
 
 _PROBE = """
@@ -42,7 +42,7 @@ class Interpreter(msgspec.Struct, frozen=True):
     makes: bool = True
 
 
-def find(manifest: Manifest) -> Interpreter:
+def find(manifest: PackManifest) -> Interpreter:
     """The interpreter for a pack: the app's own where it brings one, else the system's python3, else the one
     that the manifest prefers. Raises PackError with what to install."""
     if "/AppTranslocation/" in sys.executable:

@@ -9,10 +9,10 @@ from app.common.connection import Fault
 from app.common.retry import Patience
 from app.install.packs import manifest as manifests
 from app.install.packs.errors import PackError
-from app.install.packs.manifest import Signed, is_address
+from app.install.packs.manifest import SignedManifest, is_address
 
 
-def load(where: str, keys: tuple[str, ...], patience: Patience | None = None) -> Signed:
+def load(where: str, keys: tuple[str, ...], patience: Patience | None = None) -> SignedManifest:
     """The manifest at an address or in a file, checked. Raises PackError."""
     if is_address(where):
         wanted = ((where, manifests.MANIFEST), (f"{where}.sig", manifests.SIGNATURE))

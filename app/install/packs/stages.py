@@ -22,9 +22,9 @@ from app.common.text import in_bytes
 from app.install.packs import age, contents, filling, manifest, place, programs, source
 from app.install.packs import wheels as wheel_files
 from app.install.packs.errors import PackError, disk
-from app.install.packs.events import Done, Pack, Progress, Stage, Tell, Waiting
+from app.install.packs.events import Pack, PackDone, PackProgress, PackStage, PackWaiting, Tell
 from app.install.packs.health import damaged
-from app.install.packs.manifest import Manifest, Signed, Wheel
+from app.install.packs.manifest import PackManifest, SignedManifest, Wheel
 from app.install.packs.place import MARK, Current
 from app.install.packs.programs import Interpreter
 
@@ -44,7 +44,7 @@ class _Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass
-class Installer:
+class PackInstaller:
     """Works on the packs in `root`. `keys` are those whose repairs are believed."""
 
     root: Path
@@ -59,7 +59,7 @@ class Installer:
     _percent: int = 0
     _told: float = 0.0
 
-    def install(self, signed: Signed, offline: Path | None = None) -> str:
+    def install(self, signed: SignedManifest, offline: Path | None = None) -> str:
         """Takes a pack into use and returns its folder's name; at once where it is whole already. `offline`
         holds the wheels, and then no network is asked. Raises PackError; what has come is kept."""
         manifest.check_here(signed.manifest)
@@ -75,7 +75,7 @@ class Installer:
                 wanted = self._fresh(wanted)
             return self._build(signed, wanted, offline, before, lock)
 
-    def repair(self, offline: Path | None = None, signed: Signed | None = None) -> str:
+    def repair(self, offline: Path | None = None, signed: SignedManifest | None = None) -> str:
         """Looks whether the pack in use is as it was installed, and makes it anew beside itself where it is
         not. Raises PackError."""
         with self._alone() as lock:
@@ -84,7 +84,7 @@ class Installer:
                 raise PackError(
                     f"There is no engine to repair: install one with {remedy.command('pack install')}."
                 )
-            self._say(Stage.DISK, "Looking at the engine that is installed.")
+            self._say(PackStage.DISK, "Looking at the engine that is installed.")
             fault = self._fault(before.current, lock)
             if not fault:
                 return self._done(before.current, "The engine is whole; nothing had to be repaired.")
@@ -156,7 +156,7 @@ class Installer:
 
     def _build(
         self,
-        signed: Signed,
+        signed: SignedManifest,
         name: str,
         offline: Path | None,
         before: Current,
@@ -174,13 +174,13 @@ class Installer:
             self._check_disk(wanted, name, total, work / "wheels", offline)
             work.mkdir(parents=True, exist_ok=True)
             self._fetch(signed, wheels, total, wheels_in, offline)
-            self._say(Stage.MAKE, f"Making an environment with Python {python.version}.")
+            self._say(PackStage.MAKE, f"Making an environment with Python {python.version}.")
             files.discard(environment)
             programs.make(python, environment, work, lock)
             self._fill(environment, python, wanted, wheels_in, work, lock)
-            self._say(Stage.CHECK, "Checking that the engine loads.")
+            self._say(PackStage.CHECK, "Checking that the engine loads.")
             programs.check(environment, wanted.imports, work, lock)
-            self._say(Stage.SWITCH, "Taking the engine into use.")
+            self._say(PackStage.SWITCH, "Taking the engine into use.")
             files.write(self.root / f"{name}.json.sig", signed.signature)
             files.write(self.root / f"{name}.json.from", signed.base.encode())
             files.write(self.root / f"{name}.json", signed.content)
@@ -192,9 +192,11 @@ class Installer:
         except OSError as error:
             raise self._disk(error) from error
 
-    def _check_disk(self, wanted: Manifest, name: str, total: int, wheels: Path, offline: Path | None) -> None:
+    def _check_disk(
+        self, wanted: PackManifest, name: str, total: int, wheels: Path, offline: Path | None
+    ) -> None:
         """Before the first byte, and with what has come taken into account. Raises PackError."""
-        self._say(Stage.DISK, "Looking whether there is room on the disk.")
+        self._say(PackStage.DISK, "Looking whether there is room on the disk.")
         here = total if offline else sum(path.stat().st_size for path in wheels.glob("*") if path.is_file())
         missing = max(wanted.disk - min(here, total) - files.size(self.root / name), 0) + SPARE
         there = self.free(self.root)
@@ -206,20 +208,20 @@ class Installer:
             )
 
     def _fetch(
-        self, signed: Signed, wheels: tuple[Wheel, ...], total: int, files: Path, offline: Path | None
+        self, signed: SignedManifest, wheels: tuple[Wheel, ...], total: int, files: Path, offline: Path | None
     ) -> None:
-        self._say(Stage.FETCH, "Looking at what is here already.", 0, total)
+        self._say(PackStage.FETCH, "Looking at what is here already.", 0, total)
 
         def heard(have: int, file: str) -> None:
             package = file.partition("-")[0]
-            self._say(Stage.FETCH, f"{'Reading' if offline else 'Fetching'} {package}.", have, total)
+            self._say(PackStage.FETCH, f"{'Reading' if offline else 'Fetching'} {package}.", have, total)
 
         if offline:
             wheel_files.take(wheels, offline, heard)
             return
 
         def waiting(sentence: str, seconds: float) -> None:
-            self.tell(Waiting(sentence=sentence, seconds=seconds))
+            self.tell(PackWaiting(sentence=sentence, seconds=seconds))
 
         wheel_files.bring(signed.manifest, wheels, signed.base, files, heard, waiting, self.patience)
 
@@ -227,7 +229,7 @@ class Installer:
         self,
         environment: Path,
         python: Interpreter,
-        wanted: Manifest,
+        wanted: PackManifest,
         files: Path,
         work: Path,
         lock: int,
@@ -245,13 +247,13 @@ class Installer:
             )
 
         def heard(have: int) -> None:
-            self._say(Stage.FILL, "Unpacking the engine.", min(have, total), total)
+            self._say(PackStage.FILL, "Unpacking the engine.", min(have, total), total)
 
         heard(0)
         filling.fill(tasks, python, work, lock, heard)
-        self._say(Stage.FILL, "The engine is unpacked.", total, total)
+        self._say(PackStage.FILL, "The engine is unpacked.", total, total)
 
-    def _check_age(self, wanted: Manifest) -> None:
+    def _check_age(self, wanted: PackManifest) -> None:
         if self.oldest is not None:
             age.check(self.root, wanted, self.oldest, self.older)
 
@@ -289,13 +291,13 @@ class Installer:
         if not place.interpreter(self.root / name).exists():
             return "its Python is gone"
         try:
-            self._say(Stage.CHECK, "Checking that the engine loads.")
+            self._say(PackStage.CHECK, "Checking that the engine loads.")
             programs.check(self.root / name, self._kept(name).manifest.imports, self.root / ".work", lock)
         except PackError as error:
             return str(error).rstrip(".")
         return damaged(self.root / name) if files else ""
 
-    def _made_of(self, signed: Signed) -> list[str]:
+    def _made_of(self, signed: SignedManifest) -> list[str]:
         """Packs here that were made from this very manifest, the one in use first."""
         used = place.current(self.root).current
         found = []
@@ -305,7 +307,7 @@ class Installer:
                     found.append(name)
         return found
 
-    def _kept(self, name: str) -> Signed:
+    def _kept(self, name: str) -> SignedManifest:
         """The manifest that a pack was made from. Raises PackError."""
         found = source.load(str(self.root / f"{name}.json"), self.keys)
         with contextlib.suppress(OSError):
@@ -320,15 +322,15 @@ class Installer:
         return files.read_json(self.root / name / MARK, _Mark)
 
     def _title(self, name: str) -> str:
-        found = files.read_json(self.root / f"{name}.json", Manifest)
+        found = files.read_json(self.root / f"{name}.json", PackManifest)
         return found.title if found else name
 
     def _done(self, name: str, sentence: str) -> str:
         self._percent = 100
-        self.tell(Done(pack=name, python=str(place.interpreter(self.root / name)), sentence=sentence))
+        self.tell(PackDone(pack=name, python=str(place.interpreter(self.root / name)), sentence=sentence))
         return name
 
-    def _say(self, stage: Stage, sentence: str, have: int = 0, total: int = 0) -> None:
+    def _say(self, stage: PackStage, sentence: str, have: int = 0, total: int = 0) -> None:
         """Percent never goes back."""
         share = have / total if total else 0.0
         percent = max(self._percent, int(stage.value + share * (stage.end - stage.value)))
@@ -337,14 +339,16 @@ class Installer:
             return
         self._percent, self._told = percent, now
         self.tell(
-            Progress(stage=stage.name.lower(), percent=self._percent, have=have, total=total, sentence=sentence)
+            PackProgress(
+                stage=stage.name.lower(), percent=self._percent, have=have, total=total, sentence=sentence
+            )
         )
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[int]:
         def waiting() -> None:
             self.tell(
-                Waiting(sentence="An earlier installation is still coming to its end.", seconds=self.wait_s)
+                PackWaiting(sentence="An earlier installation is still coming to its end.", seconds=self.wait_s)
             )
 
         self._percent = 0

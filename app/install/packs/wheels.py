@@ -10,14 +10,14 @@ from app.common import fetch
 from app.common.connection import Fault
 from app.common.retry import Patience
 from app.install.packs.errors import PackError, disk
-from app.install.packs.manifest import Manifest, Wheel, is_address
+from app.install.packs.manifest import PackManifest, Wheel, is_address
 
 Tell = Callable[[int, str], None]
 """Bytes that are here, of all wheels, and the file they belong to."""
 
 
 def bring(
-    manifest: Manifest,
+    manifest: PackManifest,
     wheels: tuple[Wheel, ...],
     base: str,
     to: Path,
@@ -40,7 +40,7 @@ def bring(
         for wheel in wheels:
             if not is_address(base) and not is_address(wheel.url) and not fetch.right(to / wheel.file, wheel):
                 fetch.copy(_beside(Path(base), wheel.url), wheel, to)
-        orders = [fetch.Order(wheel, _sources(manifest, wheel, base)) for wheel in wheels]
+        orders = [fetch.PieceOrder(wheel, _sources(manifest, wheel, base)) for wheel in wheels]
         fetch.bring(orders, to, heard, waiting, patience, came=came)
     except Fault as caught:
         raise PackError(str(caught)) from caught
@@ -65,6 +65,6 @@ def _beside(folder: Path, name: str) -> Path:
     return folder / name
 
 
-def _sources(manifest: Manifest, wheel: Wheel, base: str) -> list[str]:
+def _sources(manifest: PackManifest, wheel: Wheel, base: str) -> list[str]:
     first = wheel.url if is_address(wheel.url) else urljoin(base, quote(wheel.url))
     return [first, *(f"{mirror.rstrip('/')}/{quote(wheel.file)}" for mirror in manifest.mirrors)]

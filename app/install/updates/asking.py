@@ -18,16 +18,16 @@ from app.install.packs.manifest import is_address
 from app.install.updates import feed as feeds
 from app.install.updates import installed, known
 from app.install.updates.errors import UpdateError
-from app.install.updates.feed import Feed, File
+from app.install.updates.feed import Feed, ReleaseFile
 from app.install.updates.installed import ordered
-from app.install.updates.known import Known, Offer
-from app.install.updates.trust import Trust
+from app.install.updates.known import Known, UpdateOffer
+from app.install.updates.trust import UpdateTrust
 
 PATIENCE = Patience(attempts=2, first_s=2.0, longest_s=10.0, silent_s=20.0)
 
 
 def ask(
-    home: Path, trust: Trust, form: str, now: datetime | None = None, patience: Patience = PATIENCE
+    home: Path, trust: UpdateTrust, form: str, now: datetime | None = None, patience: Patience = PATIENCE
 ) -> Known:
     """Asks, and remembers what it came to. Raises UpdateError; that is remembered too."""
     before, asked = known.read(home), time.time()
@@ -48,7 +48,7 @@ def ask(
     return found
 
 
-def offer(feed: Feed, form: str, version: str) -> Offer | None:
+def offer(feed: Feed, form: str, version: str) -> UpdateOffer | None:
     """What the list has for this installation; None where that is the newest."""
     if ordered(feed.version) <= ordered(version):
         return None
@@ -58,7 +58,7 @@ def offer(feed: Feed, form: str, version: str) -> Offer | None:
         obstacle = f"Version {version} is too old to update itself: {page}, and install it over this one."
     elif file is None:
         obstacle = f"Version {feed.version} isn't made for this kind of installation: {page}."
-    return Offer(
+    return UpdateOffer(
         version=feed.version,
         date=feed.date.isoformat(),
         notes={language: list(lines) for language, lines in feed.notes.items()},
@@ -82,12 +82,14 @@ def believed(home: Path, keys: tuple[str, ...], now: datetime) -> Feed | None:
     return found if found.serial == newest else None
 
 
-def chosen(feed: Feed, form: str) -> File | None:
+def chosen(feed: Feed, form: str) -> ReleaseFile | None:
     """The file for this computer and this kind of installation."""
     return feed.file_for(*installed.here(), form)
 
 
-def _newest(home: Path, trust: Trust, before: Known, now: datetime, patience: Patience) -> tuple[Feed, bytes]:
+def _newest(
+    home: Path, trust: UpdateTrust, before: Known, now: datetime, patience: Patience
+) -> tuple[Feed, bytes]:
     """From the first place whose list can be believed. Raises the first place's error where none has one."""
     first: UpdateError | None = None
     for where in trust.feeds:

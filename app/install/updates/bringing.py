@@ -15,7 +15,7 @@ from app.common.text import in_bytes
 from app.install.packs.manifest import is_address
 from app.install.updates import known
 from app.install.updates.errors import UpdateError, disk
-from app.install.updates.feed import Feed, File
+from app.install.updates.feed import Feed, ReleaseFile
 
 SPARE = 64 * 2**20
 Heard = Callable[[int], None]
@@ -24,7 +24,7 @@ Heard = Callable[[int], None]
 def bring(
     home: Path,
     feed: Feed,
-    file: File,
+    file: ReleaseFile,
     where: str,
     heard: Heard,
     waiting: fetch.Waiting,
@@ -41,7 +41,7 @@ def bring(
         _check_room(folder, file)
         if not is_address(where) and not is_address(file.url):
             return fetch.copy(Path(where).parent / file.file, file, folder)
-        order = fetch.Order(file, sources(feed, file, where))
+        order = fetch.PieceOrder(file, sources(feed, file, where))
         fetch.bring([order], folder, lambda _, count: heard(count), waiting, patience)
         return folder / file.file
     except Fault as caught:
@@ -57,12 +57,12 @@ def bring(
         raise disk(error, folder) from error
 
 
-def sources(feed: Feed, file: File, where: str) -> list[str]:
+def sources(feed: Feed, file: ReleaseFile, where: str) -> list[str]:
     first = file.url if is_address(file.url) else urljoin(where, quote(file.file))
     return [first, *(f"{mirror.rstrip('/')}/{quote(file.file)}" for mirror in feed.mirrors)]
 
 
-def ready(home: Path, file: File) -> Path | None:
+def ready(home: Path, file: ReleaseFile) -> Path | None:
     """The file where it lies whole and right."""
     path = home / known.FOLDER / file.file
     with contextlib.suppress(OSError):
@@ -71,12 +71,12 @@ def ready(home: Path, file: File) -> Path | None:
     return None
 
 
-def clear(home: Path, keep: File | None = None) -> None:
+def clear(home: Path, keep: ReleaseFile | None = None) -> None:
     """Deletes what was fetched, all but `keep` and what has come of it; what cannot be deleted stays."""
     known.sweep(home, () if keep is None else (keep.file, fetch.part_of(home / known.FOLDER, keep).name))
 
 
-def _check_room(folder: Path, file: File) -> None:
+def _check_room(folder: Path, file: ReleaseFile) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     part = fetch.part_of(folder, file)
     missing = file.size - (part.stat().st_size if part.exists() else 0)

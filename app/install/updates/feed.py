@@ -16,10 +16,21 @@ import msgspec
 
 from app.install.packs.manifest import is_address
 from app.install.updates.errors import UpdateError
-from app.install.updates.trust import Trust, Url, trust, trust_file
+from app.install.updates.trust import UpdateTrust, Url, trust, trust_file
 from app.swarm.wire.signing import sign, verifies
 
-__all__ = ["Feed", "File", "Trust", "encode", "entry", "read", "today", "trust", "trust_file", "verify"]
+__all__ = [
+    "Feed",
+    "ReleaseFile",
+    "UpdateTrust",
+    "encode",
+    "entry",
+    "read",
+    "today",
+    "trust",
+    "trust_file",
+    "verify",
+]
 
 FEED = 2**16
 """Bytes of a list. A usual one has two thousand."""
@@ -41,7 +52,7 @@ Lines = Annotated[
 ]
 
 
-class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ReleaseFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`url` is a whole address, or the file's name, beside the list."""
 
     system: Literal["linux", "windows", "macos"]
@@ -78,7 +89,7 @@ class Feed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     notes: dict[Annotated[str, msgspec.Meta(pattern=r"^[a-z]{2}\Z")], Lines] = {}
     page: Url = ""
     mirrors: Annotated[tuple[Url, ...], msgspec.Meta(max_length=8)] = ()
-    files: Annotated[tuple[File, ...], msgspec.Meta(max_length=50)]
+    files: Annotated[tuple[ReleaseFile, ...], msgspec.Meta(max_length=50)]
 
     def __post_init__(self) -> None:
         if self.expires <= self.made:
@@ -92,7 +103,7 @@ class Feed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         if len(set(kinds)) != len(kinds):
             raise ValueError("it names two files for the same computer")
 
-    def file_for(self, system: str, machine: str, form: str) -> File | None:
+    def file_for(self, system: str, machine: str, form: str) -> ReleaseFile | None:
         return next(
             (one for one in self.files if (one.system, one.machine, one.form) == (system, machine, form)), None
         )
@@ -106,12 +117,12 @@ def encode(feed: Feed, secret: bytes) -> tuple[bytes, bytes]:
     return content, sign(secret, content).hex().encode() + b"\n"
 
 
-def entry(path: Path, form: Form, system: str, machine: str, url: str = "") -> File:
+def entry(path: Path, form: Form, system: str, machine: str, url: str = "") -> ReleaseFile:
     """The row of a file that was built. Raises OSError, and msgspec.ValidationError for what cannot be."""
     with path.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
     row = {"system": system, "machine": machine, "form": form, "file": path.name, "url": url or path.name}
-    return msgspec.convert({**row, "size": path.stat().st_size, "sha256": digest}, File)
+    return msgspec.convert({**row, "size": path.stat().st_size, "sha256": digest}, ReleaseFile)
 
 
 def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetime) -> Feed:

@@ -20,7 +20,7 @@ from app.common import fetch, files
 from app.common.text import safe_line
 from app.install.updates import installed
 from app.install.updates.errors import UpdateError, disk
-from app.install.updates.feed import File
+from app.install.updates.feed import ReleaseFile
 
 PKEXEC, APT = "/usr/bin/pkexec", "/usr/bin/apt-get"
 _DISMISSED, _REFUSED = 126, 127
@@ -69,7 +69,7 @@ class Handed(msgspec.Struct, frozen=True, kw_only=True):
     command: str = ""
 
 
-class Installer(msgspec.Struct, frozen=True, kw_only=True):
+class SystemInstaller(msgspec.Struct, frozen=True, kw_only=True):
     """The programs of this system; `show` opens a file on the desktop. `reopen` is the program whose window
     opens again, of the data folder `home`, where the package manager has ended the one that asks for it."""
 
@@ -80,10 +80,12 @@ class Installer(msgspec.Struct, frozen=True, kw_only=True):
     show: tuple[str, ...] = ("/usr/bin/open",) if sys.platform == "darwin" else ("xdg-open",)
 
 
-def hand(path: Path, file: File, program: Path, say: Say, system: Installer | None = None) -> Handed:
+def hand(
+    path: Path, file: ReleaseFile, program: Path, say: Say, system: SystemInstaller | None = None
+) -> Handed:
     """Looks at the file's digest once more, and hands it over. `program` is what runs now. Raises
     UpdateError."""
-    system = system or Installer()
+    system = system or SystemInstaller()
     try:
         if not fetch.right(path, file):
             raise UpdateError(f"{path} isn't what was downloaded any more: download it again.")
@@ -103,7 +105,7 @@ def hand(path: Path, file: File, program: Path, say: Say, system: Installer | No
         raise disk(error, path) from error
 
 
-def _debian(path: Path, file: File, say: Say, system: Installer) -> Handed:
+def _debian(path: Path, file: ReleaseFile, say: Say, system: SystemInstaller) -> Handed:
     """apt-get, started by pkexec, which asks for the owner's password in a window of the system's. A shell
     does it: the package ends every running Shoal, so none could wait for the end and open the new one."""
     command = f"sudo apt install {shlex.quote(str(path))}"
@@ -153,7 +155,7 @@ def _debian(path: Path, file: File, say: Say, system: Installer) -> Handed:
     raise UpdateError(f"The system's package manager refused ({last}): try {command} in a terminal.")
 
 
-def _replaced(path: Path, file: File, program: Path, say: Say) -> Handed:
+def _replaced(path: Path, file: ReleaseFile, program: Path, say: Say) -> Handed:
     """The new one gets the old one's name in one step, so that there is always a whole one."""
     say("The new version takes the place of this one.")
     program = program.resolve()

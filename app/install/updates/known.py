@@ -29,7 +29,7 @@ _KEPT = ("feed.json", "feed.json.sig", "installer.log", ".lock")
 _BUSY = "Another Shoal is downloading or installing the new version: wait for it, then try again."
 
 
-class Offer(msgspec.Struct, frozen=True, kw_only=True):
+class UpdateOffer(msgspec.Struct, frozen=True, kw_only=True):
     """A version that is newer than this one. `obstacle` is why it cannot be installed from here, empty where it
     can; `notes` are lines by language."""
 
@@ -53,7 +53,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     asked: float = 0.0
     answered: float = 0.0
     sentence: str = ""
-    offer: Offer | None = None
+    offer: UpdateOffer | None = None
 
     def due(self, now: float) -> bool:
         """Whether a day has passed, or some hours after an attempt that failed. A clock that was set back does

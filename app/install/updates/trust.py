@@ -17,7 +17,7 @@ Url = Annotated[str, msgspec.Meta(max_length=2000)]
 Key = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
-class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class UpdateTrust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whose lists are believed (public keys, hexadecimal), and where they are: one address and its mirrors."""
 
     keys: Annotated[tuple[Key, ...], msgspec.Meta(min_length=1, max_length=8)]
@@ -36,11 +36,11 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return "\n".join([f"GET {found.path}.sig HTTP/1.1", *lines])
 
 
-def trust(path: Path | None = None) -> Trust:
+def trust(path: Path | None = None) -> UpdateTrust:
     """What the build wrote into resources. Raises Checkout where it wrote nothing, and UpdateError."""
     path = path or TRUST
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Trust)
+        return msgspec.json.decode(path.read_bytes(), type=UpdateTrust)
     except FileNotFoundError:
         raise Checkout from None
     except (OSError, msgspec.MsgspecError) as error:
@@ -50,5 +50,5 @@ def trust(path: Path | None = None) -> Trust:
 def trust_file(keys: tuple[str, ...], feeds: tuple[str, ...]) -> bytes:
     """What resources/release.json holds. Raises msgspec.ValidationError."""
     content = msgspec.json.encode({"keys": keys, "feeds": feeds})
-    msgspec.json.decode(content, type=Trust)
+    msgspec.json.decode(content, type=UpdateTrust)
     return msgspec.json.format(content, indent=1) + b"\n"

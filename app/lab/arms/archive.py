@@ -13,7 +13,7 @@ from app.common.files import read_json
 from app.common.remedy import command
 from app.lab.arms.arms import FORMER, RECIPES, Arm, parse_arm
 from app.lab.arms.journal import NAME, STUDY, SUMMARY, JournalError, kept, read_plan, read_run
-from app.lab.plan import Plan, Round
+from app.lab.plan import LabRound, StudyPlan
 
 ABOUT = "about.md"
 """What people wrote about a study: its question, what did not work. The figures come from the records."""
@@ -31,11 +31,11 @@ class Study:
     `runs` holds finished runs only, by the arm's key and the seed."""
 
     folder: Path
-    plan: Plan
+    plan: StudyPlan
     command: str
     about: str
     arms: list[Arm]
-    runs: Mapping[str, Mapping[int, Sequence[Round]]]
+    runs: Mapping[str, Mapping[int, Sequence[LabRound]]]
 
     @property
     def name(self) -> str:
@@ -66,7 +66,7 @@ def read_study(folder: Path) -> Study:
         how = command("lab --out")
         raise JournalError(f"{folder} holds no study ({error}): make one with {how}.") from error
     arms: dict[str, Arm] = {}
-    runs: dict[str, dict[int, list[Round]]] = {}
+    runs: dict[str, dict[int, list[LabRound]]] = {}
     for name, run in sorted(kept(folder).items()):
         match, records = NAME.fullmatch(name), read_run(run, plan.rounds)
         if match is None or records is None:

@@ -23,7 +23,7 @@ import msgspec
 
 from app.common import files
 from app.lab.arms.arms import Arm
-from app.lab.plan import Plan, Round
+from app.lab.plan import LabRound, StudyPlan
 
 FOLDER = "rounds"
 PACKED = "rounds.tar.xz"
@@ -42,10 +42,10 @@ class _End(msgspec.Struct, frozen=True, tag="end", tag_field="event"):
     rounds: int
 
 
-class Journal:
+class StudyJournal:
     """The records in one folder. Raises JournalError when the folder holds a study with another plan."""
 
-    def __init__(self, folder: Path, plan: Plan) -> None:
+    def __init__(self, folder: Path, plan: StudyPlan) -> None:
         self.folder, self.plan = folder, plan
         if folder.exists() and not folder.is_dir():
             raise JournalError(f"{folder} is a file: choose a folder with --out.")
@@ -55,17 +55,17 @@ class Journal:
         else:
             files.write_json(folder / STUDY, plan)
 
-    def read(self, arm: Arm, seed: int) -> list[Round] | None:
+    def read(self, arm: Arm, seed: int) -> list[LabRound] | None:
         """The records of a finished run, None for one that is not there, was cut off or is damaged."""
         return read_run(self._kept.get(self._path(arm, seed).name), self.plan.rounds)
 
     @contextmanager
-    def run(self, arm: Arm, seed: int) -> Iterator[Run]:
+    def run(self, arm: Arm, seed: int) -> Iterator[RunFile]:
         """A run being written; whatever an earlier, unfinished one left is replaced."""
         path = self._path(arm, seed)
         path.parent.mkdir(exist_ok=True)
         with path.open("wb") as file:
-            yield Run(file)
+            yield RunFile(file)
         self._kept[path.name] = path.read_bytes()
 
     @cached_property
@@ -116,25 +116,25 @@ def pack(folder: Path, rounds: int) -> None:
         (folder / FOLDER).rmdir()
 
 
-def read_run(run: bytes | None, rounds: int) -> list[Round] | None:
+def read_run(run: bytes | None, rounds: int) -> list[LabRound] | None:
     """The records of a finished run of so many rounds, None for one that is not whole."""
     try:
         lines = (run or b"").splitlines()
         end = msgspec.json.decode(lines[-1], type=_End)
-        records = [msgspec.json.decode(line, type=Round) for line in lines[:-1]]
+        records = [msgspec.json.decode(line, type=LabRound) for line in lines[:-1]]
     except (IndexError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
     complete = [record.round for record in records] == list(range(rounds + 1))
     return records if complete and end.rounds == rounds else None
 
 
-class Run:
+class RunFile:
     """The file of one run."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
 
-    def append(self, record: Round) -> None:
+    def append(self, record: LabRound) -> None:
         self._write(msgspec.json.encode(record))
 
     def finish(self, rounds: int) -> None:
@@ -146,15 +146,16 @@ class Run:
         self._file.flush()
 
 
-def read_plan(path: Path) -> Plan:
-    """Raises OSError and msgspec.MsgspecError, also for one whose arms have another meaning (`Plan.words`)."""
+def read_plan(path: Path) -> StudyPlan:
+    """Raises OSError and msgspec.MsgspecError, also for one whose arms have another meaning
+    (`StudyPlan.words`)."""
     content = path.read_bytes()
     if b'"words"' not in content:
         raise msgspec.ValidationError("its arms are named as before")
-    return msgspec.json.decode(content, type=Plan)
+    return msgspec.json.decode(content, type=StudyPlan)
 
 
-def _same(path: Path, plan: Plan) -> None:
+def _same(path: Path, plan: StudyPlan) -> None:
     try:
         there = read_plan(path)
     except msgspec.MsgspecError as error:

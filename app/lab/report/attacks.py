@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from app.lab.arms.archive import Study
 from app.lab.arms.arms import Arm
-from app.lab.plan import Round
+from app.lab.plan import LabRound
 from app.lab.report.results import probes
 from app.lab.statistics import average, estimate
 from app.lab.wording import number, percent, share, table
@@ -23,13 +23,13 @@ def lines(study: Study) -> str:
         return ""
     nodes = study.plan.nodes
 
-    def runs(arm: Arm) -> list[Sequence[Round]]:
+    def runs(arm: Arm) -> list[Sequence[LabRound]]:
         return [run for _, run in sorted(study.runs[arm.key].items())]
 
-    def every(arm: Arm) -> list[Round]:
+    def every(arm: Arm) -> list[LabRound]:
         return [record for run in runs(arm) for record in run[1:]]
 
-    def late(arm: Arm) -> list[Round]:
+    def late(arm: Arm) -> list[LabRound]:
         return [record for run in runs(arm) for record in run[1:][-LATE:]]
 
     def tokens(arm: Arm) -> float:
@@ -56,14 +56,14 @@ def lines(study: Study) -> str:
     return table(columns, study.arms)
 
 
-def _has(records: Sequence[Round], name: str) -> bool:
+def _has(records: Sequence[LabRound], name: str) -> bool:
     return any(name in (record.extra or {}) for record in records)
 
 
-def _extra(records: Sequence[Round], name: str) -> float:
+def _extra(records: Sequence[LabRound], name: str) -> float:
     return sum((record.extra or {}).get(name, 0.0) for record in records)
 
 
-def _kept_out(records: Sequence[Round], who: str) -> float | None:
+def _kept_out(records: Sequence[LabRound], who: str) -> float | None:
     taken, kept_out = _extra(records, f"{who}_taken"), _extra(records, f"{who}_kept_out")
     return kept_out / (taken + kept_out) if taken + kept_out else None

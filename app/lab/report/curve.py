@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from app.common.remedy import command
-from app.lab.report.plot import COLOURS, GREY, TEXT, Line, Panel, picture
+from app.lab.report.plot import COLOURS, GREY, TEXT, PlotLine, PlotPanel, picture
 
 _LEARNING, _CONTROL = "learning", "control: shuffled rewards"
 _SMOOTH = 5
@@ -20,11 +20,11 @@ class CurveError(Exception):
     """A file that holds no run. The message says which, why, and what to do."""
 
 
-class _Engine(msgspec.Struct, frozen=True):
+class _EngineEvent(msgspec.Struct, frozen=True):
     name: str = ""
 
 
-class _Line(msgspec.Struct, frozen=True):
+class _EventKeys(msgspec.Struct, frozen=True):
     """The keys of the events that the picture needs; all others are ignored."""
 
     event: str
@@ -34,7 +34,7 @@ class _Line(msgspec.Struct, frozen=True):
     worked_share: float = 0.0
     lesson: int = 0
     shuffled_rewards: bool = False
-    engine: _Engine = _Engine()
+    engine: _EngineEvent = _EngineEvent()
 
 
 class SoloRun(msgspec.Struct, frozen=True):
@@ -51,7 +51,9 @@ def read_run(path: Path) -> SoloRun:
     """A run from the lines that `./shoal run --json` printed. Raises CurveError."""
     try:
         lines = [
-            msgspec.json.decode(line, type=_Line) for line in path.read_bytes().splitlines() if line.strip()
+            msgspec.json.decode(line, type=_EventKeys)
+            for line in path.read_bytes().splitlines()
+            if line.strip()
         ]
     except (OSError, msgspec.MsgspecError) as error:
         raise CurveError(
@@ -78,11 +80,11 @@ def draw(runs: Sequence[SoloRun]) -> bytes:
         rounds, means, errors = zip(*run.probes, strict=True)
         mean = [100 * value for value in means]
         low, high = ([m + sign * 100 * e for m, e in zip(mean, errors, strict=True)] for sign in (-1, 1))
-        solved.append(Line(name=name, colour=colour, x=rounds, y=mean, low=low, high=high))
+        solved.append(PlotLine(name=name, colour=colour, x=rounds, y=mean, low=low, high=high))
         smooth = _smoothed([100 * share for _, share in run.worked])
-        worked.append(Line(name=name, colour=colour, x=[at for at, _ in run.worked], y=smooth))
-    left = Panel(lines=solved, label="rounds", title="Held-out questions solved")
-    right = Panel(lines=worked, label="rounds", title="Answers that show their work")
+        worked.append(PlotLine(name=name, colour=colour, x=[at for at, _ in run.worked], y=smooth))
+    left = PlotPanel(lines=solved, label="rounds", title="Held-out questions solved")
+    right = PlotPanel(lines=worked, label="rounds", title="Answers that show their work")
     return picture([[left, right]], 10, 4.2)
 
 

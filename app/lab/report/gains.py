@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from app.lab.arms.arms import Arm
-from app.lab.plan import Plan, Round
+from app.lab.plan import LabRound, StudyPlan
 from app.lab.report.results import Runs, areas, final, probes
 from app.lab.rounds.extras import PACE, STAY, paced, staying
 from app.lab.statistics import Estimate, average, estimate, paired
 from app.lab.wording import NOTHING, percent, points, share, table
 
 
-class Kind(msgspec.Struct, frozen=True, kw_only=True):
+class NodeKind(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes of an arm that are alike, and in how many rounds one of them acts on average."""
 
     name: str
@@ -26,7 +26,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     rounds: float
 
 
-def kinds(plan: Plan, arm: Arm) -> list[Kind]:
+def kinds(plan: StudyPlan, arm: Arm) -> list[NodeKind]:
     """The kinds of an arm's nodes, biggest difference first: model, then pace, then how often they are there.
 
     The slow ones are those of `+paces`. With `+churn` the half that is there in most rounds stays, the other
@@ -52,7 +52,7 @@ def kinds(plan: Plan, arm: Arm) -> list[Kind]:
     for node, labels in enumerate(labels_N):
         nodes_by_name.setdefault(", ".join(labels) or "all", []).append(node)
     return [
-        Kind(name=name, nodes=tuple(nodes), rounds=average([_rounds(acting, node) for node in nodes]))
+        NodeKind(name=name, nodes=tuple(nodes), rounds=average([_rounds(acting, node) for node in nodes]))
         for name, nodes in nodes_by_name.items()
     ]
 
@@ -65,7 +65,7 @@ class Fate(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one kind in one arm. Shares in [0, 1]; differences are None without another arm."""
 
     arm: str
-    kind: Kind
+    kind: NodeKind
     start: Estimate
     height: Estimate
     """Mean height of the held-out curve."""
@@ -76,7 +76,7 @@ class Fate(msgspec.Struct, frozen=True, kw_only=True):
     """The arm of the differences: the baseline, with the arm's own extras where that was run."""
 
 
-def fates(plan: Plan, arms: Sequence[Arm], runs: Mapping[str, Runs], baseline: str) -> list[Fate]:
+def fates(plan: StudyPlan, arms: Sequence[Arm], runs: Mapping[str, Runs], baseline: str) -> list[Fate]:
     """Every kind of every arm that has finished runs; `baseline` is the name of the arm to compare with."""
     present = [arm for arm in arms if runs.get(arm.key)]
     base = next(arm for arm in present if arm.name == baseline)
@@ -94,11 +94,11 @@ def _bare(arm: Arm) -> tuple[int, int, str, bool, bool]:
     return arm.own, arm.peer, arm.recipe, arm.dynamic, arm.shuffled
 
 
-def _fate(arm: Arm, kind: Kind, runs: Runs, against: str, others: Runs) -> Fate:
-    def start(run: Sequence[Round]) -> Sequence[float]:
+def _fate(arm: Arm, kind: NodeKind, runs: Runs, against: str, others: Runs) -> Fate:
+    def start(run: Sequence[LabRound]) -> Sequence[float]:
         return probes(run)[0][1].pass_at_1_N
 
-    def of(value: Callable[[Sequence[Round]], Sequence[float]], run: Sequence[Round]) -> list[float]:
+    def of(value: Callable[[Sequence[LabRound]], Sequence[float]], run: Sequence[LabRound]) -> list[float]:
         return [value(run)[node] for node in kind.nodes]
 
     every = [run for _, run in sorted(runs.items())]
@@ -121,7 +121,7 @@ def _fate(arm: Arm, kind: Kind, runs: Runs, against: str, others: Runs) -> Fate:
     )
 
 
-def lines(plan: Plan, arms: Sequence[Arm], runs: Mapping[str, Runs], baseline: str) -> str:
+def lines(plan: StudyPlan, arms: Sequence[Arm], runs: Mapping[str, Runs], baseline: str) -> str:
     """A Markdown table, empty for a study whose nodes are all alike."""
     if all(len(kinds(plan, arm)) < 2 for arm in arms if runs.get(arm.key)):
         return ""

@@ -14,7 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from app.lab.arms.arms import Arm
-from app.lab.plan import Round
+from app.lab.plan import LabRound
 from app.lab.report.results import Runs, baseline_first, probes, spent
 from app.lab.statistics import average, estimate
 
@@ -27,7 +27,7 @@ _LINES = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class PlotLine:
     """One curve, in per cent, with its band. Lines of one name stand once among the names."""
 
     name: str
@@ -40,15 +40,15 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Panel:
+class PlotPanel:
     """Curves over one axis. The first panel of a row has their names."""
 
-    lines: Sequence[Line]
+    lines: Sequence[PlotLine]
     label: str
     title: str = ""
 
 
-def picture(rows: Sequence[Sequence[Panel]], width: float, height: float) -> bytes:
+def picture(rows: Sequence[Sequence[PlotPanel]], width: float, height: float) -> bytes:
     """A PNG of panels in rows, sizes in inches; panels below each other have one axis, and all one height."""
     figure = Figure(figsize=(width, height), dpi=130, layout="constrained")
     FigureCanvasAgg(figure)
@@ -80,7 +80,7 @@ def picture(rows: Sequence[Sequence[Panel]], width: float, height: float) -> byt
 def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
     """A PNG of all arms with finished runs. Bands are 95 % bootstrap intervals over seeds and nodes. Many arms
     stand in several rows, the baseline in each of them."""
-    ways: dict[str, Callable[[Round], float]] = {
+    ways: dict[str, Callable[[LabRound], float]] = {
         "rounds": lambda record: float(record.round > 0),
         "completions generated, all nodes": lambda record: record.generated,
         "processor seconds, all nodes": lambda record: record.cpu_seconds or record.seconds,
@@ -93,7 +93,7 @@ def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
         every = [run for _, run in sorted(runs[arm.key].items())]
         measured = zip(*map(probes, every), strict=True)
         bands = [estimate([probe.pass_at_1_N for _, probe in column]) for column in measured]
-        line = Line(
+        line = PlotLine(
             name=arm.name + (f", {len(every)} of {most} seeds" if len(every) < most else ""),
             colour=_CONTROL if arm.shuffled else next(left),
             dashed=arm.dynamic or arm.shuffled,
@@ -107,7 +107,7 @@ def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
     parts = _parts(curves)
     rows = [
         [
-            Panel(lines=[lines[k] for lines in part], label=label, title="Held-out pass@1" * (k == 0))
+            PlotPanel(lines=[lines[k] for lines in part], label=label, title="Held-out pass@1" * (k == 0))
             for k, label in enumerate(ways)
         ]
         for part in parts
@@ -115,7 +115,7 @@ def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
     return picture(rows, 15, 5 if len(rows) < 2 else 3.6 * len(rows))
 
 
-def _parts(curves: Sequence[list[Line]]) -> list[list[list[Line]]]:
+def _parts(curves: Sequence[list[PlotLine]]) -> list[list[list[PlotLine]]]:
     """The curves of each row: the first one, and about equally many of the others in their order."""
     if len(curves) <= _LINES:
         return [list(curves)]

@@ -22,7 +22,7 @@ from app.common import files
 from app.lab.arms.archive import Study, read_study
 from app.lab.arms.arms import Arm
 from app.lab.arms.journal import SUMMARY, pack
-from app.lab.plan import Plan, Round, named
+from app.lab.plan import LabRound, StudyPlan, named
 from app.lab.report import attacks, gains
 from app.lab.report.results import ArmResult, Results, Runs, equal_generation, summarise
 from app.lab.statistics import average
@@ -88,7 +88,7 @@ _LIMITS = """\
 
 
 def write(
-    folder: Path, plan: Plan, arms: Sequence[Arm], runs: Mapping[str, Runs], command: str, complete: bool
+    folder: Path, plan: StudyPlan, arms: Sequence[Arm], runs: Mapping[str, Runs], command: str, complete: bool
 ) -> dict[str, Any]:
     """Writes all four files, or three where no picture can be drawn, and returns what is in summary.json. Each
     file is replaced whole."""
@@ -293,7 +293,7 @@ def as_csv(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> str:
     return text.getvalue()
 
 
-def _columns(record: Round) -> dict[str, Any]:
+def _columns(record: LabRound) -> dict[str, Any]:
     probe = record.probe
     measured = {
         name: value for name, value in msgspec.structs.asdict(record).items() if name not in ("probe", "extra")

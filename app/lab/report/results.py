@@ -12,11 +12,11 @@ from itertools import accumulate
 import msgspec
 
 from app.lab.arms.arms import Arm
-from app.lab.plan import Probe, Round
+from app.lab.plan import LabProbe, LabRound
 from app.lab.statistics import Estimate, area, average, estimate, paired, reached
 from app.lab.wording import percent, share
 
-Runs = Mapping[int, Sequence[Round]]
+Runs = Mapping[int, Sequence[LabRound]]
 """The finished runs of one arm by seed."""
 
 
@@ -106,7 +106,7 @@ def baseline_first(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> list[Arm]:
     return first + [arm for arm in present if arm not in first]
 
 
-def probes(run: Sequence[Round]) -> list[tuple[int, Probe]]:
+def probes(run: Sequence[LabRound]) -> list[tuple[int, LabProbe]]:
     """The rounds at which a run was measured, and what was found."""
     return [(record.round, record.probe) for record in run if record.probe is not None]
 
@@ -155,18 +155,18 @@ def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
     )
 
 
-def _reached(run: Sequence[Round], height: float) -> float | None:
+def _reached(run: Sequence[LabRound], height: float) -> float | None:
     """The round in which the mean of a run's nodes is first that high."""
     rounds, curve = zip(*((number, average(probe.pass_at_1_N)) for number, probe in probes(run)), strict=True)
     return reached(rounds, curve, height)
 
 
-def final(run: Sequence[Round]) -> Sequence[float]:
+def final(run: Sequence[LabRound]) -> Sequence[float]:
     """Each node's share of the last probe."""
     return probes(run)[-1][1].pass_at_1_N
 
 
-def areas(run: Sequence[Round], completions: float | None = None) -> list[float]:
+def areas(run: Sequence[LabRound], completions: float | None = None) -> list[float]:
     """The area under each node's own curve, over rounds, or over completions generated up to so many."""
     measured = probes(run)
     at = [number for number, _ in measured] if completions is None else spent(run, lambda r: r.generated)
@@ -186,7 +186,7 @@ def equal_generation(runs: Runs, other: Runs) -> tuple[Estimate, float] | None:
     return (paired(*([areas(run, end) for run in every] for every in both)), end) if end else None
 
 
-def spent(run: Sequence[Round], value: Callable[[Round], float]) -> list[float]:
+def spent(run: Sequence[LabRound], value: Callable[[LabRound], float]) -> list[float]:
     """What had been spent before each probe."""
     sums = accumulate(map(value, run))
     return [float(total) for total, record in zip(sums, run, strict=True) if record.probe is not None]
@@ -212,16 +212,16 @@ def _known(values: Sequence[float | None]) -> float | None:
     return average(found) if found else None
 
 
-def _families(probes: Sequence[Probe]) -> dict[str, float]:
+def _families(probes: Sequence[LabProbe]) -> dict[str, float]:
     return {name: average([probe.families.get(name, 0.0) for probe in probes]) for name in probes[0].families}
 
 
-def _summed(every: Sequence[Sequence[Round]], value: Callable[[Round, int], float]) -> float:
+def _summed(every: Sequence[Sequence[LabRound]], value: Callable[[LabRound, int], float]) -> float:
     """Mean over seeds of the sum over rounds."""
     return average([sum(value(record, len(final(run))) for record in run) for run in every])
 
 
-def _counted(records: Sequence[Round]) -> Counted:
+def _counted(records: Sequence[LabRound]) -> Counted:
     return Counted(
         own=average([record.informative_own for record in records]),
         own_predicted=average([record.predicted_own or 0.0 for record in records]),

@@ -19,7 +19,7 @@ import msgspec
 from app.lab.answers import Answered, Learnt, group_of, token_mean
 from app.lab.arms.arms import Arm
 from app.lab.attackers.kinds import kind_of
-from app.lab.plan import Plan, Probe, Round, identity
+from app.lab.plan import LabProbe, LabRound, StudyPlan, identity
 from app.lab.rounds import prediction
 from app.lab.rounds.extra import Twist
 from app.lab.rounds.extras import open_twists
@@ -27,8 +27,8 @@ from app.lab.rounds.probing import Prober
 from app.lab.rounds.rescuing import Rescued, rescued
 from app.lab.statistics import average
 from app.lab.swarm import LabSwarm
-from app.learning.choosing import Offer, Records
-from app.learning.lesson import Own, Read, lesson
+from app.learning.choosing import PeerOffer, Records
+from app.learning.lesson import Own, PeerTokens, lesson
 from app.learning.questions import Deck, own_questions, shared_slots
 from app.learning.state import fresh
 from app.sapo import seeds
@@ -44,7 +44,7 @@ Score = Callable[[Group], ScoredGroup]
 class Experiment:
     """One run. `rounds()` yields its records; everything random follows from plan, arm and seed."""
 
-    def __init__(self, plan: Plan, arm: Arm, seed: int, swarm: LabSwarm, score: Score) -> None:
+    def __init__(self, plan: StudyPlan, arm: Arm, seed: int, swarm: LabSwarm, score: Score) -> None:
         self.plan, self.arm, self.seed, self.swarm, self.score = plan, arm, seed, swarm, score
         self.recipe = arm.rules
         self.way = WAYS[plan.way]
@@ -66,9 +66,9 @@ class Experiment:
         self.reencoded = [0, 0]
         self.twists: list[Twist] = open_twists(self)
 
-    def rounds(self) -> Iterator[Round]:
+    def rounds(self) -> Iterator[LabRound]:
         """Round 0 (the probe before training) to the last."""
-        yield Round(round=0, probe=self._measure(0))
+        yield LabRound(round=0, probe=self._measure(0))
         for number in range(1, self.plan.rounds + 1):
             record = self._round(number)
             if self.recipe.mean is not None:
@@ -77,7 +77,7 @@ class Experiment:
                 record = msgspec.structs.replace(record, probe=self._measured(number))
             yield record
 
-    def _measured(self, number: int) -> Probe:
+    def _measured(self, number: int) -> LabProbe:
         """What the nodes can do, with the running means of their adapters where the recipe has them."""
         if self.recipe.mean is None:
             return self._measure(number)
@@ -86,7 +86,7 @@ class Experiment:
         self.swarm.swap_means()
         return probe
 
-    def _measure(self, number: int) -> Probe:
+    def _measure(self, number: int) -> LabProbe:
         probe = self.prober.once(self.seeds(number, "probe"))
         if number in (0, self.plan.rounds):
             alike = number == 0 and not (self.plan.models or self.plan.starters)
@@ -98,7 +98,7 @@ class Experiment:
     def seeds(self, number: int, purpose: str) -> list[int]:
         return [seeds.sampling_seed(identity, number, purpose) for identity in self.identities]
 
-    def _round(self, number: int) -> Round:
+    def _round(self, number: int) -> LabRound:
         started, cpu = time.perf_counter(), time.process_time()
         active = self._active(number)
         own_N = [self.arm.own if node in active else 0 for node in range(self.plan.nodes)]
@@ -128,7 +128,7 @@ class Experiment:
         peer_nats = [one.peer_logprob for one in learnt if one.peer_logprob is not None]
         predicted_own, predicted_peer = self._predicted(number, len(active))
         measured = {name: value for twist in self.twists for name, value in twist.measures(number).items()}
-        return Round(
+        return LabRound(
             round=number,
             generated=len(completions) + len(behind),
             generated_tokens=sum(len(completion.tokens_T) for completion in (*completions, *behind)),
@@ -270,7 +270,7 @@ class Experiment:
             self.recipe,
             before,
             [Own(a.dealt, self.swarm.prompt_tokens(a.prompt), a.completions_G) for a in own_P],
-            list(map(Read, (answered.dealt for answered in peer_P), sequences_PG, logprobs_PGT)),
+            list(map(PeerTokens, (answered.dealt for answered in peer_P), sequences_PG, logprobs_PGT)),
             rate=self.plan.learning_rate,
             order=self._rng(node, number, "steps"),
             rescued_P=again.own_N.get(node, ()) if again else (),
@@ -323,9 +323,9 @@ class Experiment:
         self.taken[node].update(a.scored.group.coordinates for a in chosen)
         return chosen
 
-    def _offer(self, node: int, number: int, answered: Answered) -> Offer:
+    def _offer(self, node: int, number: int, answered: Answered) -> PeerOffer:
         at = answered.scored.group.coordinates
-        return Offer(
+        return PeerOffer(
             peer=str(answered.node),
             age=number - answered.round,
             rewards_G=answered.dealt_G,

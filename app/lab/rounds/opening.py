@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.lab.plan import Plan, identity
+from app.lab.plan import StudyPlan, identity
 from app.lab.swarm import LabSwarm
 from app.sapo.seeds import sampling_seed
 from engines.models.folder import open_folder, read_json
@@ -30,7 +30,7 @@ class Opener:
         self._device, self._threads = device, threads
         self._opened: dict[Path, TorchSwarm] = {}
 
-    def __call__(self, plan: Plan, seed: int) -> LabSwarm:
+    def __call__(self, plan: StudyPlan, seed: int) -> LabSwarm:
         adapters_N = [sampling_seed(identity(seed, node), 0, "adapter") for node in range(plan.nodes)]
         folders_M = list(dict.fromkeys(self._folders_N))
         member_N = [folders_M.index(folder) for folder in self._folders_N]
@@ -39,13 +39,13 @@ class Opener:
             for m, folder in enumerate(folders_M)
         ]
         if len(members) > 1:
-            return Mixed(members, member_N)
+            return MixedSwarm(members, member_N)
         (swarm,) = members
         for node, starter in enumerate(self._starters_N):
             swarm.load(node, starter)
         return swarm
 
-    def _fresh(self, folder: Path, plan: Plan, adapters_N: list[int]) -> TorchSwarm:
+    def _fresh(self, folder: Path, plan: StudyPlan, adapters_N: list[int]) -> TorchSwarm:
         from engines.torch_lora import open_swarm
 
         if folder in self._opened:
@@ -69,7 +69,7 @@ def _reading(folder: Path) -> tuple[Any, str | None, int]:
     return read_json(file) if file.is_file() else folder, tokenizer.template, tokenizer.end
 
 
-class Mixed:
+class MixedSwarm:
     """Implements `app.lab.swarm.LabSwarm`. Members must read text alike: the first one reads for all.
 
     A node does exactly what it would do among nodes of its own model alone."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.lab.answers import group_of
 from app.lab.attackers.kinds import marked
-from app.lab.plan import Probe
+from app.lab.plan import LabProbe
 from app.lab.statistics import average
 from app.lab.swarm import LabSwarm
 from app.sapo.asking import Way, messages, shows_work
@@ -34,7 +34,7 @@ class Prober:
     foes: str = ""
     """The kind of attackers whose mark is looked for."""
 
-    def once(self, seeds_N: Sequence[int]) -> Probe:
+    def once(self, seeds_N: Sequence[int]) -> LabProbe:
         """Every node answers every question once."""
         step = max(1, ROWS // len(seeds_N))
         by_family: dict[str, list[tuple[int, ...]]] = {}
@@ -53,7 +53,7 @@ class Prober:
                 marked_PN.append(tuple(int(marked(answer.text, self.foes)) for answer in answers_N))
                 marks.setdefault(question.coordinates.family, []).extend(marked_PN[-1])
                 completions += answers_N
-        return Probe(
+        return LabProbe(
             pass_at_1_N=tuple(average(rewards_P) for rewards_P in zip(*rewards_PN, strict=True)),
             families={
                 family: average([reward for rewards_N in rewards_PN for reward in rewards_N])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from app.lab.answers import Answered, group_of
-from app.learning.lesson import Own, Read
+from app.learning.lesson import Own, PeerTokens
 from app.learning.rescue import TRIES, Search, begun, narrowed
 from engines.contract import Completion, Messages
 
@@ -52,7 +52,7 @@ def rescued(experiment: Experiment, number: int, chosen_N: Mapping[int, Sequence
         result.right_N[node] = []
         for peer in chosen_P:
             sequences_G = experiment.encoded(peer)
-            read = Read(peer.dealt, sequences_G, experiment.swarm.logprobs(node, sequences_G))
+            read = PeerTokens(peer.dealt, sequences_G, experiment.swarm.logprobs(node, sequences_G))
             given = begun(experiment.recipe, experiment.learners[node].habits, read)
             result.right_N[node].append((given.taken, given.kept_out))
             search = Search(low=0, high=len(given.openings))

@@ -29,7 +29,7 @@ class Mix(msgspec.Struct, frozen=True, kw_only=True):
     """Longer lines of work are not used."""
 
 
-class Example(msgspec.Struct, frozen=True, kw_only=True):
+class CorpusExample(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the corpus: a question's text and what the starter is taught to continue with."""
 
     family: str
@@ -37,7 +37,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
     completion: str
 
 
-def examples(mix: Mix, seed: int, families: Sequence[str] = tuple(sorted(WORK))) -> Iterator[Example]:
+def examples(mix: Mix, seed: int, families: Sequence[str] = tuple(sorted(WORK))) -> Iterator[CorpusExample]:
     """An endless shuffled stream, families uniformly. Held-out questions never appear."""
     rng = Random(seed)
     while True:
@@ -56,7 +56,7 @@ def examples(mix: Mix, seed: int, families: Sequence[str] = tuple(sorted(WORK)))
         except (Stuck, QuestionError):
             continue
         if len(completion) <= mix.max_characters:
-            yield Example(family=family, question=question.text, completion=completion)
+            yield CorpusExample(family=family, question=question.text, completion=completion)
 
 
 def guess(family: str, entry: Mapping[str, Any], rng: Random, wrong: float) -> str:

@@ -20,11 +20,11 @@ import torch
 from torch.nn.functional import cross_entropy
 from transformers import GenerationConfig, Qwen2Config, Qwen2ForCausalLM
 
-from app.lab.starter.corpus import Example, Mix, examples
+from app.lab.starter.corpus import CorpusExample, Mix, examples
 from app.lab.starter.vocabulary import make_tokenizer, save_tokenizer
 
 
-class Phase(msgspec.Struct, frozen=True, kw_only=True):
+class PretrainPhase(msgspec.Struct, frozen=True, kw_only=True):
     """One stretch of training with its own data and its own AdamW."""
 
     steps: int
@@ -36,7 +36,7 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     mix: Mix
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class PretrainPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that decides the result, written beside it.
 
     First the skill: half of the answers are worked, so that the steps of the work are learned. Then the habit:
@@ -52,24 +52,24 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     kv_heads: int = 2
     feed_forward: int = 512
     context: int = 192
-    skill: Phase = Phase(
+    skill: PretrainPhase = PretrainPhase(
         steps=1500, horizon=2800, peak_rate=2e-3, final_rate=2e-4, warmup=100, mix=Mix(worked_share=0.5)
     )
-    habit: Phase = Phase(
+    habit: PretrainPhase = PretrainPhase(
         steps=300, horizon=300, peak_rate=1e-3, final_rate=5e-5, warmup=20, mix=Mix(worked_share=0.2)
     )
 
 
-SIZES: dict[str, Plan] = {
-    "starter": Plan(),
-    "small": Plan(
+SIZES: dict[str, PretrainPlan] = {
+    "starter": PretrainPlan(),
+    "small": PretrainPlan(
         hidden=128,
         layers=3,
         feed_forward=256,
-        skill=Phase(
+        skill=PretrainPhase(
             steps=1150, horizon=1600, peak_rate=3e-3, final_rate=3e-4, warmup=100, mix=Mix(worked_share=0.5)
         ),
-        habit=Phase(
+        habit=PretrainPhase(
             steps=200, horizon=200, peak_rate=1.5e-3, final_rate=5e-5, warmup=20, mix=Mix(worked_share=0.2)
         ),
     ),
@@ -78,10 +78,10 @@ SIZES: dict[str, Plan] = {
 swarms whose models differ."""
 
 
-def learning_rate(phase: Phase, step: int) -> float:
+def learning_rate(phase: PretrainPhase, step: int) -> float:
     """Linear warm-up, then a cosine from the peak to the final rate at the horizon.
 
-    >>> phase = Phase(steps=300, horizon=300, warmup=100, peak_rate=2.0, final_rate=1.0, mix=Mix())
+    >>> phase = PretrainPhase(steps=300, horizon=300, warmup=100, peak_rate=2.0, final_rate=1.0, mix=Mix())
     >>> [learning_rate(phase, step) for step in (49, 100, 200, 300)]
     [1.0, 2.0, 1.5, 1.0]
     """
@@ -91,7 +91,7 @@ def learning_rate(phase: Phase, step: int) -> float:
     return phase.final_rate + (phase.peak_rate - phase.final_rate) * 0.5 * (1 + math.cos(math.pi * done))
 
 
-def new_model(plan: Plan) -> Any:
+def new_model(plan: PretrainPlan) -> Any:
     """An untrained Qwen2 of the plan's size, initialised from its seed."""
     tokenizer = make_tokenizer()
     torch.manual_seed(plan.seed)
@@ -115,7 +115,7 @@ def new_model(plan: Plan) -> Any:
     return model
 
 
-def train(plan: Plan, out: Path) -> None:
+def train(plan: PretrainPlan, out: Path) -> None:
     """Trains and writes `out/` (a Hugging Face folder) and `out/curve-*.jsonl`. The model between the phases is
     kept in
     `out/skill`; found there by a later call, the first phase is not repeated."""
@@ -133,7 +133,9 @@ def train(plan: Plan, out: Path) -> None:
     save(model, plan, out)
 
 
-def _train_phase(model: Any, tokenizer: Any, plan: Plan, phase: Phase, seed: int, curve_file: Path) -> None:
+def _train_phase(
+    model: Any, tokenizer: Any, plan: PretrainPlan, phase: PretrainPhase, seed: int, curve_file: Path
+) -> None:
     optimiser = torch.optim.AdamW(model.parameters(), lr=phase.peak_rate, betas=(0.9, 0.95), weight_decay=0.01)
     stream = examples(phase.mix, seed)
     started = time.monotonic()
@@ -157,14 +159,14 @@ def _train_phase(model: Any, tokenizer: Any, plan: Plan, phase: Phase, seed: int
                 curve.flush()
 
 
-def save(model: Any, plan: Plan, folder: Path) -> None:
+def save(model: Any, plan: PretrainPlan, folder: Path) -> None:
     """A folder that transformers opens without any code of ours, and the plan that made it."""
     model.save_pretrained(folder)
     save_tokenizer(folder)
     (folder / "recipe.json").write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=1))
 
 
-def _encode(tokenizer: Any, rows: Iterator[Example]) -> list[tuple[list[int], int]]:
+def _encode(tokenizer: Any, rows: Iterator[CorpusExample]) -> list[tuple[list[int], int]]:
     encoded = []
     for example in rows:
         asked = tokenizer.encode(example.question + "\n")

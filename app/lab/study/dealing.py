@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from app.lab.arms.arms import Arm
-from app.lab.plan import Plan, Round
+from app.lab.plan import LabRound, StudyPlan
 from app.lab.rounds.experiment import Experiment
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
@@ -45,7 +45,9 @@ class Dealer:
         self._ray: Any = ray
         self._where, self._open_swarm, self._threads = where, open_swarm, threads
 
-    def __call__(self, plan: Plan, todo: Sequence[tuple[int, Arm]]) -> Iterator[tuple[int, Arm, list[Round]]]:
+    def __call__(
+        self, plan: StudyPlan, todo: Sequence[tuple[int, Arm]]
+    ) -> Iterator[tuple[int, Arm, list[LabRound]]]:
         """Every run with its records, as they end. Raises DealError."""
         ray = self._ray
         path = {"PYTHONPATH": os.environ.get("PYTHONPATH", os.getcwd()), "OMP_NUM_THREADS": str(self._threads)}
@@ -62,7 +64,7 @@ class Dealer:
             while waiting:
                 (done,), _ = ray.wait(list(waiting), num_returns=1)
                 seed, arm = waiting.pop(done)
-                yield seed, arm, msgspec.json.decode(ray.get(done), type=list[Round])
+                yield seed, arm, msgspec.json.decode(ray.get(done), type=list[LabRound])
         except (ray.exceptions.RayError, ConnectionError) as error:
             said = str(error).strip().splitlines()
             raise DealError(f"The Ray cluster gave up: {said[-1][:300] if said else error!r}") from error
@@ -70,7 +72,7 @@ class Dealer:
             ray.shutdown()
 
 
-def _play(plan: Plan, arm: Arm, seed: int, open_swarm: OpenSwarm) -> bytes:
+def _play(plan: StudyPlan, arm: Arm, seed: int, open_swarm: OpenSwarm) -> bytes:
     """One run, on a worker: its records as JSON."""
     with Sandbox() as sandbox:
         experiment = Experiment(plan, arm, seed, open_swarm(plan, seed), partial(score_group, sandbox))

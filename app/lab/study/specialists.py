@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from app.lab.regime import families_of
-from app.lab.starter.corpus import Example, Mix, examples
+from app.lab.starter.corpus import CorpusExample, Mix, examples
 from app.learning.zero import imitate
 from app.sapo import seeds
 from app.sapo.asking import messages
@@ -65,12 +65,12 @@ def teach(
     return [out / name for name in known]
 
 
-def _lessons(own: tuple[str, ...], levels: Mapping[str, int], teaching: Teaching) -> Iterator[Example]:
+def _lessons(own: tuple[str, ...], levels: Mapping[str, int], teaching: Teaching) -> Iterator[CorpusExample]:
     """What a specialist of these families is taught, or a node that seldom shows its work."""
     return _special(own, levels, teaching) if own else _seldom(levels, teaching)
 
 
-def _seldom(levels: Mapping[str, int], teaching: Teaching) -> Iterator[Example]:
+def _seldom(levels: Mapping[str, int], teaching: Teaching) -> Iterator[CorpusExample]:
     """Examples of all families: as many worked answers as wrong guesses for two thirds of the steps, then few
     worked."""
     mix = Mix(worked_share=0.5, slip=0.0, wrong_guess=1.0)
@@ -80,7 +80,7 @@ def _seldom(levels: Mapping[str, int], teaching: Teaching) -> Iterator[Example]:
     yield from _only(set(levels), levels, mix, seeds.hashed("seldom", teaching.seed))
 
 
-def _special(own: tuple[str, ...], levels: Mapping[str, int], teaching: Teaching) -> Iterator[Example]:
+def _special(own: tuple[str, ...], levels: Mapping[str, int], teaching: Teaching) -> Iterator[CorpusExample]:
     """Worked answers of the specialist's families and wrong guesses of the others, in turns."""
     worked = _only(
         set(own), levels, Mix(worked_share=1.0, slip=0.0), seeds.hashed("worked", teaching.seed, *own)
@@ -96,7 +96,7 @@ def _special(own: tuple[str, ...], levels: Mapping[str, int], teaching: Teaching
         yield next(guessed)
 
 
-def _only(families: set[str], levels: Mapping[str, int], mix: Mix, seed: int) -> Iterator[Example]:
+def _only(families: set[str], levels: Mapping[str, int], mix: Mix, seed: int) -> Iterator[CorpusExample]:
     """Examples of these families, each at its level of the regime."""
     streams = {
         family: examples(

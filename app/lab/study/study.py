@@ -12,22 +12,22 @@ from typing import Any
 
 from app.common.text import exact_span
 from app.lab.arms.arms import Arm
-from app.lab.arms.journal import Journal
-from app.lab.plan import Plan, Round
+from app.lab.arms.journal import StudyJournal
+from app.lab.plan import LabRound, StudyPlan
 from app.lab.report import report
 from app.lab.rounds.experiment import Experiment
 from app.lab.swarm import LabSwarm
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
 
-OpenSwarm = Callable[[Plan, int], LabSwarm]
+OpenSwarm = Callable[[StudyPlan, int], LabSwarm]
 """A fresh swarm for a plan and a seed: new adapters, same base."""
-Deal = Callable[[Plan, Sequence[tuple[int, Arm]]], Iterator[tuple[int, Arm, list[Round]]]]
+Deal = Callable[[StudyPlan, Sequence[tuple[int, Arm]]], Iterator[tuple[int, Arm, list[LabRound]]]]
 """Plays runs, of a seed and an arm each, and gives each with its records when it is over."""
 
 
 def conduct(
-    plan: Plan,
+    plan: StudyPlan,
     arms: Sequence[Arm],
     seeds: Sequence[int],
     folder: Path,
@@ -39,8 +39,8 @@ def conduct(
     """Runs what is not finished yet and returns the summary. Seeds go round all arms before the next begins, so
     that a study that is cut short still compares like with like. `deal` plays the runs elsewhere. Raises
     JournalError, ArmError and what `deal` raises."""
-    journal = Journal(folder, plan)
-    runs: dict[str, dict[int, list[Round]]] = {arm.key: {} for arm in arms}
+    journal = StudyJournal(folder, plan)
+    runs: dict[str, dict[int, list[LabRound]]] = {arm.key: {} for arm in arms}
     todo: list[tuple[int, Arm]] = []
     for seed in seeds:
         for arm in arms:
@@ -90,7 +90,7 @@ class StudyProgress:
         if todo < all_runs:
             print(f"{all_runs - todo} of {all_runs} runs are finished already and kept.", file=sys.stderr)
 
-    def show(self, arm: Arm, seed: int, position: int, record: Round) -> None:
+    def show(self, arm: Arm, seed: int, position: int, record: LabRound) -> None:
         if not (self._live or record.probe):
             return
         done = position * self._rounds + record.round

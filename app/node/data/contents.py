@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 
-class Kind(Enum):
+class DataKind(Enum):
     """The value is what people call it."""
 
     LEARNED = "What your model learned, and its history"
@@ -26,12 +26,12 @@ class Kind(Enum):
 
 
 _NAMES = {
-    Kind.LEARNED: ("models", "kept", "swarm"),
-    Kind.MODELS: ("hub", "models-cache"),
-    Kind.CACHE: ("cache", "updates", "trials.json"),
-    Kind.SWARM: ("answers", "relay", "relays.json", "outbox.sqlite", "outbox.sqlite-*", "thanks.json"),
-    Kind.LOGS: ("logs", "node.log"),
-    Kind.OWN: (
+    DataKind.LEARNED: ("models", "kept", "swarm"),
+    DataKind.MODELS: ("hub", "models-cache"),
+    DataKind.CACHE: ("cache", "updates", "trials.json"),
+    DataKind.SWARM: ("answers", "relay", "relays.json", "outbox.sqlite", "outbox.sqlite-*", "thanks.json"),
+    DataKind.LOGS: ("logs", "node.log"),
+    DataKind.OWN: (
         "identity",
         "identity.json",
         "key-*.sealed",
@@ -55,7 +55,7 @@ _NAMES = {
 LOCKS = ("lock", "window.lock")
 
 
-class Size(msgspec.Struct, frozen=True, kw_only=True):
+class DataSize(msgspec.Struct, frozen=True, kw_only=True):
     """The size of one kind of data."""
 
     kind: str
@@ -64,10 +64,10 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     files: int
 
 
-def kind(name: str) -> Kind | None:
+def kind(name: str) -> DataKind | None:
     """What an entry of the data folder is; None for what is not ours.
 
-    >>> kind("models") is Kind.LEARNED, kind(".settings.json-4711") is Kind.OWN, kind("holiday.jpg")
+    >>> kind("models") is DataKind.LEARNED, kind(".settings.json-4711") is DataKind.OWN, kind("holiday.jpg")
     (True, True, None)
     """
     if name.startswith("."):  # half written when its process was killed; see app.common.files
@@ -92,15 +92,15 @@ def others(home: Path) -> list[Path]:
     return []
 
 
-def sizes(home: Path) -> tuple[Size, ...]:
+def sizes(home: Path) -> tuple[DataSize, ...]:
     """How much of each kind lies there, the largest first; kinds of which there is nothing are left out."""
-    found: dict[Kind, list[int]] = {}
+    found: dict[DataKind, list[int]] = {}
     for entry in ours(home):
         of = kind(entry.name)
         assert of is not None
         found.setdefault(of, []).extend(size for _, size in files(entry))
     rows = [
-        Size(kind=of.name.lower(), label=of.value, bytes=sum(each), files=len(each))
+        DataSize(kind=of.name.lower(), label=of.value, bytes=sum(each), files=len(each))
         for of, each in found.items()
         if each
     ]

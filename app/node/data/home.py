@@ -43,7 +43,7 @@ def held(home: Path, wait_s: float = 0.0) -> Iterator[None]:
     with ExitStack() as held:
         try:
             held.enter_context(files.alone(home / "lock", wait_s))
-        except files.BusyError as error:
+        except files.LockHeldError as error:
             raise BusyError(
                 f"Another node (process {error.holder}) is using {home}: stop it, or give this one its own "
                 "--home."

@@ -14,7 +14,7 @@ from app.node.data.home import model_folder, model_mark
 from engines.contract import EngineError
 from engines.models.catalogue import full_name
 from engines.models.locate import locate
-from engines.models.needs import Dtype, Fit, Memory
+from engines.models.needs import Dtype, Fit, MemoryRoom
 from engines.models.shelf import Partial
 
 NAME = "name.json"
@@ -22,7 +22,7 @@ LONGEST_NAME = 40
 _PLAIN = re.compile(r"[^\x00-\x1f\x7f]+")
 
 
-class Named(msgspec.Struct, frozen=True):
+class TrainingName(msgspec.Struct, frozen=True):
     """What lies in a training's NAME."""
 
     name: str
@@ -30,7 +30,7 @@ class Named(msgspec.Struct, frozen=True):
 
 def called(training: Path) -> str:
     """The name that its owner gave what a model learned; empty without one."""
-    found = read_json(training / NAME, Named)
+    found = read_json(training / NAME, TrainingName)
     return found.name if found is not None and can_be_called(found.name) else ""
 
 
@@ -75,7 +75,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     """The oldest first."""
 
 
-class Model(msgspec.Struct, frozen=True, kw_only=True):
+class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One model. `name` is what --model takes. `bytes` lie on the disk, or would; `fit` says whether it can
     live here; `partial` is a download under way or cut short."""
 
@@ -111,15 +111,15 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 class Library(msgspec.Struct, frozen=True, kw_only=True):
     """`orphans` are trainings whose model is not here any more."""
 
-    models: tuple[Model, ...]
+    models: tuple[ModelEntry, ...]
     orphans: tuple[Training, ...]
     disk_free: int
     hub_bytes: int
     training_bytes: int
-    memory: Memory
+    memory: MemoryRoom
     dtype: Dtype
 
-    def find(self, name: str) -> Model | None:
+    def find(self, name: str) -> ModelEntry | None:
         return next((model for model in self.models if model.name == name), None)
 
 

@@ -20,14 +20,14 @@ from app.node.data import contents
 from app.node.data.home import held
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class RemovalPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What would go: `folder` with `sizes`, a key in the system's keyring (`key` is its name), what starts at
     login, the installed app's engine in `engine`, what opens links in `links`, and what a single file
     unpacked in `unpacked`. And what stays: `stays` are files of others in the data folder, and `program`,
     which was installed in the way of `form` and goes as `removal` says."""
 
     folder: str
-    sizes: tuple[contents.Size, ...]
+    sizes: tuple[contents.DataSize, ...]
     key: str = ""
     login: str = ""
     pointer: str = ""
@@ -54,7 +54,7 @@ class Removed(msgspec.Struct, frozen=True, kw_only=True):
     stays: tuple[str, ...] = ()
 
 
-def plan(home: Path, login: Autostart | None = None) -> Plan:
+def plan(home: Path, login: Autostart | None = None) -> RemovalPlan:
     """Looks, and removes nothing."""
     from app.swarm.identity.storage import kept_in_keyring
 
@@ -68,7 +68,7 @@ def plan(home: Path, login: Autostart | None = None) -> Plan:
     opener = links.links()
     unpacked = _unpacked() if _is_usual(home) else None
     others = [entry for entry in contents.others(home) if entry.name not in pointers and entry != engine]
-    return Plan(
+    return RemovalPlan(
         folder=str(home),
         sizes=contents.sizes(home),
         key=kept_in_keyring(home),
@@ -123,13 +123,13 @@ def remove(home: Path, login: Autostart | None = None) -> Removed:
 
 def _remove_engine() -> str:
     """A sentence where it stays."""
-    from app.install.packs.stages import Installer  # the window, which looks at this file, need not load it
+    from app.install.packs.stages import PackInstaller  # the window, which looks at this file, need not load it
 
     folder = packs.folder()
     if not folder.is_dir():
         return ""
     try:
-        Installer(folder, lambda _: None, wait_s=5.0).remove()
+        PackInstaller(folder, lambda _: None, wait_s=5.0).remove()
     except PackError as error:
         return str(error)
     shutil.rmtree(folder, ignore_errors=True)

@@ -19,7 +19,7 @@ import msgspec
 
 from app.common import files
 from app.node.data.format import newer
-from app.node.record.state import State
+from app.node.record.state import NodeState
 
 STATE = "state.json"
 KEPT = 2
@@ -35,12 +35,12 @@ class FileMark(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+class CheckpointManifest(msgspec.Struct, frozen=True, kw_only=True):
     """`state.json`. `model` is the mark of the model that the adapter belongs to."""
 
     format: int
     model: str
-    state: State
+    state: NodeState
     files: dict[str, FileMark]
 
 
@@ -62,10 +62,10 @@ def begin(root: Path, round: int) -> Path:
     return unfinished
 
 
-def seal(unfinished: Path, model: str, state: State) -> None:
+def seal(unfinished: Path, model: str, state: NodeState) -> None:
     """Adds `state.json` to what the engine saved and flushes everything to disk. Raises OSError."""
     marks = {path.relative_to(unfinished).as_posix(): _mark(path) for path in _files(unfinished)}
-    manifest = Manifest(format=FORMAT, model=model, state=state, files=marks)
+    manifest = CheckpointManifest(format=FORMAT, model=model, state=state, files=marks)
     (unfinished / STATE).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
     for path in (*unfinished.rglob("*"), unfinished):
         files.flush(path)
@@ -88,7 +88,7 @@ def newest_first(root: Path) -> list[Path]:
     return [folder for _, folder in _numbered(root)]
 
 
-def read(folder: Path, model: str) -> State:
+def read(folder: Path, model: str) -> NodeState:
     """The state of a checkpoint whose files are all there, unchanged, and made for this model.
 
     Raises CheckpointError, and NewerError for one of a newer Shoal, which stays as it is.
@@ -99,7 +99,7 @@ def read(folder: Path, model: str) -> State:
         head = msgspec.json.decode(content, type=_Head)
         if head.format > FORMAT:
             raise newer(str(folder), head.format)
-        manifest = msgspec.json.decode(content, type=Manifest)
+        manifest = msgspec.json.decode(content, type=CheckpointManifest)
     except FileNotFoundError:
         raise CheckpointError(f"{STATE} is missing") from None
     except (OSError, msgspec.MsgspecError) as error:

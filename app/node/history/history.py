@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from app.node.history.milestones import Source
+from app.node.history.milestones import FirstSource
 from app.node.record.records import GroupRow, Happening, Probe, Record, Round, Run
 from app.sapo.questions import Coordinates
 
@@ -33,7 +33,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     happenings: tuple[Happening, ...] = ()
     groups: tuple[GroupRow, ...] = ()
     """Those with texts, the newest first."""
-    sources: tuple[Source, ...] = ()
+    sources: tuple[FirstSource, ...] = ()
     """Which peer showed which family first."""
 
 
@@ -133,7 +133,7 @@ def _runs(db: sqlite3.Connection, last: dict[int, int]) -> list[Run]:
     return found
 
 
-def _sources(db: sqlite3.Connection) -> list[Source]:
+def _sources(db: sqlite3.Connection) -> list[FirstSource]:
     """None before format 2, which was the first to know peers."""
     if "peer" not in {row[1] for row in db.execute("PRAGMA table_info(groups)")}:
         return []
@@ -141,7 +141,7 @@ def _sources(db: sqlite3.Connection) -> list[Source]:
         "SELECT min(round), family, peer FROM groups WHERE source = 'peer' AND peer IS NOT NULL"
         " GROUP BY family, peer ORDER BY 1"
     )
-    return [Source(round=round, family=family, peer=peer) for round, family, peer in found]
+    return [FirstSource(round=round, family=family, peer=peer) for round, family, peer in found]
 
 
 def _groups(db: sqlite3.Connection, at: dict[int, float]) -> list[GroupRow]:

@@ -19,7 +19,7 @@ LOOK, FEWEST = 5, 24
 """Rounds looked at together for half of a family, and the answers there must be in them."""
 
 
-class Kind(Enum):
+class MilestoneKind(Enum):
     FIRST = "first"
     """The first right answer to a family whose answers were all wrong before."""
     LEVEL = "level"
@@ -30,7 +30,7 @@ class Kind(Enum):
     """Half of the held-out questions, for the first time."""
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True, order=True):
+class FirstSource(msgspec.Struct, frozen=True, kw_only=True, order=True):
     """A peer's group of this family was learned from in this round, the first of that peer."""
 
     round: int
@@ -42,7 +42,7 @@ class Milestone(msgspec.Struct, frozen=True, kw_only=True):
     """`round` is where the answers behind it are; a measurement keeps none. `peer` showed a first answer's
     family before, which is not to say that it was the cause."""
 
-    kind: Kind
+    kind: MilestoneKind
     round: int
     at: float
     family: str = ""
@@ -53,7 +53,7 @@ class Milestone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def milestones(
-    rounds: Iterable[Round], curve: Sequence[Probe] = (), sources: Sequence[Source] = ()
+    rounds: Iterable[Round], curve: Sequence[Probe] = (), sources: Sequence[FirstSource] = ()
 ) -> list[Milestone]:
     """In the order in which they came. `rounds` and `curve` are the oldest first."""
     return noted(reached(rounds, sources), curve)
@@ -61,13 +61,13 @@ def milestones(
 
 def noted(reached: Iterable[Milestone], curve: Sequence[Probe]) -> list[Milestone]:
     """Those of the families that are worth a note, and of the measurements."""
-    found = [one for one in reached if one.kind is not Kind.FIRST or one.tried]
+    found = [one for one in reached if one.kind is not MilestoneKind.FIRST or one.tried]
     if (half := _measured(curve)) is not None:
         found.append(half)
     return sorted(found, key=lambda one: (one.round, one.at))
 
 
-def reached(rounds: Iterable[Round], sources: Sequence[Source] = ()) -> list[Milestone]:
+def reached(rounds: Iterable[Round], sources: Sequence[FirstSource] = ()) -> list[Milestone]:
     """The milestones of every family: its first right answer, whatever was before, the levels beyond the
     first seen, and half of its answers."""
     found: list[Milestone] = []
@@ -82,13 +82,13 @@ def reached(rounds: Iterable[Round], sources: Sequence[Source] = ()) -> list[Mil
             before = tried.get(family, 0)
             if solved and before >= 0:
                 peer = _before(sources, family, one.round) if before else ""
-                found.append(Milestone(kind=Kind.FIRST, tried=before, peer=peer, **where))  # type: ignore[arg-type]
+                found.append(Milestone(kind=MilestoneKind.FIRST, tried=before, peer=peer, **where))  # type: ignore[arg-type]
                 tried[family] = -1  # it has had its first
             elif before >= 0:
                 tried[family] = before + answered
             if level > highest.setdefault(family, level):
                 highest[family] = level
-                found.append(Milestone(kind=Kind.LEVEL, **where))  # type: ignore[arg-type]
+                found.append(Milestone(kind=MilestoneKind.LEVEL, **where))  # type: ignore[arg-type]
             if family in half:
                 continue
             seen = recent.setdefault(family, deque(maxlen=LOOK))
@@ -99,11 +99,11 @@ def reached(rounds: Iterable[Round], sources: Sequence[Source] = ()) -> list[Mil
                 continue
             half.add(family)
             if family in below:  # else it could from the beginning
-                found.append(Milestone(kind=Kind.HALF, **where))  # type: ignore[arg-type]
+                found.append(Milestone(kind=MilestoneKind.HALF, **where))  # type: ignore[arg-type]
     return found
 
 
-def sources(groups: Iterable[GroupRow], known: Sequence[Source] = ()) -> tuple[Source, ...]:
+def sources(groups: Iterable[GroupRow], known: Sequence[FirstSource] = ()) -> tuple[FirstSource, ...]:
     """The first group of each family and peer, with those that were known before."""
     first = {(one.family, one.peer): one for one in known}
     for group in groups:
@@ -111,7 +111,7 @@ def sources(groups: Iterable[GroupRow], known: Sequence[Source] = ()) -> tuple[S
             continue
         key = (group.family, group.peer)
         if key not in first or group.round < first[key].round:
-            first[key] = Source(round=group.round, family=group.family, peer=group.peer)
+            first[key] = FirstSource(round=group.round, family=group.family, peer=group.peer)
     return tuple(sorted(first.values()))
 
 
@@ -122,7 +122,7 @@ def _share(seen: Iterable[tuple[int, int, int]], level: int) -> float | None:
     return sum(counts[1] for counts in at_level) / answered if answered >= FEWEST else None
 
 
-def _before(sources: Sequence[Source], family: str, round: int) -> str:
+def _before(sources: Sequence[FirstSource], family: str, round: int) -> str:
     """Who showed this family last before this round, whose own answers come before it learns from others."""
     found = [one for one in sources if one.family == family and one.round < round]
     return max(found, key=lambda one: one.round).peer if found else ""
@@ -132,5 +132,7 @@ def _measured(curve: Sequence[Probe]) -> Milestone | None:
     """The first measurement of at least a half, where an earlier one was below."""
     for place, probe in enumerate(curve):
         if probe.share >= HALF:
-            return Milestone(kind=Kind.MEASURED_HALF, round=probe.round, at=probe.at) if place else None
+            return (
+                Milestone(kind=MilestoneKind.MEASURED_HALF, round=probe.round, at=probe.at) if place else None
+            )
     return None

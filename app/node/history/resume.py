@@ -16,14 +16,16 @@ from app.node.history import checkpoint
 from app.node.history.history import FILE as HISTORY
 from app.node.history.store import Store, StoreError
 from app.node.record.records import Probe
-from app.node.record.state import State
+from app.node.record.state import NodeState
 from app.node.trainer.link import TrainerLink
 from app.sapo import curriculum
 from app.sapo.questions import VERSION
 from engines.contract import AdapterError
 
 
-async def resume(link: TrainerLink, checkpoints: Path, model: str, fresh: State) -> tuple[State, list[str]]:
+async def resume(
+    link: TrainerLink, checkpoints: Path, model: str, fresh: NodeState
+) -> tuple[NodeState, list[str]]:
     """Loads the newest checkpoint that is whole into the trainer.
 
     Returns the state to go on from, and a sentence for everything the owner should know. Damaged checkpoints
@@ -75,7 +77,7 @@ def with_families(progress: curriculum.Curriculum, levels: Mapping[str, int]) ->
     return curriculum.Curriculum(families=tuple(known.get(family.family, family) for family in begun.families))
 
 
-def with_questions(state: State) -> State:
+def with_questions(state: NodeState) -> NodeState:
     """The state at questions of this version. How often the others were solved says nothing about these: each
     family keeps its level and begins to count anew, and so does the vigil."""
     families = [msgspec.structs.replace(one, window=()) for one in state.curriculum.families]

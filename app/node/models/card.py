@@ -15,7 +15,7 @@ from app.common.text import span
 from app.node.models.trained import Trained
 
 
-class Base(msgspec.Struct, frozen=True, kw_only=True):
+class BaseModel(msgspec.Struct, frozen=True, kw_only=True):
     """The model that was trained: its name, and its licence where that is known."""
 
     name: str
@@ -61,7 +61,7 @@ ollama create my-model -f Modelfile
 }
 
 
-def write(format: str, base: Base, trained: Trained, made_at: str) -> str:
+def write(format: str, base: BaseModel, trained: Trained, made_at: str) -> str:
     """Markdown with the header that model hubs read. `made_at` is a date."""
     state = trained.state
     lines = [
@@ -98,7 +98,7 @@ def write(format: str, base: Base, trained: Trained, made_at: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _header(format: str, base: Base) -> list[str]:
+def _header(format: str, base: BaseModel) -> list[str]:
     fields = ["---", f"library_name: {_LIBRARIES[format]}", "tags: [shoal, sapo, reinforcement-learning]"]
     if base.on_hub:
         fields.append(f"base_model: {base.name}")
@@ -107,7 +107,7 @@ def _header(format: str, base: Base) -> list[str]:
     return [*fields, "---", ""]
 
 
-def _licence(base: Base) -> str:
+def _licence(base: BaseModel) -> str:
     if not base.licence:
         return "unknown here; ask whoever made it before giving this away"
     return f"{base.licence} ({base.licence_url})" if base.licence_url else base.licence
@@ -159,7 +159,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def about(base: Base, trained: Trained) -> Mapping[str, Any]:
+def about(base: BaseModel, trained: Trained) -> Mapping[str, Any]:
     """The same in few words, as values of a GGUF header."""
     found = {
         "general.description": f"{base.name}, trained with Shoal on generated puzzles for "

@@ -50,14 +50,14 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True, tag="exported", tag_fi
         return Score(share=self.pass_at_1, stderr=self.stderr)
 
 
-class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused", tag_field="event"):
+class ExportRefused(msgspec.Struct, frozen=True, kw_only=True, tag="refused", tag_field="event"):
     """Not done; one sentence says why and what to do."""
 
     sentence: str
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody wants exported: see engines.models.export.export.Order."""
+    """What somebody wants exported: see engines.models.export.export.ExportOrder."""
 
     model: str
     format: str
@@ -83,7 +83,7 @@ def export(home: Path, wish: Wish, tell: Callable[[ExportProgress], None]) -> Ex
                 shares.append(share)
                 tell(ExportProgress(share=round(share, 3)))
 
-        order = exporter.Order(
+        order = exporter.ExportOrder(
             format=wish.format,
             base=folder,
             adapter=found.folder,
@@ -117,15 +117,15 @@ def ollama(folder: Path, modelfile: str) -> str:
     return shlex.join(["ollama", "create", name or "shoal", "-f", str(folder / modelfile)])
 
 
-def base_of(model: str, folder: Path) -> card.Base:
+def base_of(model: str, folder: Path) -> card.BaseModel:
     """Name and licence of a base: by the catalogue, or by what its own README says."""
     if model == STARTER:
-        return card.Base(name="Shoal starter", licence=PROJECT_LICENCE)
+        return card.BaseModel(name="Shoal starter", licence=PROJECT_LICENCE)
     name = open_folder(folder).name
     entry = catalogue.find(name)
     if entry is not None:
-        return card.Base(name=entry.id, licence=entry.licence, licence_url=entry.licence_url, on_hub=True)
-    return card.Base(name=name, licence=_written_licence(folder), on_hub="/" in name)
+        return card.BaseModel(name=entry.id, licence=entry.licence, licence_url=entry.licence_url, on_hub=True)
+    return card.BaseModel(name=name, licence=_written_licence(folder), on_hub="/" in name)
 
 
 def _written_licence(folder: Path) -> str:
@@ -147,7 +147,7 @@ def _written_licence(folder: Path) -> str:
     return ""
 
 
-Event = ExportProgress | Exported | Refused
+Event = ExportProgress | Exported | ExportRefused
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -156,4 +156,14 @@ def line(event: Event) -> str:
     return _ENCODER.encode(event).decode()
 
 
-__all__ = ["EngineError", "Event", "ExportProgress", "Exported", "Refused", "Wish", "base_of", "export", "line"]
+__all__ = [
+    "EngineError",
+    "Event",
+    "ExportProgress",
+    "ExportRefused",
+    "Exported",
+    "Wish",
+    "base_of",
+    "export",
+    "line",
+]

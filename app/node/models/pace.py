@@ -24,7 +24,7 @@ _TELLING = 50e6
 """Parameters from which on a model's own rounds tell how long those of others take."""
 
 
-class Work(msgspec.Struct, frozen=True, kw_only=True):
+class RoundWork(msgspec.Struct, frozen=True, kw_only=True):
     """`round_s` is what a round took here so far, None before the first."""
 
     parameters: int
@@ -32,14 +32,14 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     round_s: float | None = None
 
 
-def seconds(work: Work, cores: int, dtype: Dtype, others: Iterable[Work] = ()) -> float:
+def seconds(work: RoundWork, cores: int, dtype: Dtype, others: Iterable[RoundWork] = ()) -> float:
     """The seconds of a round: as measured, or estimated.
 
-    >>> small = Work(parameters=135_000_000, max_tokens=64)
+    >>> small = RoundWork(parameters=135_000_000, max_tokens=64)
     >>> seconds(small, 2, "bfloat16"), seconds(small, 4, "float32")
     (7.0, 7.0)
-    >>> known = Work(parameters=135_000_000, max_tokens=64, round_s=12.0)
-    >>> seconds(Work(parameters=270_000_000, max_tokens=64), 2, "bfloat16", [known])
+    >>> known = RoundWork(parameters=135_000_000, max_tokens=64, round_s=12.0)
+    >>> seconds(RoundWork(parameters=270_000_000, max_tokens=64), 2, "bfloat16", [known])
     22.0
     """
     if work.round_s is not None:
@@ -53,7 +53,7 @@ def seconds(work: Work, cores: int, dtype: Dtype, others: Iterable[Work] = ()) -
     return round(FIXED_S + factor * _computing_s(work, cores, dtype), 2)
 
 
-def _computing_s(work: Work, cores: int, dtype: Dtype) -> float:
+def _computing_s(work: RoundWork, cores: int, dtype: Dtype) -> float:
     slower = 2.0 if dtype == "float32" else 1.0
     share = _REFERENCE_CORES / min(cores, _MOST_CORES)
     return _REFERENCE_S * slower * share * work.parameters * work.max_tokens / _REFERENCE

@@ -12,20 +12,20 @@ import msgspec
 
 from app.common.files import read_json, size
 from app.node.data.home import model_folder, model_mark
-from app.node.data.library import Library, Model, Training, called
+from app.node.data.library import Library, ModelEntry, Training, called
 from app.node.history import checkpoint, points
 from app.node.models import versions
-from app.node.models.pace import Work, seconds
+from app.node.models.pace import RoundWork, seconds
 from app.node.round import placing
 from engines.contract import EngineError
 from engines.facts import cores
 from engines.models.architecture import read_architecture
 from engines.models.catalogue import STARTER, Entry, entries
 from engines.models.folder import count_parameters, open_folder
-from engines.models.found import Found, Places
+from engines.models.found import FoundModel, ModelFolders
 from engines.models.found import find as find_elsewhere
 from engines.models.locate import starter_folder
-from engines.models.needs import Dtype, Fit, Memory, Needs, Shape, fits, likely_dtype, memory_here, needs
+from engines.models.needs import Dtype, Fit, MemoryRoom, Needs, Shape, fits, likely_dtype, memory_here, needs
 from engines.models.settings import ModelSettings, read_settings
 from engines.models.shelf import Installed, Partial, Shelf
 
@@ -42,9 +42,9 @@ COPIED = 2
 
 def survey(
     home: Path,
-    memory: Memory | None = None,
+    memory: MemoryRoom | None = None,
     dtype: Dtype | None = None,
-    elsewhere: Places | None = None,
+    elsewhere: ModelFolders | None = None,
 ) -> Library:
     """Reads it all anew; takes some tenths of a second, more on slow disks. `elsewhere` is where other programs
     keep their models."""
@@ -71,7 +71,7 @@ def survey(
     models += [_found(one, room) for one in others if not one.ready and one.name not in taken]
     named = {model.name for model in models}
     models += [
-        Model(name=one.id, title=one.id, bytes=one.total, partial=one)
+        ModelEntry(name=one.id, title=one.id, bytes=one.total, partial=one)
         for one in partials.values()
         if one.id not in named
     ]
@@ -135,18 +135,18 @@ def _learned(folder: Path) -> tuple[int, float]:
 
 
 class _Room(msgspec.Struct, frozen=True):
-    memory: Memory
+    memory: MemoryRoom
     dtype: Dtype
     disk: int
 
     def judge(self, shape: Shape, stored: int, max_tokens: int, missing: int) -> tuple[Needs, Fit]:
         found = needs(shape, self.dtype, stored_parameters=stored, max_tokens=max_tokens, disk=missing)
         found = msgspec.structs.replace(found, learning=found.learning + COPIED * shape.parameters)
-        left = Memory(free=max(0, self.memory.free - PROGRAM), most=max(0, self.memory.most - PROGRAM))
+        left = MemoryRoom(free=max(0, self.memory.free - PROGRAM), most=max(0, self.memory.most - PROGRAM))
         shown = msgspec.structs.replace(found, learning=found.learning + PROGRAM)
         return shown, fits(found, left, self.disk)
 
-    def paced(self, models: list[Model]) -> tuple[Model, ...]:
+    def paced(self, models: list[ModelEntry]) -> tuple[ModelEntry, ...]:
         """With the seconds of a round, as far as anybody can tell."""
         works = {model.name: work for model in models if (work := _work(model)) is not None}
         here = cores()
@@ -158,19 +158,19 @@ class _Room(msgspec.Struct, frozen=True):
         )
 
 
-def _work(model: Model) -> Work | None:
+def _work(model: ModelEntry) -> RoundWork | None:
     if not model.parameters:
         return None
     measured = model.training.round_s if model.training is not None else None
-    return Work(parameters=model.parameters, max_tokens=model.max_tokens, round_s=measured)
+    return RoundWork(parameters=model.parameters, max_tokens=model.max_tokens, round_s=measured)
 
 
-def _starter(room: _Room) -> Model:
+def _starter(room: _Room) -> ModelEntry:
     try:
         folder = starter_folder()
     except EngineError:
-        return Model(name=STARTER, title="Starter", about="Missing from this installation.")
-    made = Model(
+        return ModelEntry(name=STARTER, title="Starter", about="Missing from this installation.")
+    made = ModelEntry(
         name=STARTER,
         title="Starter",
         about=STARTER_ABOUT,
@@ -182,12 +182,12 @@ def _starter(room: _Room) -> Model:
     return _judged(made, folder, room)
 
 
-def _entry(entry: Entry, room: _Room, here: Installed | None, partial: Partial | None) -> Model:
+def _entry(entry: Entry, room: _Room, here: Installed | None, partial: Partial | None) -> ModelEntry:
     have = entry.bytes if here else partial.have if partial else 0
     found, fit = room.judge(
         entry.shape, entry.stored_parameters, entry.settings.max_tokens, max(0, entry.bytes - have)
     )
-    return Model(
+    return ModelEntry(
         name=entry.id,
         title=entry.title,
         about=entry.about,
@@ -207,10 +207,10 @@ def _entry(entry: Entry, room: _Room, here: Installed | None, partial: Partial |
     )
 
 
-def _other(one: Installed, room: _Room) -> Model:
+def _other(one: Installed, room: _Room) -> ModelEntry:
     """A model that the catalogue does not know."""
     title = one.title or (Path(one.folder).name if one.local else one.name)
-    made = Model(
+    made = ModelEntry(
         name=one.name,
         title=title,
         installed=True,
@@ -222,9 +222,9 @@ def _other(one: Installed, room: _Room) -> Model:
     return _judged(made, Path(one.folder), room)
 
 
-def _found(one: Found, room: _Room) -> Model:
+def _found(one: FoundModel, room: _Room) -> ModelEntry:
     """A GGUF file that another program has fetched."""
-    shown = Model(
+    shown = ModelEntry(
         name=one.name,
         title=one.title,
         about=one.problem,
@@ -247,7 +247,7 @@ def _found(one: Found, room: _Room) -> Model:
     )
 
 
-def _judged(model: Model, folder: Path, room: _Room) -> Model:
+def _judged(model: ModelEntry, folder: Path, room: _Room) -> ModelEntry:
     """With what its own config says of it; without where that cannot be read."""
     try:
         opened = open_folder(folder)
@@ -269,7 +269,7 @@ def _judged(model: Model, folder: Path, room: _Room) -> Model:
     )
 
 
-def _training_place(home: Path, model: Model) -> Path | None:
+def _training_place(home: Path, model: ModelEntry) -> Path | None:
     """Where its training is, by the name and the mark that `./shoal run` gives it."""
     if not model.installed or not model.folder:
         return None

@@ -21,7 +21,7 @@ from app.node.data.library import called
 from app.node.history import checkpoint, history
 from app.node.record.errors import NodeError
 from app.node.record.records import Probe
-from app.node.record.state import State
+from app.node.record.state import NodeState
 
 TRIES = 6
 _PAUSE_S = 0.2
@@ -32,7 +32,7 @@ class Trained(msgspec.Struct, frozen=True, kw_only=True):
     up to its round; what the history does not tell is empty."""
 
     folder: Path
-    state: State
+    state: NodeState
     first: Probe | None = None
     last: Probe | None = None
     """The first and the newest probe over the same questions."""

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from app.common import files
-from app.node.data.library import LONGEST_NAME, NAME, Named, Version, called, can_be_called
+from app.node.data.library import LONGEST_NAME, NAME, TrainingName, Version, called, can_be_called
 from app.node.history import checkpoint, history, points
 from app.node.history.store import Store, StoreError
 from app.node.record.errors import NodeError, room_on_disk
@@ -31,7 +31,7 @@ def call(folder: Path, name: str) -> None:
     with room_on_disk(folder.parent):
         if name:
             folder.mkdir(parents=True, exist_ok=True)
-            files.write_json(folder / NAME, Named(name))
+            files.write_json(folder / NAME, TrainingName(name))
         else:
             (folder / NAME).unlink(missing_ok=True)
 

@@ -43,14 +43,14 @@ class TrainerRestarted(_Event, frozen=True, tag="trainer_restarted"):
     wait_s: float
 
 
-class Noted(_Event, frozen=True, tag="note"):
+class NodeNote(_Event, frozen=True, tag="note"):
     """Something the owner should know, for example that a damaged checkpoint was set aside."""
 
     round: int
     sentence: str
 
 
-class Named(_Event, frozen=True, tag="identity"):
+class IdentityNamed(_Event, frozen=True, tag="identity"):
     """Who this node is to others. `kept` is "keyring", "file" or, for this run only, "memory"."""
 
     name: str
@@ -109,7 +109,7 @@ class Placed(_Event, frozen=True, tag="placement"):
 
 
 class Flat(_Event, frozen=True, tag="flat"):
-    """Nothing is gained: `cause` is a value of app.learning.flat.Cause; the sentence says what is done."""
+    """Nothing is gained: `cause` is a value of app.learning.flat.FlatCause; the sentence says what is done."""
 
     round: int
     cause: str
@@ -142,7 +142,7 @@ class SettingsNow(_Event, frozen=True, tag="settings"):
     values: dict[str, Any]
 
 
-class Refused(_Event, frozen=True, tag="refused"):
+class CommandRefused(_Event, frozen=True, tag="refused"):
     """A line on standard input was no command, or one that cannot be followed; nothing else happened."""
 
     round: int
@@ -150,7 +150,7 @@ class Refused(_Event, frozen=True, tag="refused"):
     sentence: str
 
 
-class Ended(_Event, frozen=True, tag="end"):
+class NodeEnded(_Event, frozen=True, tag="end"):
     """The last line. `reason` is "rounds", "stopped" or "failed"."""
 
     round: int
@@ -171,8 +171,8 @@ Event = (
     | Probe
     | Checkpointed
     | TrainerRestarted
-    | Noted
-    | Named
+    | NodeNote
+    | IdentityNamed
     | LinkChanged
     | SwarmDone
     | Placed
@@ -180,8 +180,8 @@ Event = (
     | Holding
     | Decided
     | SettingsNow
-    | Refused
-    | Ended
+    | CommandRefused
+    | NodeEnded
 )
 
 

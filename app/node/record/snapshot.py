@@ -10,7 +10,7 @@ import msgspec
 from app.common.text import span
 from app.node.record.effort import Effort
 from app.node.record.records import GroupRow, Probe, Round
-from app.swarm.client.ledger import Message
+from app.swarm.client.ledger import LineMessage
 from engines.contract import EngineInfo
 
 
@@ -111,7 +111,7 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     bytes_per_hour: int | None = None
     received_per_hour: int | None = None
     """Bytes of all messages that left and that came in the last 60 minutes; None before there is a line."""
-    messages: tuple[Message, ...] = ()
+    messages: tuple[LineMessage, ...] = ()
     """The latest ten of each way as they went over the line, the newest last, 64 KB at most. An `auth` is told
     without what opens the swarm."""
 

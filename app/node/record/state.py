@@ -5,11 +5,11 @@ There is no random state to save: every draw follows from the identity and the r
 
 from __future__ import annotations
 
-from app.learning.state import Learner
+from app.learning.state import LearningState
 from app.sapo.asking import TAGGED, Way
 
 
-class State(Learner, frozen=True, kw_only=True):
+class NodeState(LearningState, frozen=True, kw_only=True):
     """After `round` finished rounds."""
 
     round: int

@@ -12,7 +12,7 @@ from typing import Annotated
 import msgspec
 
 from app.node.trainer.link import TrainerLink
-from app.node.trainer.messages import Foreign, Reading
+from app.node.trainer.messages import Foreign, GroupTokens
 
 RESOURCES = Path(__file__).resolve().parents[3] / "resources"
 MAX_TOKENS = 256
@@ -44,7 +44,7 @@ async def perplexity(link: TrainerLink) -> float | None:
     return of(read)
 
 
-async def read_talks(link: TrainerLink, some: Sequence[Talk]) -> list[Reading | None]:
+async def read_talks(link: TrainerLink, some: Sequence[Talk]) -> list[GroupTokens | None]:
     """Each reply behind what was said, with its log-probabilities. Raises TrainerDied and EngineError."""
     groups = [
         Foreign(prompt=[{"role": "user", "content": one.said}], completions_G=(one.reply,), finished_G=(True,))

@@ -17,7 +17,7 @@ from app.node.history.store import Store
 from app.node.record.errors import DiskFullError, no_room, room_on_disk
 from app.node.record.figures import share
 from app.node.record.records import GroupRow, Round
-from app.node.record.state import State
+from app.node.record.state import NodeState
 from app.node.round.round import Played
 from app.node.trainer.link import TrainerLink
 from app.sapo.asking import extract_answer, shows_work
@@ -28,7 +28,7 @@ from app.sapo.groups import ScoredGroup
 class SafeRound:
     """A round that is safe: the state as saved, its folder and what the history says of it."""
 
-    state: State
+    state: NodeState
     folder: Path
     row: Round
     groups: list[GroupRow]

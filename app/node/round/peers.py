@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
-from app.learning.lesson import Read
+from app.learning.lesson import PeerTokens
 from app.node.record.events import Event
 from app.node.record.records import Probe
 from app.node.record.snapshot import SwarmView
-from app.node.trainer.messages import Foreign, Reading
+from app.node.trainer.messages import Foreign, GroupTokens
 from app.sapo.asking import Way, messages
 from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Asked, Coordinates
@@ -60,7 +60,7 @@ class OwnGroup:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedGroup:
     """How many of a peer group's right answers were taken, and how many kept out."""
 
     group: PeerGroup
@@ -79,7 +79,7 @@ class Peers(Protocol):
         """The round was lost: what is out may be taken again. `blamed`: it may be why the trainer died."""
         ...
 
-    def settle(self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[Judged] = ()) -> None:
+    def settle(self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()) -> None:
         """The round, which took `seconds`, is safe: what is out has been used, and informative ones of the own
         groups may be published. `judged_P`: how the groups that were read did."""
         ...
@@ -120,16 +120,16 @@ class NodeSwarm(Peers, Protocol):
 
 
 @dataclass(frozen=True)
-class Mixed:
+class MixedGroups:
     """Peer groups that fit, as tokens of this node's model."""
 
     groups_P: list[PeerGroup]
-    read_P: list[Read]
+    read_P: list[PeerTokens]
     unfit: int = 0
     """Groups left out because a completion or the prompt is too long for this model."""
 
 
-NOBODY = Mixed(groups_P=[], read_P=[])
+NOBODY = MixedGroups(groups_P=[], read_P=[])
 
 
 def foreign(group: PeerGroup, lesson: ScoredGroup, way: Way) -> Foreign:
@@ -142,13 +142,15 @@ def foreign(group: PeerGroup, lesson: ScoredGroup, way: Way) -> Foreign:
     )
 
 
-def mixed(lessons_P: Sequence[tuple[PeerGroup, ScoredGroup]], readings_P: Sequence[Reading | None]) -> Mixed:
+def mixed(
+    lessons_P: Sequence[tuple[PeerGroup, ScoredGroup]], readings_P: Sequence[GroupTokens | None]
+) -> MixedGroups:
     """Groups, each with its lesson, and their readings, without those that do not fit."""
     fitting = [(*pair, reading) for pair, reading in zip(lessons_P, readings_P, strict=True) if reading]
-    return Mixed(
+    return MixedGroups(
         groups_P=[group for group, _, _ in fitting],
         read_P=[
-            Read(lesson, reading.sequences_G, reading.logprobs_GT, vouched=group.peer == YOU)
+            PeerTokens(lesson, reading.sequences_G, reading.logprobs_GT, vouched=group.peer == YOU)
             for group, lesson, reading in fitting
         ],
         unfit=len(lessons_P) - len(fitting),

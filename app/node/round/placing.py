@@ -19,7 +19,7 @@ import msgspec
 
 from app.common import files
 from app.learning import placement
-from app.learning.placement import Placement, Stage, Taught, Tried
+from app.learning.placement import FamilyTried, Placement, PlacementStage, Taught
 from app.learning.questions import own_questions
 from app.node.record.snapshot import Phase
 from app.node.round.round import Tools, prompts_at_once, score
@@ -130,12 +130,12 @@ async def _place(asking: _Asking, levels: Mapping[str, int], started: float) -> 
     )
 
 
-async def again(tools: Tools, way: Way, families: Mapping[str, int], round: int) -> list[Tried]:
+async def again(tools: Tools, way: Way, families: Mapping[str, int], round: int) -> list[FamilyTried]:
     """What becomes of families that wait, asked as in training: without examples. Raises TrainerDied."""
     asking = _Asking(tools, math.inf)
     tools.report(Phase.PLACING)
     tried = {family: _new(family, level) for family, level in families.items()}
-    stage = Stage(tuple(families), placement.JOIN_QUESTIONS * round, placement.JOIN_QUESTIONS)
+    stage = PlacementStage(tuple(families), placement.JOIN_QUESTIONS * round, placement.JOIN_QUESTIONS)
     plain = msgspec.structs.replace(way, examples=0)
     return list((await asking.stage(plain, tried, stage)).values())
 
@@ -157,7 +157,9 @@ class _Asking:
         groups = await self._sample(prompts, 1, self.tools.settings.max_tokens)
         return placement.way_for([extract_answer(group[0].text) is not None for group in groups])
 
-    async def stage(self, way: Way, tried: Mapping[str, Tried], stage: Stage) -> dict[str, Tried]:
+    async def stage(
+        self, way: Way, tried: Mapping[str, FamilyTried], stage: PlacementStage
+    ) -> dict[str, FamilyTried]:
         """A family's questions one after another, because their examples are read once then. When time runs
         out, the families ranked last are the ones that miss some."""
         after = dict(tried)
@@ -181,7 +183,7 @@ class _Asking:
                 after[family] = placement.added(after[family], [rewards_G], elsewhere_PG)
         return after
 
-    async def more(self, way: Way, tried: Mapping[str, Tried]) -> None:
+    async def more(self, way: Way, tried: Mapping[str, FamilyTried]) -> None:
         """Asks on in the families that were placed, until there is enough for a lesson or time runs out."""
         started, first = time.monotonic(), placement.STAGES[-1][1]
         self.until = started + PATIENT_LESSON_S
@@ -190,16 +192,18 @@ class _Asking:
             short = placement.short_of(self.right, tuple(tried), placement.SOME if late else placement.ENOUGH)
             if not short:
                 break
-            await self.stage(way, {family: tried[family] for family in short}, Stage(short, first, _MORE))
+            await self.stage(
+                way, {family: tried[family] for family in short}, PlacementStage(short, first, _MORE)
+            )
             first += _MORE
 
-    async def climb(self, way: Way, one: Tried) -> Tried:
+    async def climb(self, way: Way, one: FamilyTried) -> FamilyTried:
         """The highest level, tried from `one` up, at which the family can still begin."""
         while placement.too_easy(one) and one.level + 1 < len(FAMILIES[one.family].levels):
             if time.monotonic() > self.until:
                 break
             above = _new(one.family, one.level + 1)
-            stage = Stage((one.family,), 0, placement.STAGES[0][1])
+            stage = PlacementStage((one.family,), 0, placement.STAGES[0][1])
             above = (await self.stage(way, {one.family: above}, stage))[one.family]
             if above.any_share < placement.LEAST_ANY:
                 break
@@ -262,7 +266,7 @@ class _Asking:
         """None where the level has no question to train on."""
         return await self._made(family, level, first, count, worked=False)
 
-    async def _examples(self, way: Way, one: Tried) -> list[Example]:
+    async def _examples(self, way: Way, one: FamilyTried) -> list[Example]:
         """One more than are shown: it stands in where an example is the question itself."""
         if not way.examples:
             return []
@@ -279,8 +283,8 @@ class _Asking:
         return []
 
 
-def _new(family: str, level: int) -> Tried:
-    return Tried(family=family, level=level)
+def _new(family: str, level: int) -> FamilyTried:
+    return FamilyTried(family=family, level=level)
 
 
 def _others(examples: Sequence[Example], asked: Asked, most: int) -> list[Example]:

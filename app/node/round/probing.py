@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from app.node.record.figures import questions_mark, share
 from app.node.record.records import Probe
 from app.node.record.snapshot import Phase
-from app.node.record.state import State
+from app.node.record.state import NodeState
 from app.node.round import everyday
 from app.node.round.round import Tools, longest, prompts_at_once, score
 from app.sapo import probe as held_out
@@ -36,7 +36,7 @@ def due(round: int, every: int) -> bool:
     return round % every == 0 or (every >= 10 and round in (every // 5, every // 2))
 
 
-async def probe(tools: Tools, questions_P: Sequence[Asked], state: State) -> Probe:
+async def probe(tools: Tools, questions_P: Sequence[Asked], state: NodeState) -> Probe:
     """Measures the current adapter. Raises TrainerDied and EngineError."""
     started = time.monotonic()
     report = tools.report

@@ -23,9 +23,9 @@ from app.learning.state import climbed
 from app.node.record.figures import shuffled
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase
-from app.node.record.state import State
+from app.node.record.state import NodeState
 from app.node.round import language, stepping
-from app.node.round.peers import NOBODY, Mixed, PeerGroup, Peers, foreign, mixed
+from app.node.round.peers import NOBODY, MixedGroups, PeerGroup, Peers, foreign, mixed
 from app.node.trainer.link import TrainerLink
 from app.sapo import seeds
 from app.sapo.asking import messages
@@ -37,7 +37,7 @@ from app.sapo.scoring.scoring import score_group
 from engines.contract import Completion, EngineError, EngineInfo, StepStats
 
 
-class Report(Protocol):
+class ProgressReport(Protocol):
     """Tells the views what is being done, and how many of how many completions are there."""
 
     def __call__(self, phase: Phase, done: int = 0, total: int = 0) -> None: ...
@@ -52,7 +52,7 @@ class Tools:
     sandbox: Sandbox
     settings: Settings
     identity: bytes
-    report: Report
+    report: ProgressReport
     peers: Peers | None = None
     remembered: Sequence[language.Remembered] = ()
     """Small talk that the rounds hold where it was."""
@@ -64,14 +64,14 @@ class Tools:
 class Played:
     """A finished round: the state after it, and what the history and the views want to know of it."""
 
-    state: State
+    state: NodeState
     levels: dict[str, int]
     """Where the families stood when the round was drawn."""
     questions_P: list[Asked]
     scored_P: list[ScoredGroup]
     verdicts_P: list[ScoredGroup]
     """The same with the verifier's own rewards, also where the rewards trained on were shuffled."""
-    mixed: Mixed
+    mixed: MixedGroups
     weighed: Weighed
     stats: StepStats | None
     refusal: str | None
@@ -85,7 +85,7 @@ class Played:
     """Own right answers that were taught: see app.node.round.teaching."""
 
 
-async def play(tools: Tools, before: State) -> Played:
+async def play(tools: Tools, before: NodeState) -> Played:
     """The round after `before`. Raises TrainerDied; then nothing has happened yet."""
     settings, report, number = tools.settings, tools.report, before.round + 1
     recipe = RECIPES[settings.recipe]
@@ -124,7 +124,7 @@ async def play(tools: Tools, before: State) -> Played:
     report(Phase.LEARNING)
     peers, refusal = await mix(tools, recipe, before)
     own_P = [Own(*own) for own in zip(scored_P, sampled.prompts_PT, sampled.groups_PG, strict=True)]
-    taught: Lesson[State] = lesson(
+    taught: Lesson[NodeState] = lesson(
         recipe,
         before,
         own_P,
@@ -169,12 +169,12 @@ async def play(tools: Tools, before: State) -> Played:
     )
 
 
-def longest(state: State, settings: Settings) -> int:
+def longest(state: NodeState, settings: Settings) -> int:
     """Tokens that an answer may have."""
     return state.max_tokens or state.way.limit(settings.max_tokens)
 
 
-async def mix(tools: Tools, recipe: Recipe, before: State) -> tuple[Mixed, str | None]:
+async def mix(tools: Tools, recipe: Recipe, before: NodeState) -> tuple[MixedGroups, str | None]:
     """Peer groups for the round after `before`, read by the trainer, and why there are none where the engine
     refused them. While the node learns alone there are none but the owner's."""
     groups_P = [] if before.vigil.alone else list(tools.owner_P)
@@ -196,7 +196,7 @@ async def mix(tools: Tools, recipe: Recipe, before: State) -> tuple[Mixed, str |
 
 
 async def _lessons(
-    tools: Tools, before: State, groups_P: Sequence[PeerGroup]
+    tools: Tools, before: NodeState, groups_P: Sequence[PeerGroup]
 ) -> list[tuple[PeerGroup, ScoredGroup]]:
     """Each group with what is learned of it. A person's needs own answers to the same question beside it."""
     people_P = [group for group in groups_P if lone(group.scored.rewards_G)]

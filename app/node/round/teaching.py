@@ -13,7 +13,7 @@ from app.learning import zero
 from app.learning.lesson import NOTHING
 from app.learning.placement import Taught
 from app.node.record.snapshot import Phase
-from app.node.record.state import State
+from app.node.record.state import NodeState
 from app.node.round import stepping
 from app.node.round.peers import NOBODY
 from app.node.round.round import Played, Tools, longest
@@ -22,7 +22,7 @@ from app.sapo import seeds
 from app.sapo.asking import messages
 
 
-async def teach(tools: Tools, before: State, lesson: Sequence[Taught]) -> Played:
+async def teach(tools: Tools, before: NodeState, lesson: Sequence[Taught]) -> Played:
     """The round after `before`. Answers that are too long for this model are left out. Raises TrainerDied."""
     started, number = time.monotonic(), before.round + 1
     tools.report(Phase.LEARNING)

@@ -10,7 +10,7 @@ import msgspec
 from app.node.record.records import Probe
 from app.node.record.settings import Settings
 from app.node.record.snapshot import FamilyRow, Phase, Ruling, Snapshot, SwarmView
-from app.node.record.state import State
+from app.node.record.state import NodeState
 from app.node.round.keeping import SafeRound
 from app.sapo.families import FAMILIES
 from engines.contract import EngineInfo
@@ -18,7 +18,7 @@ from engines.contract import EngineInfo
 _ANSWERS = 8
 
 
-class Watch:
+class SnapshotWriter:
     """The one writer of the snapshot. Every change makes a new frozen value."""
 
     def __init__(self, settings: Settings, home: str) -> None:
@@ -33,7 +33,9 @@ class Watch:
             self._phase_began = time.monotonic()
         self._change(phase=phase, done=done, total=total, eta_s=self._left(phase, done, total))
 
-    def ready(self, engine: EngineInfo, state: State, probes: Sequence[Probe], last_round: int | None) -> None:
+    def ready(
+        self, engine: EngineInfo, state: NodeState, probes: Sequence[Probe], last_round: int | None
+    ) -> None:
         self._change(
             engine=engine,
             round=state.round + 1,
@@ -43,7 +45,7 @@ class Watch:
         )
         self.probed(state, probes)
 
-    def probed(self, state: State, probes: Sequence[Probe]) -> None:
+    def probed(self, state: NodeState, probes: Sequence[Probe]) -> None:
         self._change(curve=tuple(probes), families=_families(state, probes))
 
     def played(self, kept: SafeRound, probes: Sequence[Probe]) -> None:
@@ -66,7 +68,7 @@ class Watch:
     def ruled(self, ruling: Ruling) -> None:
         self._change(ruling=ruling)
 
-    def resting(self, state: State) -> None:
+    def resting(self, state: NodeState) -> None:
         """Where a node stands that was paused before it had a trainer."""
         self._change(round=state.round + 1, safe_round=state.round, safe_at=state.saved_at or None)
 
@@ -87,7 +89,7 @@ class Watch:
         self.snapshot = msgspec.structs.replace(self.snapshot, **fields)
 
 
-def _families(state: State, probes: Sequence[Probe]) -> tuple[FamilyRow, ...]:
+def _families(state: NodeState, probes: Sequence[Probe]) -> tuple[FamilyRow, ...]:
     first = probes[0].families if probes else {}
     latest = probes[-1].families if probes else {}
     return tuple(

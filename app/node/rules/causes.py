@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from app.desktop.facts.facts import Facts
+from app.desktop.facts.facts import DesktopFacts
 from app.node.record.effort import Dial
 from app.node.record.reasons import Reason
 from app.node.rules.orders import Orders
@@ -75,19 +75,19 @@ class Cause(NamedTuple):
     unknown: Reason
     fields: tuple[str, ...]
     wanted: Callable[[RuleSettings], bool]
-    holds: Callable[[Facts, RuleSettings, bool], bool]
+    holds: Callable[[DesktopFacts, RuleSettings, bool], bool]
     hold_s: float = 0.0
     calm_s: float = CALM_S
 
 
-def _memory_short(facts: Facts, settings: RuleSettings, eased: bool) -> bool:
+def _memory_short(facts: DesktopFacts, settings: RuleSettings, eased: bool) -> bool:
     least = (settings.memory_limit or 0.0) * (_FREER if eased else 1.0)
     most = STALLED_LIMIT * (_EASED if eased else 1.0)
     free, stalled = facts.memory_free, facts.memory_stalled
     return (free is not None and free < least) or (stalled is not None and stalled > most)
 
 
-def _hot(facts: Facts, settings: RuleSettings, eased: bool) -> bool:
+def _hot(facts: DesktopFacts, settings: RuleSettings, eased: bool) -> bool:
     limit_c = (settings.temperature_limit_c or inf) - (_COOLER_C if eased else 0.0)
     return facts.too_hot is True or (facts.temperature_c is not None and facts.temperature_c > limit_c)
 

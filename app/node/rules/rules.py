@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from app.common.text import stopwatch
-from app.desktop.facts.facts import Facts
+from app.desktop.facts.facts import DesktopFacts
 from app.node.record.effort import EFFORTS, Effort
 from app.node.record.reasons import Reason
 from app.node.rules.causes import HARMFUL, LOAD, POWER, Cause, RuleSettings
@@ -28,7 +28,7 @@ GAP_S = 30.0
 """Nobody asked for longer than this: the computer slept, and who wakes it uses it."""
 
 
-class Memory(msgspec.Struct, frozen=True, kw_only=True):
+class RuleMemory(msgspec.Struct, frozen=True, kw_only=True):
     """What the next decision needs of this one. Moments are of the steady clock."""
 
     at: float
@@ -59,7 +59,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """For the places in the reason's texts."""
     orders: Orders
     """The orders as they stand now: a snooze that is over is gone. To be kept where they differ."""
-    memory: Memory
+    memory: RuleMemory
 
     @property
     def sentence(self) -> str:
@@ -77,7 +77,7 @@ class Obstacle(NamedTuple):
     values: Mapping[str, str] = {}
 
 
-def decide(now: Moment, facts: Facts, settings: RuleSettings, before: Decision | None) -> Decision:
+def decide(now: Moment, facts: DesktopFacts, settings: RuleSettings, before: Decision | None) -> Decision:
     """Whether to run now, and why (not). To be asked every second; `before` is the last answer, None at first.
 
     Gives the same answer to the same question, and touches nothing.
@@ -109,7 +109,7 @@ def decide(now: Moment, facts: Facts, settings: RuleSettings, before: Decision |
 
 
 def _going(
-    now: Moment, settings: RuleSettings, orders: Orders, memory: Memory
+    now: Moment, settings: RuleSettings, orders: Orders, memory: RuleMemory
 ) -> tuple[Reason, float | None, Mapping[str, str]]:
     """Reason, end and values of a node that runs."""
     if orders.insisted is not None:
@@ -121,7 +121,7 @@ def _going(
 
 
 def _obstacles(
-    now: Moment, facts: Facts, settings: RuleSettings, orders: Orders, memory: Memory, ran: bool
+    now: Moment, facts: DesktopFacts, settings: RuleSettings, orders: Orders, memory: RuleMemory, ran: bool
 ) -> Iterator[Obstacle]:
     """All that is in the way, in the order of Reason."""
     if orders.paused:
@@ -157,7 +157,7 @@ def _obstacles(
 
 
 def _settling(
-    causes: tuple[Cause, ...], now: Moment, memory: Memory, ran: bool, since: float = -inf
+    causes: tuple[Cause, ...], now: Moment, memory: RuleMemory, ran: bool, since: float = -inf
 ) -> Iterator[Obstacle]:
     """After a disturbance the computer must stay quiet for a while; not one that ended before `since`."""
     quiet = [
@@ -172,7 +172,12 @@ def _settling(
 
 
 def _in_the_way(
-    causes: tuple[Cause, ...], now: Moment, facts: Facts, settings: RuleSettings, memory: Memory, ran: bool
+    causes: tuple[Cause, ...],
+    now: Moment,
+    facts: DesktopFacts,
+    settings: RuleSettings,
+    memory: RuleMemory,
+    ran: bool,
 ) -> Iterator[Obstacle]:
     for cause in causes:
         began = memory.began.get(cause.reason)
@@ -182,7 +187,7 @@ def _in_the_way(
             yield Obstacle(reason, values=_values(reason, facts))
 
 
-def _values(reason: Reason, facts: Facts) -> dict[str, str]:
+def _values(reason: Reason, facts: DesktopFacts) -> dict[str, str]:
     match reason:
         case Reason.EXCLUSIVE_APP:
             return {"app": facts.exclusive_app or ""}
@@ -194,10 +199,10 @@ def _values(reason: Reason, facts: Facts) -> dict[str, str]:
 
 
 def _remember(
-    now: Moment, facts: Facts, settings: RuleSettings, before: Decision | None, ran: bool
-) -> tuple[Orders, Memory]:
+    now: Moment, facts: DesktopFacts, settings: RuleSettings, before: Decision | None, ran: bool
+) -> tuple[Orders, RuleMemory]:
     """The orders and the memory after looking at the facts."""
-    old = before.memory if before is not None else Memory(at=now.steady)
+    old = before.memory if before is not None else RuleMemory(at=now.steady)
     eased = before is not None and not ran
     slept = not 0 <= now.steady - old.at <= GAP_S
     began: dict[Reason, float] = {}
@@ -214,7 +219,7 @@ def _remember(
             if not ran or now.steady - began[cause.reason] >= cause.hold_s:
                 last[cause.reason] = now.steady
     input_at = now.steady if slept or facts.idle_s is None else now.steady - facts.idle_s
-    memory = Memory(
+    memory = RuleMemory(
         at=now.steady,
         input_at=max(input_at, min(old.input_at, now.steady)),
         eased=eased,
@@ -228,7 +233,7 @@ def _remember(
     return orders, memory
 
 
-def _orders(now: Moment, orders: Orders, old: Memory, ran: bool) -> tuple[Orders, tuple[float, float]]:
+def _orders(now: Moment, orders: Orders, old: RuleMemory, ran: bool) -> tuple[Orders, tuple[float, float]]:
     """The orders as they stand now, and the ends of snooze and insistence on the steady clock."""
     if orders.finish and not ran:
         orders = Orders(paused=True, snooze=orders.snooze)

@@ -13,7 +13,7 @@ _DAY_MIN = 24 * 60
 _WINDOW = re.compile(r"([a-z]{3})(?:-([a-z]{3}))?\s+(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})")
 
 
-class Window(msgspec.Struct, frozen=True):
+class ScheduleWindow(msgspec.Struct, frozen=True):
     """From `start` to before `end`, in minutes after midnight, on the weekdays `days` (0 is Monday).
 
     An end at or before the start lies on the next day: the window belongs to the day on which it begins. Raises
@@ -39,7 +39,7 @@ class Window(msgspec.Struct, frozen=True):
 class Schedule(msgspec.Struct, frozen=True):
     """Open while any window holds. Without windows it is always open."""
 
-    windows: tuple[Window, ...] = ()
+    windows: tuple[ScheduleWindow, ...] = ()
 
     def open(self, wall: float, zone: tzinfo | None = None) -> bool:
         """Whether it is open at `wall` (seconds since 1970); `zone` None is the system's. What counts is what
@@ -95,7 +95,7 @@ def parse(text: str) -> Schedule:
     """A schedule as its owner writes it; nothing at all means always. Raises ValueError with a sentence.
 
     >>> parse("mon-fri 22:00-07:00, sat 00:00-24:00").windows[1]
-    Window(days=(5,), start=0, end=1440)
+    ScheduleWindow(days=(5,), start=0, end=1440)
     """
     windows = []
     for part in filter(None, map(str.strip, text.lower().split(","))):
@@ -107,7 +107,7 @@ def parse(text: str) -> Schedule:
         (start_h, start_min), (end_h, end_min) = map(int, found.group(3, 4)), map(int, found.group(5, 6))
         if start_min > 59 or end_min > 59:
             raise ValueError(f"{part!r} has more than 59 minutes in an hour.")
-        windows.append(Window(days, start_h * 60 + start_min, end_h * 60 + end_min))
+        windows.append(ScheduleWindow(days, start_h * 60 + start_min, end_h * 60 + end_min))
     return Schedule(tuple(windows))
 
 

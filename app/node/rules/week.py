@@ -3,7 +3,7 @@ of time, which is how it is written and kept."""
 
 from __future__ import annotations
 
-from app.node.rules.schedule import Schedule, Window, parse, written
+from app.node.rules.schedule import Schedule, ScheduleWindow, parse, written
 
 DAY, HOUR = 24 * 60, 60
 DAYS, HOURS = 7, 24
@@ -71,7 +71,7 @@ class Week:
                 days.setdefault((minute, end), []).append(day)
                 start, length = start + taken, length - taken
         ordered = sorted(days.items(), key=lambda item: (min(item[1]), item[0]))
-        return written(Schedule(tuple(Window(tuple(sorted(on)), *span) for span, on in ordered)))
+        return written(Schedule(tuple(ScheduleWindow(tuple(sorted(on)), *span) for span, on in ordered)))
 
     def _runs(self) -> list[tuple[int, int]]:
         """Where it opens and for how long; one that lasts over Sunday's midnight is one."""

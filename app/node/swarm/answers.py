@@ -29,7 +29,7 @@ KEPT_S = 14 * 24 * 3600
 """What no relay took by then is let go."""
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class OwnerAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """`text` is the very text that the owner saw and said yes to; `at` is since 1970. `teach`: the model here
     may learn from it. `share`: so may others."""
 
@@ -49,7 +49,7 @@ class AnswerError(ValueError):
     """An answer that cannot be put by; one sentence says why."""
 
 
-def put(home: Path, answer: Answer) -> None:
+def put(home: Path, answer: OwnerAnswer) -> None:
     """Puts an answer by. Raises AnswerError for one that may not travel or has no room, and OSError."""
     if len(answer.text) > COMPLETION:
         raise AnswerError(f"That's too long: {COMPLETION} characters at most.")
@@ -122,10 +122,10 @@ class Answers:
             else:
                 path.unlink(missing_ok=True)
 
-    def _waiting(self) -> list[tuple[Path, Answer]]:
+    def _waiting(self) -> list[tuple[Path, OwnerAnswer]]:
         found = []
         for path in _paths(self._home):
-            answer = files.read_json(path, Answer)
+            answer = files.read_json(path, OwnerAnswer)
             if answer is None or time.time() - answer.at > KEPT_S:
                 path.unlink(missing_ok=True)
             else:
@@ -137,7 +137,7 @@ def _paths(home: Path) -> list[Path]:
     return list((home / FOLDER).glob("*.json"))
 
 
-def _checked(answer: Answer, sandbox: Sandbox) -> PeerGroup | None:
+def _checked(answer: OwnerAnswer, sandbox: Sandbox) -> PeerGroup | None:
     """As a peer's group, None for one that is wrong or whose question may not be trained on."""
     asked = sandbox.questions([answer.coordinates])[0]
     if isinstance(asked, QuestionError) or asked.held_out or unsafe(answer.text):

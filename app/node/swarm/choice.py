@@ -24,13 +24,13 @@ from app.swarm.invite.invite import Invite
 from app.swarm.invite.private import Private
 
 if TYPE_CHECKING:
-    from app.swarm.invite.discovery import Found
+    from app.swarm.invite.discovery import FoundRelay
 
 REACH_S = 2.0
 RELAYS = "relays.json"
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class SwarmChoice(msgspec.Struct, frozen=True, kw_only=True):
     """Where the swarm comes from. `invites` are relays to try; of `host` there are none yet."""
 
     source: Literal["named", "remembered", "network", "host"]
@@ -42,9 +42,9 @@ def choose(
     named: Sequence[Invite] = (),
     remembered: Invite | None = None,
     reached: bool = False,
-    found: Sequence[Found] = (),
+    found: Sequence[FoundRelay] = (),
     private: Private | None = None,
-) -> Choice:
+) -> SwarmChoice:
     """What was named; else the relay of last time if it is `reached` where it was, or is out in the world,
     where it will be again, or announces itself under another address; else the first on this network; else one
     of our own. Anybody can announce anything: nobody is followed away from a relay that is where it was.
@@ -52,7 +52,7 @@ def choose(
     Those who hold a private swarm's words join only that one; others pass over relays that want more than work.
     """
     if named:
-        return Choice(source="named", invites=tuple(named))
+        return SwarmChoice(source="named", invites=tuple(named))
     if private is None:
         found = [one for one in found if not one.private]
     else:
@@ -60,16 +60,16 @@ def choose(
         remembered = remembered if remembered is not None and remembered.swarm == private.swarm else None
     if remembered is not None:
         if reached or not on_a_network(remembered):
-            return Choice(source="remembered", invites=(_with(private, remembered),))
+            return SwarmChoice(source="remembered", invites=(_with(private, remembered),))
         again = [_with(private, one.invite) for one in found if one.invite.relay == remembered.relay]
         if again:
-            return Choice(source="remembered", invites=(*again, _with(private, remembered)))
+            return SwarmChoice(source="remembered", invites=(*again, _with(private, remembered)))
     if found:
-        return Choice(source="network", invites=(_with(private, found[0].invite),))
-    return Choice(source="host")
+        return SwarmChoice(source="network", invites=(_with(private, found[0].invite),))
+    return SwarmChoice(source="host")
 
 
-def gives_way(own: Invite, found: Sequence[Found]) -> Invite | None:
+def gives_way(own: Invite, found: Sequence[FoundRelay]) -> Invite | None:
     """Where several computers began to host at once, all join the one that was first. None for that one, and
     where it does not hear itself."""
     same = [one for one in found if one.invite.swarm == own.swarm]
@@ -155,7 +155,7 @@ def _with(private: Private | None, invite: Invite) -> Invite:
     return invite if private is None else joining(private, invite)
 
 
-async def _look(say: Callable[[str], None]) -> list[Found]:
+async def _look(say: Callable[[str], None]) -> list[FoundRelay]:
     from app.swarm.invite.discovery import DiscoveryError, find
 
     try:
@@ -165,7 +165,7 @@ async def _look(say: Callable[[str], None]) -> list[Found]:
         return []
 
 
-async def _nothing() -> list[Found]:
+async def _nothing() -> list[FoundRelay]:
     return []
 
 

@@ -47,7 +47,7 @@ class HostingError(NodeError):
     """This computer cannot host a relay. The message says why and what to do."""
 
 
-class _Kept(msgspec.Struct, frozen=True, kw_only=True):
+class _HostedRelay(msgspec.Struct, frozen=True, kw_only=True):
     """HOME/relay/SWARM/hosted.json"""
 
     port: int
@@ -168,7 +168,7 @@ class Hosting:
         self.invite = invite
         self.sentence = _sentence(invite, port, self._lan, self._private is not None)
         with contextlib.suppress(OSError):
-            files.write_json(self._folder / "hosted.json", _Kept(port=port, relay=invite.relay or ""))
+            files.write_json(self._folder / "hosted.json", _HostedRelay(port=port, relay=invite.relay or ""))
 
     def _why(self, mark: int) -> str:
         """The relay's own words, from where its log stood before."""
@@ -192,8 +192,8 @@ def own_relays(home: Path) -> frozenset[str]:
     return frozenset(one.relay for one in found if one is not None)
 
 
-def _kept(folder: Path) -> _Kept | None:
-    return files.read_json(folder / "hosted.json", _Kept)
+def _kept(folder: Path) -> _HostedRelay | None:
+    return files.read_json(folder / "hosted.json", _HostedRelay)
 
 
 def _sentence(invite: Invite, port: int, lan: bool, private: bool) -> str:

@@ -15,16 +15,16 @@ import msgspec
 from app.common.retry import wait_s
 from app.learning.choosing import Records
 from app.node.record.snapshot import Peer
-from app.node.round.peers import Judged, OwnGroup, PeerGroup
+from app.node.round.peers import JudgedGroup, OwnGroup, PeerGroup
 from app.sapo.groups import lone
-from app.sapo.mixing import Offer
+from app.sapo.mixing import PeerOffer
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
 from app.swarm.client.client import Client
 from app.swarm.client.reporting import Complaint
 from app.swarm.intake.intake import Intake
 from app.swarm.intake.pool import Checked, Pool
-from app.swarm.intake.reasons import Reason
+from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire.limits import ARCHIVED_S
 from app.swarm.wire.protocol import Wanted
 
@@ -172,7 +172,7 @@ class Supply:
             self._passed.append(True)
             self._meet(checked)
         refused = Counter({reason.value: number for reason, number in sifted.refused.items()})
-        refused[Reason.SEEN.value] += len(sifted.checked) - len(fresh)
+        refused[IntakeReason.SEEN.value] += len(sifted.checked) - len(fresh)
         for reason, number in (+refused).items():
             total = self.refused.pop(reason, 0) + number
             self.refused[reason] = total  # at the end: the latest reason is the last
@@ -234,7 +234,7 @@ class Supply:
         self._out = []
 
     def settle(
-        self, round_s: float, judged_P: Sequence[Judged] = (), own_P: Sequence[OwnGroup] = ()
+        self, round_s: float, judged_P: Sequence[JudgedGroup] = (), own_P: Sequence[OwnGroup] = ()
     ) -> list[str]:
         """The ids of the groups that were learned from."""
         for own in own_P:
@@ -257,12 +257,12 @@ class Supply:
         self._settled.set()
         return learned
 
-    def _offers(self) -> list[Offer]:
+    def _offers(self) -> list[PeerOffer]:
         """The pool's, and behind them what was given back."""
         now_ms = self._client.now_ms
         round_ms = 1000 * max(self.round_s, SHORTEST_ROUND_S)
         returned = [
-            Offer(
+            PeerOffer(
                 peer=one.peer,
                 age=max(0, int((now_ms - one.counts_ms) / round_ms)),
                 rewards_G=one.scored.rewards_G,

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from app.node.record import events
 from app.node.record.records import Probe
 from app.node.record.snapshot import SwarmView
-from app.node.round.peers import Judged, OwnGroup, PeerGroup
+from app.node.round.peers import JudgedGroup, OwnGroup, PeerGroup
 from app.node.swarm.supply import Supply
 from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Coordinates
@@ -115,7 +115,7 @@ class Swarming:
         if self._supply is not None:
             self._supply.give_back(blamed)
 
-    def settle(self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[Judged] = ()) -> None:
+    def settle(self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()) -> None:
         self._keep_out(own_P)
         self._publish(own_P)
         now = time.monotonic()
@@ -188,7 +188,9 @@ class Swarming:
         identity = kept.identity
         self._view = SwarmView(name=identity.name, sentence=self._view.sentence)
         self._show(self._view)
-        self._tell(events.Named(name=identity.name, public_key=identity.key.hex(), kept=kept.where.value))
+        self._tell(
+            events.IdentityNamed(name=identity.name, public_key=identity.key.hex(), kept=kept.where.value)
+        )
         if kept.note:
             self.say(kept.note)
 
@@ -343,7 +345,7 @@ class Swarming:
 
     def say(self, sentence: str) -> None:
         """A sentence for the owner; while the node is open."""
-        self._tell(events.Noted(round=0, sentence=sentence))
+        self._tell(events.NodeNote(round=0, sentence=sentence))
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> str:

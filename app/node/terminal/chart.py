@@ -17,14 +17,14 @@ _LABEL = 6
 """Columns of the axis on the left: "100 % " fits."""
 
 
-class Kind(Enum):
+class ChartKind(Enum):
     AXIS = "axis"
     ERROR = "error"
     LINE = "line"
     EMPTY = "empty"
 
 
-Row = list[tuple[str, Kind]]
+Row = list[tuple[str, ChartKind]]
 
 
 def chart(points: Sequence[Probe], width: int, height: int) -> list[Row]:
@@ -48,16 +48,16 @@ def chart(points: Sequence[Probe], width: int, height: int) -> list[Row]:
         low = _level(point.share - point.stderr, top, canvas.height)
         high = _level(point.share + point.stderr, top, canvas.height)
         for y in range(low, high + 1):
-            canvas.set(x, y, Kind.ERROR)
+            canvas.set(x, y, ChartKind.ERROR)
     for x, y in places[:1]:
-        canvas.set(x, y, Kind.LINE)
+        canvas.set(x, y, ChartKind.LINE)
     for (x0, y0), (x1, y1) in pairwise(places):
         for x in range(x0, x1 + 1):
             at, after = (y0 + (y1 - y0) * (k - x0) / max(1, x1 - x0) for k in (x, min(x + 1, x1)))
             for y in range(round(min(at, after)), round(max(at, after)) + 1):
-                canvas.set(x, y, Kind.LINE)
+                canvas.set(x, y, ChartKind.LINE)
     labels = {0: top, ((canvas.height - 1) // 2) // 4: top / 2}
-    body = [[(_label(labels.get(row)), Kind.AXIS), *canvas.row(row)] for row in range(rows)]
+    body = [[(_label(labels.get(row)), ChartKind.AXIS), *canvas.row(row)] for row in range(rows)]
     return [*body, *_round_axis(first, last, columns, bool(points))]
 
 
@@ -90,7 +90,7 @@ def _round_axis(first: int, last: int, columns: int, known: bool) -> list[Row]:
     end = f"{last}" if last > first else ""
     room = columns - len(start)
     names = " " * _LABEL + start + f"{end:>{room}}" if len(end) < room else f"{' ' * _LABEL}{end:>{columns}}"
-    return [[(line, Kind.AXIS)], [(names, Kind.AXIS)]]
+    return [[(line, ChartKind.AXIS)], [(names, ChartKind.AXIS)]]
 
 
 class _Canvas:
@@ -102,23 +102,23 @@ class _Canvas:
         self._dots: dict[tuple[int, int], int] = {}
         self._lined: set[tuple[int, int]] = set()
 
-    def set(self, x: int, y: int, kind: Kind) -> None:
+    def set(self, x: int, y: int, kind: ChartKind) -> None:
         """`y` counts upwards from the bottom."""
         down = self.height - 1 - y
         cell = (down // 4, x // 2)
         self._dots[cell] = self._dots.get(cell, 0) | _DOTS[down % 4][x % 2]
-        if kind is Kind.LINE:
+        if kind is ChartKind.LINE:
             self._lined.add(cell)
 
     def row(self, row: int) -> Row:
         cells = [
             (
                 chr(0x2800 + self._dots[row, column]) if (row, column) in self._dots else " ",
-                Kind.LINE
+                ChartKind.LINE
                 if (row, column) in self._lined
-                else Kind.ERROR
+                else ChartKind.ERROR
                 if (row, column) in self._dots
-                else Kind.EMPTY,
+                else ChartKind.EMPTY,
             )
             for column in range(self._columns)
         ]

@@ -26,7 +26,7 @@ from app.node.record.errors import NodeError
 from app.node.record.records import Probe, Round
 from app.node.trainer.link import ROOT
 from app.node.trainer.process import THREADS
-from app.swarm.client.connection import Ended, connect
+from app.swarm.client.connection import ConnectionEnded, connect
 from app.swarm.client.outbox import Outbox
 from app.swarm.wire.protocol import AskStats, Stats
 
@@ -68,7 +68,7 @@ class Member(msgspec.Struct, kw_only=True):
     def hear(self, event: events.Event) -> None:
         """One line of the node's."""
         match event:
-            case events.Named():
+            case events.IdentityNamed():
                 self.name = event.name
             case events.Started():
                 self.state = "measuring"
@@ -86,7 +86,7 @@ class Member(msgspec.Struct, kw_only=True):
                 self.acknowledged, self.waiting = event.acknowledged, event.waiting + event.held
             case events.TrainerRestarted():
                 self.state = "starting its trainer again"
-            case events.Ended():
+            case events.NodeEnded():
                 self.state = {"rounds": "done", "stopped": "stopped"}.get(event.reason, event.sentence)
 
 
@@ -97,7 +97,7 @@ class NodeSum(msgspec.Struct, frozen=True, kw_only=True):
     pass_at_1: float | None
 
 
-class Summary(msgspec.Struct, frozen=True, kw_only=True):
+class FleetSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The keys are a contract. `created` groups lie in the nodes' outboxes or have left them; `acknowledged`
     are those that the relay said it stored; `stored` is its own count (None when it could not be asked); and
     `lost` are neither stored nor still waiting."""
@@ -225,7 +225,7 @@ class Fleet:
                             return message.stored
                 finally:
                     await connection.close()
-        except (Ended, TimeoutError):
+        except (ConnectionEnded, TimeoutError):
             return None
 
     async def close(self) -> None:
@@ -235,7 +235,7 @@ class Fleet:
                 self._relay.send_signal(signal.SIGTERM)
             await _end(self._relay, STOPPING_S)
 
-    def summary(self, stored: int | None) -> Summary:
+    def summary(self, stored: int | None) -> FleetSummary:
         """Counted from the outboxes, whose nodes have ended."""
         created = acknowledged = waiting = 0
         for member in self.members:
@@ -248,7 +248,7 @@ class Fleet:
             created, waiting = created + counts.created, waiting + counts.waiting
             acknowledged += counts.accepted + counts.duplicate
         known = acknowledged if stored is None else stored
-        return Summary(
+        return FleetSummary(
             nodes=[
                 NodeSum(
                     name=member.name,

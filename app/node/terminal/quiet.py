@@ -19,14 +19,14 @@ def sentence(event: events.Event) -> str | None:
             return f"New puzzles solved after round {event.round}: {event} of {event.questions}."
         case (
             events.TrainerRestarted()
-            | events.Noted()
+            | events.NodeNote()
             | events.Placed()
             | events.Flat()
             | events.Decided()
-            | events.Refused()
+            | events.CommandRefused()
         ):
             return event.sentence
-        case events.Named():
+        case events.IdentityNamed():
             return f"Others see you as {event.name}."
         case events.LinkChanged():
             alone = "" if event.state == "connected" else " It keeps learning on its own; nothing is lost."
@@ -36,6 +36,6 @@ def sentence(event: events.Event) -> str | None:
             | events.SwarmDone()
             | events.Holding()
             | events.SettingsNow()
-            | events.Ended()
+            | events.NodeEnded()
         ):
             return None

@@ -17,11 +17,16 @@ from app.node.record import figures
 from app.node.record.reasons import Reason
 from app.node.record.records import GroupRow
 from app.node.record.snapshot import FamilyRow, Phase, Snapshot, doing, standing
-from app.node.terminal.chart import Kind, chart
+from app.node.terminal.chart import ChartKind, chart
 from app.node.terminal.swarm_view import counted, cut
 from app.node.terminal.swarm_view import panel as swarm_panel
 
-_STYLES = {Kind.AXIS: "bright_black", Kind.ERROR: "cyan dim", Kind.LINE: "bold cyan", Kind.EMPTY: ""}
+_STYLES = {
+    ChartKind.AXIS: "bright_black",
+    ChartKind.ERROR: "cyan dim",
+    ChartKind.LINE: "bold cyan",
+    ChartKind.EMPTY: "",
+}
 _FAMILIES_WIDTH, _FIGURES_WIDTH = 36, 24
 """Columns of the table of families, at least; and those of its figures and borders."""
 _CURVE_WIDTH = 53

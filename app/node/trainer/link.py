@@ -126,8 +126,8 @@ class TrainerLink:
         return self._process.pid
 
     async def open(self, model: Path, rank: int | None, seed: int) -> EngineInfo:
-        request = messages.Open(number=next(self._numbers), model=str(model), rank=rank, seed=seed)
-        info = (await self._ask(request, messages.Opened)).info
+        request = messages.OpenModel(number=next(self._numbers), model=str(model), rank=rank, seed=seed)
+        info = (await self._ask(request, messages.TrainerOpened)).info
         self._parameters = info.parameters
         return info
 
@@ -142,7 +142,7 @@ class TrainerLink:
         texts_only: bool = False,
         tell: Tell | None = None,
     ) -> messages.Sampled:
-        request = messages.Sample(
+        request = messages.SamplePrompts(
             number=next(self._numbers),
             prompts_P=prompts_P,
             n=n,
@@ -155,8 +155,8 @@ class TrainerLink:
 
     async def read(
         self, groups_P: list[messages.Foreign], max_tokens: int, *, logprobs: bool
-    ) -> list[messages.Reading | None]:
-        request = messages.Read(
+    ) -> list[messages.GroupTokens | None]:
+        request = messages.ReadGroups(
             number=next(self._numbers), groups_P=groups_P, max_tokens=max_tokens, logprobs=logprobs
         )
         return (await self._ask(request, messages.ReadAll)).readings_P
@@ -166,10 +166,12 @@ class TrainerLink:
         return (await self._ask(request, messages.Learned)).stats
 
     async def save(self, folder: Path) -> None:
-        await self._ask(messages.Save(number=next(self._numbers), folder=str(folder)), messages.Done)
+        await self._ask(messages.Save(number=next(self._numbers), folder=str(folder)), messages.TrainerDone)
 
     async def load(self, folder: Path) -> None:
-        await self._ask(messages.Load(number=next(self._numbers), folder=str(folder)), messages.Done)
+        await self._ask(
+            messages.LoadAdapter(number=next(self._numbers), folder=str(folder)), messages.TrainerDone
+        )
 
     async def end(self, patience_s: float = 1.0) -> None:
         """Closes the trainer's input, which ends it, and kills it if that takes too long."""
@@ -188,18 +190,18 @@ class TrainerLink:
             self._process.stdin.write(messages.to_line(request))
             await self._process.stdin.drain()
             while True:
-                line = await self._line(self._process.stdout, opening=isinstance(request, messages.Open))
+                line = await self._line(self._process.stdout, opening=isinstance(request, messages.OpenModel))
                 if not line:
                     raise await self._death()
                 reply = messages.reply(line)
                 if reply.number != request.number:
                     raise messages.MessageError(f"Answer {reply.number} came to question {request.number}.")
-                if isinstance(reply, messages.Progress):
+                if isinstance(reply, messages.SampleProgress):
                     if tell is not None:
                         tell(reply.done, reply.total)
-                elif isinstance(reply, messages.Noted):
+                elif isinstance(reply, messages.TrainerNote):
                     self._note(reply.sentence)
-                elif isinstance(reply, messages.Failed):
+                elif isinstance(reply, messages.TrainerFailed):
                     raise _FAILURES[reply.reason](reply.sentence)
                 elif isinstance(reply, answer):
                     return reply

@@ -32,34 +32,35 @@ PAUSE = 3
 """Steps after stepping down in which nothing more is done: the smaller step must first show what it saves."""
 
 
-class Reading(msgspec.Struct, frozen=True):
+class MemoryReading(msgspec.Struct, frozen=True):
     """After one step: what this process holds, and the share of memory that is free."""
 
     held_mb: int
     free: float
 
 
-def read() -> Reading:
+def read() -> MemoryReading:
     memory = psutil.virtual_memory()
     room = min(memory.available, container_room())
-    return Reading(psutil.Process().memory_info().rss // MB, room / memory.total)
+    return MemoryReading(psutil.Process().memory_info().rss // MB, room / memory.total)
 
 
-def is_short(readings: Sequence[Reading]) -> bool:
-    """Twice in a row, so that a moment of somebody else's is none of ours.
+def is_short(readings: Sequence[MemoryReading]) -> bool:
+    """Twice in a row: ignores short spikes caused by other processes.
 
-    >>> is_short([Reading(500, 0.5), Reading(500, 0.02)]), is_short([Reading(500, 0.02), Reading(500, 0.02)])
+    >>> short = MemoryReading(500, 0.02)
+    >>> is_short([MemoryReading(500, 0.5), short]), is_short([short, short])
     (False, True)
     """
     return len(readings) >= 2 and all(reading.free < SHORT for reading in readings[-2:])
 
 
-def grows(readings: Sequence[Reading]) -> bool:
+def grows(readings: Sequence[MemoryReading]) -> bool:
     """Whether a full window went up almost all the time, and far: a plateau after the first rounds is none.
 
-    >>> grows([Reading(1000 + 50 * step, 0.5) for step in range(WINDOW)])
+    >>> grows([MemoryReading(1000 + 50 * step, 0.5) for step in range(WINDOW)])
     True
-    >>> grows([Reading(min(1000 + 50 * step, 1400), 0.5) for step in range(WINDOW)])
+    >>> grows([MemoryReading(min(1000 + 50 * step, 1400), 0.5) for step in range(WINDOW)])
     False
     """
     if len(readings) < WINDOW:
@@ -70,12 +71,12 @@ def grows(readings: Sequence[Reading]) -> bool:
     return ups >= 0.75 * (WINDOW - 1) and grown > max(GROWTH_MB, GROWTH * held[0])
 
 
-class Watch:
+class MemoryWatch:
     """Asked after every step; `step_down` is the engine's, which says what it did or None when it cannot."""
 
-    def __init__(self, read: Callable[[], Reading] = read) -> None:
+    def __init__(self, read: Callable[[], MemoryReading] = read) -> None:
         self._read = read
-        self._readings: list[Reading] = []
+        self._readings: list[MemoryReading] = []
         self._pause = 0
         self._exhausted = False
 

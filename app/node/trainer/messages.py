@@ -1,7 +1,7 @@
 """The messages between node and trainer: typed, numbered, size-limited JSON lines.
 
-The node asks, the trainer answers with the same number, one question at a time; `Progress` and `Noted` lines
-may come before the answer. Shape suffixes as in engines.contract.
+The node asks, the trainer answers with the same number, one question at a time; `SampleProgress` and
+`TrainerNote` lines may come before the answer. Shape suffixes as in engines.contract.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
     number: int
 
 
-class Open(_Message, frozen=True):
+class OpenModel(_Message, frozen=True, tag="open"):
     """Loads the model; always the first question. `rank` None lets the engine choose."""
 
     model: str
@@ -32,7 +32,7 @@ class Open(_Message, frozen=True):
     seed: int
 
 
-class Load(_Message, frozen=True):
+class LoadAdapter(_Message, frozen=True, tag="load"):
     """Takes adapter and optimiser from a checkpoint folder."""
 
     folder: str
@@ -44,7 +44,7 @@ class Save(_Message, frozen=True):
     folder: str
 
 
-class Sample(_Message, frozen=True):
+class SamplePrompts(_Message, frozen=True, tag="sample"):
     """`n` completions for every prompt, `prompts_at_once` prompts in one call of the engine.
 
     The slices, and so the tokens, follow from the message alone. `texts_only` leaves token ids and log-probs
@@ -73,7 +73,7 @@ class Foreign(msgspec.Struct, frozen=True, kw_only=True):
     finished_G: tuple[bool, ...]
 
 
-class Read(_Message, frozen=True):
+class ReadGroups(_Message, frozen=True, tag="read"):
     """Token ids of peers' groups, and with `logprobs` their log-probabilities under the learner.
 
     A group with a finished completion of more than `max_tokens` tokens does not fit and is left out whole."""
@@ -83,18 +83,18 @@ class Read(_Message, frozen=True):
     logprobs: bool
 
 
-class Opened(_Message, frozen=True):
+class TrainerOpened(_Message, frozen=True, tag="opened"):
     info: EngineInfo
 
 
-class Progress(_Message, frozen=True):
+class SampleProgress(_Message, frozen=True, tag="progress"):
     """`done` of `total` completions are sampled."""
 
     done: int
     total: int
 
 
-class Noted(_Message, frozen=True):
+class TrainerNote(_Message, frozen=True, tag="noted"):
     """A sentence for the owner, for example that memory ran short and smaller steps are taken."""
 
     sentence: str
@@ -113,7 +113,7 @@ class Learned(_Message, frozen=True):
     stats: StepStats
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
+class GroupTokens(msgspec.Struct, frozen=True, kw_only=True):
     """One group as tokens. `logprobs_GT` (nats) are zeros for completions that carry no weight."""
 
     sequences_G: list[TokenSequence]
@@ -123,14 +123,14 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 class ReadAll(_Message, frozen=True):
     """In the order of the question; None for a group that does not fit."""
 
-    readings_P: list[Reading | None]
+    readings_P: list[GroupTokens | None]
 
 
-class Done(_Message, frozen=True):
+class TrainerDone(_Message, frozen=True, tag="done"):
     pass
 
 
-class Failed(_Message, frozen=True):
+class TrainerFailed(_Message, frozen=True, tag="failed"):
     """The engine refused, with a sentence for the owner. `adapter`: a saved adapter is at fault; `disk`: no
     room."""
 
@@ -138,8 +138,8 @@ class Failed(_Message, frozen=True):
     reason: Literal["engine", "adapter", "disk"]
 
 
-Request = Open | Load | Save | Sample | Learn | Read
-Reply = Opened | Progress | Noted | Sampled | Learned | ReadAll | Done | Failed
+Request = OpenModel | LoadAdapter | Save | SamplePrompts | Learn | ReadGroups
+Reply = TrainerOpened | SampleProgress | TrainerNote | Sampled | Learned | ReadAll | TrainerDone | TrainerFailed
 
 _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 _replies: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)

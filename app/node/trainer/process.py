@@ -134,14 +134,14 @@ def serve(open_engine: OpenEngine, beforehand: Callable[[], None] | None = None)
 def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: BinaryIO) -> NoReturn:
     engine: Engine | None = None
     model, proved = "", False
-    rest, watch = Rest(given_effort()), memory.Watch()
+    rest, watch = Rest(given_effort()), memory.MemoryWatch()
     while True:
         request = messages.request(requests.get())
         try:
-            if isinstance(request, messages.Open):
+            if isinstance(request, messages.OpenModel):
                 model = request.model
                 engine = open_engine(request.model, request.rank, request.seed)
-                reply: messages.Reply = messages.Opened(number=request.number, info=engine.info)
+                reply: messages.Reply = messages.TrainerOpened(number=request.number, info=engine.info)
             elif engine is None:
                 raise EngineError("The trainer was asked to work before it was given a model.")
             else:
@@ -154,11 +154,11 @@ def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: 
         except Exception as error:
             reply = _refusal(request.number, error)
         for sentence in _fresh_notes(engine):
-            _send(channel, messages.Noted(number=request.number, sentence=sentence))
+            _send(channel, messages.TrainerNote(number=request.number, sentence=sentence))
         _send(channel, reply)
 
 
-def _look_at_memory(watch: memory.Watch, engine: Engine) -> None:
+def _look_at_memory(watch: memory.MemoryWatch, engine: Engine) -> None:
     """What was done goes into the engine's `notes`."""
     sentence = watch.after_step(engine.step_down)
     if sentence:
@@ -173,15 +173,15 @@ def _fresh_notes(engine: Engine | None) -> list[str]:
     return fresh
 
 
-def _refusal(number: int, error: Exception) -> messages.Failed:
+def _refusal(number: int, error: Exception) -> messages.TrainerFailed:
     """What the owner can act on becomes an answer; everything else ends the process, with a traceback in the
     log."""
     if says_disk_full(error):
-        return messages.Failed(number=number, sentence="There is no room on the disk.", reason="disk")
+        return messages.TrainerFailed(number=number, sentence="There is no room on the disk.", reason="disk")
     if isinstance(error, AdapterError):
-        return messages.Failed(number=number, sentence=str(error), reason="adapter")
+        return messages.TrainerFailed(number=number, sentence=str(error), reason="adapter")
     if isinstance(error, EngineError):
-        return messages.Failed(number=number, sentence=str(error), reason="engine")
+        return messages.TrainerFailed(number=number, sentence=str(error), reason="engine")
     raise error
 
 
@@ -190,25 +190,25 @@ def _answer(
 ) -> messages.Reply:
     number = request.number
     match request:
-        case messages.Sample():
+        case messages.SamplePrompts():
             return _sample(engine, request, tell, rest)
         case messages.Learn():
             stats = engine.step(request.batch)
             rest.after(stats.seconds)
             return messages.Learned(number=number, stats=stats)
-        case messages.Read():
+        case messages.ReadGroups():
             return messages.ReadAll(number=number, readings_P=read(engine, request))
         case messages.Save():
             engine.save(Path(request.folder))
-        case messages.Load():
+        case messages.LoadAdapter():
             engine.load(Path(request.folder))
-        case messages.Open():
+        case messages.OpenModel():
             raise EngineError("The trainer already has a model.")
-    return messages.Done(number=number)
+    return messages.TrainerDone(number=number)
 
 
 def _sample(
-    engine: Engine, request: messages.Sample, tell: Callable[[messages.Reply], None], rest: Rest
+    engine: Engine, request: messages.SamplePrompts, tell: Callable[[messages.Reply], None], rest: Rest
 ) -> messages.Sampled:
     """Samples slice by slice, so that the owner sees progress on slow models. `seconds` are work without
     rest."""
@@ -221,7 +221,7 @@ def _sample(
         groups_PG += engine.sample(prompts, request.n, request.max_tokens, request.seed + first)
         slice_s = time.monotonic() - started
         worked_s += slice_s
-        tell(messages.Progress(number=request.number, done=len(groups_PG) * request.n, total=total))
+        tell(messages.SampleProgress(number=request.number, done=len(groups_PG) * request.n, total=total))
         rest.after(slice_s)
     tokens = sum(len(completion.tokens_T) for group in groups_PG for completion in group)
     if request.texts_only:

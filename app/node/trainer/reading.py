@@ -3,14 +3,14 @@ learner."""
 
 from __future__ import annotations
 
-from app.node.trainer.messages import Foreign, Read, Reading
+from app.node.trainer.messages import Foreign, GroupTokens, ReadGroups
 from engines.contract import Engine, EngineError, TokenSequence
 
 PROMPT_TOKENS = 1024
 """A longer prompt is left out with its group; the longest of the families takes about 300."""
 
 
-def read(engine: Engine, request: Read) -> list[Reading | None]:
+def read(engine: Engine, request: ReadGroups) -> list[GroupTokens | None]:
     """Every group as tokens, None for one that does not fit. Log-probs of all groups come from one call.
 
     Unfinished completions only count as failures in their group's mean, so they are cut to `max_tokens` and
@@ -41,8 +41,10 @@ def read(engine: Engine, request: Read) -> list[Reading | None]:
     ]
 
 
-def _reading(sequences_G: list[TokenSequence] | None, logprobs_GT: list[list[float]] | None) -> Reading | None:
-    return None if sequences_G is None else Reading(sequences_G=sequences_G, logprobs_GT=logprobs_GT)
+def _reading(
+    sequences_G: list[TokenSequence] | None, logprobs_GT: list[list[float]] | None
+) -> GroupTokens | None:
+    return None if sequences_G is None else GroupTokens(sequences_G=sequences_G, logprobs_GT=logprobs_GT)
 
 
 def encoded(engine: Engine, group: Foreign, max_tokens: int) -> list[TokenSequence] | None:

@@ -43,7 +43,7 @@ class Access(Protocol):
         """Let in who answers `hello` so; the signature holds already. Raises Refused."""
 
 
-class Open(msgspec.Struct, frozen=True):
+class OpenAccess(msgspec.Struct, frozen=True):
     """Everybody; `pow` when work is asked for."""
 
     mode: AccessMode = "open"

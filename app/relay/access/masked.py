@@ -17,7 +17,7 @@ _TEXT, _CLOSE, _LAST = 0x81, 8, 0x80
 """Of a frame's first byte: a whole text, the least kind that is no data, a message's end (RFC 6455, 5.2)."""
 
 
-class Reader(Protocol):
+class FrameReader(Protocol):
     """What is fed with the bytes of a connection."""
 
     def feed_data(self, data: bytes) -> tuple[bool, bytes]: ...
@@ -32,7 +32,7 @@ class Masked:
 
     __slots__ = ("_head", "_left", "_over", "_part", "_reader", "_transport", "take", "under_way")
 
-    def __init__(self, reader: Reader, transport: Transport) -> None:
+    def __init__(self, reader: FrameReader, transport: Transport) -> None:
         self._reader = reader
         self._transport = transport
         self._left = 0

@@ -25,7 +25,7 @@ HOMES = 4
 """So many times as much for a /48 of IPv6 together."""
 
 
-class Quotas:
+class QuotaBuckets:
     """The buckets of all kinds, for keys and for addresses. A kind bounded for only one of them is free for the
     other; one bounded for neither is a mistake and raises KeyError."""
 

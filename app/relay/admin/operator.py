@@ -38,7 +38,7 @@ class _Act(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     pass
 
 
-class Ban(_Act, frozen=True, kw_only=True, tag="ban"):
+class BanOrder(_Act, frozen=True, kw_only=True, tag="ban"):
     """Shut out, or with `shadow` let it talk to nobody without its noticing."""
 
     target: Target
@@ -51,25 +51,25 @@ class Unban(_Act, frozen=True, kw_only=True, tag="unban"):
     target: Target
 
 
-class Bans(_Act, frozen=True, kw_only=True, tag="bans"):
+class BansOrder(_Act, frozen=True, kw_only=True, tag="bans"):
     """Who is shut out?"""
 
 
-class Status(_Act, frozen=True, kw_only=True, tag="status"):
+class StatusOrder(_Act, frozen=True, kw_only=True, tag="status"):
     """How is the relay doing, and who publishes most?"""
 
 
-Act = Ban | Unban | Bans | Status
+Act = BanOrder | Unban | BansOrder | StatusOrder
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OperatorOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     relay: RelayId
     time_ms: Count
     nonce: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{32}\Z")]
     act: Act
 
 
-class Signed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SignedOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An order as it travels: its text, and the signature over exactly that."""
 
     order: str
@@ -87,7 +87,7 @@ class Banned(msgspec.Struct, frozen=True, kw_only=True):
     shadow: bool
 
 
-class Publisher(msgspec.Struct, frozen=True, kw_only=True):
+class TopPublisher(msgspec.Struct, frozen=True, kw_only=True):
     """A key with many groups in the window, its estimated error and its groups found honest."""
 
     key: str
@@ -98,7 +98,7 @@ class Publisher(msgspec.Struct, frozen=True, kw_only=True):
     address: str = ""
 
 
-class Doing(msgspec.Struct, frozen=True, kw_only=True):
+class RelayStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to `status`."""
 
     relay: str
@@ -114,7 +114,7 @@ class Doing(msgspec.Struct, frozen=True, kw_only=True):
     ended: dict[str, int]
     bans: int
     ready: bool
-    publishers: tuple[Publisher, ...]
+    publishers: tuple[TopPublisher, ...]
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,23 +123,23 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     ok: bool
     sentence: str = ""
     bans: tuple[Banned, ...] = ()
-    status: Doing | None = None
+    status: RelayStatus | None = None
 
 
 class Rejected(Exception):
     """An order that is not carried out. The sentence is for the operator."""
 
 
-_signed = msgspec.json.Decoder(Signed)
-_orders = msgspec.json.Decoder(Order)
+_signed = msgspec.json.Decoder(SignedOrder)
+_orders = msgspec.json.Decoder(OperatorOrder)
 reply_decoder = msgspec.json.Decoder(Reply)
 
 
 def write(seed: bytes, relay: str, act: Act, now_ms: int) -> bytes:
     """A signed order, ready to be sent."""
-    text = msgspec.json.encode(Order(relay=relay, time_ms=now_ms, nonce=secrets.token_hex(16), act=act))
+    text = msgspec.json.encode(OperatorOrder(relay=relay, time_ms=now_ms, nonce=secrets.token_hex(16), act=act))
     return msgspec.json.encode(
-        Signed(
+        SignedOrder(
             order=text.decode(),
             pk=signing.public_key(seed).hex(),
             sig=signing.sign(seed, _DOMAIN + text).hex(),

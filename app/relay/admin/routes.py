@@ -15,11 +15,11 @@ from aiohttp import web
 from app.relay.access.origin import Origins, scheme
 from app.relay.access.rules import Rules
 from app.relay.admin import operator
-from app.relay.admin.operator import Banned, Clerk, Doing, Publisher, Rejected, Reply
+from app.relay.admin.operator import Banned, Clerk, Rejected, RelayStatus, Reply, TopPublisher
 from app.relay.page import page, teacher, water
 from app.relay.page.water import Swimmer
 from app.relay.session.classroom import Classroom
-from app.relay.session.shared import SOFTWARE, Desk
+from app.relay.session.shared import SOFTWARE, RelayState
 from app.relay.standing import standing
 from app.relay.store.backplane import Unavailable
 from app.swarm.identity.names import name
@@ -38,14 +38,14 @@ class Office:
     """Answers at `/` and at /v1/operator. `addresses` tells where the keys that are connected come from."""
 
     def __init__(
-        self, desk: Desk, rules: Rules, origins: Origins, addresses: Callable[[], Mapping[bytes, str]]
+        self, desk: RelayState, rules: Rules, origins: Origins, addresses: Callable[[], Mapping[bytes, str]]
     ) -> None:
         self._desk = desk
         self._rules = rules
         self._origins = origins
         self._addresses = addresses
         self._clerk = Clerk(rules.operators, desk.relay, desk.now_ms())
-        self._view: page.View | None = None
+        self._view: page.RelayPage | None = None
         self._viewed = 0.0
 
     def routes(self) -> list[web.RouteDef]:
@@ -113,12 +113,12 @@ class Office:
         proxied = self._origins.trusts(request.remote or "") and scheme(request.headers) == "https"
         return f"{'wss' if proxied or request.secure else 'ws'}://{host}{SOCKET_PATH}"
 
-    def _figures(self) -> page.View:
+    def _figures(self) -> page.RelayPage:
         desk = self._desk
         stats, oldest = desk.stats(), next(iter(desk.window), None)
         now = desk.clock()
         swimmers, learned = self._water(now)
-        return page.View(
+        return page.RelayPage(
             swimmers=swimmers,
             learned=learned,
             swarm=desk.swarm,
@@ -187,7 +187,7 @@ class Office:
         """Raises Rejected."""
         desk = self._desk
         match act:
-            case operator.Ban():
+            case operator.BanOrder():
                 source = operator.source(act.target)
                 ban = standing.Ban(
                     until=time.time() + act.for_s, reason=act.reason, by="operator", shadow=act.shadow
@@ -201,18 +201,18 @@ class Office:
                 told = await _told(desk.lift(source))
                 how = "is free again" if there else "was not banned"
                 return Reply(ok=True, sentence=f"{operator.shown(source)} {how}{told}.")
-            case operator.Bans():
+            case operator.BansOrder():
                 bans = desk.standings.bans.all(time.time())
                 return Reply(ok=True, bans=tuple(_banned(source, ban) for source, ban in bans.items()))
-            case operator.Status():
+            case operator.StatusOrder():
                 return Reply(ok=True, status=self._doing())
 
-    def _doing(self) -> Doing:
+    def _doing(self) -> RelayStatus:
         desk = self._desk
         stats, here = desk.stats(), desk.presence.here()
         addresses = self._addresses()
         most = sorted(desk.window.peers, key=lambda key: -desk.window.author(key).line.groups)[:PUBLISHERS]
-        return Doing(
+        return RelayStatus(
             relay=desk.relay,
             swarm=desk.swarm,
             software=SOFTWARE,
@@ -229,9 +229,9 @@ class Office:
             publishers=tuple(self._publisher(key, addresses.get(key, "")) for key in most),
         )
 
-    def _publisher(self, key: bytes, address: str) -> Publisher:
+    def _publisher(self, key: bytes, address: str) -> TopPublisher:
         known = self._desk.standings.of(key)
-        return Publisher(
+        return TopPublisher(
             key=key.hex(),
             name=name(key),
             groups=self._desk.window.author(key).line.groups,

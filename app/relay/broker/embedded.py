@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 
 from app.common import remedy
-from app.common.files import BusyError, alone, log_with_room, write
+from app.common.files import LockHeldError, alone, log_with_room, write
 from app.common.process.stopping import out_of_reach
 from app.relay.store.backplane import BackplaneError
 
@@ -58,7 +58,7 @@ class Embedded:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._holding.enter_context(alone(folder / _LOCK))
-        except BusyError as error:
+        except LockHeldError as error:
             raise BackplaneError(f"{folder} is in use by another relay: end that one first.") from error
         except OSError as error:
             raise BackplaneError(
@@ -127,7 +127,7 @@ class Embedded:
                 )
                 (self._folder / _PID).unlink(missing_ok=True)
                 return
-            except BusyError:
+            except LockHeldError:
                 if sent is not None:
                     with contextlib.suppress(OSError, ValueError):
                         os.kill(int((self._folder / _PID).read_text()), sent)

@@ -29,8 +29,8 @@ from nats.js.errors import APIError, BadRequestError, NotFoundError
 
 from app.relay.broker.embedded import Embedded
 from app.relay.broker.mirror import Mirror
-from app.relay.store.backplane import OnGroup, OnPresence, OnValue, Record, Unavailable
-from app.relay.store.window import Added, Limits
+from app.relay.store.backplane import CheckedGroup, OnGroup, OnPresence, OnValue, Unavailable
+from app.relay.store.window import Added, WindowLimits
 
 PORT = 4222
 ANSWER_S, PAUSE_S, TRYING_S = 2.0, 0.25, 6.0
@@ -49,7 +49,7 @@ _OUTCOMES = 4096
 _UNTIL = struct.Struct(">d")
 _SALT = "salt"
 
-_records = msgspec.msgpack.Decoder(Record)
+_records = msgspec.msgpack.Decoder(CheckedGroup)
 _log = logging.getLogger(__name__)
 
 
@@ -90,7 +90,7 @@ class JetStream:
         where: tuple[str, ...],
         swarm: str,
         *,
-        limits: Limits = Limits(),  # noqa: B008 (frozen)
+        limits: WindowLimits = WindowLimits(),  # noqa: B008 (frozen)
         embedded: Embedded | None = None,
     ) -> None:
         """`embedded` is a server that starts and ends with this; it is the one that `where` names."""
@@ -161,10 +161,10 @@ class JetStream:
         await self._nats.subscribe(f"{self._presence_subject}.*", cb=self._presence_came)
         self._pruning = asyncio.create_task(self._prune(), name="pruning of values")
 
-    def publish(self, record: Record) -> Awaitable[Added]:
+    def publish(self, record: CheckedGroup) -> Awaitable[Added]:
         return self._publish(record)
 
-    async def _publish(self, record: Record) -> Added:
+    async def _publish(self, record: CheckedGroup) -> Added:
         ending = time.monotonic() + TRYING_S
         tries = 0
         while True:
@@ -182,7 +182,7 @@ class JetStream:
         added = self._outcomes.get(answer.seq) or self._on_group(record)
         return "duplicate" if answer.duplicate and tries == 1 else added
 
-    async def _send(self, record: Record) -> PubAck:
+    async def _send(self, record: CheckedGroup) -> PubAck:
         if not self._nats.is_connected:
             raise nats.errors.ConnectionReconnectingError
         return await self._js.publish(

@@ -22,8 +22,8 @@ import msgspec
 
 from app.common.transaction import alone, tables, transaction
 from app.relay.broker.sequence import BEHIND, used
-from app.relay.store.backplane import BackplaneError, OnGroup, OnPresence, OnValue, Record, Unavailable
-from app.relay.store.window import Added, Limits
+from app.relay.store.backplane import BackplaneError, CheckedGroup, OnGroup, OnPresence, OnValue, Unavailable
+from app.relay.store.window import Added, WindowLimits
 
 FORMAT = 1
 FILE = "journal.sqlite3"
@@ -53,7 +53,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Group(msgspec.Struct, frozen=True):
-    record: Record
+    record: CheckedGroup
     done: asyncio.Future[Added]
 
 
@@ -82,7 +82,7 @@ class Journal:
         folder: Path,
         swarm: str,
         *,
-        limits: Limits = Limits(),  # noqa: B008 (frozen)
+        limits: WindowLimits = WindowLimits(),  # noqa: B008 (frozen)
         wall: Callable[[], float] = time.time,
     ) -> None:
         """Opens or makes it. Raises BackplaneError for a folder that cannot be had and a journal that is
@@ -128,13 +128,13 @@ class Journal:
             "SELECT id, key, key_seq, address, family, level, arrived_ms, raw FROM groups ORDER BY place"
         )
         for row in groups:
-            on_group(Record(**dict(zip(Record.__struct_fields__, row, strict=True))))
+            on_group(CheckedGroup(**dict(zip(CheckedGroup.__struct_fields__, row, strict=True))))
         for key, highest, came in self._db.execute("SELECT key, highest, came FROM numbers ORDER BY at_ms"):
             on_value(f"numbers.{key.hex()}", highest.to_bytes(8, "big") + came)
         self.ready = True
         self._thread.start()
 
-    def publish(self, record: Record) -> asyncio.Future[Added]:
+    def publish(self, record: CheckedGroup) -> asyncio.Future[Added]:
         done: asyncio.Future[Added] = self._loop.create_future()
         self._queue.put(_Group(record, done))
         return done
@@ -231,7 +231,7 @@ class Journal:
         if any(isinstance(change, _Erasing) for change in batch):
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # what was erased is in no file any more
 
-    def _store(self, record: Record) -> int:
+    def _store(self, record: CheckedGroup) -> int:
         """How many groups more are in the journal: one, or none where it was there from a try whose outcome
         was not known."""
         stored = self._db.execute(

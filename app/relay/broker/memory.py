@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import secrets
 
-from app.relay.store.backplane import OnGroup, OnPresence, OnValue, Record
+from app.relay.store.backplane import CheckedGroup, OnGroup, OnPresence, OnValue
 from app.relay.store.window import Added
 
 
-class Memory:
+class MemoryBroker:
     """Nothing waits, nothing fails, nothing is left when the process ends."""
 
     shared = False
@@ -28,7 +28,7 @@ class Memory:
         self._on_group, self._on_value = on_group, on_value
         self.ready = True
 
-    def publish(self, record: Record) -> Added:
+    def publish(self, record: CheckedGroup) -> Added:
         added = self._on_group(record)
         self.stored += added == "accepted"
         return added

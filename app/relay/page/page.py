@@ -60,7 +60,7 @@ _ICON = (
 )
 
 
-class View(msgspec.Struct, frozen=True, kw_only=True):
+class RelayPage(msgspec.Struct, frozen=True, kw_only=True):
     """What the page shows. `hour` counts the last hour's groups by family, `answers` those since the start by
     code; `oldest_s` is None in an empty window, `checks` where nothing is checked. Times in seconds."""
 
@@ -85,7 +85,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """See app.relay.page.water."""
 
 
-def render(view: View) -> bytes:
+def render(view: RelayPage) -> bytes:
     """The page."""
     nodes = {0: "nodes just now" if view.stored else "nodes: be the first", 1: "node is learning"}.get(
         view.peers, "nodes are learning together"

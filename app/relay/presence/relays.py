@@ -24,7 +24,7 @@ _PRINT = 8
 _KEPT_S = 1.0
 
 
-class Summary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PresenceSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one relay says of itself: prints of its keys, or how many it has that it doesn't name."""
 
     prints: Annotated[bytes, msgspec.Meta(max_length=EXACT * _PRINT)] = b""
@@ -35,7 +35,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise ValueError("A summary has whole prints.")
 
     @classmethod
-    def of(cls, keys: Collection[bytes]) -> Summary:
+    def of(cls, keys: Collection[bytes]) -> PresenceSummary:
         if len(keys) > EXACT:
             return cls(unnamed=len(keys))
         return cls(prints=b"".join(blake2b(key, digest_size=_PRINT).digest() for key in keys))
@@ -44,13 +44,13 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return [self.prints[at : at + _PRINT] for at in range(0, len(self.prints), _PRINT)]
 
 
-def together(summaries: Collection[Summary]) -> int:
+def together(summaries: Collection[PresenceSummary]) -> int:
     """Different keys at all these relays: exact as long as each of them names its own."""
     prints = {one for summary in summaries for one in summary.split()}
     return len(prints) + sum(summary.unnamed for summary in summaries)
 
 
-_summaries = msgspec.msgpack.Decoder(Summary)
+_summaries = msgspec.msgpack.Decoder(PresenceSummary)
 
 
 class Crowd:
@@ -58,7 +58,7 @@ class Crowd:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._relays: dict[str, tuple[Summary, float]] = {}
+        self._relays: dict[str, tuple[PresenceSummary, float]] = {}
         self._counted: tuple[float, int] | None = None
 
     def heard(self, relay: str, summary: bytes) -> None:
@@ -86,10 +86,10 @@ class Crowd:
         now = self._clock()
         if self._counted is None or now - self._counted[0] >= _KEPT_S:
             others = [summary for summary, _ in self._relays.values()]
-            self._counted = now, together([Summary.of(own), *others])
+            self._counted = now, together([PresenceSummary.of(own), *others])
         return self._counted[1]
 
 
 def words(keys: Collection[bytes]) -> bytes:
     """A relay's own summary as it is sent."""
-    return msgspec.msgpack.encode(Summary.of(keys))
+    return msgspec.msgpack.encode(PresenceSummary.of(keys))

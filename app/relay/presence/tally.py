@@ -42,7 +42,7 @@ class Hour:
         return int(self._clock() // 60) - HOUR_MIN
 
 
-class Tally:
+class RelayTally:
     """Since the relay was started: frames and bytes of the websockets in both directions, samples answered and
     the groups in them, sign-ins by result, connections turned away or ended by their reason, groups that the
     backplane had to be waited for and the seconds until it had them."""

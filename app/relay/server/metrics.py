@@ -46,7 +46,7 @@ class Lag:
         return worst
 
 
-class Figures(Collector):
+class RelayFigures(Collector):
     """One relay's figures, named as operators know them."""
 
     def __init__(self, server: Server, lag: Lag) -> None:
@@ -155,7 +155,7 @@ def _counters(name: str, help: str, label: str, values: dict[str, int]) -> Metri
     return family
 
 
-def application(figures: Figures) -> web.Application:
+def application(figures: RelayFigures) -> web.Application:
     """`/metrics` and nothing else."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(figures)

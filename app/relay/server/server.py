@@ -20,7 +20,7 @@ from app.relay.access.rules import Rules
 from app.relay.admin.routes import Office
 from app.relay.server.connection import CLOSING_S, Connection, open_socket, refuse, watch
 from app.relay.session.session import Session
-from app.relay.session.shared import Desk
+from app.relay.session.shared import RelayState
 from app.relay.standing.standing import Ban, Source
 from app.swarm.wire import noise
 from app.swarm.wire.protocol import (
@@ -56,7 +56,7 @@ _log = logging.getLogger(__name__)
 class Server:
     """The relay as an application of aiohttp, behind its `door`."""
 
-    def __init__(self, desk: Desk, rules: Rules | None = None, rng: Random | None = None) -> None:
+    def __init__(self, desk: RelayState, rules: Rules | None = None, rng: Random | None = None) -> None:
         rules = rules or Rules()
         self.desk = desk
         self._rng = rng or Random()

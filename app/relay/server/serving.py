@@ -16,7 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from app.common.process.stopping import when_asked_to_stop
 from app.relay.access.rules import Rules
 from app.relay.server.server import SIGN_IN_S, Server
-from app.relay.session.shared import Desk
+from app.relay.session.shared import RelayState
 from app.relay.standing.checking import Checker
 from app.swarm.wire.protocol import SOCKET_PATH
 
@@ -48,8 +48,8 @@ def bind(host: str, port: int) -> socket.socket:
 async def serve(
     host: str,
     port: int,
-    open_desk: Callable[[], Desk],
-    opened: Callable[[str, Desk], None],
+    open_desk: Callable[[], RelayState],
+    opened: Callable[[str, RelayState], None],
     rules: Rules | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT. `open_desk` is asked once the address is had, `opened` gets the URL; where
@@ -102,11 +102,11 @@ async def _measured(server: Server, listener: socket.socket | None) -> AsyncIter
     if listener is None:
         yield
         return
-    from app.relay.server.metrics import Figures, Lag, application
+    from app.relay.server.metrics import Lag, RelayFigures, application
 
     lag = Lag()
     measuring = asyncio.create_task(lag.run())
-    runner = web.AppRunner(application(Figures(server, lag)), access_log=None, handle_signals=False)
+    runner = web.AppRunner(application(RelayFigures(server, lag)), access_log=None, handle_signals=False)
     await runner.setup()
     try:
         await web.SockSite(runner, listener).start()

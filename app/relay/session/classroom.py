@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from app.sapo.families import FAMILIES
-from app.swarm.wire.protocol import Progress
+from app.swarm.wire.protocol import ClassProgress
 
 PUPILS = 200
 AWAY_S = 120.0
@@ -72,7 +72,7 @@ class Classroom:
         """Groups that went from one to another."""
         self.discoveries: list[Discovery] = []
 
-    def progress(self, key: bytes, told: Progress) -> None:
+    def progress(self, key: bytes, told: ClassProgress) -> None:
         """What a pupil says of itself. Families that this relay does not know are left out."""
         now, pupil = self._clock(), self._pupil(key)
         if pupil is None:

@@ -8,26 +8,26 @@ import time
 from collections.abc import Awaitable, Coroutine
 from typing import Any
 
-from app.relay.presence.tally import Tally
-from app.relay.store.backplane import Record
+from app.relay.presence.tally import RelayTally
+from app.relay.store.backplane import CheckedGroup
 from app.relay.store.window import Added
 
 
 class Flights:
     """The groups of one relay that are under way. How long they took is noted in `tally`."""
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: RelayTally) -> None:
         self._tally = tally
         self._flights: dict[bytes | tuple[bytes, int], asyncio.Future[Added]] = {}
         """By id and by key and number."""
 
-    def same(self, record: Record) -> Coroutine[Any, Any, Added] | None:
+    def same(self, record: CheckedGroup) -> Coroutine[Any, Any, Added] | None:
         """The answer to a group whose id or number is on its way already; None where neither is."""
         flights = self._flights
         same = flights and (flights.get(record.id) or flights.get((record.key, record.key_seq)))
         return _as_duplicate(same) if same else None
 
-    def begin(self, record: Record, added: Awaitable[Added]) -> Coroutine[Any, Any, Added]:
+    def begin(self, record: CheckedGroup, added: Awaitable[Added]) -> Coroutine[Any, Any, Added]:
         """What becomes of it; to give up waiting for that does not undo the publishing."""
         names = (record.id, (record.key, record.key_seq))
         began = time.perf_counter()

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Coroutine
 from typing import Any
 
-from app.relay.session.shared import Desk
+from app.relay.session.shared import RelayState
 from app.relay.standing.standing import Verdict
-from app.relay.store.backplane import Record, Unavailable
+from app.relay.store.backplane import CheckedGroup, Unavailable
 from app.relay.store.window import Added
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
@@ -28,7 +28,7 @@ class Publisher:
 
     __slots__ = ("_address", "_desk", "_key", "_source", "_zlib")
 
-    def __init__(self, desk: Desk, key: bytes, address: str, *, zlib: bool) -> None:
+    def __init__(self, desk: RelayState, key: bytes, address: str, *, zlib: bool) -> None:
         self._desk = desk
         self._key = key
         self._address = address
@@ -70,7 +70,7 @@ class Publisher:
                 return _UNAVAILABLE
             desk.sequences.use(author, body.key_seq)
             return Code.ACCEPTED, "", None
-        record = Record(
+        record = CheckedGroup(
             id=bytes.fromhex(pub.id),
             key=author,
             key_seq=body.key_seq,
@@ -85,13 +85,13 @@ class Publisher:
             return self._published(added, record, body.model)
         return self._published_later(added, record, body.model)
 
-    async def _published_later(self, added: Awaitable[Added], record: Record, model: str) -> Outcome:
+    async def _published_later(self, added: Awaitable[Added], record: CheckedGroup, model: str) -> Outcome:
         try:
             return self._published(await added, record, model)
         except Unavailable as error:
             return Code.ERROR, str(error), error.retry_after_s
 
-    def _published(self, added: Added, record: Record, model: str) -> Outcome:
+    def _published(self, added: Added, record: CheckedGroup, model: str) -> Outcome:
         if added == "too-large":
             return Code.INVALID, "The group is too large for this relay.", None
         if added == "duplicate":

@@ -27,7 +27,7 @@ import msgspec
 from app.relay.standing.standing import PROBATION_WEIGHT
 from app.relay.store.authors import Roster, Section
 from app.relay.store.lines import Kept, site
-from app.relay.store.turns import Ask, Draft, Families, Given, Turns, Weight, lines_of, shuffled
+from app.relay.store.turns import Draft, Families, GivenIds, PeerTurns, SampleQuery, Weight, lines_of, shuffled
 from app.relay.store.window import Window
 
 SEVERAL = 3
@@ -41,7 +41,7 @@ _MANY_KEYS, _MANY_ADDRESSES = 16, 8
 """From so many on an equal share is below the caps for any size of a batch."""
 
 
-class Batch(msgspec.Struct, frozen=True, kw_only=True):
+class SampledGroups(msgspec.Struct, frozen=True, kw_only=True):
     """What an asker gets. `window` counts the groups in the families asked for, `eligible` those of them that
     are not the asker's own, `sources` the keys that these are of; in a large swarm those are at least so
     many."""
@@ -97,10 +97,10 @@ class Sampler:
         self._caps = caps
         self._remembered = remembered
         self._askers = askers
-        self._given: OrderedDict[bytes, Given] = OrderedDict()
+        self._given: OrderedDict[bytes, GivenIds] = OrderedDict()
         self._found_several: dict[Families, tuple[bool, float]] = {}
 
-    def sample(self, ask: Ask, weight: Weight | None = None) -> Batch:
+    def sample(self, ask: SampleQuery, weight: Weight | None = None) -> SampledGroups:
         """At most `ask.k` groups. A known key of weight w is passed over with probability 1 - w, and still
         gives when the others leave the batch short; a key of weight 0 never does. Keys on probation fill what
         is theirs of a batch. Without `weight` all are equal."""
@@ -118,7 +118,7 @@ class Sampler:
                 sections = [section for name in families if (section := window.sections.get(name)) is not None]
                 total = sum([section.groups for section in sections])
                 mine = sum([line.groups for line in own.lines(families)]) if own is not None else 0
-        return Batch(
+        return SampledGroups(
             groups=self._draw(ask, families, sections, weight) if total > mine else [],
             window=total,
             eligible=total - mine,
@@ -126,7 +126,7 @@ class Sampler:
         )
 
     def _draw(
-        self, ask: Ask, families: Families, sections: list[Section] | None, weight: Weight | None
+        self, ask: SampleQuery, families: Families, sections: list[Section] | None, weight: Weight | None
     ) -> list[Kept]:
         window, k = self._window, ask.k
         rooms: Sequence[Window | Section] = [window] if sections is None else sections
@@ -155,11 +155,11 @@ class Sampler:
         weight: Weight | None,
         full_weight: float,
         but: Sequence[Roster] = (),
-    ) -> Turns:
+    ) -> PeerTurns:
         ask = draft.ask
         keys, addresses = self._shares(ask, draft.families, rosters)
         caps = self._caps.of(ask.k, keys, addresses)
-        return Turns(
+        return PeerTurns(
             draft,
             self._peers(rosters),
             but,
@@ -233,7 +233,7 @@ class Sampler:
             return len(set().union(*rosters) - {asker})
         return max([len(roster) - (asker in roster) for roster in rosters])
 
-    def _shares(self, ask: Ask, families: Families, rosters: list[Roster]) -> tuple[int, int]:
+    def _shares(self, ask: SampleQuery, families: Families, rosters: list[Roster]) -> tuple[int, int]:
         """How many other keys of these rosters and how many addresses have something to give: counted where
         the caps depend on it, each key at the address of its newest group on a shelf; with many keys the most
         in one family."""
@@ -256,11 +256,11 @@ class Sampler:
         ]
         return len(keys), len({site(group.address) for group in newest})
 
-    def memory(self, asker: bytes) -> Given:
+    def memory(self, asker: bytes) -> GivenIds:
         """What this asker was given."""
         given = self._given.get(asker)
         if given is None:
-            given = self._given[asker] = Given(self._remembered)
+            given = self._given[asker] = GivenIds(self._remembered)
             if len(self._given) > self._askers:
                 self._given.popitem(last=False)
         self._given.move_to_end(asker)

@@ -10,10 +10,10 @@ from typing import Any
 
 from app.relay.session.answers import Figures, batch, refusal, waiting_ms
 from app.relay.session.publisher import Outcome, Publisher
-from app.relay.session.shared import CONNECTIONS_OF_A_KEY, Desk
+from app.relay.session.shared import CONNECTIONS_OF_A_KEY, RelayState
 from app.relay.store.archive import Archive, Old
 from app.relay.store.backplane import Unavailable
-from app.relay.store.turns import Ask
+from app.relay.store.turns import SampleQuery
 from app.swarm.wire import limits
 from app.swarm.wire.protocol import (
     ARCHIVE,
@@ -25,11 +25,11 @@ from app.swarm.wire.protocol import (
     AskStats,
     Auth,
     Bye,
+    ClassProgress,
     Erase,
     Erased,
     Hello,
     Ok,
-    Progress,
     Pub,
     Recall,
     Receipts,
@@ -67,7 +67,7 @@ class Session:
         "subscribed",
     )
 
-    def __init__(self, desk: Desk, address: str, opening: bytes = b"") -> None:
+    def __init__(self, desk: RelayState, address: str, opening: bytes = b"") -> None:
         """`opening` is what the connection was opened with, which `hello` answers."""
         self._desk = desk
         hello = Hello(
@@ -80,7 +80,7 @@ class Session:
             time_ms=desk.now_ms(),
             challenge=secrets.token_hex(32),
             caps=desk.caps,
-            limits=limits.Limits(),
+            limits=limits.RelayLimits(),
             pow_bits=desk.pow_bits,
         )
         self._hello: Hello | None = signed_hello(desk.seed, hello, opening)
@@ -127,7 +127,7 @@ class Session:
                 return self._receipts(message)
             case AskStats():
                 return self._ask_stats(message)
-            case Progress():
+            case ClassProgress():
                 return self._progress(message)
 
     def fault(self, code: Code, sentence: str) -> bytes:
@@ -225,7 +225,7 @@ class Session:
         room = self._room("sample", key, sample)
         if isinstance(room, bytes):
             return room
-        ask = Ask(
+        ask = SampleQuery(
             key=key,
             k=sample.k,
             max_bytes=room,
@@ -344,7 +344,7 @@ class Session:
             desk.receipts.take(key, receipts, desk.swarm, desk.window, desk.clock())
         return None
 
-    def _progress(self, progress: Progress) -> bytes | None:
+    def _progress(self, progress: ClassProgress) -> bytes | None:
         room, key = self._desk.classroom, self.key
         if room is None or key is None or CLASS not in self._caps:
             return self.fault(Code.UNSUPPORTED, "This was not agreed on: join with an invite to a class.")

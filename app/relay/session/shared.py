@@ -15,24 +15,23 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from app.common.rate import Rate
-from app.relay.access.access import Access, Open
+from app.relay.access.access import Access, OpenAccess
 from app.relay.access.origin import LOOPBACK, wider
-from app.relay.access.quota import PER_ADDRESS, PER_KEY, Quotas
-from app.relay.broker.memory import Memory
+from app.relay.access.quota import PER_ADDRESS, PER_KEY, QuotaBuckets
+from app.relay.broker.memory import MemoryBroker
 from app.relay.broker.sequence import Sequences
 from app.relay.presence import relays
 from app.relay.presence.presence import Presence
-from app.relay.presence.tally import Tally
+from app.relay.presence.tally import RelayTally
 from app.relay.session.classroom import Classroom
 from app.relay.session.flights import Flights
 from app.relay.session.receipts import Passing
 from app.relay.session.sampling import Sampler
 from app.relay.standing.standing import Ban, Source, Standing, Standings
 from app.relay.store.archive import Archive
-from app.relay.store.backplane import Backplane, Record, Unavailable
+from app.relay.store.backplane import Backplane, CheckedGroup, Unavailable
 from app.relay.store.lines import SITE
-from app.relay.store.window import Added, Clock, Window
-from app.relay.store.window import Limits as WindowLimits
+from app.relay.store.window import Added, Clock, Window, WindowLimits
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
 from app.swarm.wire import limits, signin, signing
@@ -63,7 +62,7 @@ _DROPPED = 50_000
 _ERASED = 10_000
 
 
-class Desk:
+class RelayState:
     """`seed` is of the relay's key, from which its id follows; `epoch` changes with every start. With another
     backplane than memory `open` comes before anything else."""
 
@@ -80,7 +79,7 @@ class Desk:
         clock: Clock = time.monotonic,
         wall: Clock = time.time,
         rng: Random | None = None,
-        quotas: Quotas | None = None,
+        quotas: QuotaBuckets | None = None,
         classroom: bool = False,
     ) -> None:
         rng = rng or Random()
@@ -90,12 +89,12 @@ class Desk:
         self.swarm = swarm
         self.epoch = epoch
         self.pow_bits = pow_bits
-        self.access = access or Open("pow" if pow_bits else "open")
+        self.access = access or OpenAccess("pow" if pow_bits else "open")
         self.clock = clock
         self.standings = Standings(wall, rng, name=self.relay)
         self.window = Window(WindowLimits(), clock, self.standings.known)
         self.sampler = Sampler(self.window, rng)
-        self.quotas = quotas or Quotas(
+        self.quotas = quotas or QuotaBuckets(
             clock,
             {**PER_KEY, **_TALK},
             {
@@ -113,7 +112,7 @@ class Desk:
         self.classroom = Classroom(wall) if classroom else None
         self.counts: Counter[str] = Counter()
         """Answers to published groups, by code."""
-        self.tally = Tally(clock)
+        self.tally = RelayTally(clock)
         self.receipts = Passing()
         self.checker: Checker | None = None
         """Looks at some groups again; None where nothing is checked."""
@@ -131,9 +130,9 @@ class Desk:
         self.archive = archive
         lacking = {ARCHIVE: archive is None, CLASS: not classroom}
         self.caps = tuple(cap for cap in CAPABILITIES if not lacking.get(cap))
-        self.backplane: Backplane = backplane or Memory()
-        self.opened = isinstance(self.backplane, Memory)
-        if isinstance(self.backplane, Memory):
+        self.backplane: Backplane = backplane or MemoryBroker()
+        self.opened = isinstance(self.backplane, MemoryBroker)
+        if isinstance(self.backplane, MemoryBroker):
             self.backplane.open(self._take, self._value)
 
     async def open(self) -> None:
@@ -211,7 +210,7 @@ class Desk:
         salt = self.backplane.salt
         return "-".join(blake2b(one.encode(), digest_size=SITE // 2, key=salt).hexdigest() for one in names)
 
-    def publish(self, record: Record) -> Added | Coroutine[Any, Any, Added]:
+    def publish(self, record: CheckedGroup) -> Added | Coroutine[Any, Any, Added]:
         """Bring a group whose number is new to the backplane and so into the window. It is counted as stored,
         and its number as used, only when the backplane has it. The coroutine raises Unavailable; to give it up
         does not undo the publishing."""
@@ -225,7 +224,7 @@ class Desk:
         added = self.backplane.publish(record)
         return added if isinstance(added, str) else self._flights.begin(record, added)
 
-    def _take(self, record: Record) -> Added:
+    def _take(self, record: CheckedGroup) -> Added:
         """A group has come from the backplane: from a client of this relay or another, or from before."""
         if self.sequences.look(record.key, record.key_seq) == "used" and not self.window.knows(record.id):
             return "duplicate"  # another group bears the number
@@ -359,7 +358,7 @@ class Desk:
             caps=self.caps,
             families=tuple(sorted(FAMILIES)),
             versions=(VERSION,),
-            limits=limits.Limits(),
+            limits=limits.RelayLimits(),
             quotas=limits.Quotas(),
         )
 

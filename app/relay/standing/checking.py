@@ -61,7 +61,7 @@ class Finding(StrEnum):
     UNMADE = "unmade"
 
 
-class Desk(Protocol):
+class CheckedRelay(Protocol):
     """What checking needs of a relay."""
 
     swarm: str
@@ -128,7 +128,7 @@ class Checker:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: CheckedRelay,
         rng: Random | None = None,
         *,
         open_sandbox: Callable[[], Sandbox] = lambda: Sandbox(JUDGE_S),

@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 from app.common.transaction import alone, tables, transaction
-from app.relay.store.backplane import BackplaneError, Record
+from app.relay.store.backplane import BackplaneError, CheckedGroup
 from app.relay.store.lines import site
 from app.relay.store.turns import Weight
 from app.swarm.wire.body import Envelope, task_of
@@ -79,7 +79,7 @@ _Seen = tuple[int, bytes, bytes, str, int]
 """A group's place, id, author's key, where it came from, and its author's place in the circle."""
 
 
-class _Way:
+class _TaskCursor:
     """A task that is asked for. `same`: the groups on its question that were not looked at yet. Of a family and
     level: `at`, the author after which the next is looked for; `draws`, from where on each author's groups are;
     and `barren`, the author since whom nothing was of use, with whom the circle is closed."""
@@ -101,7 +101,7 @@ class Archive:
         """Opens or makes it. Raises BackplaneError."""
         self._path = folder / f"archive-{swarm}.sqlite3"
         self._most, self._wall, self._rng = most, wall, rng
-        self._fresh: deque[Record] = deque(maxlen=QUEUE)
+        self._fresh: deque[CheckedGroup] = deque(maxlen=QUEUE)
         self._thread = ThreadPoolExecutor(1, "archive")
         self._told = False
         self.groups = 0
@@ -122,7 +122,7 @@ class Archive:
         if not fits:
             raise BackplaneError(f"{self._path} was written by another version of Shoal: move it away.")
 
-    def note(self, record: Record) -> None:
+    def note(self, record: CheckedGroup) -> None:
         """A group has come."""
         self._fresh.append(record)
 
@@ -238,7 +238,7 @@ class Archive:
         of a pass end where its authors have nothing more to give; looks are limited in all."""
         found: dict[bytes, int] = {}
         keys, sites = Counter[bytes](), Counter[str]()
-        order = [_Way(one, self._rng.getrandbits(_BITS)) for one in dict.fromkeys(wanted)]
+        order = [_TaskCursor(one, self._rng.getrandbits(_BITS)) for one in dict.fromkeys(wanted)]
         self._rng.shuffle(order)
         cap, looks = 1, _TRIES * k
         while len(found) < k and cap <= k and looks:
@@ -266,7 +266,7 @@ class Archive:
         row = f"SELECT {_COLUMNS} FROM groups WHERE place = ?"
         return [Old(*self._db.execute(row, (place,)).fetchone()) for place in found.values()]
 
-    def _any(self, way: _Way) -> _Seen | None:
+    def _any(self, way: _TaskCursor) -> _Seen | None:
         """The next group on this question, or of the next author of this family and level. None at the end."""
         wanted = way.wanted
         shelf = wanted.family, wanted.level

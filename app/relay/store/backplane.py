@@ -16,7 +16,7 @@ import msgspec
 from app.relay.store.window import Added
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class CheckedGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A group that has been checked: its content id, its author's public key, where it came from (a blinded
     address), what it answers, the envelope's bytes as they are handed out, and its arrival in Unix
     milliseconds."""
@@ -31,7 +31,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     raw: bytes
 
 
-OnGroup = Callable[[Record], Added]
+OnGroup = Callable[[CheckedGroup], Added]
 """Takes a group into the window; may be called again for the same group."""
 OnValue = Callable[[str, bytes | None], None]
 """A value by its key, None when it is gone."""
@@ -75,7 +75,7 @@ class Backplane(Protocol):
         """Brings values and then groups back through the callbacks, in the order they came; from then on what
         is new. Raises BackplaneError."""
 
-    def publish(self, record: Record) -> Added | Awaitable[Added]:
+    def publish(self, record: CheckedGroup) -> Added | Awaitable[Added]:
         """Stores a group and gives it to `on_group`. Where that needs no waiting the answer is there at once.
         The awaitable raises Unavailable; to give it up does not undo the publishing."""
 

@@ -38,7 +38,7 @@ steps."""
 _END = Kept(id=b"", key=b"", address="", family="", level=0, raw=b"", arrived=0.0)
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one asker wants: at most `k` groups and `max_bytes` bytes, of these families (None: of any), none
     older than `max_age_s`, and if they like fewer per publisher."""
 
@@ -50,7 +50,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     per_key: int | None = None
 
 
-class Given:
+class GivenIds:
     """The groups one asker got, the oldest overwritten: a ring of 4-byte prints, and their lowest bytes apart,
     where a search takes no time."""
 
@@ -115,7 +115,9 @@ class Draft:
         "window",
     )
 
-    def __init__(self, ask: Ask, families: Families, window: Window, given: Given, rng: Random) -> None:
+    def __init__(
+        self, ask: SampleQuery, families: Families, window: Window, given: GivenIds, rng: Random
+    ) -> None:
         self.ask = ask
         self.families = families
         self.window = window
@@ -145,7 +147,7 @@ class Draft:
         return self.addresses.get(site(group.address), 0) >= of_address
 
 
-class Turns:
+class PeerTurns:
     """Some peers in a random order: a group from each, then another from each, and so on. With every turn an
     address may give one more, so that many keys of one network are not many voices."""
 

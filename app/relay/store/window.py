@@ -29,7 +29,7 @@ Shelf = tuple[str, int]
 Added = Literal["accepted", "duplicate", "too-large"]
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class WindowLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How much a window holds and for how long. `remembered` ids are refused as duplicates, also of groups that
     have left; it is at least the number of groups."""
 
@@ -59,7 +59,7 @@ class Window:
     """The recent groups. `known` are the keys with standing, as of the last group of each. Raises ValueError
     when fewer ids would be remembered than groups are kept."""
 
-    def __init__(self, limits: Limits, clock: Clock, known: Container[bytes] = frozenset()) -> None:
+    def __init__(self, limits: WindowLimits, clock: Clock, known: Container[bytes] = frozenset()) -> None:
         if limits.remembered < limits.whole.groups:
             raise ValueError("A window must remember at least as many ids as it keeps groups.")
         self.limits = limits

@@ -19,7 +19,7 @@ LONGEST_EXAMPLE = 400
 """Characters; a longer worked example would crowd out the others."""
 
 
-class Kind(StrEnum):
+class FamilyKind(StrEnum):
     """Where a family stands among the others; the value is what people read."""
 
     NUMBERS = "Numbers"
@@ -56,7 +56,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     title: str
-    kind: Kind
+    kind: FamilyKind
     levels: tuple[Mapping[str, Any], ...]
     """The library's settings for level 0, 1 and so on, from easy to hard."""
     opened: Callable[[Mapping[str, Any]], Any] | None = None

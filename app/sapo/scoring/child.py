@@ -21,16 +21,16 @@ from app.sapo.families import FAMILIES
 from app.sapo.questions import Coordinates, Question, QuestionError, UnsoundQuestion, draw, generate
 from app.sapo.scoring.pipe import (
     MAX_REASON,
-    Failed,
     Judge,
     Judged,
-    Load,
     Loaded,
-    Made,
+    LoadQuestion,
     Make,
+    NoQuestion,
+    QuestionMade,
     Ready,
-    Refused,
     Reply,
+    ScorerFailed,
     decode_request,
     frame,
     read_frame,
@@ -55,7 +55,7 @@ def main() -> None:
         warm_up()
         limit_resources()
     except Exception as error:  # whatever it is, the parent must learn why there is no child
-        _send(replies, Failed(f"{type(error).__name__}: {error}"[:MAX_REASON]))
+        _send(replies, ScorerFailed(f"{type(error).__name__}: {error}"[:MAX_REASON]))
         return
     _send(replies, Ready())
     serve(requests, replies)
@@ -103,10 +103,10 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
                 if isinstance(made, Question):
                     index, family = made.coordinates.index, FAMILIES[made.coordinates.family]
                     worked = family.worked(made.entry) if request.worked else ""
-                    _send(replies, Made(request.number, index, made.text, made.held_out, worked))
+                    _send(replies, QuestionMade(request.number, index, made.text, made.held_out, worked))
                 else:
                     _send(replies, _refused(request.number, made))
-        elif isinstance(request, Load):
+        elif isinstance(request, LoadQuestion):
             made = _question(request.coordinates)
             if isinstance(made, Question):
                 question = made
@@ -127,8 +127,8 @@ def _question(place: Coordinates, onward: bool = False) -> Question | QuestionEr
         return error
 
 
-def _refused(number: int, error: QuestionError) -> Refused:
-    return Refused(number, str(error)[:MAX_REASON], isinstance(error, UnsoundQuestion))
+def _refused(number: int, error: QuestionError) -> NoQuestion:
+    return NoQuestion(number, str(error)[:MAX_REASON], isinstance(error, UnsoundQuestion))
 
 
 _kept = lru_cache(maxsize=KEPT_QUESTIONS)(generate)

@@ -23,7 +23,7 @@ class PipeError(Exception):
     """A frame is too large, cut off or holds no message of ours."""
 
 
-class Load(msgspec.Struct, frozen=True, tag=True):
+class LoadQuestion(msgspec.Struct, frozen=True, tag="Load"):
     """Regenerate this question; the answers that follow are to it."""
 
     number: int
@@ -39,8 +39,8 @@ class Judge(msgspec.Struct, frozen=True, tag=True):
 
 class Make(msgspec.Struct, frozen=True, tag=True):
     """Make these questions, or with `onward` the first sound ones of their seeds, and with `worked` an answer
-    as a careful pupil writes it. Each has a reply of its own, Made or Refused, in this order; the question that
-    is loaded stays."""
+    as a careful pupil writes it. Each has a reply of its own, QuestionMade or NoQuestion, in this order; the
+    question that is loaded stays."""
 
     number: int
     places: tuple[Coordinates, ...]
@@ -52,7 +52,7 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
     """The child has imported the library and limited itself. It comes first and without a request."""
 
 
-class Failed(msgspec.Struct, frozen=True, tag=True):
+class ScorerFailed(msgspec.Struct, frozen=True, tag="Failed"):
     """Instead of Ready: the child cannot work, and ends."""
 
     reason: str
@@ -64,7 +64,7 @@ class Loaded(msgspec.Struct, frozen=True, tag=True):
     number: int
 
 
-class Refused(msgspec.Struct, frozen=True, tag=True):
+class NoQuestion(msgspec.Struct, frozen=True, tag="Refused"):
     """There is no such question."""
 
     number: int
@@ -72,7 +72,7 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
     unsound: bool
 
 
-class Made(msgspec.Struct, frozen=True, tag=True):
+class QuestionMade(msgspec.Struct, frozen=True, tag="Made"):
     """A question's text, its index where it was looked for, whether it is held out, and its worked answer where
     one was asked for and there is one."""
 
@@ -90,8 +90,8 @@ class Judged(msgspec.Struct, frozen=True, tag=True):
     score: float
 
 
-Request = Load | Judge | Make
-Reply = Ready | Failed | Loaded | Refused | Made | Judged
+Request = LoadQuestion | Judge | Make
+Reply = Ready | ScorerFailed | Loaded | NoQuestion | QuestionMade | Judged
 
 _encode = msgspec.msgpack.Encoder().encode
 decode_request = msgspec.msgpack.Decoder(Request).decode

@@ -26,18 +26,18 @@ from app.sapo.asking import MAX_ANSWER
 from app.sapo.families.family import clamp
 from app.sapo.questions import Asked, Coordinates, QuestionError, UnmadeQuestion, UnsoundQuestion
 from app.sapo.scoring.pipe import (
-    Failed,
     Judge,
     Judged,
-    Load,
     Loaded,
-    Made,
+    LoadQuestion,
     Make,
+    NoQuestion,
     PipeError,
+    QuestionMade,
     Ready,
-    Refused,
     Reply,
     Request,
+    ScorerFailed,
     decode_reply,
     frame,
     read_frame,
@@ -188,7 +188,7 @@ class Sandbox:
                 return child
             child.loaded = None
             try:
-                reply = child.ask(Load(self._number(), coordinates), LOAD_SECONDS)
+                reply = child.ask(LoadQuestion(self._number(), coordinates), LOAD_SECONDS)
             except PipeError as error:
                 raise _unspeakable(error) from error
             except _Lost:
@@ -196,7 +196,7 @@ class Sandbox:
             if isinstance(reply, Loaded):
                 child.loaded = coordinates
                 return child
-            if isinstance(reply, Refused):
+            if isinstance(reply, NoQuestion):
                 raise _refusal(reply)
             self._drop(child)
         raise _unmade(coordinates)
@@ -251,15 +251,15 @@ class _TooLate(_Lost):
 
 def _made(place: Coordinates, reply: Reply) -> Asked | QuestionError:
     """Raises _Lost."""
-    if isinstance(reply, Made):
+    if isinstance(reply, QuestionMade):
         coordinates = msgspec.structs.replace(place, index=reply.index)
         return Asked(coordinates=coordinates, text=reply.text, held_out=reply.held_out, worked=reply.worked)
-    if isinstance(reply, Refused):
+    if isinstance(reply, NoQuestion):
         return _refusal(reply)
     raise _Lost("it answers another question")
 
 
-def _refusal(reply: Refused) -> QuestionError:
+def _refusal(reply: NoQuestion) -> QuestionError:
     return (UnsoundQuestion if reply.unsound else QuestionError)(reply.reason)
 
 
@@ -317,7 +317,7 @@ class _Child:
             late()
             reply = self._receive(LONGEST_START_SECONDS - START_SECONDS)
         if not isinstance(reply, Ready):
-            raise _Lost(reply.reason if isinstance(reply, Failed) else "it speaks another language")
+            raise _Lost(reply.reason if isinstance(reply, ScorerFailed) else "it speaks another language")
         self._ready = True
 
     def ask(self, request: Request, seconds: float) -> Reply:
@@ -337,7 +337,7 @@ class _Child:
     def reply(self, number: int, seconds: float) -> Reply:
         """The next reply to this request. Raises _Lost."""
         reply = self._receive(seconds)
-        if isinstance(reply, Ready | Failed) or reply.number != number:
+        if isinstance(reply, Ready | ScorerFailed) or reply.number != number:
             raise _Lost("it answers another question")
         return reply
 

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from itertools import count
 
-from app.swarm.wire.limits import OPEN_SAMPLES, RECALLS_PER_MIN, SAMPLE, Limits, Quotas, allowance
-from app.swarm.wire.protocol import Batch, Err, Recall, Sample, Wanted
+from app.swarm.wire.limits import OPEN_SAMPLES, RECALLS_PER_MIN, SAMPLE, Quotas, RelayLimits, allowance
+from app.swarm.wire.protocol import BatchReply, Err, Recall, Sample, Wanted
 from app.swarm.wire.refusals import Code
 
 
@@ -16,14 +16,14 @@ class Samples:
 
     def __init__(self, now: float) -> None:
         self._rids = count(1)
-        self._open: dict[int, asyncio.Future[Batch | None]] = {}
+        self._open: dict[int, asyncio.Future[BatchReply | None]] = {}
         self._most, self._most_open = 0, 0
         self._quotas = Quotas()
         self._allowance = allowance(self._quotas.sample_per_min, self._quotas.sample_per_min)
         self._recalls = allowance(RECALLS_PER_MIN, RECALLS_PER_MIN)
         self._until = now
 
-    def opened(self, quotas: Quotas, limits: Limits, now: float) -> None:
+    def opened(self, quotas: Quotas, limits: RelayLimits, now: float) -> None:
         """A connection stands, with these limits."""
         self._most, self._most_open = min(SAMPLE, limits.sample), min(OPEN_SAMPLES, limits.open_samples)
         if quotas.sample_per_min != self._quotas.sample_per_min:
@@ -32,7 +32,7 @@ class Samples:
 
     def ask(
         self, k: int, families: Sequence[str] | None, max_age_s: int | None, now: float
-    ) -> tuple[Sample, asyncio.Future[Batch | None]] | None:
+    ) -> tuple[Sample, asyncio.Future[BatchReply | None]] | None:
         """A sample to be sent, and what will be its answer; None when the relay would refuse it now."""
         k = min(k, self._most)
         if k < 1 or len(self._open) >= self._most_open or now < self._until or self._allowance.left(now) < 1:
@@ -44,7 +44,7 @@ class Samples:
 
     def recall(
         self, k: int, tasks: Sequence[Wanted], now: float
-    ) -> tuple[Recall, asyncio.Future[Batch | None]] | None:
+    ) -> tuple[Recall, asyncio.Future[BatchReply | None]] | None:
         """The same for the archive."""
         k = min(k, self._most)
         if k < 1 or not tasks or len(self._open) >= self._most_open or now < self._until:
@@ -55,13 +55,13 @@ class Samples:
         rid, answer = self._begin()
         return Recall(rid=rid, k=k, tasks=tuple(tasks[:SAMPLE])), answer
 
-    def _begin(self) -> tuple[int, asyncio.Future[Batch | None]]:
+    def _begin(self) -> tuple[int, asyncio.Future[BatchReply | None]]:
         rid = next(self._rids)
-        answer: asyncio.Future[Batch | None] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[BatchReply | None] = asyncio.get_running_loop().create_future()
         self._open[rid] = answer
         return rid, answer
 
-    def answered(self, batch: Batch) -> None:
+    def answered(self, batch: BatchReply) -> None:
         self._settle(batch.rid, batch)
 
     def refused(self, err: Err, now: float) -> None:
@@ -77,7 +77,7 @@ class Samples:
         for rid in tuple(self._open):
             self._settle(rid, None)
 
-    def _settle(self, rid: int, batch: Batch | None) -> bool:
+    def _settle(self, rid: int, batch: BatchReply | None) -> bool:
         answer = self._open.pop(rid, None)
         if answer is None:
             return False

@@ -21,11 +21,11 @@ from app.common.text import SAID, safe_line
 from app.sapo.groups import Group
 from app.swarm.client.asking import Samples
 from app.swarm.client.clock import RelayClock
-from app.swarm.client.connection import Connection, Ended, connect, first_end
-from app.swarm.client.joining import Joined, Work, join
+from app.swarm.client.connection import Connection, ConnectionEnded, connect, first_end
+from app.swarm.client.joining import Joined, ProofsOfWork, join
 from app.swarm.client.ledger import Ledger
 from app.swarm.client.outbox import Outbox
-from app.swarm.client.places import Place, Places
+from app.swarm.client.places import RelayEntries, RelayEntry
 from app.swarm.client.publishing import Publisher
 from app.swarm.client.receipts import Thanked
 from app.swarm.client.reporting import Complaint, Reporter
@@ -42,17 +42,17 @@ from app.swarm.wire.protocol import (
     STATS_SUB,
     ZLIB,
     AskStats,
-    Batch,
+    BatchReply,
     Bye,
+    ClassProgress,
     Erase,
     Erased,
     Err,
     FromClient,
     FromRelay,
-    Notice,
     Ok,
-    Progress,
     Recall,
+    RelayNotice,
     Sample,
     Stats,
     Thanks,
@@ -93,9 +93,9 @@ class Client:
         self.ledger = Ledger()
         """What went over the line, for the owner."""
         self._rng = rng or Random()
-        self._places = Places(relays, memory, self._rng)
+        self._places = RelayEntries(relays, memory, self._rng)
         self._clock = RelayClock()
-        self._work = Work(identity.key.hex())
+        self._work = ProofsOfWork(identity.key.hex())
         self._publisher = Publisher(outbox, identity, self._clock, self._rng, now)
         self._samples = Samples(now)
         self._asked: deque[FromClient] = deque(maxlen=8)
@@ -123,7 +123,7 @@ class Client:
             began = time.monotonic()
             try:
                 await self._visit(place)
-            except Ended as ended:
+            except ConnectionEnded as ended:
                 self._after(place, ended, began)
 
     def publish(self, group: Group, rewards_G: Sequence[int]) -> bool:
@@ -150,7 +150,7 @@ class Client:
         """Tells the class what this model can do. Anywhere else nothing is said."""
         if self._in_class:
             some = dict(sorted(families.items())[:SHARES])
-            self._asked.append(Progress(round=round, share=share, families=some))
+            self._asked.append(ClassProgress(round=round, share=share, families=some))
             self._wake.set()
 
     def room(self) -> int:
@@ -159,20 +159,22 @@ class Client:
 
     async def sample(
         self, k: int, families: Sequence[str] | None = None, max_age_s: int | None = None
-    ) -> Batch | None:
+    ) -> BatchReply | None:
         """Up to `k` groups of others, to be checked by an Intake. None when offline, or when the relay would
         or did refuse: then ask again in a while."""
         if self._joined is None:
             return None
         return await self._answer(self._samples.ask(k, families, max_age_s, time.monotonic()))
 
-    async def recall(self, k: int, tasks: Sequence[Wanted]) -> Batch | None:
+    async def recall(self, k: int, tasks: Sequence[Wanted]) -> BatchReply | None:
         """The same from the last day, on these tasks; None also where the relay has no archive."""
         if self._joined is None or ARCHIVE not in self._joined.hello.caps:
             return None
         return await self._answer(self._samples.recall(k, tasks, time.monotonic()))
 
-    async def _answer(self, asked: tuple[Sample | Recall, asyncio.Future[Batch | None]] | None) -> Batch | None:
+    async def _answer(
+        self, asked: tuple[Sample | Recall, asyncio.Future[BatchReply | None]] | None
+    ) -> BatchReply | None:
         if asked is None:
             return None
         sample, answer = asked
@@ -247,8 +249,8 @@ class Client:
             await _within(seconds, self._again.wait())
         self._next_try = None
 
-    async def _visit(self, place: Place) -> None:
-        """From opening to the end, which is always Ended."""
+    async def _visit(self, place: RelayEntry) -> None:
+        """From opening to the end, which is always ConnectionEnded."""
         connection = await connect(place.url, self._tls, self.ledger, place.private)
         try:
             self._obeys = place.invite.room is not None
@@ -257,7 +259,7 @@ class Client:
             self._arrived(place, joined)
             await first_end(self._read(connection), self._write(connection, joined))
         except sqlite3.Error as error:
-            raise Ended(_disk(error)) from error
+            raise ConnectionEnded(_disk(error)) from error
         finally:
             self._joined = self._stats = None
             self._asked.clear()
@@ -267,7 +269,7 @@ class Client:
                 self._publisher.lost()
             await connection.close()
 
-    def _arrived(self, place: Place, joined: Joined) -> None:
+    def _arrived(self, place: RelayEntry, joined: Joined) -> None:
         now, hello, quotas = time.monotonic(), joined.hello, joined.welcome.quotas
         self._places.known.remember(place.url, hello.relay, hello.swarm, self._obeys)
         self._publisher.belongs(hello.swarm)
@@ -276,7 +278,7 @@ class Client:
         self._joined, self._url = joined, place.url
         self._say("connected", place.url, f"Connected to {hello.relay}, swarm {hello.swarm}.", hello.relay)
 
-    def _after(self, place: Place, ended: Ended, began: float) -> None:
+    def _after(self, place: RelayEntry, ended: ConnectionEnded, began: float) -> None:
         now = time.monotonic()
         was_in = self._url == place.url and self._told is not None and self._told.state == "connected"
         self._places.failed(place, now, ended.retry_after_ms, steady=was_in and now - began >= STEADY_S)
@@ -315,7 +317,7 @@ class Client:
                 self._wake.set()
                 if message.code is Code.UNSUPPORTED:
                     self._other_version(message)
-            case Batch():
+            case BatchReply():
                 self._samples.answered(message)
             case Err():
                 self._samples.refused(message, now)
@@ -328,10 +330,10 @@ class Client:
             case Thanks():
                 if self._thanked is not None and self._publisher.swarm is not None:
                     self._thanked.count(message, self._publisher.swarm, {self._identity.key.hex()})
-            case Notice():
+            case RelayNotice():
                 self._sentence = f"The relay says: {safe_line(message.msg, SAID)}"
             case Bye():
-                raise Ended(
+                raise ConnectionEnded(
                     f"The relay says goodbye: {safe_line(message.reason, SAID)}", message.reconnect_after_ms
                 )
 
@@ -362,7 +364,7 @@ class Client:
                 if self._asked:
                     break
             if self._publisher.overdue(now):
-                raise Ended(f"{connection.place} has stopped answering.")
+                raise ConnectionEnded(f"{connection.place} has stopped answering.")
             if self._asked:
                 continue
             await _within(self._publisher.wait_s(now), self._wake.wait())

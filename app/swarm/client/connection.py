@@ -53,7 +53,7 @@ LONGEST_WAIT_MS = 24 * 3600 * 1000
 _HEADERS = {"User-Agent": "shoal"}
 
 
-class Ended(Exception):
+class ConnectionEnded(Exception):
     """A connection cannot be had, or is over. Says why in one sentence; `retry_after_ms` is what the relay asks
     for."""
 
@@ -67,7 +67,8 @@ class Ended(Exception):
 
 
 class Connection:
-    """An open websocket. Both directions raise Ended and are entered into the ledger; `close` never raises."""
+    """An open websocket. Both directions raise ConnectionEnded and are entered into the ledger; `close`
+    never raises."""
 
     __slots__ = (
         "_allowance",
@@ -125,9 +126,9 @@ class Connection:
             elif kind is WSMsgType.BINARY:
                 self._fault(Refused(Flaw.NOT_JSON, "Messages are text frames."))
             elif kind is WSMsgType.ERROR:
-                raise Ended(_broken(self.place, data))
+                raise ConnectionEnded(_broken(self.place, data))
             else:
-                raise Ended(_closed(self.place, self._socket.close_code))
+                raise ConnectionEnded(_closed(self.place, self._socket.close_code))
             del message, data
 
     @property
@@ -140,7 +141,9 @@ class Connection:
         try:
             if open_:
                 if self._asked is not None and isinstance(err := from_relay(data), Err):
-                    raise Ended(f"{self.place} lets no one in with these words: {safe_line(err.msg, SAID)}")
+                    raise ConnectionEnded(
+                        f"{self.place} lets no one in with these words: {safe_line(err.msg, SAID)}"
+                    )
                 raise noise.NoiseError("A message in the open.")
             if self._line is not None:
                 return self._line[1].decrypt(data)
@@ -149,7 +152,7 @@ class Connection:
             self._asked = None
             return hello
         except (noise.NoiseError, Refused) as error:
-            raise Ended(
+            raise ConnectionEnded(
                 f"{self.place} doesn't prove that it knows this swarm's six words: check its address and them."
                 if self._line is None
                 else f"Somebody on the way to {self.place} has meddled with what it says."
@@ -160,14 +163,14 @@ class Connection:
         self._allowance.take(1 + size / FRAME_BYTES, now)
         if self._allowance.left(now) < 1:
             self._flooded = True
-            raise Ended(f"{self.place} sends far more than anybody asked for.", FLOOD_WAIT_MS)
+            raise ConnectionEnded(f"{self.place} sends far more than anybody asked for.", FLOOD_WAIT_MS)
 
     def _fault(self, refused: Refused) -> None:
         if refused.flaw is Flaw.UNKNOWN_TYPE:
             return
         self._faults += 1
         if self._faults >= FAULTS:
-            raise Ended(f"{self.place} sends what is no message of a relay: check its address.")
+            raise ConnectionEnded(f"{self.place} sends what is no message of a relay: check its address.")
 
     async def send(self, message: FromClient | bytes) -> None:
         """Returns when the system has taken the bytes. Raises Refused for a message that is too large."""
@@ -181,9 +184,9 @@ class Connection:
                 else:
                     await self._socket.send_frame(self._line[0].encrypt(frame), WSMsgType.BINARY)
         except TimeoutError as error:
-            raise Ended(f"{self.place} has taken nothing for {SEND_S:.0f} s.") from error
+            raise ConnectionEnded(f"{self.place} has taken nothing for {SEND_S:.0f} s.") from error
         except (ConnectionError, RuntimeError) as error:
-            raise Ended(_closed(self.place, self._socket.close_code)) from error
+            raise ConnectionEnded(_closed(self.place, self._socket.close_code)) from error
         self._ledger.sent(frame)
 
     async def close(self) -> None:
@@ -201,13 +204,15 @@ async def connect(
     private: Private | None = None,
 ) -> Connection:
     """A websocket to a relay, sealed where it is one of a `private` swarm; `tls` is for certificates other than
-    the system's. Raises Ended."""
+    the system's. Raises ConnectionEnded."""
     import aiohttp
 
     place = urlsplit(url).netloc
 
     async def stay(*_: object) -> None:
-        raise Ended(f"{place} sends this node on to another address, which isn't followed: check its address.")
+        raise ConnectionEnded(
+            f"{place} sends this node on to another address, which isn't followed: check its address."
+        )
 
     trace = aiohttp.TraceConfig()
     trace.on_request_redirect.append(stay)
@@ -239,10 +244,12 @@ async def connect(
             )
         if socket.protocol == OLD_SUBPROTOCOL:
             await socket.close()
-            raise Ended(f"{place} runs an older Shoal, which can't prove who it is: it has to be updated.")
+            raise ConnectionEnded(
+                f"{place} runs an older Shoal, which can't prove who it is: it has to be updated."
+            )
         if socket.protocol != SUBPROTOCOL:
             await socket.close()
-            raise Ended(f"{place} is no relay of this kind: check its address.")
+            raise ConnectionEnded(f"{place} is no relay of this kind: check its address.")
     except BaseException as error:
         await http.close()
         if isinstance(error, aiohttp.ClientError | OSError | ValueError):  # TimeoutError is an OSError
@@ -263,36 +270,38 @@ def proxy_for(url: str) -> str | None:
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
-def _not_had(place: str, proxy: str | None, error: Exception) -> Ended:
+def _not_had(place: str, proxy: str | None, error: Exception) -> ConnectionEnded:
     import aiohttp
 
     match error:
         case TimeoutError():
-            return Ended(f"{place} doesn't answer: is the address right, and the relay running?")
+            return ConnectionEnded(f"{place} doesn't answer: is the address right, and the relay running?")
         case aiohttp.ClientHttpProxyError():
-            return Ended(f"The proxy doesn't let this computer through to {place} ({error.status}).")
+            return ConnectionEnded(f"The proxy doesn't let this computer through to {place} ({error.status}).")
         case aiohttp.ClientProxyConnectionError():
-            return Ended(
+            return ConnectionEnded(
                 f"The proxy {urlsplit(proxy or '').hostname} doesn't answer: check the system's proxy."
             )
         case aiohttp.WSServerHandshakeError(status=status):
             wait = _retry_after_ms(error.headers)
             if status == 503:
-                return Ended(f"{place} lets no one in right now.", wait)
-            return Ended(f"There is no relay at {place} (it answers {status}): check the address.", wait)
+                return ConnectionEnded(f"{place} lets no one in right now.", wait)
+            return ConnectionEnded(
+                f"There is no relay at {place} (it answers {status}): check the address.", wait
+            )
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
-            return Ended(
+            return ConnectionEnded(
                 f"{place} shows no certificate that this computer trusts: check the address and the clock."
             )
         case aiohttp.ClientConnectorDNSError():
-            return Ended(
+            return ConnectionEnded(
                 f"There is no computer called {urlsplit('//' + place).hostname}, or the network is down."
             )
         case aiohttp.ClientConnectorError():
-            return Ended(f"{place} can't be reached ({error.os_error.strerror or 'no connection'}).")
+            return ConnectionEnded(f"{place} can't be reached ({error.os_error.strerror or 'no connection'}).")
         case aiohttp.ClientOSError() | aiohttp.ServerDisconnectedError():
-            return Ended(f"The connection to {place} broke off.")
-    return Ended(f"{place} can't be spoken to ({type(error).__name__}): check the address.")
+            return ConnectionEnded(f"The connection to {place} broke off.")
+    return ConnectionEnded(f"{place} can't be spoken to ({type(error).__name__}): check the address.")
 
 
 def _broken(place: str, error: object) -> str:

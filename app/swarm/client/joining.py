@@ -11,12 +11,12 @@ import msgspec
 
 from app.common.text import SAID, safe_line
 from app.swarm.client.clock import RelayClock
-from app.swarm.client.connection import Connection, Ended
+from app.swarm.client.connection import Connection, ConnectionEnded
 from app.swarm.identity.identity import Identity
 from app.swarm.invite.admission import credential
 from app.swarm.invite.invite import Invite
 from app.swarm.wire import signin
-from app.swarm.wire.protocol import Bye, Err, Hello, Notice, Stats, Welcome
+from app.swarm.wire.protocol import Bye, Err, Hello, RelayNotice, Stats, Welcome
 from app.swarm.wire.refusals import Code, Refused
 
 SOFTWARE = "shoal/0.1"
@@ -27,7 +27,7 @@ MOST_WORK = 28
 T = TypeVar("T")
 
 
-class Expected(msgspec.Struct, frozen=True, kw_only=True):
+class ExpectedRelay(msgspec.Struct, frozen=True, kw_only=True):
     """Whom the node means to meet, as far as it knows; and the invite it may have to show."""
 
     relay: str | None = None
@@ -40,7 +40,7 @@ class Joined(msgspec.Struct, frozen=True, kw_only=True):
     welcome: Welcome
 
 
-class Work:
+class ProofsOfWork:
     """Proofs of work, each found once a day for a relay, beside the event loop."""
 
     def __init__(self, key: str) -> None:
@@ -49,12 +49,12 @@ class Work:
 
     async def find(self, hello: Hello) -> str | None:
         """A nonce that `hello` asks for, None if it asks for none. To cancel it stops the search. Raises
-        Ended."""
+        ConnectionEnded."""
         bits = hello.pow_bits
         if bits == 0:
             return None
         if bits > MOST_WORK:
-            raise Ended(
+            raise ConnectionEnded(
                 f"{hello.relay} asks newcomers for more work ({bits} bits) than a computer has time for."
             )
         day = (hello.relay, hello.time_ms // signin.DAY_MS)
@@ -88,28 +88,28 @@ class Work:
 
 
 async def join(
-    connection: Connection, identity: Identity, expected: Expected, work: Work, clock: RelayClock
+    connection: Connection, identity: Identity, expected: ExpectedRelay, work: ProofsOfWork, clock: RelayClock
 ) -> Joined:
-    """Signs in. Raises Ended: also for a relay that is another than the expected one, and nothing is signed for
-    that one."""
+    """Signs in. Raises ConnectionEnded: also for a relay that is another than the expected one, and nothing is
+    signed for that one."""
     hello = await _next(connection, Hello)
     clock.forget()
     clock.heard(hello.time_ms)
     place = connection.place
     if expected.relay is not None and hello.relay != expected.relay:
-        raise Ended(
+        raise ConnectionEnded(
             f"At {place} there is now the relay {hello.relay}, not {expected.relay} as before: if that is "
             "right, ask for a new invite or remove the address from relays.json."
         )
     if expected.swarm is not None and hello.swarm != expected.swarm:
-        raise Ended(
+        raise ConnectionEnded(
             f"{place} serves the swarm {hello.swarm}, not {expected.swarm} as before: if that is right, ask "
             "for a new invite or remove the address from relays.json."
         )
     try:
         signin.check_hello(hello, connection.opening)
     except Refused as refused:
-        raise Ended(
+        raise ConnectionEnded(
             f"{place} doesn't prove that it is the relay {hello.relay}: check its address."
         ) from refused
     try:
@@ -118,7 +118,7 @@ async def join(
         obeys = expected.invite is not None and expected.invite.room is not None
         auth = signin.sign_in(identity.seed(), hello, SOFTWARE, pow=nonce, invite=shown, obeys=obeys)
     except Refused as refused:
-        raise Ended(f"{hello.relay}: {refused.sentence} Update Shoal.") from refused
+        raise ConnectionEnded(f"{hello.relay}: {refused.sentence} Update Shoal.") from refused
     await connection.send(auth)
     welcome = await _next(connection, Welcome)
     clock.heard(welcome.time_ms)
@@ -133,16 +133,18 @@ async def _next(connection: Connection, kind: type[T]) -> T:
                 if isinstance(message, kind):
                     return message
                 if isinstance(message, Err):
-                    raise Ended(_refusal(connection.place, message), message.retry_after_ms)
+                    raise ConnectionEnded(_refusal(connection.place, message), message.retry_after_ms)
                 if isinstance(message, Bye):
-                    raise Ended(
+                    raise ConnectionEnded(
                         f"{connection.place} says: {safe_line(message.reason, SAID)}",
                         message.reconnect_after_ms,
                     )
-                if not isinstance(message, Notice | Stats):
-                    raise Ended(f"{connection.place} doesn't speak as a relay does: check the address.")
+                if not isinstance(message, RelayNotice | Stats):
+                    raise ConnectionEnded(
+                        f"{connection.place} doesn't speak as a relay does: check the address."
+                    )
     except TimeoutError as error:
-        raise Ended(f"{connection.place} says nothing: is it a relay?") from error
+        raise ConnectionEnded(f"{connection.place} says nothing: is it a relay?") from error
 
 
 def _refusal(place: str, err: Err) -> str:

@@ -31,7 +31,7 @@ HIDDEN = "(hidden: it opens the swarm)"
 UNPACKED = "\n\nthe same body before it was compressed:\n"
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
+class LineMessage(msgspec.Struct, frozen=True, kw_only=True):
     """One message as it went over the line. `at` is in seconds since 1970, `size` the bytes of the whole; of a
     long one `text` has the beginning."""
 
@@ -42,14 +42,14 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class _Kept(msgspec.Struct, frozen=True):
+class _KeptMessage(msgspec.Struct, frozen=True):
     number: int
     at: float
     size: int
     raw: bytes
 
 
-class _Way:
+class _Direction:
     """One direction."""
 
     __slots__ = ("bytes", "kept", "minutes")
@@ -57,7 +57,7 @@ class _Way:
     def __init__(self) -> None:
         self.minutes: deque[tuple[int, int]] = deque(maxlen=HOUR_MIN)
         """Minute and bytes, the oldest first; none for a minute in which nothing went."""
-        self.kept: deque[_Kept] = deque()
+        self.kept: deque[_KeptMessage] = deque()
         self.bytes = 0
 
     def count(self, minute: int, size: int) -> None:
@@ -65,7 +65,7 @@ class _Way:
             size += self.minutes.pop()[1]
         self.minutes.append((minute, size))
 
-    def keep(self, one: _Kept) -> None:
+    def keep(self, one: _KeptMessage) -> None:
         self.kept.append(one)
         self.bytes += len(one.raw)
         while len(self.kept) > MESSAGES // 2 or self.bytes > BYTES // 2:
@@ -80,9 +80,9 @@ class Ledger:
         self, clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time
     ) -> None:
         self._clock, self._wall = clock, wall
-        self._out, self._in = _Way(), _Way()
+        self._out, self._in = _Direction(), _Direction()
         self._numbers = count()
-        self._shown: tuple[Message, ...] | None = ()
+        self._shown: tuple[LineMessage, ...] | None = ()
 
     def sent(self, frame: bytes) -> None:
         self._note(self._out, frame)
@@ -100,25 +100,25 @@ class Ledger:
         return self._hour(self._in)
 
     @property
-    def messages(self) -> tuple[Message, ...]:
+    def messages(self) -> tuple[LineMessage, ...]:
         """The latest, newest last. The same tuple until another message goes."""
         if self._shown is None:
             numbered = sorted([*_told(self._out, True), *_told(self._in, False)], key=lambda one: one[0])
             self._shown = tuple(message for _, message in numbered)
         return self._shown
 
-    def _hour(self, way: _Way) -> int:
+    def _hour(self, way: _Direction) -> int:
         oldest = int(self._clock() // 60) - HOUR_MIN
         return sum(size for minute, size in way.minutes if minute > oldest)
 
-    def _note(self, way: _Way, frame: bytes) -> None:
+    def _note(self, way: _Direction, frame: bytes) -> None:
         way.count(int(self._clock() // 60), len(frame))
         raw = _without_proof(frame) if _kind(frame) == "auth" else frame[:LONGEST]
-        way.keep(_Kept(next(self._numbers), self._wall(), len(frame), raw))
+        way.keep(_KeptMessage(next(self._numbers), self._wall(), len(frame), raw))
         self._shown = None
 
 
-def _told(way: _Way, outgoing: bool) -> Iterator[tuple[int, Message]]:
+def _told(way: _Direction, outgoing: bool) -> Iterator[tuple[int, LineMessage]]:
     """The newest first, as many as there is room for."""
     room = BYTES // 2
     for one in reversed(way.kept):
@@ -142,13 +142,13 @@ def _without_proof(frame: bytes) -> bytes:
     return msgspec.json.encode(auth)
 
 
-def _message(at: float, outgoing: bool, size: int, raw: bytes) -> Message:
+def _message(at: float, outgoing: bool, size: int, raw: bytes) -> LineMessage:
     kind, text = _kind(raw), raw.decode(errors="replace")
     if size > LONGEST:
         text += f" … ({size - len(raw)} bytes more)"
     elif outgoing and kind == "pub":
         text += _unpacked(raw)
-    return Message(at=at, outgoing=outgoing, kind=kind, size=size, text=text)
+    return LineMessage(at=at, outgoing=outgoing, kind=kind, size=size, text=text)
 
 
 def _unpacked(raw: bytes) -> str:

@@ -40,7 +40,7 @@ class OutboxError(Exception):
     """The outbox cannot be opened; the message says why and what to do."""
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
+class OutboxMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A `pub` frame as it goes out, byte for byte the same at every try."""
 
     id: str
@@ -48,7 +48,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     frame: bytes
 
 
-class Counts(msgspec.Struct, frozen=True, kw_only=True):
+class OutboxCounts(msgspec.Struct, frozen=True, kw_only=True):
     """What became of all messages ever created. The first is the sum of the others."""
 
     created: int = 0
@@ -98,7 +98,7 @@ class Outbox:
             raise
         self._waiting, self._bytes = self._measure()
 
-    def add(self, key: bytes, make: Callable[[int], Envelope]) -> Message:
+    def add(self, key: bytes, make: Callable[[int], Envelope]) -> OutboxMessage:
         """Numbers, seals and stores one message of a public key: `make` makes the envelope from its number.
 
         When there is no room the oldest messages that are not under way are dropped and counted. Whatever
@@ -115,9 +115,9 @@ class Outbox:
             self._count("created")
             waiting, size = self._make_room(self._waiting + 1, self._bytes + len(frame))
         self._waiting, self._bytes = waiting, size
-        return Message(id=envelope.id, key_seq=key_seq, frame=frame)
+        return OutboxMessage(id=envelope.id, key_seq=key_seq, frame=frame)
 
-    def take(self, most: int = OPEN_PUBLISHES) -> list[Message]:
+    def take(self, most: int = OPEN_PUBLISHES) -> list[OutboxMessage]:
         """The oldest messages that are not under way; now they are. Never more of them than relays allow."""
         most = min(most, OPEN_PUBLISHES - len(self._under_way))
         if most <= 0:
@@ -126,7 +126,7 @@ class Outbox:
             "SELECT id, key_seq, frame FROM messages ORDER BY place LIMIT ?", (most + len(self._under_way),)
         )
         messages = [
-            Message(id=id_, key_seq=key_seq, frame=frame)
+            OutboxMessage(id=id_, key_seq=key_seq, frame=frame)
             for id_, key_seq, frame in rows
             if id_ not in self._under_way
         ][:most]
@@ -150,9 +150,9 @@ class Outbox:
         """The connection is gone: what was under way waits for its next try, oldest first."""
         self._under_way.clear()
 
-    def counts(self) -> Counts:
+    def counts(self) -> OutboxCounts:
         kept: dict[str, int] = dict(self._db.execute("SELECT what, n FROM counts").fetchall())
-        return msgspec.convert({**kept, "waiting": self._waiting}, Counts)
+        return msgspec.convert({**kept, "waiting": self._waiting}, OutboxCounts)
 
     def keys(self) -> frozenset[bytes]:
         """Every public key that this home ever published under: what they signed is nobody else's."""

@@ -7,13 +7,13 @@ from pathlib import Path
 from random import Random
 
 from app.common.retry import Pace
-from app.swarm.client.joining import Expected
+from app.swarm.client.joining import ExpectedRelay
 from app.swarm.client.known import KnownRelays
 from app.swarm.invite.invite import Invite, InviteError, where
 from app.swarm.invite.private import PrivateError, from_token, is_access_key
 
 
-class Place:
+class RelayEntry:
     """One relay: where it is, what an invite says of it, and when to try it again."""
 
     __slots__ = ("invite", "pace", "private", "url")
@@ -29,7 +29,7 @@ class Place:
         self.pace = Pace()
 
 
-class Places:
+class RelayEntries:
     """All of them. `memory` is the file of relays met before; `now` is monotonic."""
 
     def __init__(self, relays: Sequence[str | Invite], memory: Path, rng: Random) -> None:
@@ -38,11 +38,11 @@ class Places:
         if not invites:
             raise ValueError("A client needs the address of a relay.")
         # Of two with one address the first counts.
-        self._places = [Place(one) for one in {one.url: one for one in reversed(invites)}.values()]
+        self._places = [RelayEntry(one) for one in {one.url: one for one in reversed(invites)}.values()]
         self._rng = rng
         self.known = KnownRelays(memory)
 
-    def next(self, now: float) -> Place:
+    def next(self, now: float) -> RelayEntry:
         """The one to try, once its wait is over."""
         return min(self._places, key=lambda one: (one.pace.wait_s(now), self._rng.random()))
 
@@ -56,14 +56,14 @@ class Places:
         met = [one.swarm for place in self._places if (one := self.known.get(place.url)) is not None]
         return next((swarm for swarm in (*invited, *met) if swarm is not None), None)
 
-    def expected(self, place: Place, swarm: str | None) -> Expected:
+    def expected(self, place: RelayEntry, swarm: str | None) -> ExpectedRelay:
         """What a relay has to be."""
         met = self.known.get(place.url)
-        return Expected(
+        return ExpectedRelay(
             relay=place.invite.relay or (met.relay if met else None), swarm=swarm, invite=place.invite
         )
 
-    def failed(self, place: Place, now: float, retry_after_ms: int | None, steady: bool) -> None:
+    def failed(self, place: RelayEntry, now: float, retry_after_ms: int | None, steady: bool) -> None:
         """A visit has ended; after a `steady` one this failure counts as the first."""
         pace = place.pace.worked() if steady else place.pace
         place.pace = pace.failed(now, self._rng.random(), retry_after_ms)

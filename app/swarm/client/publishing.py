@@ -14,7 +14,7 @@ from app.common.retry import Pace
 from app.sapo.groups import Group
 from app.sapo.questions import VERSION
 from app.swarm.client.clock import RelayClock
-from app.swarm.client.outbox import Counts, Outbox
+from app.swarm.client.outbox import Outbox, OutboxCounts
 from app.swarm.identity.identity import Identity
 from app.swarm.wire.body import Body, seal
 from app.swarm.wire.limits import OPEN_PUBLISHES, SHARE, Quotas, allowance
@@ -44,7 +44,7 @@ class Publisher:
         self._sending = allowance(self._quotas.publish_per_min, self._quotas.publish_burst)
         self._making = allowance(self._quotas.publish_per_min, self._quotas.publish_per_min)
         self.swarm: str | None = None
-        self.counts: Counts = outbox.counts()
+        self.counts: OutboxCounts = outbox.counts()
 
     @property
     def held(self) -> int:

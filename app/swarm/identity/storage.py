@@ -60,7 +60,7 @@ class Where(StrEnum):
 PublicKey = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class KeyRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Where the key of a folder is. `former` are the folder's keys from before, the latest last; they stay
     kept where they were."""
 
@@ -246,7 +246,7 @@ def forget(folder: Path, find: Find = real_backend) -> str:
     return ""
 
 
-async def _from_file(folder: Path, record: Record, passphrase: str | None) -> Identity:
+async def _from_file(folder: Path, record: KeyRecord, passphrase: str | None) -> Identity:
     path = _key_file(folder, record.public_key)
     if passphrase is None:
         raise PassphraseNeeded(f"The key of {record.name} is under a passphrase: set {PASSPHRASE} to it.")
@@ -263,7 +263,7 @@ async def _from_file(folder: Path, record: Record, passphrase: str | None) -> Id
     return identity
 
 
-def _from_plain(folder: Path, record: Record) -> tuple[Identity, str]:
+def _from_plain(folder: Path, record: KeyRecord) -> tuple[Identity, str]:
     """With a sentence where others could read it. A file that is damaged is moved aside. Raises
     IdentityError."""
     path = _plain_file(folder, record.public_key)
@@ -319,10 +319,10 @@ def _plain_file(folder: Path, public_key: str) -> Path:
     return folder / f"key-{public_key[:16]}.secret"
 
 
-def _read(folder: Path) -> Record | None:
+def _read(folder: Path) -> KeyRecord | None:
     path = folder / RECORD
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Record)
+        return msgspec.json.decode(path.read_bytes(), type=KeyRecord)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError, UnicodeError) as error:
@@ -341,5 +341,5 @@ def _write_record(folder: Path, where: Literal["keyring", "file", "plain"], iden
     else:
         if before is not None:
             former = tuple(key for key in (*before.former, before.public_key) if key != own)[-_FORMER:]
-    record = Record(where=where, public_key=own, name=identity.name, former=former)
+    record = KeyRecord(where=where, public_key=own, name=identity.name, former=former)
     files.write_json(folder / RECORD, record, private=True)

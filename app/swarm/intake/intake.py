@@ -20,7 +20,7 @@ from app.sapo.scoring.scoring import score_group
 from app.swarm.identity import names
 from app.swarm.intake.likeness import Likeness
 from app.swarm.intake.pool import Checked
-from app.swarm.intake.reasons import Reason, of_flaw
+from app.swarm.intake.reasons import IntakeReason, of_flaw
 from app.swarm.intake.unsafe import unsafe
 from app.swarm.wire.body import Body, Envelope, check_age, unseal
 from app.swarm.wire.limits import COMPLETION, OLDEST_S, Quotas, allowance
@@ -42,7 +42,7 @@ class Sifted(msgspec.Struct, frozen=True, kw_only=True):
     """A batch after the checks. `reports` are for the relay: ids by complaint."""
 
     checked: tuple[Checked, ...]
-    refused: Mapping[Reason, int]
+    refused: Mapping[IntakeReason, int]
     reports: Mapping[str, tuple[str, ...]]
 
 
@@ -79,12 +79,12 @@ class Intake:
         self._ids: OrderedDict[str, None] = OrderedDict()
         self._authors: OrderedDict[str, _Author] = OrderedDict()
         self._likeness = Likeness()
-        self._counts: dict[Reason, int] = dict.fromkeys(Reason, 0)
+        self._counts: dict[IntakeReason, int] = dict.fromkeys(IntakeReason, 0)
         self._accepted = 0
         self._one_at_a_time = Lock()
 
     @property
-    def counts(self) -> dict[Reason, int]:
+    def counts(self) -> dict[IntakeReason, int]:
         """Groups refused since the start, by reason; also the reasons that never came up."""
         return dict(self._counts)
 
@@ -101,7 +101,7 @@ class Intake:
         """Checks every item of a batch, or those before the sandbox was put to rest. `oldest_s` is another age
         up to which they are taken, as of an archive. Raises SandboxError and nothing else."""
         checked: list[Checked] = []
-        refused: Counter[Reason] = Counter()
+        refused: Counter[IntakeReason] = Counter()
         reports: dict[str, list[str]] = {}
         for one in items:
             envelope = _envelope(one)
@@ -122,27 +122,29 @@ class Intake:
         )
 
     def check(
-        self, one: bytes | msgspec.Raw | Envelope | Reason, now_ms: int, oldest_s: int | None = None
-    ) -> Checked | Reason:
+        self, one: bytes | msgspec.Raw | Envelope | IntakeReason, now_ms: int, oldest_s: int | None = None
+    ) -> Checked | IntakeReason:
         """One group, or why it is not used. `now_ms` is Unix milliseconds by the relay's clock. Raises
         SandboxError."""
         with self._one_at_a_time:
             envelope = _envelope(one)
-            verdict = envelope if isinstance(envelope, Reason) else self._check(envelope, now_ms, oldest_s)
-            if isinstance(verdict, Reason):
+            verdict = (
+                envelope if isinstance(envelope, IntakeReason) else self._check(envelope, now_ms, oldest_s)
+            )
+            if isinstance(verdict, IntakeReason):
                 self._counts[verdict] += 1
             else:
                 self._accepted += 1
             return verdict
 
-    def _check(self, envelope: Envelope, now_ms: int, oldest_s: int | None) -> Checked | Reason:
+    def _check(self, envelope: Envelope, now_ms: int, oldest_s: int | None) -> Checked | IntakeReason:
         if envelope.id in self._ids:
-            return Reason.SEEN
+            return IntakeReason.SEEN
         if envelope.pk in self._own:
-            return Reason.OWN
+            return IntakeReason.OWN
         author = self._authors.get(envelope.pk)
         if author is not None and now_ms < author.until_ms:
-            return Reason.DISTRUSTED
+            return IntakeReason.DISTRUSTED
         try:
             body = unseal(envelope, self._swarm)
         except Refused as refused:
@@ -163,13 +165,13 @@ class Intake:
 
     def _signed(
         self, envelope: Envelope, body: Body, author: _Author, now_ms: int, oldest_s: int
-    ) -> Checked | Reason:
+    ) -> Checked | IntakeReason:
         try:
             check_age(body.created_ms, now_ms, oldest_s)
         except Refused as refused:
             return of_flaw(refused.flaw)
         if author.allowance.left(now_ms / 1000) < 1:
-            return Reason.TOO_MUCH
+            return IntakeReason.TOO_MUCH
         author.allowance.take(1, now_ms / 1000)
         unfit = self._unfit(body)
         if unfit is not None:
@@ -177,11 +179,11 @@ class Intake:
         try:
             return self._regenerated(envelope, body)
         except UnmadeQuestion:
-            return Reason.SLOW_QUESTION
+            return IntakeReason.SLOW_QUESTION
         except QuestionError:
-            return Reason.NO_QUESTION
+            return IntakeReason.NO_QUESTION
 
-    def _regenerated(self, envelope: Envelope, body: Body) -> Checked | Reason:
+    def _regenerated(self, envelope: Envelope, body: Body) -> Checked | IntakeReason:
         """Raises QuestionError. The question is made in the sandbox alone, where it can be cut short."""
         group = body.group()
         asked = self._sandbox.questions([group.coordinates])[0]
@@ -189,13 +191,13 @@ class Intake:
             raise asked
         text = asked.text
         if asked.held_out:
-            return Reason.HELD_OUT
+            return IntakeReason.HELD_OUT
         sketch = self._likeness.sketch(text, group.completions_G)
         if self._likeness.alike(sketch):
-            return Reason.LOOK_ALIKE
+            return IntakeReason.LOOK_ALIKE
         scored = score_group(self._sandbox, group)
         if scored.rewards_G != body.rewards:
-            return Reason.FALSE_REWARDS
+            return IntakeReason.FALSE_REWARDS
         self._likeness.remember(sketch)
         return Checked(
             id=envelope.id,
@@ -206,25 +208,25 @@ class Intake:
             created_ms=body.created_ms,
         )
 
-    def _unfit(self, body: Body) -> Reason | None:
+    def _unfit(self, body: Body) -> IntakeReason | None:
         """What shows without making the question."""
         task = body.task
         if task.version != VERSION:
-            return Reason.OTHER_VERSION
+            return IntakeReason.OTHER_VERSION
         family = FAMILIES.get(task.family)
         if family is None or task.level >= len(family.levels):
-            return Reason.NO_QUESTION
+            return IntakeReason.NO_QUESTION
         if task.family not in self._families:
-            return Reason.FAMILY_OFF
+            return IntakeReason.FAMILY_OFF
         if max(map(len, body.completions)) > self._longest:
-            return Reason.TOO_LONG
+            return IntakeReason.TOO_LONG
         if any(map(unsafe, body.completions)):
-            return Reason.UNSAFE
+            return IntakeReason.UNSAFE
         return None
 
 
-def _envelope(one: bytes | msgspec.Raw | Envelope | Reason) -> Envelope | Reason:
-    if isinstance(one, Envelope | Reason):
+def _envelope(one: bytes | msgspec.Raw | Envelope | IntakeReason) -> Envelope | IntakeReason:
+    if isinstance(one, Envelope | IntakeReason):
         return one
     try:
         return item(one)

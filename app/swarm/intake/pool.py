@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from app.sapo.groups import ScoredGroup
-from app.sapo.mixing import Offer
+from app.sapo.mixing import PeerOffer
 from app.swarm.wire.limits import OLDEST_S
 
 MOST = 256
@@ -94,14 +94,14 @@ class Pool:
         while len(self._groups) > self._most or self._bytes > self._most_bytes:
             self._displace(max(self._peers, key=self._peers.__getitem__))
 
-    def offers(self, now_ms: int, round_s: float) -> list[Offer]:
+    def offers(self, now_ms: int, round_s: float) -> list[PeerOffer]:
         """What can be chosen from, oldest first, for `app.sapo.mixing.choose`. `round_s` is how long a round of
         this node takes, in seconds: ages are in its rounds, so that a slow node finds groups as well."""
         self._age(now_ms)
         self._offered = tuple(self._groups)
         length_s = max(round_s, SHORTEST_ROUND_S)
         return [
-            Offer(
+            PeerOffer(
                 peer=one.peer,
                 age=int(max(0, now_ms - one.counts_ms) / 1000 / length_s),
                 rewards_G=one.scored.rewards_G,

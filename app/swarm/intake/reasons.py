@@ -8,7 +8,7 @@ from typing import Literal
 from app.swarm.wire.refusals import Flaw
 
 
-class Reason(StrEnum):
+class IntakeReason(StrEnum):
     """In the order of the checks, cheapest first."""
 
     NOT_JSON = "not-json"
@@ -50,41 +50,47 @@ class Reason(StrEnum):
 
 
 _SENTENCES = {
-    Reason.NOT_JSON: "It isn't JSON in UTF-8.",
-    Reason.WRONG_SHAPE: "It is no group: a field is missing, foreign, or of another kind.",
-    Reason.TOO_LARGE: "It is larger than a group may be.",
-    Reason.SEEN: "It came before.",
-    Reason.OWN: "A key of this node signed it.",
-    Reason.DISTRUSTED: "Its author has sent bad groups lately.",
-    Reason.BAD_ENCODING: "Its compressed text can't be unpacked.",
-    Reason.BAD_ID: "Its id belongs to other text or to another swarm.",
-    Reason.BAD_SIGNATURE: "Its signature doesn't hold.",
-    Reason.OTHER_SWARM: "It was written for another swarm.",
-    Reason.STALE: "It is too old.",
-    Reason.AHEAD: "It is stamped in the future.",
-    Reason.TOO_MUCH: "Its author sends more than its share.",
-    Reason.OTHER_VERSION: "It answers questions of another version.",
-    Reason.NO_QUESTION: "There is no such question.",
-    Reason.FAMILY_OFF: "This node doesn't train on its family of questions.",
-    Reason.TOO_LONG: "A completion is longer than this node takes.",
-    Reason.UNSAFE: "It holds hidden or controlling characters, or a model's control words.",
-    Reason.SLOW_QUESTION: "Its question takes too long to make.",
-    Reason.HELD_OUT: "Its question is one of those that nodes are tested on.",
-    Reason.LOOK_ALIKE: "It is almost the same as another one.",
-    Reason.FALSE_REWARDS: "Its answers don't earn what it claims.",
+    IntakeReason.NOT_JSON: "It isn't JSON in UTF-8.",
+    IntakeReason.WRONG_SHAPE: "It is no group: a field is missing, foreign, or of another kind.",
+    IntakeReason.TOO_LARGE: "It is larger than a group may be.",
+    IntakeReason.SEEN: "It came before.",
+    IntakeReason.OWN: "A key of this node signed it.",
+    IntakeReason.DISTRUSTED: "Its author has sent bad groups lately.",
+    IntakeReason.BAD_ENCODING: "Its compressed text can't be unpacked.",
+    IntakeReason.BAD_ID: "Its id belongs to other text or to another swarm.",
+    IntakeReason.BAD_SIGNATURE: "Its signature doesn't hold.",
+    IntakeReason.OTHER_SWARM: "It was written for another swarm.",
+    IntakeReason.STALE: "It is too old.",
+    IntakeReason.AHEAD: "It is stamped in the future.",
+    IntakeReason.TOO_MUCH: "Its author sends more than its share.",
+    IntakeReason.OTHER_VERSION: "It answers questions of another version.",
+    IntakeReason.NO_QUESTION: "There is no such question.",
+    IntakeReason.FAMILY_OFF: "This node doesn't train on its family of questions.",
+    IntakeReason.TOO_LONG: "A completion is longer than this node takes.",
+    IntakeReason.UNSAFE: "It holds hidden or controlling characters, or a model's control words.",
+    IntakeReason.SLOW_QUESTION: "Its question takes too long to make.",
+    IntakeReason.HELD_OUT: "Its question is one of those that nodes are tested on.",
+    IntakeReason.LOOK_ALIKE: "It is almost the same as another one.",
+    IntakeReason.FALSE_REWARDS: "Its answers don't earn what it claims.",
 }
-_COMPLAINTS: dict[Reason, Literal["bad_reward", "unsafe"]] = {
-    Reason.FALSE_REWARDS: "bad_reward",
-    Reason.UNSAFE: "unsafe",
+_COMPLAINTS: dict[IntakeReason, Literal["bad_reward", "unsafe"]] = {
+    IntakeReason.FALSE_REWARDS: "bad_reward",
+    IntakeReason.UNSAFE: "unsafe",
 }
 _DELIBERATE = frozenset(
-    {Reason.FALSE_REWARDS, Reason.UNSAFE, Reason.SLOW_QUESTION, Reason.NO_QUESTION, Reason.OTHER_SWARM}
+    {
+        IntakeReason.FALSE_REWARDS,
+        IntakeReason.UNSAFE,
+        IntakeReason.SLOW_QUESTION,
+        IntakeReason.NO_QUESTION,
+        IntakeReason.OTHER_SWARM,
+    }
 )
 
 
-def of_flaw(flaw: Flaw) -> Reason:
+def of_flaw(flaw: Flaw) -> IntakeReason:
     """The reason of the same name; what has none here is of the wrong shape."""
     try:
-        return Reason(flaw.value)
+        return IntakeReason(flaw.value)
     except ValueError:
-        return Reason.WRONG_SHAPE
+        return IntakeReason.WRONG_SHAPE

@@ -46,7 +46,7 @@ class Advert(msgspec.Struct, frozen=True, kw_only=True):
     private: bool = False
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class FoundRelay(msgspec.Struct, frozen=True, kw_only=True):
     """A relay that says it is on this network. `invite` has its address, swarm and id, and no token."""
 
     invite: Invite
@@ -94,11 +94,11 @@ async def advertise(
         await network.async_close()
 
 
-async def find(timeout_s: float = FIND_S, interfaces: Sequence[str] | None = None) -> list[Found]:
+async def find(timeout_s: float = FIND_S, interfaces: Sequence[str] | None = None) -> list[FoundRelay]:
     """The relays that answer within the time, the oldest first. Raises DiscoveryError where this computer has
     no network to ask."""
     network = _network(interfaces)
-    heard: dict[str, asyncio.Task[Found | None]] = {}
+    heard: dict[str, asyncio.Task[FoundRelay | None]] = {}
 
     def hear(*, name: str, state_change: ServiceStateChange, **_: object) -> None:
         if state_change is not ServiceStateChange.Removed and name not in heard and len(heard) < MOST_HEARD:
@@ -118,13 +118,13 @@ async def find(timeout_s: float = FIND_S, interfaces: Sequence[str] | None = Non
     return order(one for one in answers if one is not None)
 
 
-def order(found: Iterable[Found]) -> list[Found]:
+def order(found: Iterable[FoundRelay]) -> list[FoundRelay]:
     """Each address once, the oldest first, so that all nodes of a network agree which that is."""
     unique = {one.invite.url: one for one in found}
     return sorted(unique.values(), key=rank)[:MOST_FOUND]
 
 
-def rank(found: Found) -> tuple[int, str, str]:
+def rank(found: FoundRelay) -> tuple[int, str, str]:
     """What relays of one network are ordered by."""
     return found.since_ms, found.invite.relay or "", found.invite.url
 
@@ -134,7 +134,7 @@ def label(relay: str) -> str:
     return "shoal-" + sha256(_NAME + relay.encode()).hexdigest()[:16]
 
 
-def read(addresses: Iterable[str], port: int | None, txt: Mapping[bytes, bytes | None]) -> Found | None:
+def read(addresses: Iterable[str], port: int | None, txt: Mapping[bytes, bytes | None]) -> FoundRelay | None:
     """What an announcement says, None where any of it is not as a relay's. Only addresses of private networks
     count, so that nobody on this one sends nodes out into the world, and neither this computer's own nor any
     path but a relay's, so that nobody makes them talk to its other programs."""
@@ -157,7 +157,7 @@ def read(addresses: Iterable[str], port: int | None, txt: Mapping[bytes, bytes |
             return None
     except (KeyError, UnicodeDecodeError, InviteError):
         return None
-    return Found(invite=invite, private=entries.get(b"private") == b"1", since_ms=int(entries[b"since"]))
+    return FoundRelay(invite=invite, private=entries.get(b"private") == b"1", since_ms=int(entries[b"since"]))
 
 
 def lan_address() -> str | None:
@@ -173,7 +173,7 @@ def lan_address() -> str | None:
     return next((one for one in mine if not ipaddress.ip_address(one).is_loopback), None)
 
 
-async def _resolve(network: zeroconf.Zeroconf, name: str) -> Found | None:
+async def _resolve(network: zeroconf.Zeroconf, name: str) -> FoundRelay | None:
     service = AsyncServiceInfo(SERVICE, name)
     if not await service.async_request(network, _RESOLVE_S * 1000):
         return None

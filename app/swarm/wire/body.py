@@ -41,7 +41,7 @@ FamilyName = Annotated[str, msgspec.Meta(pattern=r"\A[a-z][a-z0-9_]{0,47}\Z")]
 Encoding = Literal["plain", "zlib"]
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class WireTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Coordinates on the wire. Unlike `Coordinates`, nothing has a default: a version left out would become the
     reader's own. Whether the question exists is for `questions.generate` to say."""
 
@@ -52,7 +52,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     version: Annotated[str, msgspec.Meta(pattern=r"\A[0-9]+(\.[0-9]+){1,3}/[0-9]{1,6}\Z", max_length=32)]
 
     @classmethod
-    def of(cls, where: Coordinates) -> Task:
+    def of(cls, where: Coordinates) -> WireTask:
         return cls(
             family=where.family, level=where.level, seed=where.seed, index=where.index, version=where.version
         )
@@ -70,7 +70,7 @@ class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     swarm: SwarmId
     key_seq: Annotated[int, msgspec.Meta(ge=1, le=SAFE_INTEGER)]
     created_ms: Annotated[int, msgspec.Meta(ge=0, le=SAFE_INTEGER)]
-    task: Task
+    task: WireTask
     model: ModelName
     completions: Annotated[
         tuple[Annotated[str, msgspec.Meta(max_length=COMPLETION)], ...],
@@ -94,7 +94,7 @@ class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def of(cls, group: Group, rewards_G: Sequence[int], swarm: str, key_seq: int, created_ms: int) -> Body:
         """A group as a body, its model under its public name. Raises Refused for what does not belong on the
         wire."""
-        task = Task.of(group.coordinates)
+        task = WireTask.of(group.coordinates)
         body = {
             "v": 1,
             "swarm": swarm,
@@ -196,14 +196,14 @@ def unseal(envelope: Envelope, swarm: str) -> Body:
     return body
 
 
-class _Asked(msgspec.Struct):
-    task: Task
+class _TaskShape(msgspec.Struct):
+    task: WireTask
 
 
-_tasks = msgspec.json.Decoder(_Asked)
+_tasks = msgspec.json.Decoder(_TaskShape)
 
 
-def task_of(envelope: Envelope) -> Task:
+def task_of(envelope: Envelope) -> WireTask:
     """What a group that was unsealed before is about. Raises Refused, or MsgspecError for what never was."""
     return _tasks.decode(_raw(envelope)).task
 

@@ -47,7 +47,7 @@ AHEAD_S = 120
 Count = Annotated[int, msgspec.Meta(ge=0, le=SAFE_INTEGER)]
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class RelayLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The limits that a relay announces. Sizes in bytes, times in seconds."""
 
     frame: Count = FRAME

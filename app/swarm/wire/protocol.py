@@ -14,7 +14,17 @@ import msgspec
 from app.sapo.questions import MAX_INDEX, MAX_SEED
 from app.swarm.wire.body import Envelope, FamilyName, Hex32, Hex64, SwarmId
 from app.swarm.wire.keys import encoded, once, twice
-from app.swarm.wire.limits import BATCH, BATCH_FRAME, FRAME, KIND, REPORT_IDS, SAMPLE, Count, Limits, Quotas
+from app.swarm.wire.limits import (
+    BATCH,
+    BATCH_FRAME,
+    FRAME,
+    KIND,
+    REPORT_IDS,
+    SAMPLE,
+    Count,
+    Quotas,
+    RelayLimits,
+)
 from app.swarm.wire.refusals import Code, Flaw, Refused
 
 SUBPROTOCOL = "sapo.v1.1"
@@ -156,7 +166,7 @@ class AskStats(_FromClient, frozen=True, kw_only=True, tag="stats"):
     subscribe: bool | None = None
 
 
-class Progress(_FromClient, frozen=True, kw_only=True, tag="progress"):
+class ClassProgress(_FromClient, frozen=True, kw_only=True, tag="progress"):
     """In a class alone: shares of the held-out questions that this model solves, in all and by family."""
 
     round: Count
@@ -177,7 +187,7 @@ class Hello(_FromRelay, frozen=True, kw_only=True, tag="hello"):
     time_ms: Count
     challenge: Hex32
     caps: Capabilities = ()
-    limits: Limits
+    limits: RelayLimits
     pow_bits: Annotated[int, msgspec.Meta(ge=0, le=64)] = 0
 
 
@@ -207,7 +217,7 @@ class Ok(_FromRelay, frozen=True, kw_only=True, tag="ok"):
     time_ms: Count
 
 
-class Batch(_FromRelay, frozen=True, kw_only=True, tag="batch"):
+class BatchReply(_FromRelay, frozen=True, kw_only=True, tag="batch"):
     """The answer to one `sample`; fewer items than asked for is normal. Items are read one by one (`item`), so
     that a bad one spoils nothing. `window` groups are held, `eligible` of them could have been drawn, from
     `sources` keys; `age_p50_s` is the median age of those."""
@@ -248,7 +258,7 @@ class Thanks(_FromRelay, frozen=True, kw_only=True, tag="thanks"):
     sig: Hex64
 
 
-class Notice(_FromRelay, frozen=True, kw_only=True, tag="notice"):
+class RelayNotice(_FromRelay, frozen=True, kw_only=True, tag="notice"):
     msg: Text
 
 
@@ -278,14 +288,14 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     caps: Capabilities = ()
     families: Annotated[tuple[FamilyName, ...], msgspec.Meta(max_length=256)]
     versions: Annotated[tuple[Text, ...], msgspec.Meta(max_length=16)]
-    limits: Limits
+    limits: RelayLimits
     quotas: Quotas
     operator: Operator = Operator()
     policies: Annotated[tuple[Text, ...], msgspec.Meta(max_length=16)] = ()
 
 
-FromClient = Auth | Pub | Sample | Recall | Report | Receipts | Erase | AskStats | Progress
-FromRelay = Hello | Welcome | Err | Ok | Batch | Stats | Erased | Thanks | Notice | Bye
+FromClient = Auth | Pub | Sample | Recall | Report | Receipts | Erase | AskStats | ClassProgress
+FromRelay = Hello | Welcome | Err | Ok | BatchReply | Stats | Erased | Thanks | RelayNotice | Bye
 
 
 class _Kind(msgspec.Struct):
@@ -297,8 +307,8 @@ def _table(types: Iterable[type[msgspec.Struct]]) -> dict[str, msgspec.json.Deco
 
 
 _kinds = msgspec.json.Decoder(_Kind)
-_client = _table((Auth, Pub, Sample, Recall, Report, Receipts, Erase, AskStats, Progress))
-_relay = _table((Hello, Welcome, Err, Ok, Batch, Stats, Erased, Thanks, Notice, Bye))
+_client = _table((Auth, Pub, Sample, Recall, Report, Receipts, Erase, AskStats, ClassProgress))
+_relay = _table((Hello, Welcome, Err, Ok, BatchReply, Stats, Erased, Thanks, RelayNotice, Bye))
 _items = msgspec.json.Decoder(Envelope)
 _infos = msgspec.json.Decoder(Info)
 
@@ -320,7 +330,7 @@ def read_client(frame: bytes) -> tuple[FromClient, bytes]:
 def from_relay(frame: bytes) -> FromRelay:
     """What a client reads. Raises Refused; a client passes over a refused frame of an unknown type."""
     message: FromRelay = _read(frame, _relay, BATCH_FRAME)
-    if not isinstance(message, Batch):
+    if not isinstance(message, BatchReply):
         _check_size(len(frame), FRAME)
     return message
 
@@ -347,7 +357,7 @@ def to_frame(message: FromClient | FromRelay) -> bytes:
         frame = msgspec.json.encode(message)
     except UnicodeError as error:
         raise Refused(Flaw.NOT_JSON, "The message holds half of a character pair.") from error
-    _check_size(len(frame), BATCH_FRAME if isinstance(message, Batch) else FRAME)
+    _check_size(len(frame), BATCH_FRAME if isinstance(message, BatchReply) else FRAME)
     return frame
 
 

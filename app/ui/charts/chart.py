@@ -24,7 +24,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.ui.charts import axes, ticks
-from app.ui.charts.series import Drawn, Series
+from app.ui.charts.series import ChartPoint, Series
 from app.ui.language.texts import number, percent, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
@@ -193,7 +193,7 @@ class Chart(QWidget):
             painter.setClipRect(plot.adjusted(-4, -6, 4, 2))
             self._paint_line(painter, plot, top, line)
 
-    def _line(self, plot: QRectF) -> tuple[list[Drawn], float]:
+    def _line(self, plot: QRectF) -> tuple[list[ChartPoint], float]:
         """What is drawn, and the upper end of its axis."""
         line = self._series.line(*self.range(), round(plot.width() / _COLUMN), self._smooth)
         highest = max((1.08 * place.y if self._smooth else place.high for place in line), default=0.0)
@@ -207,7 +207,7 @@ class Chart(QWidget):
         places = [(self._x(mark, plot), number(mark)) for mark in marks]
         axes.rounds(painter, self._theme, plot, self.width() - _RIGHT, places)
 
-    def _paint_line(self, painter: QPainter, plot: QRectF, top: float, line: Sequence[Drawn]) -> None:
+    def _paint_line(self, painter: QPainter, plot: QRectF, top: float, line: Sequence[ChartPoint]) -> None:
         def y(value: float) -> float:
             return plot.bottom() - min(max(value, 0.0), top * 1.1) / top * plot.height()
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 
-class Drawn(NamedTuple):
+class ChartPoint(NamedTuple):
     """One place of the drawn line: where, the mean value, and what lies around it (error or spread)."""
 
     x: float
@@ -62,7 +62,7 @@ class Series:
         """Indices of the points within, and one more on each side, so that lines reach the edge."""
         return max(0, bisect_left(self.xs, left) - 1), min(len(self), bisect_right(self.xs, right) + 1)
 
-    def line(self, left: float, right: float, columns: int, smooth: int = 0) -> list[Drawn]:
+    def line(self, left: float, right: float, columns: int, smooth: int = 0) -> list[ChartPoint]:
         """The curve between two x, in about `columns` places at most twice that; `smooth` joins that many
         points on either side of each into a mean."""
         first, last = self.span(left, right)
@@ -82,7 +82,7 @@ class Series:
             xs, ys, lows, highs = self._levels[step]
             place = at >> step
             value = self.mean(at + (1 << step >> 1), smooth + (1 << step >> 1)) if smooth else ys[place]
-            made.append(Drawn(xs[place], value, lows[place], highs[place]))
+            made.append(ChartPoint(xs[place], value, lows[place], highs[place]))
             at += 1 << step
         return made
 

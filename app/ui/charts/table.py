@@ -26,7 +26,7 @@ class Column(msgspec.Struct, frozen=True):
     wide: bool = False
 
 
-class Rows(QAbstractTableModel):
+class TableRows(QAbstractTableModel):
     """Rows as values; which of them and in which order is decided here, in one pass over all."""
 
     def __init__(self, columns: Sequence[Column], sort: int = 0, descending: bool = True) -> None:
@@ -111,7 +111,7 @@ class Table(QTableView):
     opened = Signal(object)
     """A row was clicked, or Enter pressed on it: its value."""
 
-    def __init__(self, rows: Rows, name: str, parent: QWidget | None = None) -> None:
+    def __init__(self, rows: TableRows, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.rows = rows
         self.setModel(rows)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QSizePolicy, QWidget
 
 from app.ui.language.texts import counted, percent, tr
 from app.ui.theme import Theme
-from app.ui.view.view import Family, wilson
+from app.ui.view.view import FamilyView, wilson
 from app.ui.widgets.pieces import Elided, Label, column, row
 
 
@@ -147,7 +147,7 @@ class Tile(QFrame):
         else:
             super().keyPressEvent(event)
 
-    def say(self, family: Family, since: str) -> None:
+    def say(self, family: FamilyView, since: str) -> None:
         self._title.say(tr(family.title))
         self._pips.say(family.level + 1, family.levels)
         level = tr("Level {n} of {all}", n=family.level + 1, all=family.levels)
@@ -177,7 +177,7 @@ class Tile(QFrame):
         self.setAccessibleName(", ".join(filter(None, texts)))
 
 
-def _change(family: Family) -> str:
+def _change(family: FamilyView) -> str:
     if family.first is None or family.latest is None or len(family.trend) < 2:
         return ""
     points = round(100 * (family.latest - family.first))

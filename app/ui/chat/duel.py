@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from app.chat import duels
-from app.chat.duels import Ended, Tally
+from app.chat.duels import DuelTally, Ended
 from app.chat.messages import Said, Side
 from app.ui.language.texts import number, tr
 from app.ui.theme import Theme
@@ -21,7 +21,7 @@ _rng = random.SystemRandom()
 class Duel(Exchange):
     """`keep` notes how it ended and returns the tally."""
 
-    def __init__(self, theme: Theme, text: str, keep: Callable[[Ended], Tally]) -> None:
+    def __init__(self, theme: Theme, text: str, keep: Callable[[Ended], DuelTally]) -> None:
         first: tuple[Side, ...] = ("before", "after") if _rng.random() < 0.5 else ("after", "before")
         super().__init__(theme, text, None, first)
         self._keep, self._first = keep, first
@@ -76,7 +76,7 @@ class Duel(Exchange):
             self._answers[side].say(said)
 
 
-def told(tally: Tally) -> str:
+def told(tally: DuelTally) -> str:
     """The tally so far."""
     said = tr(
         "Your verdicts so far: {after} for after, {before} for before, {same} equal.",
@@ -87,6 +87,6 @@ def told(tally: Tally) -> str:
     return said if tally.sure else said + " " + tr("Too few to tell yet.")
 
 
-def keeper(home: str, model: str) -> Callable[[Ended], Tally]:
+def keeper(home: str, model: str) -> Callable[[Ended], DuelTally]:
     """Keeps the tally of this model's duels."""
     return lambda ended: duels.note(Path(home), model, ended)

@@ -11,10 +11,10 @@ from PySide6.QtCore import QTimer
 
 from app.chat import messages, scorebook
 from app.chat.board import ANSWERED_IN_ROWS
-from app.chat.messages import MAX_TEXT, Drawn, Reply, Sort, chosen
+from app.chat.messages import MAX_TEXT, PuzzleDrawn, Reply, Sort, chosen
 from app.common.text import safe
 from app.ui.chat.duel import Duel, keeper
-from app.ui.chat.process import AWAY_S, Chatting, Stage
+from app.ui.chat.process import AWAY_S, ChatStage, Chatting
 from app.ui.chat.question import QuestionCard
 from app.ui.chat.race import RaceCard
 from app.ui.frame.frame import Actions, Page
@@ -193,7 +193,7 @@ class TryIt(Page):
             answer = "\n".join(row.strip() for row in answer.split("/"))
         number = self._chatting.ask(
             self._home,
-            lambda number: messages.Judge(
+            lambda number: messages.JudgeAnswer(
                 number=number,
                 puzzle=puzzle.puzzle,
                 answer=answer,
@@ -209,7 +209,7 @@ class TryIt(Page):
         self._card.question.setFocus()  # else a key that is still held would press Stop, which comes next
         self._show_stage()
 
-    def _exchange(self, text: str, puzzle: Drawn | None) -> Exchange:
+    def _exchange(self, text: str, puzzle: PuzzleDrawn | None) -> Exchange:
         """The card of this question: the one there is for a puzzle, else a new one, in front."""
         if puzzle is not None and self._exchanges and self._exchanges[0].puzzle == puzzle:
             return self._exchanges[0]
@@ -233,7 +233,7 @@ class TryIt(Page):
         self._card.puzzle = None
         self._card.question.clear()
         self._card.complain("")
-        if self._chatting.stage in (Stage.READY, Stage.BUSY):
+        if self._chatting.stage in (ChatStage.READY, ChatStage.BUSY):
             self._chatting.ask(self._home, lambda number: messages.Forget(number=number))
         self._show_list()
         self._show_stage()
@@ -241,7 +241,7 @@ class TryIt(Page):
     def _heard(self, reply: Reply) -> None:
         exchange = self._waiting.get(reply.number)
         match reply:
-            case Drawn() if reply.number == self._drawing:
+            case PuzzleDrawn() if reply.number == self._drawing:
                 self._card.take(reply)
             case messages.Growing() if exchange is not None:
                 exchange.grow(reply.side, reply.text)
@@ -257,21 +257,21 @@ class TryIt(Page):
                     tr("See the models"),
                     lambda: self.ask.go("models"),
                 )
-            case messages.Judged() if exchange is not None:
+            case messages.AnswerJudged() if exchange is not None:
                 exchange.person(None, reply.solved)
                 if reply.offer and self._yours:
                     together = self.ask.choices["company"] == "others"
                     exchange.offer(reply.offer, together, partial(self._give, exchange))
-            case messages.Given() if reply.number in self._giving:
+            case messages.ExampleGiven() if reply.number in self._giving:
                 self._giving.pop(reply.number).given()
             case messages.Solution() if exchange is not None:
                 exchange.solution(safe(reply.text))
                 self._card.told = True
-            case messages.Noted():
+            case messages.ChatNote():
                 self._card.complain(spoken(safe(reply.sentence)))
-            case messages.Failed():
+            case messages.ChatFailed():
                 self._end(reply.number, spoken(safe(reply.sentence)))
-            case messages.Done():
+            case messages.ChatDone():
                 self._end(reply.number, "")
         self._show_stage()
 
@@ -321,19 +321,19 @@ class TryIt(Page):
             known = find(opened.model)
             self._who.say(self._called or (known.title if known is not None else safe(opened.model)))
             self._who.setToolTip(f"{safe(opened.model)}, {opened.engine.name}")
-        timed = busy or stage in (Stage.LOADING, Stage.BUSY)
+        timed = busy or stage in (ChatStage.LOADING, ChatStage.BUSY)
         if timed != self._second.isActive():
             self._second.start() if timed else self._second.stop()
         self._say_state()
 
     def _say_state(self) -> None:
         stage, waited = self._chatting.stage, span(self._chatting.waited_s)
-        if stage is Stage.LOADING:
+        if stage is ChatStage.LOADING:
             said = tr("Loading the model, {span}", span=waited)
-        elif stage is Stage.BUSY and self._busy:
+        elif stage is ChatStage.BUSY and self._busy:
             answers = tr("Answering, {span}", span=waited)
             said = answers if self._waiting else tr("Racing") if self._racing else tr("Drawing a puzzle")
-        elif stage is Stage.AWAY:
+        elif stage is ChatStage.AWAY:
             said = tr("The first question loads the model.")
         else:
             minutes = round(AWAY_S / 60)

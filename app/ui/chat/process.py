@@ -11,7 +11,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.chat import messages
-from app.chat.messages import MessageError, Opened, Reply, Request
+from app.chat.messages import ChatMessageError, ModelOpened, Reply, Request
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.process.child import Child
@@ -24,7 +24,7 @@ STOP_S = 5
 """One that has not stopped by then is ended with its process: it may be reading a long question."""
 
 
-class Stage(Enum):
+class ChatStage(Enum):
     AWAY = "away"
     """No process, so no memory."""
     LOADING = "loading"
@@ -62,8 +62,8 @@ class Chatting(QObject):
         self._options: list[str] = []
         self._since = 0.0
         self._refusal = ""
-        self.stage = Stage.AWAY
-        self.opened: Opened | None = None
+        self.stage = ChatStage.AWAY
+        self.opened: ModelOpened | None = None
 
     @property
     def pid(self) -> int:
@@ -80,9 +80,9 @@ class Chatting(QObject):
         if not self._child.running or (options != self._options and not self._open):
             self._options, self.opened, self._refusal = options, None, ""
             self._child.start(options, Path(home) / "logs" / "chat.log" if Path(home).is_dir() else None)
-            self._go(Stage.LOADING)
-        elif self.stage is Stage.READY:
-            self._go(Stage.BUSY)
+            self._go(ChatStage.LOADING)
+        elif self.stage is ChatStage.READY:
+            self._go(ChatStage.BUSY)
         self._number += 1
         self._open.add(self._number)
         self._child.write(messages.to_line(make(self._number)))
@@ -90,11 +90,11 @@ class Chatting(QObject):
 
     def stop(self) -> None:
         """Ends an answer where it is; while the model still loads, the process."""
-        if self.stage is not Stage.BUSY:
+        if self.stage is not ChatStage.BUSY:
             self._end_now()
             return
         for number in sorted(self._open):
-            self._child.write(messages.to_line(messages.Stop(number=number)))
+            self._child.write(messages.to_line(messages.StopRequest(number=number)))
         self._deaf.start()
 
     def _end_now(self) -> None:
@@ -126,21 +126,21 @@ class Chatting(QObject):
     def _line(self, line: bytes) -> None:
         try:
             reply: Reply = messages.reply(line)
-        except MessageError:
+        except ChatMessageError:
             return  # a fault that its end will tell
         match reply:
-            case Opened():
+            case ModelOpened():
                 self.opened = reply
-                self._go(Stage.BUSY if self._open else Stage.READY)
-            case messages.Failed(final=True):
+                self._go(ChatStage.BUSY if self._open else ChatStage.READY)
+            case messages.ChatFailed(final=True):
                 self._refusal = spoken(reply.sentence)
                 return
-            case messages.Done() | messages.Failed():
+            case messages.ChatDone() | messages.ChatFailed():
                 self._open.discard(reply.number)
         self.replied.emit(reply)
-        if self.stage is Stage.BUSY and not self._open:
+        if self.stage is ChatStage.BUSY and not self._open:
             self._deaf.stop()
-            self._go(Stage.READY)
+            self._go(ChatStage.READY)
             if self._away and not self._leave.isActive():
                 self._leave.start()
 
@@ -155,7 +155,7 @@ class Chatting(QObject):
         waiting = bool(self._open) or bool(self._refusal)
         self._open.clear()
         self._deaf.stop()
-        self._go(Stage.AWAY)
+        self._go(ChatStage.AWAY)
         if waiting:
             self.broke.emit(sentence)
 
@@ -163,11 +163,11 @@ class Chatting(QObject):
         if self._open:  # still at it; the end of the answer starts the time anew
             return
         self._child.end()
-        self._go(Stage.AWAY)
+        self._go(ChatStage.AWAY)
 
-    def _go(self, stage: Stage) -> None:
+    def _go(self, stage: ChatStage) -> None:
         self._since = self._clock()
-        if stage is Stage.AWAY:
+        if stage is ChatStage.AWAY:
             self.opened = None
         if stage is not self.stage:
             self.stage = stage

@@ -10,11 +10,11 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QWidget
 
 from app.chat.board import ANSWERED_IN_ROWS, board
-from app.chat.messages import Drawn, Opened, Sides
+from app.chat.messages import ModelOpened, PuzzleDrawn, Sides
 from app.common.text import safe
 from app.sapo.asking import MAX_ANSWER
 from app.sapo.families import FAMILIES
-from app.sapo.families.family import Kind
+from app.sapo.families.family import FamilyKind
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
 from app.ui.widgets.board import Board
@@ -42,12 +42,12 @@ class QuestionCard(QFrame):
     def __init__(self, theme: Theme, stop: Callable[[], object]) -> None:
         super().__init__()
         self.setProperty("look", "card")
-        self.puzzle: Drawn | None = None
+        self.puzzle: PuzzleDrawn | None = None
         self.told = False
         """Its right answer is on the page, so nobody can solve it any more."""
         self._stop = button(tr("Stop"), stop)
         self.send = button(tr("Ask both"), self.asked.emit, "primary", tr("Enter"))
-        self.question = Question(self.asked.emit)
+        self.question = QuestionField(self.asked.emit)
         self.question.textChanged.connect(self._edited)
         self._board = Board(theme)
         self._chip, self._sort = Label("", "chip"), Label("", "faint")
@@ -77,7 +77,7 @@ class QuestionCard(QFrame):
     def blind(self) -> bool:
         return bool(self.sides.value == BLIND)
 
-    def take(self, puzzle: Drawn) -> None:
+    def take(self, puzzle: PuzzleDrawn) -> None:
         """A puzzle that was drawn comes into the box."""
         self.puzzle = None
         self.question.setPlainText(safe(puzzle.text))
@@ -89,7 +89,7 @@ class QuestionCard(QFrame):
     def complain(self, sentence: str) -> None:
         self._complaint.tell(sentence)
 
-    def show_stage(self, opened: Opened | None, busy: bool, yours: bool) -> None:
+    def show_stage(self, opened: ModelOpened | None, busy: bool, yours: bool) -> None:
         """`opened` is the model, where it is loaded; `yours`: whether the owner wants to be asked at all."""
         self.send.setText(tr("Ask both") if self.sides.value == "both" else tr("Ask"))
         self.send.setEnabled(not busy and bool(self.question.toPlainText().strip()))
@@ -122,7 +122,7 @@ class QuestionCard(QFrame):
     def _drawing(self, theme: Theme) -> tuple[QHBoxLayout, QHBoxLayout]:
         self.family, self.level = Picker(theme, tr("Kind of puzzle")), Picker(theme, tr("Level"))
         self.family.addItem(tr("Any it practises"), None)
-        for kind in Kind:
+        for kind in FamilyKind:
             self.family.insertSeparator(self.family.count())
             of_kind = (family for family in FAMILIES.values() if family.kind == kind)
             for family in sorted(of_kind, key=lambda one: tr(one.title)):
@@ -187,13 +187,13 @@ class QuestionCard(QFrame):
         self.changed.emit()
 
 
-def _sort(puzzle: Drawn) -> str:
+def _sort(puzzle: PuzzleDrawn) -> str:
     if puzzle.daily:
         return tr("puzzle of the day, the same for everyone")
     return tr("a puzzle it never trained on") if puzzle.unseen else tr("a puzzle of practice")
 
 
-class Question(QPlainTextEdit):
+class QuestionField(QPlainTextEdit):
     """Where a question is typed. Enter asks it, Shift and Enter begin a new line, Tab goes on."""
 
     def __init__(self, ask: Callable[[], object]) -> None:

@@ -16,7 +16,7 @@ from app.ui.theme import Theme
 from app.ui.view import engine_words as words
 from app.ui.view.engine_pack import EnginePack
 from app.ui.view.view import View
-from app.ui.widgets.option import Option, Options
+from app.ui.widgets.option import Option, OptionGroup
 from app.ui.widgets.pieces import Elided, Label, button, card, column, progress_bar, row
 
 
@@ -32,8 +32,8 @@ class EnginePanel(QWidget):
         self._room = QWidget()
         self._room_column = column()
         self._room.setLayout(self._room_column)
-        self._options: Options | None = None
-        self._facts = Facts()
+        self._options: OptionGroup | None = None
+        self._facts = InstallFacts()
         self._cost, self._crowded = Label("", "soft", wrap=True), Label("", "warn", wrap=True)
         self._percent = Label("", "figure")
         self._bar = progress_bar(tr("Installation of the engine"), 100)
@@ -138,7 +138,7 @@ class EnginePanel(QWidget):
             self._options.hide()
             self._room_column.removeWidget(self._options)
             self._options.deleteLater()
-        self._options = Options(tr("Engine"))
+        self._options = OptionGroup(tr("Engine"))
         for offer in pack.offers:
             self._options.add(offer.name, Option(self._theme, words.title(offer), words.about(offer)))
         self._options.chosen.connect(lambda _: self.show_pack(self._pack))
@@ -164,7 +164,7 @@ class EnginePanel(QWidget):
             self._ask.install("", chosen)
 
 
-class Facts(QWidget):
+class InstallFacts(QWidget):
     """What an installation means, before it begins: what is fetched, what room it needs, and where it goes."""
 
     def __init__(self) -> None:

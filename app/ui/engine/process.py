@@ -18,7 +18,7 @@ from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.process.child import Child
 from app.ui.process.logs import PACK
-from app.ui.view.engine_pack import Doing, EnginePack
+from app.ui.view.engine_pack import EnginePack, PackActivity
 from app.ui.view.view import Problem
 
 MAX_LINE = 2**20
@@ -142,7 +142,7 @@ class Packing(QObject):
         self._command, self._sentence = command, ""
         self._speed.restart()
         self._change(
-            doing=Doing(verb=command[0], offline="--offline" in command), failed="", failed_offline=False
+            doing=PackActivity(verb=command[0], offline="--offline" in command), failed="", failed_offline=False
         )
         self._doer.start(["pack", *command, "--json", "--attached"], self._log)
 
@@ -155,7 +155,7 @@ class Packing(QObject):
         if doing is None:
             return
         match event:
-            case events.Progress():
+            case events.PackProgress():
                 rate, left = self._speed.at(event.have, event.total) if event.stage == "fetch" else (None, None)
                 doing = msgspec.structs.replace(
                     doing,
@@ -167,14 +167,14 @@ class Packing(QObject):
                     left_s=left,
                     note="",
                 )
-            case events.Waiting():
+            case events.PackWaiting():
                 self._speed.restart()
                 doing = msgspec.structs.replace(
                     doing, note=spoken(event.sentence), per_second=None, left_s=None
                 )
-            case events.Failed():
+            case events.PackFailed():
                 self._sentence = spoken(event.sentence)
-            case events.Done():
+            case events.PackDone():
                 doing = msgspec.structs.replace(doing, percent=100)
         self.pack = msgspec.structs.replace(self.pack, doing=doing)
         if not self._tick.isActive():
@@ -196,8 +196,8 @@ class Packing(QObject):
             event = msgspec.json.decode(line, type=events.Told)
         except msgspec.MsgspecError:
             return
-        if isinstance(event, events.Failed | events.Done):
-            self._settle(broken=spoken(event.sentence) if isinstance(event, events.Failed) else "")
+        if isinstance(event, events.PackFailed | events.PackDone):
+            self._settle(broken=spoken(event.sentence) if isinstance(event, events.PackFailed) else "")
 
     def _settle(self, **fields: object) -> None:
         """Something has come to its end: the disk may look otherwise now."""
@@ -211,7 +211,7 @@ class Packing(QObject):
 
     def _read(self, line: bytes) -> None:
         try:
-            standing = msgspec.json.decode(line, type=events.Standing)
+            standing = msgspec.json.decode(line, type=events.PackStatus)
         except msgspec.MsgspecError:
             return
         self._change(standing=standing)

@@ -16,7 +16,7 @@ from app.ui.theme import Theme
 from app.ui.view import growth, words
 from app.ui.view.growth import Fish
 from app.ui.view.settings import Choices
-from app.ui.view.view import State, View
+from app.ui.view.view import NodeStatus, View
 
 _WIDE, _HIGH = 172, 62
 _LONGEST, _ROUND = 92, 6
@@ -49,7 +49,7 @@ class Pond(Moving):
         return QSize(_WIDE, _HIGH)
 
     def show_view(self, view: View) -> None:
-        fish, swims = growth.now(view), view.state is State.LEARNING
+        fish, swims = growth.now(view), view.state is NodeStatus.LEARNING
         name = words.model_name(view)
         told = growth.told(view)
         self.setToolTip(told)

@@ -15,7 +15,7 @@ from app.ui.language.texts import number, percent, tr
 from app.ui.theme import Theme
 from app.ui.theme.theme import font
 from app.ui.view import growth, words
-from app.ui.view.view import Family, View
+from app.ui.view.view import FamilyView, View
 from app.ui.widgets.qr_code import MOST, SIDE, encode
 
 WIDE, HIGH = 1200, 630
@@ -29,7 +29,7 @@ def can_hold(invite: str) -> bool:
     return 0 < len(invite.encode()) <= MOST
 
 
-def best(view: View) -> list[Family]:
+def best(view: View) -> list[FamilyView]:
     """The three skills that it is best at now."""
     measured = [family for family in view.families if family.latest is not None]
     return sorted(measured, key=lambda family: (-(family.latest or 0.0), family.title))[:3]
@@ -178,7 +178,7 @@ def _curve(painter: QPainter, theme: Theme, view: View, room: QRectF) -> None:
     painter.drawEllipse(line[-1], 8, 8)
 
 
-def _skill(painter: QPainter, theme: Theme, family: Family, y: float) -> None:
+def _skill(painter: QPainter, theme: Theme, family: FamilyView, y: float) -> None:
     left, share = 776.0, family.latest or 0.0
     _text(painter, theme, left, y, family.title, 22, "text", _BOLD)
     _text(painter, theme, _RIGHT, y, percent(share), 22, "text", _BOLD, right=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.common.text import safe_line
-from app.node.history.milestones import Kind, Milestone
+from app.node.history.milestones import Milestone, MilestoneKind
 from app.sapo.families import FAMILIES
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, number, tr
@@ -13,7 +13,7 @@ def told(one: Milestone) -> str:
     """One sentence; a peer's name is told as what came before, not as the cause."""
     title = tr(FAMILIES[one.family].title) if one.family in FAMILIES else one.family
     match one.kind:
-        case Kind.FIRST:
+        case MilestoneKind.FIRST:
             said = counted(
                 "{family}: the first right answer, after a wrong one.",
                 "{family}: the first right answer, after {n} wrong ones.",
@@ -23,17 +23,17 @@ def told(one: Milestone) -> str:
             if one.peer:
                 said += " " + tr("It had seen answers of {peer} before.", peer=safe_line(one.peer))
             return said
-        case Kind.LEVEL:
+        case MilestoneKind.LEVEL:
             return tr("{family}: reached level {n}.", family=title, n=number(one.level + 1))
-        case Kind.HALF:
+        case MilestoneKind.HALF:
             return tr("{family}: half of its answers are right now.", family=title)
-        case Kind.MEASURED_HALF:
+        case MilestoneKind.MEASURED_HALF:
             return tr("It solves half of all new puzzles.")
 
 
 def open_(one: Milestone, actions: Actions) -> None:
     """The answers of that round. A measurement keeps none, so it opens what was measured."""
-    if one.kind is Kind.MEASURED_HALF:
+    if one.kind is MilestoneKind.MEASURED_HALF:
         actions.go("skills")
     else:
         actions.show_round(one.round)

@@ -27,7 +27,7 @@ UNITS = re.compile(r"(?<=:) (?=[a-z])")
 _DEPTH = 3
 
 
-class Said(msgspec.Struct, frozen=True):
+class Sentence(msgspec.Struct, frozen=True):
     """A sentence with its values."""
 
     template: str
@@ -42,11 +42,11 @@ def spoken(text: str, depth: int = _DEPTH, most: int | None = None) -> str:
 
 
 @lru_cache(1000)
-def recognised(text: str, kind: str) -> tuple[Said | str, ...]:
+def recognised(text: str, kind: str) -> tuple[Sentence | str, ...]:
     """Sentence by sentence, the shortest that is known first: a value may itself hold the end of one."""
     if len(text) > MOST:
         return (text,)
-    parts, found = _END.split(text), list[Said | str]()
+    parts, found = _END.split(text), list[Sentence | str]()
     while parts:
         for n in range(1, len(parts) + 1):
             if (said := _match(" ".join(parts[:n]), kind)) is not None:
@@ -58,10 +58,10 @@ def recognised(text: str, kind: str) -> tuple[Said | str, ...]:
     return tuple(found)
 
 
-def _match(text: str, kind: str) -> Said | None:
+def _match(text: str, kind: str) -> Sentence | None:
     for template, pattern in _known(kind):
         if (match := pattern.fullmatch(text)) is not None:
-            return Said(template, match.groupdict())
+            return Sentence(template, match.groupdict())
     return None
 
 
@@ -83,7 +83,7 @@ def _pattern(template: str) -> re.Pattern[str]:
     return re.compile("".join(parts), re.DOTALL)
 
 
-def _translated(said: Said, depth: int) -> str:
+def _translated(said: Sentence, depth: int) -> str:
     said_here = tr(said.template)
     return said_here.format(**{name: _word(value, depth) for name, value in said.values.items()})
 

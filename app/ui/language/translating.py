@@ -81,22 +81,22 @@ _SENSOR = re.compile(r'^    name = "(.+ .+)"$', re.MULTILINE)
 _BETWEEN = re.compile(r"(?<=[.!?]) (?=[A-Z{])|(?<=\}) (?=[A-Z][a-z]+ )|(?<=^\{way\}) |(?<=^\{reason\}) ")
 
 
-class Text(msgspec.Struct, frozen=True):
+class SourceText(msgspec.Struct, frozen=True):
     """`counted`: it has a number in it, and the language's own plural forms."""
 
     source: str
     counted: bool = False
 
 
-def collect() -> list[Text]:
+def collect() -> list[SourceText]:
     """Every text of the window, once, in the order of the files."""
-    found: dict[str, Text] = {}
+    found: dict[str, SourceText] = {}
     for path in sorted(_SOURCE.rglob("*.py")):
         for text in _in_source(path.read_text(encoding="utf-8")):
             if text.source not in found or text.counted:
                 found[text.source] = text
     for source in (*_of_the_node(), *sentences(), *phrases()):
-        found.setdefault(source, Text(source))
+        found.setdefault(source, SourceText(source))
     return [text for text in found.values() if text.source]
 
 
@@ -238,7 +238,7 @@ def read(path: Path) -> dict[str, list[str]]:
     return done
 
 
-def update(path: Path, texts: list[Text]) -> int:
+def update(path: Path, texts: list[SourceText]) -> int:
     """Adds what is new, drops what nobody shows any more. Returns how many texts are not translated."""
     done = read(path)
     _write(path, path.stem.removeprefix(f"{CONTEXT}_"), texts, done)
@@ -253,7 +253,7 @@ def compile(path: Path) -> Path:
     return to
 
 
-def _in_source(source: str) -> Iterator[Text]:
+def _in_source(source: str) -> Iterator[SourceText]:
     for node in ast.walk(ast.parse(source)):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
             continue
@@ -261,10 +261,10 @@ def _in_source(source: str) -> Iterator[Text]:
         strings = [value for value in given if isinstance(value, str)]
         match node.func.id:
             case "tr" | "mark" if strings:
-                yield Text(strings[0])
+                yield SourceText(strings[0])
             case "counted" if len(strings) >= 2:
-                yield Text(strings[0])
-                yield Text(strings[1], counted=True)
+                yield SourceText(strings[0])
+                yield SourceText(strings[1], counted=True)
 
 
 def _of_the_node() -> Iterator[str]:
@@ -272,7 +272,7 @@ def _of_the_node() -> Iterator[str]:
     from app.node.record.reasons import Reason
     from app.node.rules.preferences import SETTINGS
     from app.sapo.families import FAMILIES
-    from app.sapo.families.family import Kind
+    from app.sapo.families.family import FamilyKind
     from engines.models.catalogue import entries
 
     for reason in Reason:
@@ -281,13 +281,13 @@ def _of_the_node() -> Iterator[str]:
         yield from (entry.about, entry.gated)
     yield STARTER_ABOUT
     yield from (family.title for family in FAMILIES.values())
-    yield from Kind
+    yield from FamilyKind
     for setting in SETTINGS:
         yield from (setting.group, setting.label, setting.help, setting.words)
         yield from (label for _, label in setting.options)
 
 
-def _write(path: Path, code: str, texts: list[Text], done: dict[str, list[str]]) -> None:
+def _write(path: Path, code: str, texts: list[SourceText], done: dict[str, list[str]]) -> None:
     root = ElementTree.Element("TS", version="2.1", language=code, sourcelanguage="en")
     context = ElementTree.SubElement(root, "context")
     ElementTree.SubElement(context, "name").text = CONTEXT

@@ -6,18 +6,18 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QFileDialog, QFrame, QVBoxLayout, QWidget
 
-from app.node.data.library import Library, Model
+from app.node.data.library import Library, ModelEntry
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.texts import counted, size, tr
 from app.ui.models.row import ModelRow
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
 from app.ui.view.models import Holdings
-from app.ui.view.view import State, View
+from app.ui.view.view import NodeStatus, View
 from app.ui.widgets.pieces import IconButton, Label, card, column
 from app.ui.widgets.stat import Stat, stats_row
 
-_RUNS = (State.LEARNING, State.STARTING, State.WAITING)
+_RUNS = (NodeStatus.LEARNING, NodeStatus.STARTING, NodeStatus.WAITING)
 
 
 class Models(Page):
@@ -37,8 +37,8 @@ class Models(Page):
         self._problem = Label("", "bad", wrap=True)
         self._said = Label("", "good", wrap=True)
         self._reading = Label(tr("Looking at what you have."), "soft")
-        self._here, self._there = Group(tr("On this computer")), Group(tr("Available"))
-        self._others = Group(tr("Downloaded by other apps"))
+        self._here, self._there = ModelSection(tr("On this computer")), ModelSection(tr("Available"))
+        self._others = ModelSection(tr("Downloaded by other apps"))
         self._rows: dict[str, ModelRow] = {}
         self._left = Label("", "soft", wrap=True)
         self._left_card = card(
@@ -110,7 +110,7 @@ class Models(Page):
         memory.say(tr("Memory for a model"), size(library.memory.free), most)
 
     def _show_rows(self, holdings: Holdings, library: Library) -> None:
-        running, learning = self._view.state in _RUNS, self._view.state is State.LEARNING
+        running, learning = self._view.state in _RUNS, self._view.state is NodeStatus.LEARNING
         names = {model.name for model in library.models}
         for name in [name for name in self._rows if name not in names]:
             self._rows.pop(name).deleteLater()
@@ -128,7 +128,7 @@ class Models(Page):
             for model in models:
                 self._rows[model.name].show_model(model, holdings, running, learning)
 
-    def _row(self, model: Model) -> ModelRow:
+    def _row(self, model: ModelEntry) -> ModelRow:
         if model.name not in self._rows:
             self._rows[model.name] = ModelRow(self.theme, self.ask.models, model.name)
         return self._rows[model.name]
@@ -145,7 +145,7 @@ class Models(Page):
             self.ask.models.get(file)
 
 
-class Group(QFrame):
+class ModelSection(QFrame):
     """A heading with rows under it."""
 
     def __init__(self, title: str) -> None:

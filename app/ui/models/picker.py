@@ -6,10 +6,10 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QButtonGroup, QFrame, QProgressBar, QWidget
 
-from app.node.data.library import Model
+from app.node.data.library import ModelEntry
 from app.ui.frame.model_actions import ModelActions
 from app.ui.language.texts import size, tr
-from app.ui.models.row import Panel, can_be_had
+from app.ui.models.row import RowPanel, can_be_had
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
 from app.ui.view.models import Holdings
@@ -39,7 +39,7 @@ class ModelPicker(QWidget):
         self._bar.setAccessibleName(tr("Download"))
         self._cancel = button(tr("Cancel"), self._end)
         self._failed = Label("", "bad", wrap=True)
-        self._panel = Panel(self._close)
+        self._panel = RowPanel(self._close)
         self._panel.hide()
         far = row(self._note, self._cancel, gap=8, fill=0)
         self.setLayout(column(self._list, self._bar, far, self._failed, self._panel, 1, gap=8))
@@ -74,7 +74,7 @@ class ModelPicker(QWidget):
         """Whether one that was picked is on its way."""
         return bool(self._wanted) and self._wanted not in self._holdings.failed
 
-    def _add(self, model: Model) -> None:
+    def _add(self, model: ModelEntry) -> None:
         made = PickRow(self._theme, model.title)
         self._rows[model.name] = made
         self._group.addButton(made.radio)
@@ -142,7 +142,7 @@ class PickRow(QFrame):
         line.setStretch(1, 1)
         self.setLayout(column(line, self._begins, gap=2))
 
-    def show_model(self, model: Model, holdings: Holdings) -> None:
+    def show_model(self, model: ModelEntry, holdings: Holdings) -> None:
         assert holdings.library is not None
         look, word, why = words.fit(model, holdings.library)
         here = tr("downloaded") if model.installed else model.program or size(words.missing(model))

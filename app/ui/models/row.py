@@ -17,30 +17,30 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.node.data.library import Model
+from app.node.data.library import ModelEntry
 from app.ui.frame.model_actions import ModelActions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
-from app.ui.models.versions import Naming, Past
+from app.ui.models.versions import Naming, VersionsButton
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
 from app.ui.view.models import Fetch, Holdings
 from app.ui.widgets.pieces import Elided, Label, button, column, row
 from engines.models.found import lm_studio
 from engines.models.gguf_shelf import is_gguf
-from engines.models.needs import Verdict
+from engines.models.needs import FitVerdict
 
 _STEPS = 1000
 
 
 class ModelRow(QFrame):
-    """Shows one Model and asks for things only through `ask`."""
+    """Shows one ModelEntry and asks for things only through `ask`."""
 
     def __init__(self, theme: Theme, ask: ModelActions, name: str) -> None:
         super().__init__()
         self.setProperty("look", "card")
         self.name, self._ask = name, ask
-        self._model = Model(name=name, title=name)
+        self._model = ModelEntry(name=name, title=name)
         self._running = False
         self._holdings = Holdings(chosen="")
         self._title, self._chip, self._about = (
@@ -55,7 +55,7 @@ class ModelRow(QFrame):
         self._bar.setRange(0, _STEPS)
         self._bar.setTextVisible(False)
         self._failed = Label("", "bad", wrap=True)
-        self._panel = Panel(self._close)
+        self._panel = RowPanel(self._close)
         self._use = self._button(tr("Learn with this"), self._ask_use, "primary")
         self._get = self._button(tr("Download"), self._ask_get)
         self._retry = self._button(tr("Retry"), self._try_again, "primary")
@@ -63,7 +63,7 @@ class ModelRow(QFrame):
         self._delete = self._button(tr("Delete"), self._ask_delete, "flat")
         self._again = self._button(tr("Retry now"), lambda: ask.retry(self.name))
         self._naming = Naming(lambda called: ask.name(self.name, called))
-        self._past = Past(ask, self._panel.ask, self._naming)
+        self._past = VersionsButton(ask, self._panel.ask, self._naming)
         self._export = self._button(tr("Export"), lambda: None, "flat")
         menu = QMenu(self._export)
         menu.addAction(tr("For Ollama …"), lambda: self._ask_export("merged-gguf"))
@@ -104,7 +104,7 @@ class ModelRow(QFrame):
         self.setLayout(column(top, *below, gap=12, margins=(20, 16, 18, 16)))
         self._close()
 
-    def show_model(self, model: Model, holdings: Holdings, running: bool, learning: bool) -> None:
+    def show_model(self, model: ModelEntry, holdings: Holdings, running: bool, learning: bool) -> None:
         """`running`: a node learns, or will as soon as it may; `learning`: at this moment."""
         assert holdings.library is not None
         focused = self._focused()
@@ -275,7 +275,7 @@ class ModelRow(QFrame):
             one.setAccessibleName(f"{one.text()}: {self._model.title}")
 
 
-class Panel(QFrame):
+class RowPanel(QFrame):
     """A question in the row itself: what happens, a field for the access token where one is needed, yes and
     no."""
 
@@ -344,7 +344,7 @@ class Panel(QFrame):
         (act or self._act)()
 
 
-def can_be_had(model: Model) -> bool:
+def can_be_had(model: ModelEntry) -> bool:
     """Not where the disk has no room, nor what cannot learn. One too large for the memory can be: for another
     computer, or for later."""
-    return not model.problem and (model.fit is None or model.fit.verdict is not Verdict.NO_DISK)
+    return not model.problem and (model.fit is None or model.fit.verdict is not FitVerdict.NO_DISK)

@@ -9,7 +9,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QFrame, QMenu, QPushButton
 
-from app.node.data.library import LONGEST_NAME, Model, Point, Version
+from app.node.data.library import LONGEST_NAME, ModelEntry, Point, Version
 from app.ui.frame.model_actions import ModelActions
 from app.ui.language.texts import number, size, tr
 from app.ui.view.words import moment
@@ -18,19 +18,19 @@ from app.ui.widgets.pieces import button, column, field, row
 Ask = Callable[..., None]
 
 
-class Past(QPushButton):
+class VersionsButton(QPushButton):
     """A button with a menu, made anew whenever it opens. `ask` is a row's `Panel.ask`."""
 
     def __init__(self, actions: ModelActions, ask: Ask, naming: Naming) -> None:
         super().__init__(tr("More"))
         self.setProperty("look", "flat")
         self._actions, self._ask, self._naming = actions, ask, naming
-        self._model = Model(name="", title="")
+        self._model = ModelEntry(name="", title="")
         self._menu = QMenu(self)
         self._menu.aboutToShow.connect(self._fill)
         self.setMenu(self._menu)
 
-    def show_model(self, model: Model) -> None:
+    def show_model(self, model: ModelEntry) -> None:
         self._model = model
         learned = model.training is not None and model.training.rounds > 0
         self.setVisible(model.installed and (learned or bool(model.versions)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QFrame
 
-from app.node.data.library import Model
+from app.node.data.library import ModelEntry
 from app.ui.frame.frame import Actions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import number, tr
@@ -14,7 +14,7 @@ from app.ui.theme import Theme
 from app.ui.view import model_words, notes
 from app.ui.view.view import View
 from app.ui.widgets.pieces import Elided, IconButton, Label, button, column, row
-from engines.models.needs import Verdict
+from engines.models.needs import FitVerdict
 
 _LATELY = 50
 """Rounds in which the learner itself said why nothing is gained."""
@@ -76,7 +76,7 @@ def why(view: View) -> str:
     return said
 
 
-def larger(view: View) -> Model | None:
+def larger(view: View) -> ModelEntry | None:
     """The next larger model that fits here: the recommended one first, then the smallest."""
     if view.models is None or view.models.library is None:
         return None
@@ -90,12 +90,12 @@ def larger(view: View) -> Model | None:
         if one.bytes > known.bytes
         and not one.problem
         and one.fit is not None
-        and one.fit.verdict is Verdict.FITS
+        and one.fit.verdict is FitVerdict.FITS
     ]
     return min(fitting, key=lambda one: (not one.recommended, one.bytes), default=None)
 
 
-def about(model: Model) -> str:
+def about(model: ModelEntry) -> str:
     """Its name, and how fast it learns here."""
     pace = model_words.pace(model)
     said = tr("{title} fits here.", title=model.title)

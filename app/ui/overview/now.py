@@ -16,7 +16,7 @@ from app.ui.language.pauses import pauses
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
 from app.ui.view import words
-from app.ui.view.view import State, Step, View
+from app.ui.view.view import NodeStatus, Step, View
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Elided, IconButton, Label, button, column, progress_bar, row, rule
 from app.ui.widgets.selecting import Segments, Switch
@@ -76,8 +76,8 @@ class Now(QFrame):
 
     def show_view(self, view: View, now: float) -> None:
         active = words.working(view) and not words.held(view)
-        known = active and view.state is State.LEARNING and view.engine and view.round
-        fresh = view.state is State.NEW
+        known = active and view.state is NodeStatus.LEARNING and view.engine and view.round
+        fresh = view.state is NodeStatus.NEW
         lead = words.reason(view, now) if fresh else words.state_name(view.state)
         self._round.say(words.round_line(view) if known else lead)
         self._step.say(words.step_line(view) if active else "")
@@ -96,16 +96,16 @@ class Now(QFrame):
         self._pause.setVisible(wanted and not placing)
         self._longer.setVisible(wanted and not placing)
         self._start.setVisible(not wanted)
-        waits = held and view.state is State.WAITING
+        waits = held and view.state is NodeStatus.WAITING
         reason = words.known_reason(view) if waits else None
         self._rule = RULE_OF.get(reason, "") if reason is not None else ""
         self._rule_button.setVisible(bool(self._rule))
         self._anyway.setVisible(waits and reason not in SPARED)
         self._start.setText(tr("Resume") if words.held(view) else tr("Start learning"))
-        self._start.setEnabled(view.state is not State.STOPPING)
-        self._finish.setEnabled(view.state is State.LEARNING and not words.finishing(view))
+        self._start.setEnabled(view.state is not NodeStatus.STOPPING)
+        self._finish.setEnabled(view.state is NodeStatus.LEARNING and not words.finishing(view))
         self._contribute.show_on(view.willing)
-        self._contribute.setEnabled(view.state is not State.STOPPING)
+        self._contribute.setEnabled(view.state is not NodeStatus.STOPPING)
         self._also.show_on(not view.rules.get(_WHEN_IDLE, True))
         self._also.setEnabled(view.willing)
         if view.rules:
@@ -119,11 +119,11 @@ class Now(QFrame):
         sentence = words.reason(view, now)
         if _first_look(view):
             return tr("A few minutes, once per model: it tries every kind of puzzle.")
-        if view.state is State.STARTING and view.step is not None:
+        if view.state is NodeStatus.STARTING and view.step is not None:
             return "" if view.curve else tr("The first start with a model can take a minute.")
         if words.held(view):
             kept = tr("The memory is free again. Everything it learned is safe.")
-            return kept if view.state is State.PAUSED else tr("It resumes by itself.")
+            return kept if view.state is NodeStatus.PAUSED else tr("It resumes by itself.")
         return sentence
 
     def _show_progress(self, view: View, now: float) -> None:
@@ -134,7 +134,9 @@ class Now(QFrame):
         elif view.total:
             self._bar.setRange(0, view.total)
             self._bar.setValue(view.done)
-        elif view.state is State.LEARNING and view.round_s and view.step not in (Step.PROBING, Step.LOADING):
+        elif (
+            view.state is NodeStatus.LEARNING and view.round_s and view.step not in (Step.PROBING, Step.LOADING)
+        ):
             spent = now - (view.step_since or now)  # without progress: as long as the last round took
             self._bar.setRange(0, 1000)
             self._bar.setValue(int(1000 * min(0.96, max(0.0, spent) / view.round_s)))
@@ -161,4 +163,4 @@ class Now(QFrame):
 
 def _first_look(view: View) -> bool:
     """Before the first round; families that were too hard are looked at again later."""
-    return view.step is Step.PLACING and view.state is State.LEARNING and not view.safe_round
+    return view.step is Step.PLACING and view.state is NodeStatus.LEARNING and not view.safe_round

@@ -19,8 +19,8 @@ from app.ui.overview.sharing import ShareDialog
 from app.ui.theme import Theme
 from app.ui.updates.card import UpdateLine
 from app.ui.view import words
-from app.ui.view.view import State, View
-from app.ui.welcome.page import Welcome
+from app.ui.view.view import NodeStatus, View
+from app.ui.welcome.page import WelcomePanel
 from app.ui.widgets.pieces import Elided, Label, Notice, boxed, button, row
 from app.ui.widgets.power import PowerLine
 from app.ui.widgets.stat import Stat, stats_row
@@ -49,7 +49,7 @@ class Overview(Page):
         self.header.addWidget(self._model)
         self._notice = Notice(button(tr("Try again"), actions.start))
         self._update = UpdateLine(actions.updates, lambda: actions.go("settings"))
-        self._welcome = Welcome(theme, actions)
+        self._welcome = WelcomePanel(theme, actions)
         self._engine = EngineCard(theme, actions.engine)
         self._newer = NewerEngine(actions.engine)
         self._now = Now(theme, actions)
@@ -75,7 +75,7 @@ class Overview(Page):
     def show_view(self, view: View) -> None:
         self._view = view
         now = time.time()
-        fresh = self._fresh = view.state is State.NEW and not view.curve
+        fresh = self._fresh = view.state is NodeStatus.NEW and not view.curve
         lacking = not fresh and view.pack is not None and not view.pack.usable
         self._notice.show_problem(None if lacking else view.problem)
         self._show_engine(view, lacking)

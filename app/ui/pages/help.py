@@ -34,7 +34,7 @@ _HEADINGS, _ABOVE = {1: TITLE, 2: HEADING, 3: LEAD}, {2: 16, 3: 12}
 _PLAIN = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
 
 
-class Reader(QTextBrowser):
+class MarkdownReader(QTextBrowser):
     """Shows Markdown. It fetches nothing, neither pictures nor pages."""
 
     def __init__(self, theme: Theme) -> None:
@@ -133,7 +133,7 @@ class Help(Page):
         self._list.setFixedWidth(_LIST)
         self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._list.currentItemChanged.connect(lambda now, _: self._show(now))
-        self._reader = Reader(theme)
+        self._reader = MarkdownReader(theme)
         self._reader.anchorClicked.connect(self.follow)
         nothing = Empty(theme, "search", tr("Nothing found"), tr("Try another word."))
         self._stack = stack(boxed(row(self._list, self._reader, gap=14, fill=1)), nothing)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton
 
 from app.node.history.milestones import Milestone
 from app.node.record.records import Happening, Round, Run
-from app.ui.charts.table import Column, Rows, Table
+from app.ui.charts.table import Column, Table, TableRows
 from app.ui.frame.frame import Actions, Page
 from app.ui.frame.milestone_words import open_, told
 from app.ui.language.spoken import spoken
@@ -32,7 +32,7 @@ _KINDS: dict[str, type[msgspec.Struct]] = {
 }
 
 
-class History(Page):
+class HistoryPage(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("History"))
         self._view = View()
@@ -189,7 +189,7 @@ def _rounds() -> Table:
         ),
         Column(tr("Took"), lambda one: span(one.seconds), lambda one: one.seconds, right=True),
     ]
-    table = Table(Rows(columns), tr("Rounds"))
+    table = Table(TableRows(columns), tr("Rounds"))
     table.set_widths(84, 0, 0, 136, 116, 76)
     return table
 
@@ -221,7 +221,7 @@ def _runs() -> Table:
         Column(tr("Engine"), lambda run: run.engine),
         Column(tr("How it ended"), outcome, wide=True),
     ]
-    table = Table(Rows(columns), tr("Runs"))
+    table = Table(TableRows(columns), tr("Runs"))
     table.set_widths(70, 160, 90, 120, 120, 0)
     return table
 
@@ -232,7 +232,7 @@ def _events() -> Table:
         Column(tr("Round"), lambda one: number(one.round), lambda one: one.round, right=True),
         Column(tr("What happened"), _sentence, wide=True),
     ]
-    table = Table(Rows(columns), tr("Events"))
+    table = Table(TableRows(columns), tr("Events"))
     table.set_widths(170, 80, 0)
     return table
 
@@ -243,7 +243,7 @@ def _diary() -> Table:
         Column(tr("Round"), lambda one: number(one.round), lambda one: one.round, right=True),
         Column(tr("What it reached"), told, wide=True),
     ]
-    table = Table(Rows(columns), tr("Diary"))
+    table = Table(TableRows(columns), tr("Diary"))
     table.set_widths(170, 80, 0)
     return table
 

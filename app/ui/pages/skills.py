@@ -8,14 +8,14 @@ from functools import partial
 from PySide6.QtWidgets import QWidget
 
 from app.node.record import figures
-from app.sapo.families.family import Kind
+from app.sapo.families.family import FamilyKind
 from app.ui.charts.tile import Tiles
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
 from app.ui.view import words
-from app.ui.view.view import Family, View
+from app.ui.view.view import FamilyView, View
 from app.ui.widgets.pieces import Empty, Label, boxed, column, search, stack
 
 SEARCHED = 9
@@ -27,8 +27,8 @@ class Skills(Page):
 
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Skills"))
-        self._shown: tuple[tuple[Family, ...], tuple[str, ...]] = ((), ())
-        self._groups = {kind: Group(theme, kind) for kind in (*map(str, Kind), "")}
+        self._shown: tuple[tuple[FamilyView, ...], tuple[str, ...]] = ((), ())
+        self._groups = {kind: KindSection(theme, kind) for kind in (*map(str, FamilyKind), "")}
         self._search = search(tr("Find a puzzle"), lambda _: self._show_groups(), width=200)
         self._search.hide()
         self.header.addWidget(self._search)
@@ -77,7 +77,7 @@ class Skills(Page):
         self._nothing.tell("" if found or later else tr("No puzzle is called that."))
 
 
-class Group(QWidget):
+class KindSection(QWidget):
     """The families of one kind."""
 
     def __init__(self, theme: Theme, kind: str) -> None:
@@ -85,14 +85,14 @@ class Group(QWidget):
         self._tiles = Tiles(theme)
         self.setLayout(column(Label(tr(kind) if kind else tr("Other"), "heading"), self._tiles, gap=10))
 
-    def show_families(self, families: Sequence[Family], press: Callable[[str], object]) -> None:
+    def show_families(self, families: Sequence[FamilyView], press: Callable[[str], object]) -> None:
         self.setVisible(bool(families))
         for tile, family in zip(self._tiles.tiles(len(families)), families, strict=True):
             tile.say(family, since(family))
             tile.press = partial(press, family.name)
 
 
-def since(family: Family) -> str:
+def since(family: FamilyView) -> str:
     """The latest thing the family reached, and when."""
     if not family.milestones:
         return tr("No right answer in practice yet")

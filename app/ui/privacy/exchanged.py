@@ -14,7 +14,7 @@ import msgspec
 
 from app.node.record.records import GroupRow
 from app.sapo.questions import Coordinates
-from app.swarm.client.ledger import UNPACKED, Message
+from app.swarm.client.ledger import UNPACKED, LineMessage
 from app.swarm.identity.names import name
 from app.swarm.wire.limits import BODY
 
@@ -28,7 +28,7 @@ class _Body(msgspec.Struct):
     rewards: tuple[int, ...]
 
 
-def groups(message: Message) -> list[GroupRow]:
+def groups(message: LineMessage) -> list[GroupRow]:
     """The groups that a message carries, of a long one those in its beginning."""
     if message.kind == "pub":
         wholes: Iterator[object] = _values(message.text.split(UNPACKED)[0], 0)
@@ -52,7 +52,7 @@ def _values(text: str, at: int) -> Iterator[object]:
         at += 1
 
 
-def _row(envelope: Any, message: Message) -> GroupRow | None:
+def _row(envelope: Any, message: LineMessage) -> GroupRow | None:
     try:
         text = envelope["body"]
         if envelope.get("enc") == "zlib":

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from app.common.text import safe
 from app.node.record.records import GroupRow
-from app.swarm.client.ledger import Message
+from app.swarm.client.ledger import LineMessage
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, size, tr
 from app.ui.privacy.exchanged import groups
@@ -30,7 +30,7 @@ _GROUPS, _ANSWERS = 8, 16
 """The groups of a message, and answers of a group, that are shown; word for word there is more."""
 
 
-def meaning(message: Message) -> str:
+def meaning(message: LineMessage) -> str:
     """What a message of the protocol is for (app/swarm/PROTOCOL.md); of an unknown kind, its own name."""
     return {
         "hello": tr("the relay introduces itself"),
@@ -76,7 +76,7 @@ class MessageRow(QFrame):
             margins=(14, 10, 14, 8),
         )
         self.setLayout(self._inside)
-        self.message: Message | None = None
+        self.message: LineMessage | None = None
         self._read: list[GroupRow] = []
         self._shown: list[tuple[GroupRow, GroupPart]] = []
 
@@ -89,7 +89,7 @@ class MessageRow(QFrame):
             if one.isChecked():
                 one.click()
 
-    def say(self, message: Message, view: View) -> None:
+    def say(self, message: LineMessage, view: View) -> None:
         if message is not self.message and message != self.message:
             self.message, self._read = message, groups(message)
             self._way.look("chip" if message.outgoing else "chip-peer")

@@ -6,7 +6,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame
 
-from app.swarm.client.ledger import Message
+from app.swarm.client.ledger import LineMessage
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import number, size, tr
@@ -15,7 +15,7 @@ from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
 from app.ui.theme.theme import mono
 from app.ui.view import words
-from app.ui.view.updates import Stage
+from app.ui.view.updates import UpdateStage
 from app.ui.view.view import View
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.icons import drawn
@@ -89,7 +89,7 @@ class Privacy(Page):
         self._which.chosen.connect(lambda _: self._close_rows())
         self._newer = button(tr("Show newer messages"), self._close_rows, "flat", tr("Closes what is open"))
         self._newer.hide()
-        self._frozen: tuple[Message, ...] = ()
+        self._frozen: tuple[LineMessage, ...] = ()
         self._none = Label("", "soft", wrap=True)
         head = Bend(Label(tr("Last messages"), "heading"), 1, self._newer, self._which)
         inside = column(head, self._none, self._messages, gap=12, margins=(24, 20, 24, 20))
@@ -110,7 +110,7 @@ class Privacy(Page):
     def _show_messages(self) -> None:
         swarm, which = self._view.swarm, self._which.value
         self._list.setVisible(swarm is not None)
-        every: tuple[Message, ...] = swarm.messages if swarm else ()
+        every: tuple[LineMessage, ...] = swarm.messages if swarm else ()
         reading = self._list.underMouse() or any(line.open for line in self._rows)
         if reading and self._frozen:  # nothing moves under somebody who reads, or aims at a button
             every = self._frozen
@@ -220,7 +220,7 @@ class UpdatesCard(QFrame):
     def show_view(self, view: View) -> None:
         now = view.renewal
         self._switch.show_on(now.wanted)
-        installed = now.stage is not Stage.CHECKOUT
+        installed = now.stage is not UpdateStage.CHECKOUT
         self._switch.setVisible(installed)
         self._box.setVisible(installed)
         self._request.say(now.request)

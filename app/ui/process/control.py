@@ -22,7 +22,7 @@ from app.node.rules.preferences import Preferences, check
 from app.sapo.questions import Coordinates
 from app.ui.language.texts import tr
 from app.ui.process.link import NodeProcess
-from app.ui.process.past import Past
+from app.ui.process.past import HistoryReader
 from app.ui.process.private import PrivateWords
 from app.ui.view.engine_pack import EnginePack
 from app.ui.view.identity import Persona
@@ -30,7 +30,7 @@ from app.ui.view.models import Holdings
 from app.ui.view.reducer import Fold, FoldError
 from app.ui.view.settings import Choices
 from app.ui.view.updates import Renewal
-from app.ui.view.view import Problem, State, View, without_past
+from app.ui.view.view import NodeStatus, Problem, View, without_past
 from engines.models.catalogue import STARTER
 
 TICK_MS = 200
@@ -60,7 +60,7 @@ class Control(QObject):
         self._home, self._choices, self._link, self._clock = home, choices, link, clock
         self._obstacle, self._words = obstacle, PrivateWords(home)
         memory = choices.memory
-        state = State.PAUSED if memory.asked else State.NEW
+        state = NodeStatus.PAUSED if memory.asked else NodeStatus.NEW
         waits = tr("Shoal waits until you start it.") if memory.asked else ""
         self._fold = Fold(
             View(
@@ -80,7 +80,7 @@ class Control(QObject):
         self._minute.start()
         self._invite = ""
         self._resting = False
-        self._past = Past(home)
+        self._past = HistoryReader(home)
         self._past.read.connect(self._recalled)
         link.line.connect(self._line)
         link.started.connect(self._starting)
@@ -156,7 +156,7 @@ class Control(QObject):
         """Until `start`. The trainer ends and its memory is free."""
         self._order(command="pause")
         if self._link.running and self.view.ruling is None:  # it still starts, and will say so only then
-            self._change(state=State.STOPPING)
+            self._change(state=NodeStatus.STOPPING)
 
     def snooze(self, seconds: float | None) -> None:
         """Pauses for so long, or until tomorrow."""
@@ -217,14 +217,14 @@ class Control(QObject):
             self._link.renew()
         elif self._resting:
             self.wake()
-        elif self.view.state is State.FAILED and self._choices.memory.asked:
+        elif self.view.state is NodeStatus.FAILED and self._choices.memory.asked:
             self._launch()
 
     def change_model(self) -> None:
         """Another model was chosen: its own past is shown, and a node that runs gives way to one with it."""
         view = self.view
-        state = State.PAUSED if view.state is State.FAILED else view.state
-        waits = tr("Shoal waits until you start it.") if state is State.PAUSED else view.reason
+        state = NodeStatus.PAUSED if view.state is NodeStatus.FAILED else view.state
+        waits = tr("Shoal waits until you start it.") if state is NodeStatus.PAUSED else view.reason
         self._fold = Fold(msgspec.structs.replace(without_past(view), state=state, reason=waits))
         self._recall()
         if self._link.running:
@@ -271,7 +271,7 @@ class Control(QObject):
             self._failed(problem)
             return
         self._change(
-            state=State.STARTING,
+            state=NodeStatus.STARTING,
             reason="",
             until=None,
             ruling=None,
@@ -318,7 +318,7 @@ class Control(QObject):
             None if self.view.solo else self.view.swarm
         )  # the node before may have told of its own to the end
         self._change(
-            state=State.STARTING,
+            state=NodeStatus.STARTING,
             reason="",
             until=None,
             ruling=None,
@@ -328,16 +328,16 @@ class Control(QObject):
         )
 
     def _stopped(self) -> None:
-        self._at_rest(State.PAUSED, reason=tr("Shoal waits until you start it."), until=None)
+        self._at_rest(NodeStatus.PAUSED, reason=tr("Shoal waits until you start it."), until=None)
 
     def _again(self, sentence: str, wait: float) -> None:
-        self._at_rest(State.WAITING, reason=sentence, until=self._clock() + wait)
+        self._at_rest(NodeStatus.WAITING, reason=sentence, until=self._clock() + wait)
 
     def _failed(self, problem: Problem) -> None:
-        self._at_rest(State.FAILED, problem=problem, reason=problem.sentence, until=None)
+        self._at_rest(NodeStatus.FAILED, problem=problem, reason=problem.sentence, until=None)
         self.failed.emit(problem)
 
-    def _at_rest(self, state: State, **fields: object) -> None:
+    def _at_rest(self, state: NodeStatus, **fields: object) -> None:
         """No node runs."""
         if self.view.swarm is not None:
             fields["swarm"] = msgspec.structs.replace(self.view.swarm, connected=False, sentence="")

@@ -15,7 +15,7 @@ READING_S = 5.0
 """So long the window's end waits for a history that is still being read."""
 
 
-class Past(QObject):
+class HistoryReader(QObject):
     """`read` brings the History of the model that was asked for."""
 
     read = Signal(object)

@@ -53,7 +53,7 @@ class BundleDialog(QDialog):
         below = row(self._said, self._save, button(tr("Close"), self.reject), gap=8, fill=0)
         inside = row(self._names, self._text, gap=12, fill=1)
         self.setLayout(column(what, inside, below, gap=14, margins=(20, 18, 20, 18), fill=1))
-        self.files: tuple[diagnostics.File, ...] = ()
+        self.files: tuple[diagnostics.BundleFile, ...] = ()
         self._take(tr("Still looking."))
         self._said.say(tr("Looking at this computer …"))
         self._doctor = QProcess(self)

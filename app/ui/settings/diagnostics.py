@@ -29,29 +29,29 @@ EVENTS = 200
 ROUNDS = 20
 
 
-class File(msgspec.Struct, frozen=True):
+class BundleFile(msgspec.Struct, frozen=True):
     """One file of the bundle; `text` is what is saved, to the letter."""
 
     name: str
     text: str
 
 
-def files(view: View, doctor: str = "") -> tuple[File, ...]:
+def files(view: View, doctor: str = "") -> tuple[BundleFile, ...]:
     """The whole bundle. `doctor` is what `./shoal doctor --json` printed, or a sentence saying why nothing."""
     home = Path(view.home)
     made = [
-        File("about.txt", _about(view)),
-        File("doctor.json", _indented(doctor)),
-        File("settings.json", _settings(home)),
-        File("events.txt", _events(view)),
-        File("data.txt", _data(home)),
-        File("sampler.txt", sampler(view)),
-        *(File(f"logs/{name}", tail(home / "logs" / name, LOG_BYTES)) for name in (*LOGS, PACK)),
+        BundleFile("about.txt", _about(view)),
+        BundleFile("doctor.json", _indented(doctor)),
+        BundleFile("settings.json", _settings(home)),
+        BundleFile("events.txt", _events(view)),
+        BundleFile("data.txt", _data(home)),
+        BundleFile("sampler.txt", sampler(view)),
+        *(BundleFile(f"logs/{name}", tail(home / "logs" / name, LOG_BYTES)) for name in (*LOGS, PACK)),
     ]
-    return tuple(File(one.name, cleaned(one.text)) for one in made if one.text.strip())
+    return tuple(BundleFile(one.name, cleaned(one.text)) for one in made if one.text.strip())
 
 
-def save(bundle: Sequence[File], path: Path) -> None:
+def save(bundle: Sequence[BundleFile], path: Path) -> None:
     """As a zip file, whole or not at all. Raises OSError."""
     with staged(path) as fresh, zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as archive:
         for one in bundle:

@@ -21,7 +21,7 @@ WAIT_S = 15
 MakeChild = Callable[[], Child]
 
 
-class Identity(QObject):
+class IdentityControl(QObject):
     """`changed` tells the new Persona. The node is to end at `resting`, and may start again at `awake`."""
 
     changed = Signal(object)

@@ -76,7 +76,7 @@ class Storage(QWidget):
 
         threading.Thread(target=work, daemon=True).start()
 
-    def _show(self, sizes: Sequence[contents.Size]) -> None:
+    def _show(self, sizes: Sequence[contents.DataSize]) -> None:
         self._total.say(size(sum(one.bytes for one in sizes)))
         while len(self._lines) < len(sizes):
             name, much, line = Label("", "soft"), Label("", "soft"), QWidget()
@@ -131,7 +131,7 @@ def target(chosen: Path) -> Path:
     return chosen / "Shoal"
 
 
-def told(plan: removal.Plan) -> str:
+def told(plan: removal.RemovalPlan) -> str:
     """What goes and what stays, for people."""
     goes = [plan.folder, *(f"    {tr(_LABELS[one.kind])}: {size(one.bytes)}" for one in plan.sizes)]
     if plan.key:
@@ -167,7 +167,7 @@ def told(plan: removal.Plan) -> str:
     )
 
 
-def _program(plan: removal.Plan) -> str:
+def _program(plan: removal.RemovalPlan) -> str:
     """That the program itself stays, and how it goes."""
     match plan.form:
         case "deb":

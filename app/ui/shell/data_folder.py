@@ -21,7 +21,7 @@ class Stopped(NodeError):
     """Its owner thought better of it; nothing has changed."""
 
 
-class _Work(QObject):
+class _FolderWork(QObject):
     told = Signal(int)
     done = Signal(object)
 
@@ -29,7 +29,7 @@ class _Work(QObject):
 def _aside(work: Callable[[Callable[[int, int], None]], object], dialog: QProgressDialog) -> object:
     """Runs it beside the window, which shows how far it is. Returns what it returned, or the exception that it
     raised."""
-    link, loop = _Work(), QEventLoop()
+    link, loop = _FolderWork(), QEventLoop()
     found: list[object] = []
     stop = threading.Event()
     last = -1

@@ -24,13 +24,13 @@ from app.ui.models.process import Fetching
 from app.ui.process.control import Control
 from app.ui.process.link import NodeProcess
 from app.ui.process.logs import close_window_log
-from app.ui.settings.identity import Identity
+from app.ui.settings.identity import IdentityControl
 from app.ui.shell import data_folder
 from app.ui.shell.adopting import adopt
 from app.ui.shell.login import Login, home_option
 from app.ui.shell.questions import Questions
 from app.ui.shell.tray import Tray
-from app.ui.shell.window import Window
+from app.ui.shell.window import MainWindow
 from app.ui.swarm.following import follow, must_ask
 from app.ui.theme import Theme
 from app.ui.theme.theme import Choice
@@ -76,7 +76,7 @@ class Desktop:
         self.updating.resting.connect(self.control.rest)
         self.updating.awake.connect(self.control.wake)
         self.updating.handed.connect(self._renewed)
-        self.identity = Identity(home)
+        self.identity = IdentityControl(home)
         self.identity.changed.connect(self.control.show_persona)
         self.identity.resting.connect(self.control.rest)
         self.identity.awake.connect(self.control.wake)
@@ -147,7 +147,7 @@ class Desktop:
                 renew=self.identity.renew,
             ),
         )
-        self.window = Window(self.theme, actions, self._closing)
+        self.window = MainWindow(self.theme, actions, self._closing)
         self.window.restore_place(self.choices.memory.geometry)
         self.window.go(self.choices.memory.page)
         self.window.quit_asked.connect(self.quit)

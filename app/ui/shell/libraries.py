@@ -11,9 +11,9 @@ from app.install.launcher.pythons import SetupError
 _QT = "the window"
 
 
-def _library(file: str, apt: str, dnf: str, pacman: str, zypper: str = "") -> system.Library:
+def _library(file: str, apt: str, dnf: str, pacman: str, zypper: str = "") -> system.SystemLibrary:
     packages = {"apt-get": apt, "dnf": dnf, "yum": dnf, "pacman": pacman, "zypper": zypper or apt}
-    return system.Library(file, _QT, packages)
+    return system.SystemLibrary(file, _QT, packages)
 
 
 EVERYWHERE = (
@@ -38,7 +38,7 @@ WAYLAND = (
 )
 
 
-def wanted(environment: Mapping[str, str]) -> tuple[system.Library, ...]:
+def wanted(environment: Mapping[str, str]) -> tuple[system.SystemLibrary, ...]:
     """What this session needs."""
     if environment.get("QT_QPA_PLATFORM", "").startswith(("offscreen", "minimal")):
         return EVERYWHERE
@@ -49,7 +49,7 @@ def wanted(environment: Mapping[str, str]) -> tuple[system.Library, ...]:
 
 def missing(
     environment: Mapping[str, str], present: Callable[[str], bool] = system.loads
-) -> tuple[system.Library, ...]:
+) -> tuple[system.SystemLibrary, ...]:
     """Those that are not there."""
     return tuple(library for library in wanted(environment) if not present(library.file))
 

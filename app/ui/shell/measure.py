@@ -49,7 +49,7 @@ def main(home: Path, live: bool) -> None:
 
 def _learning(desktop: Any) -> dict[str, float]:
     """Memory while it learns, processor time while it is paused."""
-    from app.ui.view.view import State
+    from app.ui.view.view import NodeStatus
 
     own, control = psutil.Process(), desktop.control
     control.open()
@@ -57,7 +57,7 @@ def _learning(desktop: Any) -> dict[str, float]:
     node = psutil.Process(desktop.node_pid)
     window_mb, node_mb = (process.memory_info().rss / 1e6 for process in (own, node))
     control.pause()
-    _until(lambda: control.view.state is State.PAUSED and not _trains(node), "the trainer has ended")
+    _until(lambda: control.view.state is NodeStatus.PAUSED and not _trains(node), "the trainer has ended")
     _pass(SETTLE_S)
     before, began = [_cpu_s(process) for process in (own, node)], time.monotonic()
     _pass(WATCH_S)

@@ -13,7 +13,7 @@ from app.ui.theme import Theme
 from app.ui.theme.palette import BODY
 from app.ui.theme.theme import font
 from app.ui.view import words
-from app.ui.view.view import State, View
+from app.ui.view.view import NodeStatus, View
 from app.ui.widgets.exchange import breakable
 from app.ui.widgets.icons import drawn
 from app.ui.widgets.pieces import Label, boxed, column, row
@@ -26,7 +26,7 @@ _LONGEST_WORD = 18
 """Characters, of a path for example, that fit into a line."""
 
 
-class Place(QAbstractButton):
+class SidebarEntry(QAbstractButton):
     """One page: a drawing and its name. Arrow keys go to the next."""
 
     def __init__(self, theme: Theme, icon: str, text: str, near: Callable[[int], None]) -> None:
@@ -107,11 +107,11 @@ class Dot(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self._theme, self._state = theme, State.NEW
+        self._theme, self._state = theme, NodeStatus.NEW
         self.setFixedSize(16, 16)
         theme.changed.connect(self.update)
 
-    def say(self, state: State) -> None:
+    def say(self, state: NodeStatus) -> None:
         if state is not self._state:
             self._state = state
             self.update()
@@ -120,16 +120,16 @@ class Dot(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         state = self._state
-        if state in (State.LEARNING, State.STARTING):
+        if state in (NodeStatus.LEARNING, NodeStatus.STARTING):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(self._theme.colour("good", 0.25))
             painter.drawEllipse(QRectF(1, 1, 14, 14))
             painter.setBrush(self._theme.colour("good"))
             painter.drawEllipse(QRectF(4, 4, 8, 8))
-        elif state in (State.WAITING, State.STOPPING):
+        elif state in (NodeStatus.WAITING, NodeStatus.STOPPING):
             painter.setPen(QPen(self._theme.colour("warn"), 2))
             painter.drawEllipse(QRectF(3, 3, 10, 10))
-        elif state is State.FAILED:
+        elif state is NodeStatus.FAILED:
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(self._theme.colour("bad"))
             painter.drawEllipse(QRectF(1, 1, 14, 14))
@@ -167,7 +167,7 @@ class Sidebar(QWidget):
         self._top = row(self._mark, self._name, 1, gap=9)
         inside.addLayout(self._top)
         for at, (_, icon, title) in enumerate(places):
-            place = Place(theme, icon, title, self._near)
+            place = SidebarEntry(theme, icon, title, self._near)
             place.keys = _KEYS[at] if at < len(_KEYS) else ""
             self._group.addButton(place, at)
             inside.addWidget(place)
@@ -198,14 +198,14 @@ class Sidebar(QWidget):
         self._said.setVisible(not folded)
         self._top.setContentsMargins(3 if folded else 8, 0, 0, 14)
         for place in self._group.buttons():
-            assert isinstance(place, Place)
+            assert isinstance(place, SidebarEntry)
             place.fold(folded)
 
     def show_view(self, view: View) -> None:
         self._dot.say(view.state)
         self._state.say(words.state_name(view.state))
-        self._state.setVisible(not words.held(view) and view.state is not State.NEW)
-        plain = view.state is State.LEARNING and view.round and not words.finishing(view)
+        self._state.setVisible(not words.held(view) and view.state is not NodeStatus.NEW)
+        plain = view.state is NodeStatus.LEARNING and view.round and not words.finishing(view)
         detail = words.round_line(view) if plain else words.reason(view, time.time())
         self._detail.say(breakable(detail, _LONGEST_WORD))
         said = [words.state_name(view.state), detail]

@@ -16,20 +16,20 @@ from app.ui.frame.frame import Actions
 from app.ui.language.pauses import pauses
 from app.ui.language.texts import tr
 from app.ui.view import words
-from app.ui.view.view import State, View
+from app.ui.view.view import NodeStatus, View
 from app.ui.widgets.icons import picture_icon
 
 LATE_MS, LATE_TRIES = 3000, 20
 """At login a tray may come later than we do."""
 
 
-def icon_name(state: State) -> str:
+def icon_name(state: NodeStatus) -> str:
     """Four drawings for seven states; they differ in shape, not only in colour."""
-    if state in (State.LEARNING, State.STARTING):
+    if state in (NodeStatus.LEARNING, NodeStatus.STARTING):
         return "tray-learning"
-    if state is State.FAILED:
+    if state is NodeStatus.FAILED:
         return "tray-problem"
-    return "tray-waiting" if state in (State.WAITING, State.STOPPING) else "tray-paused"
+    return "tray-waiting" if state in (NodeStatus.WAITING, NodeStatus.STOPPING) else "tray-paused"
 
 
 class Tray(QObject):
@@ -104,19 +104,19 @@ class Tray(QObject):
             self._icon.setIcon(self._icons[name])
         sentence = words.reason(view, time.time())
         self._icon.setToolTip(f"Shoal: {sentence}")
-        learning = view.state is State.LEARNING and view.round and not words.finishing(view)
+        learning = view.state is NodeStatus.LEARNING and view.round and not words.finishing(view)
         round = f"  ·  {words.round_line(view)}" if learning else ""
         self._state.setText(f"{words.state_name(view.state)}{round}" if learning else sentence)
         wanted = words.contributes(view)
         self._contribute.setChecked(view.willing)
-        self._contribute.setEnabled(view.state not in (State.NEW, State.STOPPING))
+        self._contribute.setEnabled(view.state not in (NodeStatus.NEW, NodeStatus.STOPPING))
         self._also.setChecked(not view.rules.get("contribute_when_idle", True))
         self._also.setEnabled(view.willing)
         self._pause.setVisible(wanted)
         self._longer.menuAction().setVisible(wanted)
-        self._resume.setVisible(view.state is State.PAUSED)
-        self._anyway.setVisible(view.state is State.WAITING and words.held(view))
-        self._finish.setVisible(view.state is State.LEARNING)
+        self._resume.setVisible(view.state is NodeStatus.PAUSED)
+        self._anyway.setVisible(view.state is NodeStatus.WAITING and words.held(view))
+        self._finish.setVisible(view.state is NodeStatus.LEARNING)
         self._finish.setEnabled(not words.finishing(view))
 
     def tell(self, title: str, sentence: str) -> None:

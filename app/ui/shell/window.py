@@ -35,7 +35,7 @@ from app.ui.language.texts import tr
 from app.ui.shell.sidebar import Sidebar
 from app.ui.theme import Theme
 from app.ui.view import words
-from app.ui.view.view import State, View
+from app.ui.view.view import NodeStatus, View
 from app.ui.widgets.icons import picture_icon
 from app.ui.widgets.pieces import row
 from engines.models.gguf_shelf import is_gguf
@@ -61,7 +61,7 @@ def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], 
     from app.ui.models.page import Models
     from app.ui.overview.page import Overview
     from app.ui.pages.help import Help
-    from app.ui.pages.history import History
+    from app.ui.pages.history import HistoryPage
     from app.ui.pages.skills import Skills
     from app.ui.privacy.live import Live
     from app.ui.privacy.page import Privacy
@@ -73,7 +73,7 @@ def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], 
         ("live", "live", tr("Live"), Live),
         ("skills", "skills", tr("Skills"), Skills),
         ("swarm", "swarm", tr("Swarm"), SwarmPage),
-        ("history", "history", tr("History"), History),
+        ("history", "history", tr("History"), HistoryPage),
         ("models", "models", tr("Models"), Models),
         ("tryit", "tryit", tr("Try it"), TryIt),
         ("privacy", "privacy", tr("Privacy"), Privacy),
@@ -82,7 +82,7 @@ def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], 
     ]
 
 
-class Window(QMainWindow):
+class MainWindow(QMainWindow):
     """`closing` decides what closing means: True to close, False to stay."""
 
     quit_asked = Signal()
@@ -306,7 +306,11 @@ class Window(QMainWindow):
 
     def _keep_time(self) -> None:
         """A second's hand, only while somebody looks and something changes with time."""
-        wanted = self.isVisible() and self._view.state in (State.LEARNING, State.STARTING, State.WAITING)
+        wanted = self.isVisible() and self._view.state in (
+            NodeStatus.LEARNING,
+            NodeStatus.STARTING,
+            NodeStatus.WAITING,
+        )
         if wanted != self._second.isActive():
             self._second.start() if wanted else self._second.stop()
 

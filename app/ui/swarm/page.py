@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
 from app.common.text import safe_line
 from app.node.record.snapshot import Peer, SwarmView
 from app.sapo.families import FAMILIES
-from app.ui.charts.table import Column, Rows, Table
+from app.ui.charts.table import Column, Table, TableRows
 from app.ui.fish.water import Water
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
@@ -40,7 +40,7 @@ class SwarmPage(Page):
         self._relay, self._class = RelayCard(theme), ClassCard(actions)
         self._private = PrivateCard(theme, actions.join_private)
         self._stats = [Stat() for _ in range(4)]
-        rows = Rows(
+        rows = TableRows(
             [
                 Column(tr("Peer"), lambda peer: peer.name, wide=True),
                 Column(tr("Model"), lambda peer: peer.model or "–", wide=True),

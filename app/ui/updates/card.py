@@ -9,13 +9,13 @@ from PySide6.QtCore import QLocale, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QFrame, QWidget
 
-from app.install.updates.known import Offer, notes
+from app.install.updates.known import UpdateOffer, notes
 from app.ui.frame.update_actions import UpdateActions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import ago, size, tr
 from app.ui.view.model_words import progress
 from app.ui.view.models import Fetch
-from app.ui.view.updates import Renewal, Stage
+from app.ui.view.updates import Renewal, UpdateStage
 from app.ui.widgets.pieces import Label, boxed, button, column, progress_bar, row, rule
 
 _STEPS = 1000
@@ -54,7 +54,7 @@ class UpdateCard(QWidget):
     def show_renewal(self, now: Renewal) -> None:
         self._renewal = now
         offer, stage = now.offer, now.stage
-        idle = stage is Stage.IDLE
+        idle = stage is UpdateStage.IDLE
         self._title.say(title(now))
         for label, text in (
             (self._about, about(now)),
@@ -64,9 +64,9 @@ class UpdateCard(QWidget):
             (self._failed, breakable(spoken(now.sentence or (offer.obstacle if offer else "")))),
         ):
             label.tell(text)
-        self._progress.setVisible(stage in (Stage.FETCHING, Stage.INSTALLING))
+        self._progress.setVisible(stage in (UpdateStage.FETCHING, UpdateStage.INSTALLING))
         self._far.say(far(now))
-        fetching = stage is Stage.FETCHING and offer is not None and offer.size > 0
+        fetching = stage is UpdateStage.FETCHING and offer is not None and offer.size > 0
         self._bar.setRange(0, _STEPS if fetching else 0)
         if fetching and offer is not None:
             self._bar.setValue(int(_STEPS * now.have / offer.size))
@@ -75,7 +75,7 @@ class UpdateCard(QWidget):
         self._fetch.setText(tr("Download") if not now.sentence else tr("Try again"))
         self._install.setVisible(can and now.fetched and not now.command)
         self._install.setText(tr("Install") if now.form in ("nsis", "dmg") else tr("Install and restart"))
-        self._cancel.setVisible(stage in (Stage.ASKING, Stage.FETCHING))
+        self._cancel.setVisible(stage in (UpdateStage.ASKING, UpdateStage.FETCHING))
         self._check.setVisible(idle)
         self._check.setToolTip(tr("Asks {host} once.", host=now.host))
         self._copy.setVisible(bool(now.command))
@@ -113,7 +113,7 @@ class UpdateLine(QFrame):
         """`question`: this is a moment at which one may be asked something."""
         self._renewal = now
         there = now.offer is not None and now.offer.version != now.hidden
-        asks = question and now.undecided and now.stage is not Stage.CHECKOUT and not there
+        asks = question and now.undecided and now.stage is not UpdateStage.CHECKOUT and not there
         for part in (self._see, self._hide):
             part.setVisible(there)
         for part in (self._yes, self._no):
@@ -138,7 +138,7 @@ class UpdateLine(QFrame):
 
 
 def title(now: Renewal) -> str:
-    if now.stage is Stage.ASKING:
+    if now.stage is UpdateStage.ASKING:
         return tr("Checking for updates …")
     if now.offer is not None:
         return tr("Version {version} is available", version=now.offer.version)
@@ -147,15 +147,15 @@ def title(now: Renewal) -> str:
 
 def about(now: Renewal) -> str:
     """What the title leaves open."""
-    if now.stage is Stage.CHECKOUT:
+    if now.stage is UpdateStage.CHECKOUT:
         return tr("Developer copy: updates come with git pull.")
-    if now.stage is Stage.ASKING:
+    if now.stage is UpdateStage.ASKING:
         return tr("Asking {host}. The request says nothing about you or this computer.", host=now.host)
     if now.offer is None:
         if not now.answered:
             return tr("Shoal hasn't checked for updates yet.")
         return tr("You're up to date. Checked {ago}.", ago=ago(now.answered, time.time()))
-    if now.fetched and now.stage is Stage.IDLE and not now.command:
+    if now.fetched and now.stage is UpdateStage.IDLE and not now.command:
         return {
             "deb": tr(
                 "Downloaded and checked. Learning stops, the system asks for your password and installs "
@@ -173,7 +173,7 @@ def about(now: Renewal) -> str:
     return ", ".join(facts)
 
 
-def news(offer: Offer | None) -> str:
+def news(offer: UpdateOffer | None) -> str:
     """The release's own lines, in the person's language."""
     if offer is None:
         return ""
@@ -190,7 +190,7 @@ def far(now: Renewal) -> str:
     """How far the download is, or what the installer does."""
     if now.note or now.offer is None:
         return now.note
-    if now.stage is Stage.INSTALLING:
+    if now.stage is UpdateStage.INSTALLING:
         return tr("The system is installing it …")
     left = now.offer.size - now.have
     return progress(

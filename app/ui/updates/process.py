@@ -17,13 +17,13 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.common.rate import Speed
 from app.install.updates import installed, known
 from app.install.updates.errors import UpdateError
-from app.install.updates.known import Offer
-from app.install.updates.trust import Trust, trust
+from app.install.updates.known import UpdateOffer
+from app.install.updates.trust import UpdateTrust, trust
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.process.child import Child
 from app.ui.view.settings import Choices
-from app.ui.view.updates import Renewal, Stage
+from app.ui.view.updates import Renewal, UpdateStage
 
 MAX_LINE = 2**18
 TICK_MS = 250
@@ -47,7 +47,7 @@ class Updating(QObject):
         home: Path,
         choices: Choices,
         options: Sequence[str] = (),
-        believe: Trust | None = None,
+        believe: UpdateTrust | None = None,
         child: MakeChild = lambda: Child(MAX_LINE),
     ) -> None:
         """`options` of ./shoal update and `believe` stand in for what the build wrote."""
@@ -58,7 +58,7 @@ class Updating(QObject):
         version, form = installed.version(), installed.form()
         self.renewal = Renewal(version=version, form=form)
         if believe is not None:
-            self._set(stage=Stage.IDLE, host=believe.host, request=believe.request, **self._remembered())
+            self._set(stage=UpdateStage.IDLE, host=believe.host, request=believe.request, **self._remembered())
         self._child = child()
         self._child.line.connect(self._heard)
         self._child.ended.connect(self._ended)
@@ -75,7 +75,7 @@ class Updating(QObject):
         self.changed.emit(self.renewal)
         if self.renewal.offer is None:
             known.sweep(self._home)
-        if self.renewal.stage is not Stage.CHECKOUT:
+        if self.renewal.stage is not UpdateStage.CHECKOUT:
             QTimer.singleShot(FIRST_MS, self, self.look_if_due)
             self._clock.start()
 
@@ -83,29 +83,29 @@ class Updating(QObject):
         """Asks if the owner agreed to it, does not learn alone, and a day has passed."""
         alone = self._choices["company"] == "alone"
         if self._choices["updates"] and not alone and known.read(self._home).due(time.time()):
-            self._start(Stage.ASKING, "--check", by_person=False)
+            self._start(UpdateStage.ASKING, "--check", by_person=False)
 
     def check(self) -> None:
-        self._start(Stage.ASKING, "--check")
+        self._start(UpdateStage.ASKING, "--check")
 
     def fetch(self) -> None:
-        self._start(Stage.FETCHING, "--fetch")
+        self._start(UpdateStage.FETCHING, "--fetch")
 
     def install(self) -> None:
         """Hands the file to the system's installer; learning rests meanwhile."""
-        if self.renewal.stage is Stage.IDLE:
+        if self.renewal.stage is UpdateStage.IDLE:
             self.resting.emit()
-            self._start(Stage.INSTALLING, "--install")
+            self._start(UpdateStage.INSTALLING, "--install")
 
     def cancel(self) -> None:
         """What has come stays. An installer that was started is not ended."""
-        if self.renewal.stage in (Stage.ASKING, Stage.FETCHING):
+        if self.renewal.stage in (UpdateStage.ASKING, UpdateStage.FETCHING):
             self._child.end()
-            self._change(stage=Stage.IDLE, note="", per_second=None, **self._remembered())
+            self._change(stage=UpdateStage.IDLE, note="", per_second=None, **self._remembered())
 
     def left_company(self) -> None:
         """It learns alone from now on: a question that nobody pressed a button for ends."""
-        if self.renewal.stage is Stage.ASKING and not self._by_person:
+        if self.renewal.stage is UpdateStage.ASKING and not self._by_person:
             self.cancel()
 
     def decide(self, wanted: bool) -> None:
@@ -127,20 +127,20 @@ class Updating(QObject):
         self._tick.stop()
         self._clock.stop()
         self._child.blockSignals(True)
-        if self.renewal.stage is not Stage.INSTALLING:
+        if self.renewal.stage is not UpdateStage.INSTALLING:
             self._child.end(wait=True)
 
     def folder(self) -> Path:
         return self._home / known.FOLDER
 
-    def _start(self, stage: Stage, verb: str, by_person: bool = True) -> None:
-        if self.renewal.stage is not Stage.IDLE:
+    def _start(self, stage: UpdateStage, verb: str, by_person: bool = True) -> None:
+        if self.renewal.stage is not UpdateStage.IDLE:
             return
         self._failure = self._then = ""
         self._by_person = by_person
         self._speed.restart()
         self._change(stage=stage, note="", sentence="", said="", command="", per_second=None)
-        attached = ["--reopen"] if stage is Stage.INSTALLING else ["--attached"]
+        attached = ["--reopen"] if stage is UpdateStage.INSTALLING else ["--attached"]
         log = self._home / "logs" / "updates.log" if self._home.is_dir() else None
         self._child.start(["update", verb, "--json", *attached, "--home", str(self._home), *self._options], log)
 
@@ -151,7 +151,7 @@ class Updating(QObject):
             return
         match event.get("event"):
             case "checked":
-                offer = msgspec.convert(event["offer"], Offer | None)
+                offer = msgspec.convert(event["offer"], UpdateOffer | None)
                 self._set(offer=offer, have=0 if offer is None else self.renewal.have)
             case "progress":
                 have = int(event["have"])
@@ -172,15 +172,15 @@ class Updating(QObject):
         stage = self.renewal.stage
         if code != 0 and not self._failure:
             self._failure = tr("That didn't work. The log in Settings says why.")
-        quiet = stage is Stage.ASKING and not self._by_person  # nobody waits for this answer
+        quiet = stage is UpdateStage.ASKING and not self._by_person  # nobody waits for this answer
         self._change(
-            stage=Stage.IDLE,
+            stage=UpdateStage.IDLE,
             note="",
             per_second=None,
             sentence="" if quiet or code == 0 else self._failure,
             **self._remembered(),
         )
-        if stage is Stage.INSTALLING:
+        if stage is UpdateStage.INSTALLING:
             if code == 0 and self._then in ("restart", "quit"):
                 self.handed.emit(self._then)
             else:
@@ -207,7 +207,7 @@ class Updating(QObject):
 
     def refresh(self) -> None:
         """A choice was changed elsewhere."""
-        if self.renewal.stage is not Stage.CHECKOUT:
+        if self.renewal.stage is not UpdateStage.CHECKOUT:
             self._change(**self._remembered())
 
     def _set(self, **fields: object) -> None:

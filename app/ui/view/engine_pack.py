@@ -6,11 +6,11 @@ from __future__ import annotations
 import msgspec
 
 from app.install.packs import place
-from app.install.packs.events import Offered, Pack, Standing
+from app.install.packs.events import Offered, Pack, PackStatus
 from app.ui.language.texts import tr
 
 
-class Doing(msgspec.Struct, frozen=True, kw_only=True):
+class PackActivity(msgspec.Struct, frozen=True, kw_only=True):
     """What a process of ours does with engines. `verb` is that of ./shoal pack; `percent` is of the whole,
     `have` of `total` bytes of this `stage`; `note` is why it waits. `offline`: no network is asked."""
 
@@ -33,8 +33,8 @@ class EnginePack(msgspec.Struct, frozen=True, kw_only=True):
     there: bool
     named: bool = False
     broken: str = ""
-    standing: Standing | None = None
-    doing: Doing | None = None
+    standing: PackStatus | None = None
+    doing: PackActivity | None = None
     failed: str = ""
     failed_offline: bool = False
 

@@ -7,7 +7,7 @@ import re
 
 from app.install.packs.events import Offered, Pack
 from app.ui.language.texts import mark, number, size, span, tr
-from app.ui.view.engine_pack import Doing, EnginePack
+from app.ui.view.engine_pack import EnginePack, PackActivity
 
 _ELSEWHERE = mark("put it elsewhere")
 """Translations say so by themselves."""
@@ -97,7 +97,7 @@ def reason(pack: EnginePack) -> str:
     return tr("Shoal learns with PyTorch, a large program that is installed once. Remove it any time.")
 
 
-def stage(doing: Doing) -> str:
+def stage(doing: PackActivity) -> str:
     """What is being done at the moment."""
     known = {
         "disk": tr("Looking at what's there"),
@@ -110,7 +110,7 @@ def stage(doing: Doing) -> str:
     return known.get(doing.stage, tr("Beginning"))
 
 
-def progress(doing: Doing) -> str:
+def progress(doing: PackActivity) -> str:
     """How far it is: "Fetching it: 112 MB of 297 MB, 12 MB a second, about 15 s left"."""
     line = stage(doing)
     if doing.total:
@@ -122,7 +122,7 @@ def progress(doing: Doing) -> str:
     return line
 
 
-def short(doing: Doing) -> str:
+def short(doing: PackActivity) -> str:
     """The same for the side bar."""
     return tr("{stage}, {n} %", stage=stage(doing), n=number(doing.percent))
 

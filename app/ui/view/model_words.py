@@ -5,42 +5,42 @@ from __future__ import annotations
 
 import time
 
-from app.node.data.library import Library, Model
+from app.node.data.library import Library, ModelEntry
 from app.ui.language.texts import counted, family_titles, number, percent, size, span, tr
 from app.ui.view.models import Fetch
 from engines.models.catalogue import STARTER, find
 from engines.models.gguf_shelf import is_gguf
-from engines.models.needs import Verdict
+from engines.models.needs import FitVerdict
 
 
-def fit(model: Model, library: Library) -> tuple[str, str, str]:
+def fit(model: ModelEntry, library: Library) -> tuple[str, str, str]:
     """The look, the word and the sentence of whether it can live here. Empty where nobody can tell."""
     if model.fit is None:
         return "", "", ""
     memory = library.memory
     match model.fit.verdict:
-        case Verdict.TOO_LARGE:
+        case FitVerdict.TOO_LARGE:
             said = tr(
                 "Needs {need} of memory; this computer can give {most}.",
                 need=size(model.learning),
                 most=size(memory.most),
             )
             return "bad", tr("Too large"), said
-        case Verdict.NO_DISK:
+        case FitVerdict.NO_DISK:
             said = tr(
                 "Needs {need} of disk space; {free} free. Free up some space.",
                 need=size(missing(model)),
                 free=size(library.disk_free),
             )
             return "bad", tr("No room"), said
-        case Verdict.CROWDED:
+        case FitVerdict.CROWDED:
             said = tr(
                 "Needs {need} of memory; {free} free right now. Close other apps.",
                 need=size(model.learning),
                 free=size(memory.free),
             )
             return "warn", tr("Not at the moment"), said
-        case Verdict.TIGHT:
+        case FitVerdict.TIGHT:
             said = tr(
                 "Runs, but slower: {need} of memory would be good; {free} free.",
                 need=size(model.learning),
@@ -56,7 +56,7 @@ def fit(model: Model, library: Library) -> tuple[str, str, str]:
             return "good", tr("Fits"), said
 
 
-def facts(model: Model) -> str:
+def facts(model: ModelEntry) -> str:
     """Size, licence and what it has learned, on one line."""
     parts = [size(model.bytes) if model.bytes else "", model.licence]
     if model.training is not None:
@@ -70,7 +70,7 @@ def facts(model: Model) -> str:
     return "  ·  ".join(part for part in parts if part)
 
 
-def pace(model: Model) -> str:
+def pace(model: ModelEntry) -> str:
     """How fast it learns on this computer; "roughly" where no round was played here yet."""
     if not model.round_s:
         return ""
@@ -88,7 +88,7 @@ _NAMED = 5
 """Families that a line names, at most."""
 
 
-def begins(model: Model) -> str:
+def begins(model: ModelEntry) -> str:
     """What it can begin with, and what is too hard; empty before it was tried out."""
     training = model.training
     if training is None or not (training.begins or training.waiting):
@@ -102,7 +102,7 @@ def begins(model: Model) -> str:
     return f"{can}\n{hard}" if training.waiting else can
 
 
-def about(model: Model) -> str:
+def about(model: ModelEntry) -> str:
     """One line on what it is like; the catalogue's own, in the person's language where it was translated."""
     if model.about:
         return tr(model.about)
@@ -113,7 +113,7 @@ def about(model: Model) -> str:
     return tr("A folder of your own; it stays where it is.") if model.local else tr("Not in Shoal's catalogue.")
 
 
-def missing(model: Model) -> int:
+def missing(model: ModelEntry) -> int:
     """Bytes that would still have to come."""
     return max(0, model.bytes - (model.partial.have if model.partial else 0))
 
@@ -142,7 +142,7 @@ def progress(fetch: Fetch) -> str:
     return line
 
 
-def consent(model: Model, library: Library, host: str) -> str:
+def consent(model: ModelEntry, library: Library, host: str) -> str:
     """What a download means, before it begins."""
     packaged = find(model.name)
     asked = tr(
@@ -163,7 +163,7 @@ def consent(model: Model, library: Library, host: str) -> str:
     return f"{asked} {apart}"
 
 
-def deleting(model: Model) -> str:
+def deleting(model: ModelEntry) -> str:
     """What goes and what stays."""
     if is_gguf(model.name):
         return tr(
@@ -190,7 +190,7 @@ def deleting(model: Model) -> str:
     return f"{goes} {kept}"
 
 
-def switching(model: Model, running: bool) -> str:
+def switching(model: ModelEntry, running: bool) -> str:
     """What choosing another model does."""
     own = (
         tr("It continues after round {n}.", n=number(model.training.rounds))
@@ -202,5 +202,5 @@ def switching(model: Model, running: bool) -> str:
     return f"{kept} {own} {now}"
 
 
-def is_starter(model: Model) -> bool:
+def is_starter(model: ModelEntry) -> bool:
     return model.name == STARTER

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from app.learning import flat
 from app.node.history.milestones import Milestone
-from app.ui.view.seen import Seen
+from app.ui.view.seen import PutAway
 from app.ui.view.view import View
 
 RACE_AT, RACE_UNTIL = 20, 60
@@ -28,18 +28,18 @@ def model(view: View) -> str:
     return f"{view.model}/{view.runs[0].started:.0f}" if view.runs else view.model
 
 
-def race_due(view: View, seen: Seen, choices: Chosen) -> bool:
+def race_due(view: View, seen: PutAway, choices: Chosen) -> bool:
     last = view.rounds[-1].round if view.rounds else 0
     return bool(choices["race"]) and RACE_AT <= last < RACE_UNTIL and seen.raced != model(view)
 
 
-def milestone(view: View, seen: Seen, choices: Chosen, now: float) -> Milestone | None:
+def milestone(view: View, seen: PutAway, choices: Chosen, now: float) -> Milestone | None:
     """The latest that was not told yet."""
     last = view.milestones[-1] if view.milestones and choices["notes"] else None
     return last if last is not None and seen.told < last.at and now - last.at < FRESH_S else None
 
 
-def next_due(view: View, seen: Seen, choices: Chosen) -> bool:
+def next_due(view: View, seen: PutAway, choices: Chosen) -> bool:
     """Whether the curve has been flat, and that was not put away lately."""
     if not choices["notes"] or not flat.levelled(view.curve):
         return False

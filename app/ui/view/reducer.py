@@ -19,7 +19,7 @@ from app.node.record.records import GroupRow, Happening, Probe, Round
 from app.node.record.snapshot import Ruling, Snapshot
 from app.sapo.families import FAMILIES
 from app.ui.language.texts import family_titles, tr
-from app.ui.view.view import Family, Milestone, State, Step, Today, View
+from app.ui.view.view import FamilyView, LevelReached, NodeStatus, Step, Today, View
 
 WINDOW = 20
 """Rounds over which training answers of a family are counted."""
@@ -78,7 +78,7 @@ class Fold:
         match name:
             case "start":
                 self._levels |= event["families"]
-                self.change(state=State.LEARNING, reason="", until=None, problem=None)
+                self.change(state=NodeStatus.LEARNING, reason="", until=None, problem=None)
             case "round":
                 self._round(msgspec.convert(event, Round))
                 self.tick(now)
@@ -154,7 +154,7 @@ def families(
     rounds: Sequence[Round],
     curve: Sequence[Probe],
     reached: Iterable[milestones.Milestone] = (),
-) -> tuple[Family, ...]:
+) -> tuple[FamilyView, ...]:
     """What is known of every family in play, in the order of their titles. `levels` are those of now."""
     places = _milestones(reached)
     made = []
@@ -165,7 +165,7 @@ def families(
         trend = tuple(probe.families[name] for probe in curve if name in probe.families)
         known = FAMILIES.get(name)
         made.append(
-            Family(
+            FamilyView(
                 name=name,
                 title=tr(known.title) if known else name,
                 level=level,
@@ -190,13 +190,13 @@ def _share_of(name: str, probe: Probe) -> int:
     return (probe.questions + len(names) - 1 - names.index(name)) // len(names) if name in names else 0
 
 
-def _milestones(reached: Iterable[milestones.Milestone]) -> dict[str, tuple[Milestone, ...]]:
+def _milestones(reached: Iterable[milestones.Milestone]) -> dict[str, tuple[LevelReached, ...]]:
     """First right answer in training, and every level reached beyond the first seen."""
-    found: dict[str, list[Milestone]] = {}
+    found: dict[str, list[LevelReached]] = {}
     for one in reached:
-        if one.kind is not milestones.Kind.HALF:
-            level = -1 if one.kind is milestones.Kind.FIRST else one.level
-            found.setdefault(one.family, []).append(Milestone(level=level, at=one.at))
+        if one.kind is not milestones.MilestoneKind.HALF:
+            level = -1 if one.kind is milestones.MilestoneKind.FIRST else one.level
+            found.setdefault(one.family, []).append(LevelReached(level=level, at=one.at))
     return {name: tuple(rows) for name, rows in found.items()}
 
 
@@ -222,8 +222,8 @@ def merge_groups(new: Sequence[GroupRow], old: Sequence[GroupRow]) -> tuple[Grou
 def _ruled(ruling: Ruling, phase: Step) -> dict[str, object]:
     """What a ruling makes of the state. A node that may run and is not there yet is starting."""
     if ruling.run:
-        state = State.STARTING if phase in (Step.STARTING, Step.LOADING) else State.LEARNING
+        state = NodeStatus.STARTING if phase in (Step.STARTING, Step.LOADING) else NodeStatus.LEARNING
     else:
         by_owner = ruling.reason in (Reason.PAUSED.value, Reason.SNOOZED.value)
-        state = State.PAUSED if by_owner else State.WAITING
+        state = NodeStatus.PAUSED if by_owner else NodeStatus.WAITING
     return dict(ruling=ruling, state=state, until=ruling.until, problem=None)

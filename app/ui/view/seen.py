@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class PutAway(msgspec.Struct, frozen=True, kw_only=True):
     """What was put away: the model whose race was offered, when the last milestone told was reached, and the
     model and round at which "what next" was."""
 

@@ -14,7 +14,7 @@ from app.common import files
 from app.node.rules.setting import Setting, misfit, refusal
 from app.ui.language.choice import offered
 from app.ui.language.texts import mark
-from app.ui.view.seen import Seen
+from app.ui.view.seen import PutAway
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
@@ -236,7 +236,7 @@ SETTINGS: tuple[Setting, ...] = (
 )
 
 
-class Memory(msgspec.Struct, kw_only=True):
+class WindowMemory(msgspec.Struct, kw_only=True):
     """What the window remembers by itself."""
 
     version: int = 1
@@ -252,7 +252,7 @@ class Memory(msgspec.Struct, kw_only=True):
     """The version that the overview says nothing more about."""
     engine_not_now: str = ""
     """The version of an engine that the overview does not offer again."""
-    seen: Seen = Seen()
+    seen: PutAway = PutAway()
     """Notes that were put away."""
     page: str = "overview"
     geometry: str = ""
@@ -272,7 +272,7 @@ class Choices:
             self._values[setting.key] = setting.default if misfit(setting, value) else value
         self.opened_with = dict(self._values)
         """What held when the window opened: some settings apply only then."""
-        self.memory = files.kept_json(self._state_path, Memory)[0] or Memory()
+        self.memory = files.kept_json(self._state_path, WindowMemory)[0] or WindowMemory()
 
     def __getitem__(self, key: str) -> Any:
         return self._values[key]

@@ -7,10 +7,10 @@ from enum import Enum
 
 import msgspec
 
-from app.install.updates.known import Offer
+from app.install.updates.known import UpdateOffer
 
 
-class Stage(Enum):
+class UpdateStage(Enum):
     CHECKOUT = "checkout"
     """git brings what is new."""
     IDLE = "idle"
@@ -25,14 +25,14 @@ class Renewal(msgspec.Struct, frozen=True, kw_only=True):
     be started. `answered` is when the list was last read, 0 for never, in seconds since 1970."""
 
     version: str = ""
-    stage: Stage = Stage.CHECKOUT
+    stage: UpdateStage = UpdateStage.CHECKOUT
     form: str = "checkout"
     """See app.install.updates.installed."""
     host: str = ""
     """Who is asked."""
     request: str = ""
     """With which words."""
-    offer: Offer | None = None
+    offer: UpdateOffer | None = None
     fetched: bool = False
     have: int = 0
     per_second: float | None = None

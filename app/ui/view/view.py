@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from app.node.history.milestones import FirstSource
 from app.node.history.milestones import Milestone as Reached
-from app.node.history.milestones import Source
 from app.node.record.records import GroupRow, Happening, Probe, Round, Run
 from app.node.record.snapshot import Phase as Step
 from app.node.record.snapshot import Ruling, SwarmView
@@ -25,7 +25,7 @@ from app.ui.view.updates import Renewal
 from engines.contract import EngineInfo
 
 
-class State(Enum):
+class NodeStatus(Enum):
     """What the node is to the person in front of the window. The tray has an icon for each family of these."""
 
     NEW = "new"
@@ -52,14 +52,14 @@ class Problem(Value, frozen=True):
     remedy: str
 
 
-class Milestone(Value, frozen=True):
+class LevelReached(Value, frozen=True):
     """A family reached `level` (from 0) at this moment; level -1 is its first right answer in training."""
 
     level: int
     at: float
 
 
-class Family(Value, frozen=True):
+class FamilyView(Value, frozen=True):
     """`latest` of `questions` held-out questions were solved, `first` at the first probe. `solved` and
     `answered` count training answers at this level over the last rounds."""
 
@@ -68,13 +68,13 @@ class Family(Value, frozen=True):
     level: int
     levels: int
     kind: str = ""
-    """One of `app.sapo.families.family.Kind`; empty where the family is not known here."""
+    """One of `app.sapo.families.family.FamilyKind`; empty where the family is not known here."""
     questions: int = 0
     latest: float | None = None
     first: float | None = None
     solved: int = 0
     answered: int = 0
-    milestones: tuple[Milestone, ...] = ()
+    milestones: tuple[LevelReached, ...] = ()
     trend: tuple[float, ...] = ()
     """Every probe's share, oldest first."""
 
@@ -90,7 +90,7 @@ class Today(Value, frozen=True):
 class View(Value, frozen=True):
     """`round` is the round in flight, `safe_round` the last safe point."""
 
-    state: State = State.NEW
+    state: NodeStatus = NodeStatus.NEW
     reason: str = ""
     """One sentence: why it learns, waits or stands still."""
     until: float | None = None
@@ -125,12 +125,12 @@ class View(Value, frozen=True):
     safe_round: int = 0
     safe_at: float | None = None
     curve: tuple[Probe, ...] = ()
-    families: tuple[Family, ...] = ()
+    families: tuple[FamilyView, ...] = ()
     waiting: tuple[str, ...] = ()
     """Titles of families that are too hard yet."""
     groups: tuple[GroupRow, ...] = ()
     """The newest first, a few hundred at most."""
-    sources: tuple[Source, ...] = ()
+    sources: tuple[FirstSource, ...] = ()
     """Which peer showed which family first."""
     milestones: tuple[Reached, ...] = ()
     """The diary, oldest first."""

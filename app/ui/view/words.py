@@ -14,22 +14,22 @@ from app.node.record.snapshot import Ruling
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import number, span, tr
 from app.ui.view import engine_words
-from app.ui.view.view import State, Step, View
+from app.ui.view.view import NodeStatus, Step, View
 from engines.models.catalogue import find
 
-_OPEN_STATES = (State.LEARNING, State.STARTING)
+_OPEN_STATES = (NodeStatus.LEARNING, NodeStatus.STARTING)
 
 
-def state_name(state: State) -> str:
+def state_name(state: NodeStatus) -> str:
     """A state in a word or two."""
     return {
-        State.NEW: tr("Not started"),
-        State.STARTING: tr("Starting"),
-        State.LEARNING: tr("learning").capitalize(),  # "Learning" is a heading, and another word elsewhere
-        State.WAITING: tr("Waiting"),
-        State.PAUSED: tr("Paused"),
-        State.STOPPING: tr("Stopping"),
-        State.FAILED: tr("Stopped by a problem"),
+        NodeStatus.NEW: tr("Not started"),
+        NodeStatus.STARTING: tr("Starting"),
+        NodeStatus.LEARNING: tr("learning").capitalize(),  # "Learning" is a heading, and another word elsewhere
+        NodeStatus.WAITING: tr("Waiting"),
+        NodeStatus.PAUSED: tr("Paused"),
+        NodeStatus.STOPPING: tr("Stopping"),
+        NodeStatus.FAILED: tr("Stopped by a problem"),
     }[state]
 
 
@@ -42,18 +42,18 @@ def reason(view: View, now: float) -> str:
     if ruling is not None and ruling.reason != Reason.RUNNING.value:
         return ruled(ruling, now)
     match view.state:
-        case State.NEW:
+        case NodeStatus.NEW:
             return tr("Ready when you are.")
-        case State.STARTING:
+        case NodeStatus.STARTING:
             return tr("Loading the model.")
-        case State.LEARNING if view.solo:
+        case NodeStatus.LEARNING if view.solo:
             return tr("Learning on its own. Nothing leaves this computer.")
-        case State.LEARNING:
+        case NodeStatus.LEARNING:
             return tr("Learning with others.")
-        case State.WAITING if view.until is not None:
+        case NodeStatus.WAITING if view.until is not None:
             wait = max(0.0, view.until - now)
             return tr("{sentence} It restarts in {span}.", sentence=_ended(view.reason), span=span(wait))
-        case State.STOPPING:
+        case NodeStatus.STOPPING:
             return tr("Saving what it learned.")
         case _:
             return view.reason
@@ -85,7 +85,7 @@ def finishing(view: View) -> bool:
 
 def contributes(view: View) -> bool:
     """Whether it learns whenever nothing but the rules is in the way."""
-    return view.state in (State.LEARNING, State.STARTING, State.WAITING)
+    return view.state in (NodeStatus.LEARNING, NodeStatus.STARTING, NodeStatus.WAITING)
 
 
 def clock(moment: float, now: float) -> str:

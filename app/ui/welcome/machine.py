@@ -11,8 +11,8 @@ from app.ui.models.picker import ModelPicker
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.welcome.step import Act, step_layout, where
-from app.ui.welcome.trial import Stage, Trial
-from app.ui.widgets.option import Option, Options
+from app.ui.welcome.trial import TrialRun, TrialStage
+from app.ui.widgets.option import Option, OptionGroup
 from app.ui.widgets.pieces import Label, button, card, column, progress_bar, row
 
 STARTER, LARGER = "starter", "larger"
@@ -21,7 +21,7 @@ STARTER, LARGER = "starter", "larger"
 class Machine(QWidget):
     """What this computer can do, measured while one looks; and which model it shall be."""
 
-    def __init__(self, theme: Theme, actions: Actions, trial: Trial, go_on: Act, back: Act) -> None:
+    def __init__(self, theme: Theme, actions: Actions, trial: TrialRun, go_on: Act, back: Act) -> None:
         super().__init__()
         self._view = View()
         self._actions, self._trial = actions, trial
@@ -35,7 +35,7 @@ class Machine(QWidget):
         speed.addLayout(row(self._again, 1))
         speed.addStretch(1)
         self._speed = card(speed, "quiet", 20)
-        self._models = Options(tr("Model"))
+        self._models = OptionGroup(tr("Model"))
         starter = Option(
             theme,
             tr("Starter (recommended)"),
@@ -105,16 +105,16 @@ class Machine(QWidget):
 
     def _show(self) -> None:
         trial, found = self._trial, self._trial.findings
-        running = trial.stage is Stage.RUNNING
+        running = trial.stage is TrialStage.RUNNING
         self._bar.setVisible(running)
-        self._again.setVisible(trial.stage in (Stage.FAILED, Stage.DONE))
+        self._again.setVisible(trial.stage in (TrialStage.FAILED, TrialStage.DONE))
         for part in (self._engine, self._reason):
             part.hide()
-        if trial.stage is Stage.DONE and found is not None:
+        if trial.stage is TrialStage.DONE and found is not None:
             self._pace.say(found.pace[:1].upper() + found.pace[1:] or tr("No estimate"))
             self._engine.tell(found.title)
             self._reason.tell(spoken(found.reason))
-        elif trial.stage is Stage.FAILED:
+        elif trial.stage is TrialStage.FAILED:
             self._pace.say(tr("No estimate"))
             self._reason.tell(trial.sentence)
         elif running:

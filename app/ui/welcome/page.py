@@ -17,10 +17,10 @@ from app.ui.view.engine_pack import EnginePack
 from app.ui.view.view import View
 from app.ui.welcome.machine import Machine
 from app.ui.welcome.step import Act, point, step_layout, where
-from app.ui.welcome.trial import Trial
+from app.ui.welcome.trial import TrialRun
 from app.ui.widgets.icons import drawn
 from app.ui.widgets.invite import InviteField
-from app.ui.widgets.option import Option, Options
+from app.ui.widgets.option import Option, OptionGroup
 from app.ui.widgets.pieces import Label, button, column, row
 
 ALONE, FIND, INVITE = "alone", "find", "invite"
@@ -28,19 +28,19 @@ _LEAST_TEXT = 320
 """Narrower than this no sentence of the third step becomes, so that its height is not overrated."""
 
 
-class Welcome(QFrame):
-    def __init__(self, theme: Theme, actions: Actions, trial: Trial | None = None) -> None:
+class WelcomePanel(QFrame):
+    def __init__(self, theme: Theme, actions: Actions, trial: TrialRun | None = None) -> None:
         super().__init__()
         self.setProperty("look", "card")
         self._actions = actions
         self._view = View()
         self._greeted = False
-        self.trial = trial or Trial()
+        self.trial = trial or TrialRun()
         self._then: Act = self._to_machine
         self._what = What(
             theme, lambda: self._with_engine(self._to_machine), lambda: self._with_engine(self._learn_alone)
         )
-        self._engine = Engine(theme, actions, lambda: self._show(self._what))
+        self._engine = WelcomeEngine(theme, actions, lambda: self._show(self._what))
         self._machine = Machine(theme, actions, self.trial, self._to_company, lambda: self._show(self._what))
         self._company = Company(theme, self._learn, lambda: self._show(self._machine))
         self._steps = (self._what, self._engine, self._machine, self._company)
@@ -194,7 +194,7 @@ class What(QWidget):
         self._mark.setPixmap(drawn("mark", self._theme.palette.own, 72, 60))
 
 
-class Engine(QWidget):
+class WelcomeEngine(QWidget):
     """The engine of an installed app: what it computes with is no part of it, and comes first."""
 
     def __init__(self, theme: Theme, actions: Actions, back: Act) -> None:
@@ -227,7 +227,7 @@ class Company(QWidget):
     def __init__(self, theme: Theme, learn: Callable[[str, str], None], back: Act) -> None:
         super().__init__()
         self._learn = learn
-        self._options = Options(tr("With whom"))
+        self._options = OptionGroup(tr("With whom"))
         self._options.add(
             ALONE,
             Option(

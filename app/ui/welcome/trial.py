@@ -26,19 +26,19 @@ _TAIL = 8192
 _NAMES = {"torch": "PyTorch", "llamacpp": "llama.cpp", "mlx": "MLX"}
 
 
-class Engine(msgspec.Struct, frozen=True, kw_only=True):
+class TriedEngine(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     device: str = ""
     dtype: str = ""
 
 
-class Findings(msgspec.Struct, frozen=True, kw_only=True):
+class TrialReport(msgspec.Struct, frozen=True, kw_only=True):
     """What is used of the trial's JSON; see app.cli.models.trial."""
 
     engine: str
     reason: str = ""
     rounds_per_hour: float | None = None
-    engines: list[Engine] = []
+    engines: list[TriedEngine] = []
 
     @property
     def title(self) -> str:
@@ -58,14 +58,14 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         return counted("about {n} round an hour", "about {n} rounds an hour", _rough(rate))
 
 
-class Stage(Enum):
+class TrialStage(Enum):
     NONE = "none"
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
 
 
-class Trial(QObject):
+class TrialRun(QObject):
     """`changed`: something is to be shown anew. `share` of the time it usually takes has passed; `sentence`
     says why there is no estimate."""
 
@@ -80,8 +80,8 @@ class Trial(QObject):
         self._log: Path | None = None
         self._tick = QTimer(self, interval=_TICK_MS)
         self._tick.timeout.connect(self._pass_time)
-        self.stage = Stage.NONE
-        self.findings: Findings | None = None
+        self.stage = TrialStage.NONE
+        self.findings: TrialReport | None = None
         self.sentence = ""
 
     @property
@@ -100,39 +100,39 @@ class Trial(QObject):
         self._log = Path(home) / "logs" / "trial.log"
         self._child.start(["trial", "--json", "--home", home, "--model", model, "--engine", engine], self._log)
         self._tick.start()
-        self._go(Stage.RUNNING)
+        self._go(TrialStage.RUNNING)
 
     def stop(self, wait: bool = False) -> None:
         """Ends it: the node's own trainer wants the memory. `wait`: returns when it is gone."""
         self._tick.stop()
         self._child.kill(wait)
-        if self.stage is Stage.RUNNING:
-            self._go(Stage.NONE)
+        if self.stage is TrialStage.RUNNING:
+            self._go(TrialStage.NONE)
 
     def _line(self, line: bytes) -> None:
         try:
-            self.findings = msgspec.json.decode(line, type=Findings)
+            self.findings = msgspec.json.decode(line, type=TrialReport)
         except msgspec.MsgspecError:
             return  # said by others; without a result its end tells
 
     def _ended(self, code: int) -> None:
         self._tick.stop()
         if code == 0 and self.findings is not None:
-            self._go(Stage.DONE)
+            self._go(TrialStage.DONE)
             return
         said = _last_words(self._log) if code in (1, 2) else ""
         self.sentence = said or tr("The speed test failed. Learning works without it.")
-        self._go(Stage.FAILED)
+        self._go(TrialStage.FAILED)
 
     def _pass_time(self) -> None:
         if self.seconds > PATIENCE_S:
             self.stop()
             self.sentence = tr("The speed test took too long. Learning works without it.")
-            self._go(Stage.FAILED)
+            self._go(TrialStage.FAILED)
         else:
             self.changed.emit()
 
-    def _go(self, stage: Stage) -> None:
+    def _go(self, stage: TrialStage) -> None:
         self.stage = stage
         self.changed.emit()
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
-from app.chat.messages import SIDES, Drawn, Said, Side, chosen
+from app.chat.messages import SIDES, PuzzleDrawn, Said, Side, chosen
 from app.common.text import safe
 from app.ui.language.texts import counted, number, tr
 from app.ui.theme import Theme
@@ -16,25 +16,27 @@ from app.ui.theme.palette import BODY
 from app.ui.theme.theme import mono
 from app.ui.widgets.icons import drawn
 from app.ui.widgets.pieces import Label, boxed, button, column, row
-from app.ui.widgets.yours import Give, Offer
+from app.ui.widgets.yours import ExampleOffer, Give
 
 _LONGEST_WORD = 36
 
 
 class Exchange(QFrame):
-    def __init__(self, theme: Theme, text: str, puzzle: Drawn | None, sides: Collection[Side] = SIDES) -> None:
+    def __init__(
+        self, theme: Theme, text: str, puzzle: PuzzleDrawn | None, sides: Collection[Side] = SIDES
+    ) -> None:
         """`sides` as they stand, from left to right."""
         super().__init__()
         self.puzzle = puzzle
-        self.may: Offer | None = None
+        self.may: ExampleOffer | None = None
         self.setProperty("look", "card")
         question = Label(breakable(text), wrap=True)
         question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         names: dict[Side, str] = {"before": tr("Before"), "after": tr("After")}
-        self._answers = {side: Answer(theme, names[side], puzzle is not None) for side in sides}
+        self._answers = {side: AnswerCard(theme, names[side], puzzle is not None) for side in sides}
         self._sides = boxed(row(*self._answers.values(), gap=12, fill=(0, 1)))
         self._sides.hide()
-        self._own = Verdict(theme)
+        self._own = VerdictPanel(theme)
         self._own.hide()
         self._right, self._complaint = Label("", "soft", wrap=True), Label("", "bad", wrap=True)
         self._right.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -81,7 +83,7 @@ class Exchange(QFrame):
 
     def offer(self, text: str, together: bool, give: Give) -> None:
         """The person's right answer might teach."""
-        self.may = Offer(text, together, give)
+        self.may = ExampleOffer(text, together, give)
         layout = self.layout()
         assert layout is not None
         layout.addWidget(self.may)
@@ -114,7 +116,7 @@ class Exchange(QFrame):
         self._offer.show()
 
 
-class Answer(QFrame):
+class AnswerCard(QFrame):
     """One side's answer, with its verdict as a sign and in words."""
 
     def __init__(self, theme: Theme, name: str, as_code: bool) -> None:
@@ -200,7 +202,7 @@ class Answer(QFrame):
         show_verdict(self._theme, self._sign, self._verdict, self._solved)
 
 
-class Verdict(QWidget):
+class VerdictPanel(QWidget):
     """A person's own answer and how it was judged. `open` until then."""
 
     def __init__(self, theme: Theme) -> None:

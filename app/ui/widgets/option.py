@@ -60,7 +60,7 @@ class Option(QFrame):
         self.style().polish(self)
 
 
-class Options(QGroupBox):
+class OptionGroup(QGroupBox):
     """Options of which one is chosen. `chosen` tells the value."""
 
     chosen = Signal(object)

@@ -9,7 +9,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
-from app.chat.scorebook import Duel
+from app.chat.scorebook import DuelScore
 from app.common.text import safe
 from app.sapo.families import FAMILIES
 from app.ui.language.texts import counted, tr
@@ -25,7 +25,7 @@ Give = Callable[[bool, bool], None]
 """(teach the model here, share with the swarm)"""
 
 
-class Offer(QFrame):
+class ExampleOffer(QFrame):
     """The very text that would teach, and what may become of it. Nothing does unless a button is pressed."""
 
     def __init__(self, text: str, together: bool, give: Give) -> None:
@@ -82,7 +82,7 @@ class Against(QFrame):
         inside = card(column(heading, legend, self._rows, gap=10))
         self.setLayout(column(inside))
 
-    def show_tally(self, against: Mapping[str, Duel]) -> None:
+    def show_tally(self, against: Mapping[str, DuelScore]) -> None:
         self.setVisible(bool(against))
         while (item := self._rows.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
@@ -107,7 +107,7 @@ class Against(QFrame):
 class Bars(QWidget):
     """Two bars of one family, with their figures in words."""
 
-    def __init__(self, theme: Theme, title: str, duel: Duel, most: int) -> None:
+    def __init__(self, theme: Theme, title: str, duel: DuelScore, most: int) -> None:
         super().__init__()
         self._theme, self._title, self._duel, self._most = theme, title, duel, most
         self._figures = tr("you {you}, model {model} of {n}", you=duel.you, model=duel.model, n=duel.puzzles)

@@ -34,7 +34,7 @@ _NOTHING = 2**20
 
 
 @dataclass(frozen=True)
-class Order:
+class ExportOrder:
     """What to export: the adapter in the PEFT folder `adapter`, trained on the model in `base`.
 
     `kind` is the number format of GGUF weights; `with_base` puts the base beside a GGUF adapter. `files` are
@@ -58,7 +58,7 @@ def check_target(to: Path) -> None:
         raise EngineError(f"{to} is there already: choose a folder that doesn't exist or is empty.")
 
 
-def write(order: Order, to: Path, progress: Callable[[float], None] | None = None) -> None:
+def write(order: ExportOrder, to: Path, progress: Callable[[float], None] | None = None) -> None:
     """Makes the folder `to`. Raises EngineError, one sentence, and leaves nothing behind then."""
     check_target(to)
     model = open_folder(order.base)
@@ -85,13 +85,17 @@ def _check_base(adapter: Path, model: Folder) -> None:
         raise AdapterError(f"The adapter was trained on another model: give {state.model}.")
 
 
-def _peft(order: Order, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]) -> None:
+def _peft(
+    order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]
+) -> None:
     with merge.saying(to):
         for name in (ADAPTER, ADAPTER_CONFIG):
             shutil.copyfile(order.adapter / name, to / name)
 
 
-def _gguf(order: Order, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]) -> None:
+def _gguf(
+    order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]
+) -> None:
     gguf_adapter.write(order.adapter, gguf.architecture(model), to / LORA_FILE)
     if order.with_base:
         gguf.write(order.base, to / BASE_FILE, order.kind, progress)
@@ -101,7 +105,7 @@ def _gguf(order: Order, model: Folder, adapter: Lora, to: Path, progress: Callab
 
 
 def _merged_gguf(
-    order: Order, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]
+    order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]
 ) -> None:
     gguf.write(order.base, to / MODEL_FILE, order.kind, progress, about=order.about, adapter=adapter)
     with merge.saying(to):
@@ -110,11 +114,13 @@ def _merged_gguf(
             shutil.copyfile(file, to / file.name)
 
 
-def _merged(order: Order, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]) -> None:
+def _merged(
+    order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]
+) -> None:
     merge.write(order.base, adapter, to, progress)
 
 
-def _mlx(order: Order, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]) -> None:
+def _mlx(order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]) -> None:
     """mlx-lm's layout: A and B transposed, one rank and one scale for all layers."""
     ranks = {pair.rank for pair in adapter.pairs.values()}
     if len(ranks) != 1:

@@ -21,7 +21,7 @@ _MOST_CONTEXT = 8192
 
 
 @dataclass(frozen=True)
-class Turns:
+class TemplateTurns:
     """The words around texts: `opening`, and where the template takes one, `before_system` SYSTEM
     `after_system`; then for each turn `before_user` USER `before_answer` ANSWER `after_answer`."""
 
@@ -47,7 +47,7 @@ class Turns:
         )
 
 
-def turns(tokenizer: ChatTokenizer) -> Turns:
+def turns(tokenizer: ChatTokenizer) -> TemplateTurns:
     """Raises EngineError where the template refuses or changes the texts it is given."""
     alone, before_answer = _around(_render(tokenizer, ("user", _USER)), _USER)
     after_answer, before_user = "", alone
@@ -61,13 +61,13 @@ def turns(tokenizer: ChatTokenizer) -> Turns:
     opening = alone.removesuffix(before_user)
     full = _render(tokenizer, ("system", _SYSTEM), ("user", _USER))
     if _SYSTEM not in full or full.index(_SYSTEM) > full.index(_USER):
-        return Turns(opening, "", "", before_user, before_answer, after_answer, False)
+        return TemplateTurns(opening, "", "", before_user, before_answer, after_answer, False)
     before_system, rest = _around(full, _SYSTEM)
     after_system = rest.partition(_USER)[0]
     if not after_system.endswith(before_user):
         before_user = ""
     after_system = after_system.removesuffix(before_user)
-    return Turns(opening, before_system, after_system, before_user, before_answer, after_answer, True)
+    return TemplateTurns(opening, before_system, after_system, before_user, before_answer, after_answer, True)
 
 
 def _around(text: str, mark: str) -> tuple[str, str]:

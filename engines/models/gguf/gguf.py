@@ -25,7 +25,7 @@ from engines.files import flush, replace
 from engines.models.architecture import KNOWN, Architecture, read_architecture
 from engines.models.folder import Folder, fingerprint, open_folder, open_weights
 from engines.models.gguf import header, tensors, tokenizer
-from engines.models.gguf.tensors import Array, Expected
+from engines.models.gguf.tensors import Array, ExpectedTensor
 from engines.models.gguf.tokenizer import UnknownTokenizer, Vocabulary
 from engines.models.lora import Lora
 from engines.models.shelf import own_corner
@@ -226,7 +226,7 @@ class _Plan:
         self._types = {tensor.name: self._type(tensor) for tensor in self._tensors}
         self.bytes = sum(self._bytes(tensor) for tensor in self._tensors)
 
-    def _has(self, tensor: Expected) -> bool:
+    def _has(self, tensor: ExpectedTensor) -> bool:
         if tensor.name not in self._holders:
             if tensor.optional:
                 return False
@@ -238,7 +238,7 @@ class _Plan:
             )
         return True
 
-    def _type(self, tensor: Expected) -> gguf.GGMLQuantizationType:
+    def _type(self, tensor: ExpectedTensor) -> gguf.GGMLQuantizationType:
         """Norms and biases stay exact; rows that do not fill blocks of q8_0 become f16."""
         wanted = KINDS[self._kind][0]
         if len(tensor.shape) == 1:
@@ -247,7 +247,7 @@ class _Plan:
             return gguf.GGMLQuantizationType.F16
         return wanted
 
-    def _bytes(self, tensor: Expected) -> int:
+    def _bytes(self, tensor: ExpectedTensor) -> int:
         block, block_bytes = gguf.GGML_QUANT_SIZES[self._types[tensor.name]]
         return int(np.prod(tensor.shape)) // block * block_bytes
 
@@ -272,7 +272,7 @@ class _Plan:
             if progress is not None:
                 progress(done / self.bytes)
 
-    def _converted(self, tensor: Expected) -> Array:
+    def _converted(self, tensor: ExpectedTensor) -> Array:
         read: Any = self._holders[tensor.name].get_tensor(tensor.name)
         if not read.is_floating_point():
             raise EngineError(
@@ -285,12 +285,12 @@ class _Plan:
         parts = [self._rounded(tensor, rows.float().numpy()) for rows in read.split(_ROWS)]
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
-    def _changed(self, tensor: Expected, layer: str, values: Array) -> Array:
+    def _changed(self, tensor: ExpectedTensor, layer: str, values: Array) -> Array:
         if self._adapter is not None and layer in self._adapter.pairs:
             values = values + self._adapter.delta(layer)
         return tensors.interleaved(values, tensor.heads)
 
-    def _rounded(self, tensor: Expected, values: Array) -> Array:
+    def _rounded(self, tensor: ExpectedTensor, values: Array) -> Array:
         kind = self._types[tensor.name]
         if kind is gguf.GGMLQuantizationType.F16:
             values = values.clip(-_F16_MOST, _F16_MOST)

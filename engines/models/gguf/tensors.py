@@ -30,7 +30,7 @@ ROPE_FACTORS = "rope_freqs.weight"
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedTensor:
     """A tensor that a checkpoint has: its Hugging Face name, its name in GGUF, its shape."""
 
     name: str
@@ -75,16 +75,16 @@ def _unsupported(model: str, why: str) -> EngineError:
     )
 
 
-def expected(shape: Architecture) -> Iterator[Expected]:
+def expected(shape: Architecture) -> Iterator[ExpectedTensor]:
     """All tensors in the order in which they are written, embedding first. Biases are optional."""
     names = Names(shape)
     queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
 
-    def one(name: str, *size: int, optional: bool = False) -> Expected:
+    def one(name: str, *size: int, optional: bool = False) -> ExpectedTensor:
         target = names.target(name)
         if target is None:  # llama.cpp has no place for it, so a checkpoint must not have it either
             raise _unsupported(shape.family, f"llama.cpp has no {name}")
-        return Expected(name, target, size, names.heads(name), optional)
+        return ExpectedTensor(name, target, size, names.heads(name), optional)
 
     yield one("model.embed_tokens.weight", shape.vocabulary, shape.hidden)
     for index in range(shape.layers):
@@ -111,7 +111,7 @@ def expected(shape: Architecture) -> Iterator[Expected]:
 
 
 @cache
-def linears(shape: Architecture) -> Mapping[str, Expected]:
+def linears(shape: Architecture) -> Mapping[str, ExpectedTensor]:
     """The matrices an adapter can sit on, by the names of their layers."""
     return {tensor.name.removesuffix(".weight"): tensor for tensor in expected(shape) if len(tensor.shape) == 2}
 

@@ -26,7 +26,7 @@ from engines.contract import EngineError
 from engines.models.architecture import Architecture
 from engines.models.gguf import config, header, words
 from engines.models.gguf.header import Header
-from engines.models.gguf.tensors import ROPE_FACTORS, Array, Expected, expected, halved
+from engines.models.gguf.tensors import ROPE_FACTORS, Array, ExpectedTensor, expected, halved
 
 Progress = Callable[[float], None]
 
@@ -44,7 +44,7 @@ _F16_MOST = 65504.0
 _OUT = {"F32": 4, "F16": 2, "BF16": 2}
 
 
-class Plan:
+class UnpackPlan:
     """What becomes of one file: read and judged from its header, before any weight is."""
 
     def __init__(self, path: Path) -> None:
@@ -85,10 +85,10 @@ class Plan:
             file.seek(start)
             return np.frombuffer(file.read(length), np.float32)
 
-    def _kind(self, tensor: Expected) -> str:
+    def _kind(self, tensor: ExpectedTensor) -> str:
         return _out(self.header.tensors[tensor.target][1], len(tensor.shape))
 
-    def _bytes(self, tensor: Expected) -> int:
+    def _bytes(self, tensor: ExpectedTensor) -> int:
         return int(np.prod(tensor.shape)) * _OUT[self._kind(tensor)]
 
     def write(self, folder: Path, progress: Progress | None = None) -> None:
@@ -125,7 +125,7 @@ class Plan:
                 if progress is not None:
                     progress(done / at)
 
-    def _rows(self, source: IO[bytes], tensor: Expected) -> Iterator[Array]:
+    def _rows(self, source: IO[bytes], tensor: ExpectedTensor) -> Iterator[Array]:
         """A tensor some rows at a time, fp32, in the order in which transformers has them."""
         kind = self.header.tensors[tensor.target][1]
         start, _ = self.header.places[tensor.target]
@@ -148,7 +148,7 @@ class Plan:
                 rows = halved(rows if len(tensor.shape) == 2 else rows[0], tensor.heads)
             yield rows
 
-    def _damaged(self, tensor: Expected) -> EngineError:
+    def _damaged(self, tensor: ExpectedTensor) -> EngineError:
         return EngineError(
             f"The weights {tensor.target} in {self.path.name} are damaged: download the file again."
         )

@@ -31,7 +31,7 @@ class Projection:
 
 
 @dataclass(frozen=True)
-class Pair:
+class ProjectionPair:
     """A (layers * rank, in) and B (sum of out, rank) of one projection: leaf views of the flat buffers."""
 
     a: torch.Tensor
@@ -60,7 +60,7 @@ class Adapter:
         for value, gradient in zip(values, gradients, strict=True):
             value.requires_grad_()
             value.grad = gradient  # autograd adds into this view, so `gradients` is always the whole gradient
-        self.pairs = tuple(Pair(a, b) for a, b in zip(values[::2], values[1::2], strict=True))
+        self.pairs = tuple(ProjectionPair(a, b) for a, b in zip(values[::2], values[1::2], strict=True))
         generator = torch.Generator().manual_seed(fold(seed))
         with torch.no_grad():
             for projection, pair in zip(self.projections, self.pairs, strict=True):

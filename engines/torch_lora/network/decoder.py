@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from engines.models.architecture import Architecture
 from engines.torch_lora.network import architecture
-from engines.torch_lora.network.adapter import Adapter, Pair, Projection
+from engines.torch_lora.network.adapter import Adapter, Projection, ProjectionPair
 from engines.torch_lora.network.functions import gated_lora, lora_linear, normed_lora, rms_norm, rotate
 from engines.torch_lora.network.layout import Layout
 
@@ -101,7 +101,9 @@ def hidden_states(
     for index, layer in enumerate(weights.layers):
         pairs = adapter.pairs[index * PROJECTIONS : (index + 1) * PROJECTIONS]
 
-        def run(x: torch.Tensor, layer: Layer = layer, pairs: tuple[Pair, ...] = pairs) -> torch.Tensor:
+        def run(
+            x: torch.Tensor, layer: Layer = layer, pairs: tuple[ProjectionPair, ...] = pairs
+        ) -> torch.Tensor:
             return _layer(shape, layer, pairs, adapter.scale, layout, x, cos, sin)
 
         x_Md = _recomputed(run, x_Md) if checkpointing and torch.is_grad_enabled() else run(x_Md)
@@ -118,7 +120,7 @@ def _recomputed(run: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) ->
 def _layer(
     shape: Architecture,
     layer: Layer,
-    pairs: tuple[Pair, ...],
+    pairs: tuple[ProjectionPair, ...],
     scale: float,
     layout: Layout,
     x_Md: torch.Tensor,
@@ -128,7 +130,9 @@ def _layer(
     queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     qkv_pair, out_pair, gate_up_pair, down_pair = pairs
 
-    def normed(x: torch.Tensor, norm: torch.Tensor, into: Linear, pair: Pair, *widths: int) -> torch.Tensor:
+    def normed(
+        x: torch.Tensor, norm: torch.Tensor, into: Linear, pair: ProjectionPair, *widths: int
+    ) -> torch.Tensor:
         return normed_lora(x, norm, shape.eps, into.weight, into.bias, pair.a, pair.b, scale, widths)
 
     qkv = normed(x_Md, layer.attention_norm, layer.qkv, qkv_pair, queries, keys, keys)

@@ -24,7 +24,7 @@ SMALL = 50_000_000
 
 
 @dataclass(frozen=True)
-class Placement:
+class DeviceBudget:
     """`budget_bytes` is what weights, caches and activations may take together; `name` is for people."""
 
     device: torch.device
@@ -36,7 +36,7 @@ class Placement:
 
 def place(
     parameters: int, device: str = "auto", threads: int | None = None, thread_share: float | None = None
-) -> Placement:
+) -> DeviceBudget:
     """Chooses for a model of that many parameters and sets torch's thread count: `threads`, or a share of the
     cores.
 
@@ -48,11 +48,11 @@ def place(
     torch.set_num_threads(count)
     if chosen.type == "cuda":
         dtype = torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float32
-        return Placement(chosen, dtype, count, free_memory(chosen), torch.cuda.get_device_name(chosen))
+        return DeviceBudget(chosen, dtype, count, free_memory(chosen), torch.cuda.get_device_name(chosen))
     if chosen.type == "mps":
-        return Placement(chosen, torch.float32, count, free_memory(chosen), "Apple GPU")
+        return DeviceBudget(chosen, torch.float32, count, free_memory(chosen), "Apple GPU")
     faster = parameters >= SMALL and bf16_is_faster(count)
-    return Placement(chosen, torch.bfloat16 if faster else torch.float32, count, free_memory(chosen), "CPU")
+    return DeviceBudget(chosen, torch.bfloat16 if faster else torch.float32, count, free_memory(chosen), "CPU")
 
 
 def choose_device(wanted: str) -> torch.device:

@@ -24,7 +24,7 @@ if reason := mlx_lora.available():
 
 import mlx.core as mx
 
-from engines.batches import Limits
+from engines.batches import BatchLimits
 from engines.mlx_lora import learner, network, open_engine, sampler
 from engines.mlx_lora.engine import MlxEngine
 from engines.mlx_lora.layout import pack
@@ -204,7 +204,7 @@ def test_no_memory_at_all(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_memory_pressure_steps_down_and_says_so(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine, calm = open_engine(tiny), open_engine(tiny)
-    engine._learner.limits = Limits(tokens=600)
+    engine._learner.limits = BatchLimits(tokens=600)
     gradient, seen = learner.Learner._gradient, []
 
     def short_of_memory(self: learner.Learner, *rest: Any) -> Any:
@@ -228,7 +228,7 @@ def test_memory_pressure_steps_down_and_says_so(tiny: Path, monkeypatch: pytest.
 def test_limits_follow_the_free_memory(make_model: MakeModel) -> None:
     engine = open_engine(make_model("qwen2", num_hidden_layers=16))
     net = engine._network
-    assert measured(net, 2**34, on_gpu=False) == Limits(2048)
+    assert measured(net, 2**34, on_gpu=False) == BatchLimits(2048)
     tight = measured(net, 2 * 100 * net.token_bytes(checkpointing=False), on_gpu=False)
     assert tight.checkpointing and 300 < tight.tokens < 2048
     assert measured(net, 1, on_gpu=False).tokens == 1
@@ -244,7 +244,7 @@ def test_a_step_stays_within_what_its_tokens_were_said_to_take(make_model: MakeM
     rows = [row(PROMPT, [7 + (i * j) % 20 for j in range(100)], 0.01 * i) for i in range(1, 9)]
     peaks = []
     for checkpointing in (False, True):
-        engine._learner.limits = Limits(tokens=2048, checkpointing=checkpointing)
+        engine._learner.limits = BatchLimits(tokens=2048, checkpointing=checkpointing)
         mx.clear_cache()
         mx.reset_peak_memory()
         before = mx.get_active_memory()
@@ -267,8 +267,8 @@ def test_better_becomes_likelier(tiny: Path) -> None:
 
 def test_micro_batches_change_nothing(tiny: Path) -> None:
     whole, parts, recomputed = (open_engine(tiny) for _ in range(3))
-    parts._learner.limits = Limits(tokens=8)
-    recomputed._learner.limits = Limits(tokens=8, checkpointing=True)
+    parts._learner.limits = BatchLimits(tokens=8)
+    recomputed._learner.limits = BatchLimits(tokens=8, checkpointing=True)
     stats = [engine.step(batch(*ROWS)) for engine in (whole, parts, recomputed)]
     assert stats[0].micro_batches == 1 and stats[1].micro_batches > 2
     for engine, stat in ((parts, stats[1]), (recomputed, stats[2])):

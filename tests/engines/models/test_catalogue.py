@@ -16,16 +16,16 @@ from engines.models.catalogue import FILE, Catalogue, catalogue, entries, find
 from engines.models.folder import count_parameters, open_folder
 from engines.models.needs import (
     MERGED_BELOW,
-    Memory,
+    FitVerdict,
+    MemoryRoom,
     Needs,
     Shape,
-    Verdict,
     fits,
     likely_dtype,
     memory_here,
     needs,
 )
-from engines.models.shelf import Shelf, Source, Unfinished, busy
+from engines.models.shelf import ModelSource, Shelf, Unfinished, busy
 from engines.torch_lora.network.device import SMALL
 from engines.torch_lora.network.matrices import merges
 from engines.torch_lora.network.native import NativeNetwork
@@ -109,19 +109,19 @@ def test_the_accounting_is_the_engine_s(make_model: MakeModel, family: str, dtyp
 
 def test_what_fits() -> None:
     need = Needs(least=4 * GB, sampling=3 * GB, learning=8 * GB, disk=GB)
-    roomy = Memory(free=10 * GB, most=14 * GB)
+    roomy = MemoryRoom(free=10 * GB, most=14 * GB)
 
-    def verdict(memory: Memory, disk: int = 100 * GB) -> Verdict:
+    def verdict(memory: MemoryRoom, disk: int = 100 * GB) -> FitVerdict:
         found = fits(need, memory, disk)
         assert found.sentence.endswith(".") and "\n" not in found.sentence
-        assert found.ok == (found.verdict in (Verdict.FITS, Verdict.TIGHT))
+        assert found.ok == (found.verdict in (FitVerdict.FITS, FitVerdict.TIGHT))
         return found.verdict
 
-    assert verdict(roomy) is Verdict.FITS
-    assert verdict(Memory(free=8 * GB - 1, most=14 * GB)) is Verdict.TIGHT
-    assert verdict(Memory(free=4 * GB - 1, most=14 * GB)) is Verdict.CROWDED
-    assert verdict(Memory(free=4 * GB - 1, most=4 * GB - 1)) is Verdict.TOO_LARGE
-    assert verdict(roomy, disk=GB) is Verdict.NO_DISK
+    assert verdict(roomy) is FitVerdict.FITS
+    assert verdict(MemoryRoom(free=8 * GB - 1, most=14 * GB)) is FitVerdict.TIGHT
+    assert verdict(MemoryRoom(free=4 * GB - 1, most=14 * GB)) is FitVerdict.CROWDED
+    assert verdict(MemoryRoom(free=4 * GB - 1, most=4 * GB - 1)) is FitVerdict.TOO_LARGE
+    assert verdict(roomy, disk=GB) is FitVerdict.NO_DISK
     assert fits(msgspec.structs.replace(need, disk=0), roomy, 0).ok
 
 
@@ -156,7 +156,7 @@ def fetched(home: Path, tiny: Path, id: str = "Some/Model", commit: str = "0" * 
     digests = {"config.json": "git:0"}
     write_json(
         place / "source.json",
-        Source(id=id, revision="main", commit=commit, endpoint="x", fetched=0.0, bytes=1, digests=digests),
+        ModelSource(id=id, revision="main", commit=commit, endpoint="x", fetched=0.0, bytes=1, digests=digests),
     )
     return folder
 

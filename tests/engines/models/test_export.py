@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from engines.contract import AdapterError, Batch, EngineError, Row, TokenSequence
 from engines.models.export import export, merge
-from engines.models.export.export import FORMATS, Order
+from engines.models.export.export import FORMATS, ExportOrder
 from engines.models.folder import open_folder
 from engines.models.tokens import ChatTokenizer
 from engines.torch_lora import open_engine
@@ -43,8 +43,8 @@ class Learned:
         self.logprobs = engine.logprobs([SEQUENCE])[0]
         assert np.abs(np.subtract(plain, self.logprobs)).max() > 0.5
 
-    def order(self, format: str, **more: Any) -> Order:
-        return Order(format=format, base=self.base, adapter=self.adapter, kind="f32", **more)
+    def order(self, format: str, **more: Any) -> ExportOrder:
+        return ExportOrder(format=format, base=self.base, adapter=self.adapter, kind="f32", **more)
 
 
 @pytest.fixture(scope="module")
@@ -196,20 +196,22 @@ def test_an_adapter_of_another_base(
     format: str, learned: Callable[[str], Learned], make_model: MakeModel, tmp_path: Path
 ) -> None:
     other = make_speaking(make_model, tmp_path / "other", family="qwen2", hidden_size=48)
-    order = Order(format=format, base=other, adapter=learned("qwen2").adapter)
+    order = ExportOrder(format=format, base=other, adapter=learned("qwen2").adapter)
     with pytest.raises(AdapterError, match=r"of another model|has not") as caught:
         export.write(order, tmp_path / "out")
     assert "\n" not in str(caught.value) and not (tmp_path / "out").exists()
     same_shape = make_speaking(make_model, tmp_path / "same", family="qwen2", seed=7)
     with pytest.raises(AdapterError, match="trained on another model: give base"):
-        export.write(Order(format=format, base=same_shape, adapter=learned("qwen2").adapter), tmp_path / "out")
+        export.write(
+            ExportOrder(format=format, base=same_shape, adapter=learned("qwen2").adapter), tmp_path / "out"
+        )
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_damaged_adapter(format: str, learned: Callable[[str], Learned], tmp_path: Path) -> None:
     shutil.copytree(learned("qwen2").adapter, tmp_path / "adapter")
     (tmp_path / "adapter" / "adapter_model.safetensors").write_bytes(b"\0" * 64)
-    order = Order(format=format, base=learned("qwen2").base, adapter=tmp_path / "adapter")
+    order = ExportOrder(format=format, base=learned("qwen2").base, adapter=tmp_path / "adapter")
     with pytest.raises(AdapterError, match="missing or damaged"):
         export.write(order, tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -222,7 +224,8 @@ def test_a_damaged_base(format: str, learned: Callable[[str], Learned], tmp_path
     weights.write_bytes(weights.read_bytes()[:-50])
     with pytest.raises(EngineError, match="damaged"):
         export.write(
-            Order(format=format, base=tmp_path / "base", adapter=learned("qwen2").adapter), tmp_path / "out"
+            ExportOrder(format=format, base=tmp_path / "base", adapter=learned("qwen2").adapter),
+            tmp_path / "out",
         )
     assert not (tmp_path / "out").exists()
 
@@ -234,8 +237,8 @@ def test_an_architecture_without_gguf(make_model: MakeModel, tmp_path: Path) -> 
     engine.save(tmp_path / "adapter")
     for format in ("gguf", "merged-gguf"):
         with pytest.raises(EngineError, match="is gpt_neox, and only Qwen2, Qwen3 and Llama"):
-            export.write(Order(format=format, base=base, adapter=tmp_path / "adapter"), tmp_path / format)
-    export.write(Order(format="merged", base=base, adapter=tmp_path / "adapter"), tmp_path / "merged")
+            export.write(ExportOrder(format=format, base=base, adapter=tmp_path / "adapter"), tmp_path / format)
+    export.write(ExportOrder(format="merged", base=base, adapter=tmp_path / "adapter"), tmp_path / "merged")
     assert reference(tmp_path / "merged")
 
 
@@ -250,5 +253,6 @@ def test_ranks_that_mlx_does_not_know(learned: Callable[[str], Learned], tmp_pat
     save_file(tensors, file)
     with pytest.raises(AdapterError, match="several ranks"):
         export.write(
-            Order(format="mlx", base=learned("qwen2").base, adapter=tmp_path / "adapter"), tmp_path / "out"
+            ExportOrder(format="mlx", base=learned("qwen2").base, adapter=tmp_path / "adapter"),
+            tmp_path / "out",
         )

@@ -10,7 +10,7 @@ import pytest
 
 from app.node.models.survey import survey
 from engines.models import found, locate
-from engines.models.found import Found, Places, find, places
+from engines.models.found import FoundModel, ModelFolders, find, places
 from engines.models.gguf import gguf
 from engines.models.gguf_shelf import GgufShelf
 from engines.models.locate import starter_folder
@@ -37,7 +37,7 @@ def ollama(root: Path, file: Path, tag: str = "1b") -> Path:
     return Path(shutil.copyfile(file, root / "blobs" / f"sha256-{digest}"))
 
 
-def by_program(home: Path, **variables: str) -> dict[str, Found]:
+def by_program(home: Path, **variables: str) -> dict[str, FoundModel]:
     return {one.program: one for one in find(places(home, variables, "linux"))}
 
 
@@ -80,7 +80,7 @@ def test_nothing_is_loaded(file: Path, tmp_path: Path) -> None:
     content = file.read_bytes()
     start = content.index(b"tokenizer.ggml.tokens") + len("tokenizer.ggml.tokens") + 16
     (tmp_path / "own.gguf").write_bytes(content[:start])
-    where = Places(gguf=(("Jan", tmp_path),), ollama=(), hugging_face=tmp_path)
+    where = ModelFolders(gguf=(("Jan", tmp_path),), ollama=(), hugging_face=tmp_path)
     (row,) = find(where)
     assert not row.problem and row.shape is not None and row.shape.vocabulary > 100
 
@@ -100,7 +100,7 @@ def test_what_cannot_learn_says_so_and_rubbish_is_passed_over(file: Path, tmp_pa
     broken = tmp_path / "manifests" / "a" / "b" / "c" / "d"
     broken.parent.mkdir(parents=True)
     broken.write_text('{"layers": [{"mediaType": 7}]')
-    where = Places(gguf=(("Jan", tmp_path),), ollama=(tmp_path,), hugging_face=tmp_path)
+    where = ModelFolders(gguf=(("Jan", tmp_path),), ollama=(tmp_path,), hugging_face=tmp_path)
     rows = {Path(row.name).name: row for row in find(where)}
     assert set(rows) == {"other.gguf", "broken.gguf", "good.gguf"}
     assert "Qwen2, Qwen3 and Llama" in rows["other.gguf"].problem and rows["broken.gguf"].problem
@@ -112,7 +112,7 @@ def test_one_that_was_taken_over_is_listed_once(file: Path, tmp_path: Path) -> N
     root = tmp_path / "models"
     root.mkdir()
     shutil.copyfile(file, root / "own.gguf")
-    where = Places(gguf=(("Jan", root),), ollama=(), hugging_face=tmp_path)
+    where = ModelFolders(gguf=(("Jan", root),), ollama=(), hugging_face=tmp_path)
     folder = GgufShelf(tmp_path / "home").take(root / "own.gguf")
     rows = [model for model in survey(tmp_path / "home", elsewhere=where).models if model.local]
     assert [(row.name, row.folder, row.installed) for row in rows] == [
@@ -127,5 +127,5 @@ def test_a_full_place_is_not_read_to_its_end(
     monkeypatch.setattr(found, "_MOST", 5)
     for index in range(8):
         shutil.copyfile(file, tmp_path / f"{index}.gguf")
-    where = Places(gguf=(("Jan", tmp_path),), ollama=(), hugging_face=tmp_path)
+    where = ModelFolders(gguf=(("Jan", tmp_path),), ollama=(), hugging_face=tmp_path)
     assert len(find(where)) == 5

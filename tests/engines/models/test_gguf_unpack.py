@@ -23,7 +23,7 @@ from engines.contract import EngineError, Kind
 from engines.models import locate
 from engines.models.folder import open_folder, open_weights
 from engines.models.gguf import gguf
-from engines.models.gguf.unpack import READABLE, Plan
+from engines.models.gguf.unpack import READABLE, UnpackPlan
 from engines.models.gguf_shelf import GgufShelf
 from engines.models.locate import starter_folder
 from engines.models.shelf import Shelf
@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[3]
 
 def unpacked(file: Path, to: Path) -> Path:
     to.mkdir()
-    Plan(file).write(to)
+    UnpackPlan(file).write(to)
     return to
 
 
@@ -271,7 +271,7 @@ def judged(file: Path, to: Path) -> str:
     shutil.rmtree(to, ignore_errors=True)
     to.mkdir()
     try:
-        Plan(file).write(to)
+        UnpackPlan(file).write(to)
         ChatTokenizer(open_folder(to))
     except EngineError as error:
         said = str(error)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engines.batches import Limits
+from engines.batches import BatchLimits
 from engines.contract import Batch, EngineError, Row, TokenSequence
 from engines.torch_lora import open_engine
 from engines.torch_lora.network.fallback import TransformersNetwork
@@ -88,8 +88,8 @@ def test_micro_batches_and_recomputing_change_nothing(folder: Path) -> None:
         Row(prompt_T=[8, 3], completion_T=[12, 13, 14, 15], weights_T=[-0.5] * 4),
     ]
     engines = [open_engine(folder) for _ in range(3)]
-    engines[1]._base.limits = Limits(tokens=4)
-    engines[2]._base.limits = Limits(tokens=4, checkpointing=True)
+    engines[1]._base.limits = BatchLimits(tokens=4)
+    engines[2]._base.limits = BatchLimits(tokens=4, checkpointing=True)
     stats = [engine.step(Batch(rows_S=rows, learning_rate=0.01)) for engine in engines]
     assert [stat.micro_batches for stat in stats] == [1, 2, 2]
     for engine, stat in zip(engines[1:], stats[1:], strict=True):

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import torch
 
-from engines.batches import Limits, micro_batches
+from engines.batches import BatchLimits, micro_batches
 from engines.contract import Batch, EngineError, Row, TokenSequence
 from engines.torch_lora import learner, open_engine
 from engines.torch_lora.engine import TorchEngine
@@ -88,9 +88,9 @@ def test_nothing_to_learn(tiny: Path) -> None:
 
 def test_micro_batches_change_nothing(tiny: Path) -> None:
     whole, parts = open_engine(tiny), open_engine(tiny)
-    parts._base.limits = Limits(tokens=8)
+    parts._base.limits = BatchLimits(tokens=8)
     recomputed = open_engine(tiny)
-    recomputed._base.limits = Limits(tokens=8, checkpointing=True)
+    recomputed._base.limits = BatchLimits(tokens=8, checkpointing=True)
     stats = [engine.step(batch(*ROWS)) for engine in (whole, parts, recomputed)]
     assert stats[0].micro_batches == 1 and stats[1].micro_batches > 2
     for engine, stat in ((parts, stats[1]), (recomputed, stats[2])):
@@ -136,7 +136,7 @@ def test_rows_of_another_sampler(tiny: Path) -> None:
     assert stats.grad_norm == pytest.approx(expected.grad_norm, rel=1e-4)
     assert stats.mismatch == pytest.approx(3.3 / 3, abs=1e-5) and stats.capped == pytest.approx(1 / 3)
     assert expected.mismatch is None and expected.capped is None
-    engine._base.limits = Limits(tokens=1)  # one row after another
+    engine._base.limits = BatchLimits(tokens=1)  # one row after another
     again = engine.step(msgspec.structs.replace(capped, rows_S=[sampled, *capped.rows_S]))
     assert again.micro_batches > 1 and again.mismatch is not None and 0 < again.capped < 1  # type: ignore[operator]
 
@@ -208,7 +208,7 @@ def test_learning_rate_must_be_a_number(tiny: Path) -> None:
 
 def test_memory_pressure_steps_down_and_says_so(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine, calm = open_engine(tiny), open_engine(tiny)
-    engine._base.limits = Limits(tokens=600)
+    engine._base.limits = BatchLimits(tokens=600)
     states, seen = engine._base.network.states, []
 
     def short_of_memory(adapter: Adapter, sequences: object, checkpointing: bool) -> object:
@@ -245,7 +245,7 @@ def test_no_memory_at_all(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_limits_follow_the_free_memory(tiny: Path) -> None:
     network = open_engine(tiny)._base.network
-    assert measured(network, 2**34) == Limits(2048)
+    assert measured(network, 2**34) == BatchLimits(2048)
     tight = measured(network, 2 * 500 * network.token_bytes(checkpointing=False))
     assert tight.checkpointing and 500 < tight.tokens < 2048
     assert measured(network, 1).tokens == 1
@@ -256,11 +256,11 @@ def test_a_large_model_on_a_processor_takes_small_pieces(tiny: Path, monkeypatch
     network = open_engine(tiny)._base.network
     monkeypatch.setattr(network, "weight_bytes", 2**31)
     monkeypatch.setattr(network, "token_bytes", lambda checkpointing: 2**20)
-    assert measured(network, 2**40) == Limits(1024)
+    assert measured(network, 2**40) == BatchLimits(1024)
     monkeypatch.setattr(network, "weight_bytes", 2**10)
-    assert measured(network, 2**40) == Limits(512)
+    assert measured(network, 2**40) == BatchLimits(512)
     monkeypatch.setattr(network, "device", torch.device("cuda"))
-    assert measured(network, 2**40) == Limits(32768)
+    assert measured(network, 2**40) == BatchLimits(32768)
 
 
 def test_logprobs_of_odd_lengths(tiny: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from app.lab.arms.arms import ArmError, parse_arm
 from app.lab.attackers.kinds import FALSE_STEP, MARKER, Foe, Published, marked
-from app.lab.plan import Round
+from app.lab.plan import LabRound
 from app.lab.rounds.experiment import Experiment
 from app.lab.starter.work import WORK
 from app.sapo.asking import shows_work
@@ -128,7 +128,7 @@ def test_a_marker_is_known_wherever_it_stands_and_nothing_else_is() -> None:
     assert marked("4-1=3 hail #3") and marked("4-1=3 2+2=5 #3")
 
 
-def played(sandbox: Sandbox, arm: str, **changes: object) -> tuple[Experiment, list[Round], FakeSwarm]:
+def played(sandbox: Sandbox, arm: str, **changes: object) -> tuple[Experiment, list[LabRound], FakeSwarm]:
     plan = msgspec.structs.replace(PLAN, levels={"chain_sum": 1}, max_tokens=40, **changes)
     swarm = FakeSwarm(plan.nodes)
     experiment = Experiment(plan, parse_arm(arm, "faithful"), 0, swarm, partial(score_group, sandbox))

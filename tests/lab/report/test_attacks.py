@@ -7,7 +7,7 @@ import msgspec
 
 from app.lab.arms.archive import Study
 from app.lab.arms.arms import parse_arms
-from app.lab.plan import Probe, Round
+from app.lab.plan import LabProbe, LabRound
 from app.lab.report import attacks
 from tests.lab.rounds.test_experiment import PLAN
 
@@ -18,17 +18,17 @@ ARMS = parse_arms(
 )
 
 
-def run(height: float, marked: float, extra: dict[str, float] | None = None) -> list[Round]:
+def run(height: float, marked: float, extra: dict[str, float] | None = None) -> list[LabRound]:
     """Round 0 and two more; three nodes around a height, all answers of the last probe marked to a share."""
 
-    def probe(share: float) -> Probe:
+    def probe(share: float) -> LabProbe:
         heights = (height - 0.01, height, height + 0.01)
-        return Probe(pass_at_1_N=heights, families={}, finished=1.0, worked=1.0, marked_N=(share,) * 3)
+        return LabProbe(pass_at_1_N=heights, families={}, finished=1.0, worked=1.0, marked_N=(share,) * 3)
 
     return [
-        Round(round=0, probe=probe(0.0)),
-        Round(round=1, generated=10, generated_tokens=100, informative_peer=2.0, active=3, extra=extra),
-        Round(
+        LabRound(round=0, probe=probe(0.0)),
+        LabRound(round=1, generated=10, generated_tokens=100, informative_peer=2.0, active=3, extra=extra),
+        LabRound(
             round=2,
             generated=10,
             generated_tokens=200,

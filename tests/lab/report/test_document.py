@@ -8,8 +8,8 @@ import pytest
 
 from app.lab.arms.archive import read_study
 from app.lab.arms.arms import parse_arms
-from app.lab.arms.journal import Journal, JournalError
-from app.lab.plan import Plan, Round
+from app.lab.arms.journal import JournalError, StudyJournal
+from app.lab.plan import LabRound, StudyPlan
 from app.lab.report.report import write_report
 from app.lab.report.results import equal_generation, summarise
 from tests.lab.report.test_report import run
@@ -19,9 +19,9 @@ COMMAND = "./shoal lab --arms 8/0,4/4,8/0+ds --recipe faithful --seeds 4 --out x
 RARE = msgspec.structs.replace(PLAN, regime="rare")
 
 
-def kept(folder: Path, runs: dict[str, list[list[Round]]], plan: Plan = RARE) -> Path:
+def kept(folder: Path, runs: dict[str, list[list[LabRound]]], plan: StudyPlan = RARE) -> Path:
     """A study's folder as the lab leaves it: arm names and the records of seeds 0, 1, ..."""
-    journal = Journal(folder, plan)
+    journal = StudyJournal(folder, plan)
     for arm in parse_arms(",".join(runs), "faithful"):
         for seed, records in enumerate(runs[arm.name]):
             with journal.run(arm, seed) as file:
@@ -57,7 +57,7 @@ def test_a_study_is_read_back_from_its_folder(folder: Path) -> None:
 def test_a_folder_without_finished_runs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="no study"):
         read_study(tmp_path)
-    Journal(tmp_path, PLAN)
+    StudyJournal(tmp_path, PLAN)
     with pytest.raises(JournalError, match="no finished run"):
         read_study(tmp_path)
 

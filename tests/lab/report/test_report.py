@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from app.lab.arms.arms import Arm, parse_arms
-from app.lab.plan import Probe, Round
+from app.lab.plan import LabProbe, LabRound
 from app.lab.report import report
 from app.lab.report.plot import draw
 from app.lab.report.results import ArmResult, Results, summarise, swing
@@ -19,11 +19,11 @@ from tests.lab.rounds.test_experiment import PLAN
 ARMS = parse_arms("8/0,4/4,2/6+ds,8/0!shuffled", "faithful")
 
 
-def run(heights: list[float], *, generated: int = 100, batch: float = 0.2, own: float = 0.1) -> list[Round]:
+def run(heights: list[float], *, generated: int = 100, batch: float = 0.2, own: float = 0.1) -> list[LabRound]:
     """Rounds 0 to 4, measured at 0, 2 and 4; three nodes at the given mean heights and 0.01 beside them."""
 
-    def probe(number: int, height: float) -> Probe:
-        return Probe(
+    def probe(number: int, height: float) -> LabProbe:
+        return LabProbe(
             pass_at_1_N=(height - 0.01, height, height + 0.01),
             families={"chain_sum": height},
             finished=1.0,
@@ -33,7 +33,7 @@ def run(heights: list[float], *, generated: int = 100, batch: float = 0.2, own: 
 
     measured = dict(zip((0, 2, 4), heights, strict=True))
     return [
-        Round(
+        LabRound(
             round=number,
             generated=generated if number else 0,
             generated_tokens=10 * generated if number else 0,
@@ -48,7 +48,7 @@ def run(heights: list[float], *, generated: int = 100, batch: float = 0.2, own: 
     ]
 
 
-def study() -> dict[str, dict[int, list[Round]]]:
+def study() -> dict[str, dict[int, list[LabRound]]]:
     return {
         "8-0@faithful": {0: run([0.1, 0.1, 0.2]), 1: run([0.1, 0.2, 0.3]), 2: run([0.1, 0.1, 0.25])},
         "4-4@faithful": {

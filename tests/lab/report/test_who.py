@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 
 from app.lab.arms.arms import parse_arm, parse_arms
-from app.lab.plan import Probe, Round
+from app.lab.plan import LabProbe, LabRound
 from app.lab.report import gains, report
 from tests.lab.rounds.test_experiment import varied
 
 SIZED = varied(models=("big", "little", "big"))
 
 
-def run(*shares_N: tuple[float, ...]) -> list[Round]:
+def run(*shares_N: tuple[float, ...]) -> list[LabRound]:
     """Rounds 0, 2 and 4 are measured, with these shares node by node."""
     measured = dict(zip((0, 2, 4), shares_N, strict=True))
     return [
-        Round(
+        LabRound(
             round=number,
-            probe=Probe(
+            probe=LabProbe(
                 pass_at_1_N=measured[number], families={}, finished=1.0, worked=0.0, pass_at_8_N=(0.0,) * 3
             )
             if number in measured
@@ -30,11 +30,11 @@ def run(*shares_N: tuple[float, ...]) -> list[Round]:
     ]
 
 
-def alone(gained: float = 0.0) -> list[Round]:
+def alone(gained: float = 0.0) -> list[LabRound]:
     return run((0.2, 0.1, 0.2), (0.2, 0.1, 0.2), (0.2 + gained, 0.1, 0.2 + gained))
 
 
-def shared() -> list[Round]:
+def shared() -> list[LabRound]:
     return run((0.2, 0.1, 0.2), (0.2, 0.3, 0.2), (0.1, 0.3, 0.1))
 
 

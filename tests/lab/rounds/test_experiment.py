@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from app.lab.arms.arms import parse_arm
-from app.lab.plan import Plan, Round
+from app.lab.plan import LabRound, StudyPlan
 from app.lab.rounds.experiment import Experiment
 from app.sapo.asking import BRIEF, TAGGED
 from app.sapo.scoring.sandbox import Sandbox
@@ -17,7 +17,7 @@ from app.sapo.seeds import held_out
 from engines.contract import TokenSequence
 from tests.lab.fake_swarm import END, FakeSwarm
 
-PLAN = Plan(
+PLAN = StudyPlan(
     model="fake",
     weights="",
     questions="",
@@ -45,13 +45,13 @@ class Lab:
     """Runs arms on a fake swarm and keeps what it saw."""
 
     def __init__(
-        self, sandbox: Sandbox, arm: str, plan: Plan = PLAN, seed: int = 0, start: float = -2.0
+        self, sandbox: Sandbox, arm: str, plan: StudyPlan = PLAN, seed: int = 0, start: float = -2.0
     ) -> None:
         self.swarm = FakeSwarm(plan.nodes, start)
         self.arm = parse_arm(arm, "faithful")
         experiment = Experiment(plan, self.arm, seed, self.swarm, partial(score_group, sandbox))
         self.experiment = experiment
-        self.records: list[Round] = list(experiment.rounds())
+        self.records: list[LabRound] = list(experiment.rounds())
 
     def asked(self) -> list[list[list[str]]]:
         """The training questions, sample call by sample call: those answered by a whole group."""
@@ -63,7 +63,7 @@ class Lab:
         return asked if group == PLAN.group else [call for call in asked if {*map(len, call)} == {4}]
 
 
-def varied(**changes: object) -> Plan:
+def varied(**changes: object) -> StudyPlan:
     return msgspec.structs.replace(PLAN, **changes)
 
 
@@ -97,7 +97,7 @@ def test_no_training_question_is_a_probe_question(sandbox: Sandbox) -> None:
 
 
 def test_the_same_run_twice_is_the_same(sandbox: Sandbox) -> None:
-    def timeless(records: Sequence[Round]) -> list[Round]:
+    def timeless(records: Sequence[LabRound]) -> list[LabRound]:
         still = {"seconds": 0.0, "cpu_seconds": 0.0, "sampling_seconds": 0.0, "learning_seconds": 0.0}
         return [msgspec.structs.replace(record, **still) for record in records]
 

@@ -11,7 +11,7 @@ import pytest
 from app.lab.arms.arms import parse_arm
 from app.lab.plan import named
 from app.lab.rounds.experiment import Experiment
-from app.lab.rounds.opening import Mixed
+from app.lab.rounds.opening import MixedSwarm
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
 from engines.contract import Messages
@@ -29,7 +29,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 def test_nodes_are_dealt_to_their_models_and_calls_delegated() -> None:
     able, weak = FakeSwarm(2, start=1.0), FakeSwarm(1, start=-3.0)
-    swarm = Mixed([able, weak], [0, 1, 0])
+    swarm = MixedSwarm([able, weak], [0, 1, 0])
     swarm.sample([[PROMPT], [PROMPT] * 2, []], 4, 8, [7, 8, 9])
     assert [[len(questions) for questions in member.asked[0][1]] for member in (able, weak)] == [[1, 0], [2]]
     told = swarm.logprobs(1, [swarm.encode(PROMPT, "w #7", True)])
@@ -45,7 +45,7 @@ def test_nodes_are_dealt_to_their_models_and_calls_delegated() -> None:
 def test_alone_a_node_learns_as_among_its_own_kind(sandbox: Sandbox) -> None:
     able, weak = FakeSwarm(2, start=0.0), FakeSwarm(2, start=-2.0)
     plan = varied(nodes=4, rounds=3, probe_every=3, models=("big", "little", "big", "little"))
-    swarm = Mixed([able, weak], [0, 1, 0, 1])
+    swarm = MixedSwarm([able, weak], [0, 1, 0, 1])
     list(Experiment(plan, parse_arm("4/0", "faithful"), 0, swarm, partial(score_group, sandbox)).rounds())
     all_able = Lab(sandbox, "4/0", varied(nodes=4, rounds=3, probe_every=3), start=0.0).swarm
     all_weak = Lab(sandbox, "4/0", varied(nodes=4, rounds=3, probe_every=3), start=-2.0).swarm
@@ -56,7 +56,7 @@ def test_alone_a_node_learns_as_among_its_own_kind(sandbox: Sandbox) -> None:
 def test_text_goes_from_one_model_to_the_other(sandbox: Sandbox) -> None:
     able, weak = FakeSwarm(1, start=1.0), FakeSwarm(1, start=-4.0)
     plan = varied(nodes=2, rounds=8, probe_every=8, models=("big", "little"))
-    swarm = Mixed([able, weak], [0, 1])
+    swarm = MixedSwarm([able, weak], [0, 1])
     records = list(
         Experiment(plan, parse_arm("2/2", "faithful"), 0, swarm, partial(score_group, sandbox)).rounds()
     )
@@ -75,10 +75,10 @@ def test_a_plan_names_its_models() -> None:
 def test_models_are_alike_in_reading_or_not(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     from app.lab.rounds.opening import read_alike
-    from app.lab.starter.pretrain import Plan, new_model, save
+    from app.lab.starter.pretrain import PretrainPlan, new_model, save
     from engines.models import locate
 
-    plan = Plan(hidden=16, layers=1, heads=2, kv_heads=1, feed_forward=16)
+    plan = PretrainPlan(hidden=16, layers=1, heads=2, kv_heads=1, feed_forward=16)
     save(new_model(plan), plan, tmp_path)
     assert read_alike(tmp_path, locate("starter"))
     template = tmp_path / "chat_template.jinja"

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from app.lab.arms.arms import parse_arm
-from app.lab.plan import Plan, identity
+from app.lab.plan import StudyPlan, identity
 from app.lab.rounds.experiment import Experiment
 from app.sapo.questions import VERSION
 from app.sapo.scoring.sandbox import Sandbox
@@ -27,7 +27,7 @@ def worked(arm: str) -> float:
 
     folder = locate("starter")
     settings = read_settings(folder)
-    plan = Plan(
+    plan = StudyPlan(
         model="starter",
         weights="",
         questions=VERSION,

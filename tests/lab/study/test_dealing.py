@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from app.lab.arms.arms import parse_arms
-from app.lab.plan import Plan
+from app.lab.plan import StudyPlan
 from app.lab.study import study
 from app.lab.study.dealing import Dealer
 from tests.lab.fake_swarm import FakeSwarm
@@ -29,7 +29,7 @@ class Opens:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def __call__(self, plan: Plan, seed: int) -> FakeSwarm:
+    def __call__(self, plan: StudyPlan, seed: int) -> FakeSwarm:
         note = self._folder / f"opened-{os.getpid()}-{time.monotonic_ns()}"
         note.write_text(str(seed))
         if seed == 0:

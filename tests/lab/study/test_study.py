@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from app.lab.arms.arms import parse_arms
-from app.lab.plan import Plan, Round
+from app.lab.plan import LabRound, StudyPlan
 from app.lab.study import study
 from app.lab.study.study import StudyProgress
 from app.sapo.scoring.sandbox import Sandbox
@@ -35,7 +35,7 @@ class Power:
         self.opened: list[int] = []
         self._lasts = lasts
 
-    def __call__(self, plan: Plan, seed: int) -> FakeSwarm:
+    def __call__(self, plan: StudyPlan, seed: int) -> FakeSwarm:
         if len(self.opened) == self._lasts:
             raise RuntimeError("the power went")
         self.opened.append(seed)
@@ -70,8 +70,8 @@ def test_a_finished_study_runs_nothing_and_can_be_widened(conduct: Any, tmp_path
 
 def test_progress_says_where_it_is_and_how_long_it_takes(capsys: pytest.CaptureFixture[str]) -> None:
     progress = StudyProgress(2, 3, 10)
-    progress.show(ARMS[0], 0, 1, Round(round=5))
-    progress.show(ARMS[0], 0, 1, Round(round=0, probe=None))
+    progress.show(ARMS[0], 0, 1, LabRound(round=5))
+    progress.show(ARMS[0], 0, 1, LabRound(round=0, probe=None))
     assert capsys.readouterr().err == "1 of 3 runs are finished already and kept.\n"
 
 

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from app.node.data.contents import Kind, kind
+from app.node.data.contents import DataKind, kind
 
 ROOT = Path(__file__).parents[3]
 HOMES = {"home", "_home", "data_folder"}
@@ -117,5 +117,5 @@ def test_the_search_sees_paths_however_they_are_written(line: str, name: str) ->
 
 
 def test_measurements_can_be_made_again_and_a_swarm_cannot() -> None:
-    assert kind("trials.json") is kind(".trials.json-4711") is Kind.CACHE
-    assert kind("swarm") is Kind.LEARNED
+    assert kind("trials.json") is kind(".trials.json-4711") is DataKind.CACHE
+    assert kind("swarm") is DataKind.LEARNED

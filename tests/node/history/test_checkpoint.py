@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from app.node.data.format import NewerError
 from app.node.history import checkpoint
 from app.node.history.checkpoint import CheckpointError
-from app.node.record.state import State
+from app.node.record.state import NodeState
 from app.sapo import curriculum
 
-STATE = State(
+STATE = NodeState(
     round=1, curriculum=curriculum.start({"chain_sum": 1, "gcd": 0}), identity="abc", own_logprob=-1.5
 )
 

@@ -13,7 +13,7 @@ from app.node.history import checkpoint, history, points
 from app.node.history.store import Store
 from app.node.models import versions
 from app.node.record.errors import NodeError
-from app.node.record.state import State
+from app.node.record.state import NodeState
 from app.sapo import curriculum
 
 
@@ -23,7 +23,9 @@ def learned(folder: Path, *rounds: int) -> Path:
     for round_ in rounds:
         unfinished = checkpoint.begin(root, round_)
         (unfinished / "adapter_model.safetensors").write_bytes(b"round %d" % round_)
-        state = State(round=round_, curriculum=curriculum.start({"gcd": 0}), identity="abc", saved_at=round_)
+        state = NodeState(
+            round=round_, curriculum=curriculum.start({"gcd": 0}), identity="abc", saved_at=round_
+        )
         checkpoint.seal(unfinished, "mark", state)
         checkpoint.publish(unfinished, root, round_)
         points.keep(folder, round_ / 100)

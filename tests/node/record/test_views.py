@@ -15,7 +15,7 @@ from app.common.text import safe_line, span
 from app.node.record import events
 from app.node.record.records import GroupRow, Probe, Round
 from app.node.record.snapshot import FamilyRow, Phase, Snapshot, SwarmView, doing, standing
-from app.node.terminal.chart import Kind, chart, top_of_axis
+from app.node.terminal.chart import ChartKind, chart, top_of_axis
 from app.node.terminal.quiet import sentence
 from app.node.terminal.terminal import Terminal, closing, picture
 from app.sapo.families import FAMILIES
@@ -105,7 +105,7 @@ def test_a_rising_curve_rises_on_the_screen() -> None:
         x = 0
         for part, kind in row:
             for offset in range(len(part)):
-                if kind is Kind.LINE:
+                if kind is ChartKind.LINE:
                     heights.setdefault(x + offset, y)
             x += len(part)
     xs = sorted(heights)
@@ -246,4 +246,4 @@ def test_plain_lines_say_what_happened() -> None:
     probe = Probe(round=10, share=0.25, stderr=0.027, questions=256)
     assert sentence(probe) == "New puzzles solved after round 10: 25.0 % ± 2.7 of 256."
     assert sentence(events.Checkpointed(round=1, folder="f")) is None
-    assert sentence(events.Noted(round=1, sentence="Look.")) == "Look."
+    assert sentence(events.NodeNote(round=1, sentence="Look.")) == "Look."

@@ -19,7 +19,7 @@ from app.node.record.snapshot import Snapshot
 from app.node.round import everyday, language
 from app.node.terminal.terminal import closing
 from app.node.trainer.link import TrainerLink
-from app.node.trainer.messages import Foreign, Reading
+from app.node.trainer.messages import Foreign, GroupTokens
 from engines.contract import Batch, TokenSequence
 
 
@@ -36,16 +36,18 @@ def test_forty_different_replies() -> None:
 class Reader:
     """Finds every token of every reply but the first to be one in four, and the end unlikely."""
 
-    async def read(self, groups_P: list[Foreign], max_tokens: int, *, logprobs: bool) -> list[Reading | None]:
+    async def read(
+        self, groups_P: list[Foreign], max_tokens: int, *, logprobs: bool
+    ) -> list[GroupTokens | None]:
         assert logprobs and all(group.prompt[-1]["role"] == "user" for group in groups_P)
-        found: list[Reading | None] = []
+        found: list[GroupTokens | None] = []
         for group in groups_P:
             (reply,), (finished,) = group.completions_G, group.finished_G
             assert finished
             tokens = [*map(ord, reply)]
             assert len(tokens) < max_tokens
             found.append(
-                Reading(
+                GroupTokens(
                     sequences_G=[TokenSequence(prompt_T=[1], completion_T=[*tokens, 0])],
                     logprobs_GT=[[math.log(0.25)] * len(tokens) + [-9.0]],
                 )

@@ -15,11 +15,11 @@ from app.node.history import checkpoint, history
 from app.node.record import events
 from app.node.record.records import Probe, Round
 from app.node.record.snapshot import Phase, SwarmView
-from app.node.round.peers import Judged, OwnGroup, PeerGroup, default_external, mixed
-from app.node.trainer.messages import Foreign, Read
+from app.node.round.peers import JudgedGroup, OwnGroup, PeerGroup, default_external, mixed
+from app.node.trainer.messages import Foreign, ReadGroups
 from app.node.trainer.reading import PROMPT_TOKENS, encoded, read
 from app.sapo.groups import Group, ScoredGroup
-from app.sapo.mixing import Offer, choose
+from app.sapo.mixing import PeerOffer, choose
 from app.sapo.questions import Coordinates, draw
 from app.sapo.recipes import RECIPES, Recipe
 from app.sapo.scoring.sandbox import Sandbox
@@ -55,7 +55,7 @@ class Shelf:
         self.used: list[PeerGroup] = []
         self.published: list[ScoredGroup] = []
         self.diary: list[str] = []
-        self.judged: list[Judged] = []
+        self.judged: list[JudgedGroup] = []
         self.practised: tuple[str, ...] = ()
         self.shares: list[float] = []
 
@@ -67,7 +67,7 @@ class Shelf:
 
     def take(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
         assert not self.out, "the round before was neither settled nor given back"
-        offers = [Offer(peer=one.peer, age=0, rewards_G=one.scored.rewards_G) for one in self.shelf]
+        offers = [PeerOffer(peer=one.peer, age=0, rewards_G=one.scored.rewards_G) for one in self.shelf]
         positions = choose(recipe, offers, most, rng)
         self.out = [self.shelf[position] for position in positions]
         self.shelf = [one for one in self.shelf if one not in self.out]
@@ -77,7 +77,7 @@ class Shelf:
         self.diary.append("give back" if blamed else "give back without blame")
         self.shelf, self.out = self.out + self.shelf, []
 
-    def settle(self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[Judged] = ()) -> None:
+    def settle(self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()) -> None:
         assert seconds > 0
         self.judged += judged_P
         self.used += self.out
@@ -241,7 +241,7 @@ def foreign(*texts: str, finished: Sequence[bool] = (), prompt: str = "q") -> Fo
 def test_reading_measures_what_is_finished_and_cuts_the_rest() -> None:
     engine = Letters()
     group = foreign("ab", "abcdef", finished=(True, False))
-    (reading,) = read(engine, Read(number=1, groups_P=[group], max_tokens=3, logprobs=True))
+    (reading,) = read(engine, ReadGroups(number=1, groups_P=[group], max_tokens=3, logprobs=True))
     assert [s.completion_T for s in reading.sequences_G] == [[97, 98, 0], [97, 98, 99]]
     assert reading.logprobs_GT == [[-97.0, -98.0, 0.0], [0.0, 0.0, 0.0]]
     assert len(engine.asked) == 1
@@ -249,7 +249,7 @@ def test_reading_measures_what_is_finished_and_cuts_the_rest() -> None:
 
 def test_log_probs_find_their_groups_also_around_one_that_does_not_fit() -> None:
     groups = [foreign("a", "b"), foreign("abcd", "c"), foreign("d", "e")]
-    readings = read(Letters(), Read(number=1, groups_P=groups, max_tokens=3, logprobs=True))
+    readings = read(Letters(), ReadGroups(number=1, groups_P=groups, max_tokens=3, logprobs=True))
     assert readings[1] is None
     assert [r and [lp[0] for lp in r.logprobs_GT] for r in readings] == [[-97, -98], None, [-100, -101]]
 
@@ -268,7 +268,7 @@ def test_what_does_not_fit(group: Foreign) -> None:
 
 def test_mixed_keeps_the_pairs_together() -> None:
     one, two = peer_group(1), peer_group(2)
-    reading = read(Letters(), Read(number=1, groups_P=[foreign("a")], max_tokens=3, logprobs=False))[0]
+    reading = read(Letters(), ReadGroups(number=1, groups_P=[foreign("a")], max_tokens=3, logprobs=False))[0]
     found = mixed([(one, one.scored), (two, two.scored)], [None, reading])
     assert (found.groups_P, found.unfit) == ([two], 1)
     (pair,) = found.read_P
@@ -308,5 +308,7 @@ def test_a_node_that_gets_worse_with_peers_goes_back_and_learns_alone(
     )
     assert any(before) and later and not any(later)
     newest = checkpoint.newest_first(bench.checkpoints)[0]
-    alone = msgspec.json.decode((newest / checkpoint.STATE).read_bytes(), type=checkpoint.Manifest).state.vigil
+    alone = msgspec.json.decode(
+        (newest / checkpoint.STATE).read_bytes(), type=checkpoint.CheckpointManifest
+    ).state.vigil
     assert 0 < alone.alone < 20 and not alone.torn

@@ -85,7 +85,7 @@ def test_families_that_wait_are_tried_again_and_join_without_changing_the_curve(
     seen = bench.run(rounds=12, place=True, families=families, probe_every=5)
     (placed,) = of(events.Placed, seen)
     assert len(placed.families) == len(placed.later) == 1 and placed.waiting == ("gcd",)
-    (told,) = [one for one in of(events.Noted, seen) if "New to the mix" in one.sentence]
+    (told,) = [one for one in of(events.NodeNote, seen) if "New to the mix" in one.sentence]
     assert (told.round, told.sentence.count("arithmetic") + told.sentence.count("sums")) == (10, 1)
     assert {*kept(bench).in_play} == {"chain_sum", "basic_arithmetic"} and kept(bench).asked_again == 10
     assert {*of(Probe, seen)[-1].families} == {*placed.families}

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from app.common import files
-from app.desktop.energy import ESTIMATED, Meter, Reading
+from app.desktop.energy import ESTIMATED, EnergyReading, Meter
 from app.node import governing
 from app.node.record.reasons import Reason
 from app.node.rules.energy import FILE, KWH, Purse, Used
@@ -62,7 +62,7 @@ def test_a_running_node_stops_at_its_limit_and_says_why(bench: Bench, monkeypatc
     files.write_json(bench.home / "settings.json", {"idle_s": 1, "energy_cap_kwh": 1, "energy_price": 40})
     joules = [0.0]
 
-    monkeypatch.setattr(Meter, "read", lambda self, seconds: Reading(joules[0], ESTIMATED))
+    monkeypatch.setattr(Meter, "read", lambda self, seconds: EnergyReading(joules[0], ESTIMATED))
 
     async def script() -> None:
         async with ruled(bench) as run:

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.desktop.facts.facts import FIELDS, Facts
+from app.desktop.facts.facts import FIELDS, DesktopFacts
 from app.node.record.effort import EFFORTS, Dial
 from app.node.record.reasons import Reason
 from app.node.rules.causes import CALM_S, HOLD_S, LOAD, MEMORY_CALM_S, POWER, RuleSettings
 from app.node.rules.orders import Moment, Orders, Snooze, snooze_for, snooze_until_tomorrow
 from app.node.rules.preferences import RULE_OF, SETTINGS
 from app.node.rules.rules import GAP_S, Decision, decide
-from app.node.rules.schedule import Schedule, Window, parse, written
+from app.node.rules.schedule import Schedule, ScheduleWindow, parse, written
 
 WALL = datetime(2026, 11, 18, 12, 0, tzinfo=UTC).timestamp()  # a Wednesday
-CALM = Facts(
+CALM = DesktopFacts(
     idle_s=10_000.0,
     on_battery=False,
     saver=False,
@@ -38,7 +38,7 @@ ALL_RULES = RuleSettings(exclusive_apps=("doom",))
 KINDS = {cause.unknown: cause.reason for cause in (*POWER, *LOAD)}
 
 
-def facts(**changes: object) -> Facts:
+def facts(**changes: object) -> DesktopFacts:
     return msgspec.structs.replace(CALM, **changes)
 
 
@@ -60,7 +60,7 @@ class Owner:
     decision: Decision | None = None
     history: list[tuple[float, Decision]] = field(default_factory=list)
 
-    def goes_on(self, seconds: float, facts: Facts = CALM, step: float = 1.0) -> Decision:
+    def goes_on(self, seconds: float, facts: DesktopFacts = CALM, step: float = 1.0) -> Decision:
         end = self.seconds + seconds
         while self.seconds < end:
             self.seconds = min(end, self.seconds + step)
@@ -68,7 +68,7 @@ class Owner:
         assert self.decision is not None
         return self.decision
 
-    def asked(self, facts: Facts = CALM) -> Decision:
+    def asked(self, facts: DesktopFacts = CALM) -> Decision:
         self.decision = decide(at(self.seconds, self.clock_set_by), facts, self.settings, self.decision)
         self.history.append((self.seconds, self.decision))
         return self.decision
@@ -77,7 +77,7 @@ class Owner:
         self.settings = wishes(orders=Orders(**orders))  # type: ignore[arg-type]
 
 
-OBSTACLES: list[tuple[Reason, Facts, RuleSettings]] = [
+OBSTACLES: list[tuple[Reason, DesktopFacts, RuleSettings]] = [
     (Reason.PAUSED, CALM, wishes(orders=Orders(paused=True))),
     (Reason.SNOOZED, CALM, wishes(orders=Orders(snooze=Snooze(WALL, WALL + 3600)))),
     (Reason.CLASS, CALM, wishes(class_paused=True)),
@@ -107,7 +107,7 @@ OBSTACLES: list[tuple[Reason, Facts, RuleSettings]] = [
 
 @pytest.mark.parametrize(("reason", "seen", "chosen"), OBSTACLES, ids=[row[0].name for row in OBSTACLES])
 def test_every_obstacle_keeps_a_node_from_starting_and_stops_one_that_runs(
-    reason: Reason, seen: Facts, chosen: RuleSettings
+    reason: Reason, seen: DesktopFacts, chosen: RuleSettings
 ) -> None:
     first = decide(at(0), seen, chosen, None)
     assert (first.run, first.reason) == (False, reason)
@@ -174,13 +174,13 @@ def test_the_first_of_several_obstacles_is_told() -> None:
         (facts(gpu_others=1.0), {"gpu_limit": None}),
     ],
 )
-def test_every_rule_can_be_switched_off(seen: Facts, off: dict[str, object]) -> None:
+def test_every_rule_can_be_switched_off(seen: DesktopFacts, off: dict[str, object]) -> None:
     assert not decide(at(0), seen, ALL_RULES, None).run
     assert decide(at(0), seen, wishes(**off), None).run
 
 
 def test_what_a_computer_does_not_have_is_not_unknown() -> None:
-    bare = Facts(
+    bare = DesktopFacts(
         idle_s=500.0,
         exclusive_app="",
         cpu_others=0.0,
@@ -188,7 +188,7 @@ def test_what_a_computer_does_not_have_is_not_unknown() -> None:
         absent=frozenset(FIELDS) - {"idle_s", "exclusive_app", "cpu_others", "memory_free"},
     )
     assert decide(at(0), bare, ALL_RULES, None).run
-    assert decide(at(0), Facts(), ALL_RULES, None).reason is Reason.POWER_UNKNOWN
+    assert decide(at(0), DesktopFacts(), ALL_RULES, None).reason is Reason.POWER_UNKNOWN
 
 
 def test_the_idle_time_is_on_screen() -> None:
@@ -341,7 +341,7 @@ def test_an_owner_who_insists_waits_for_nothing_but_harm() -> None:
     began = owner.asked(BUSY)
     assert began.run and began.reason is Reason.ANYWAY and began.until == WALL + 600
     assert began.sentence == "Keeps learning while you work until 12:10."
-    assert owner.goes_on(60, Facts()).run, "what is not known does not count"
+    assert owner.goes_on(60, DesktopFacts()).run, "what is not known does not count"
     assert owner.goes_on(3, facts(memory_free=0.01)).reason is Reason.MEMORY
     assert owner.goes_on(10).reason is Reason.SETTLING, "memory that stopping freed says little"
     over = owner.goes_on(600, BUSY, step=10)
@@ -490,7 +490,7 @@ def test_the_dial_turns_effort() -> None:
 
 shares = st.none() | st.floats(0, 1)
 seen = st.builds(
-    Facts,
+    DesktopFacts,
     idle_s=st.none() | st.floats(0, 1000) | st.just(10_000.0),
     on_battery=st.sampled_from([None, False, False, False, True]),
     saver=st.sampled_from([None, False, False, False, True]),
@@ -531,10 +531,10 @@ steps = st.lists(
     min_size=1,
     max_size=30,
 )
-Steps = list[tuple[float, Facts, float]]
+Steps = list[tuple[float, DesktopFacts, float]]
 
 
-def history(rules: RuleSettings, steps: Steps) -> list[tuple[float, Facts, Decision]]:
+def history(rules: RuleSettings, steps: Steps) -> list[tuple[float, DesktopFacts, Decision]]:
     seconds, set_by, decision, passed = 0.0, 0.0, None, []
     for gone, looked, jump in steps:
         seconds, set_by = seconds + gone, set_by + jump
@@ -574,7 +574,7 @@ def test_after_a_disturbance_it_stays_quiet_for_the_whole_time(rules: RuleSettin
 @settings(max_examples=80, deadline=None)
 @given(chosen, steps, sometimes_calm, st.sets(st.sampled_from(FIELDS)))
 def test_a_calmer_computer_never_stops_a_node(
-    rules: RuleSettings, steps: Steps, looked: Facts, calmer: set[str]
+    rules: RuleSettings, steps: Steps, looked: DesktopFacts, calmer: set[str]
 ) -> None:
     *_, (seconds, _, before) = history(rules, steps)
     better = msgspec.structs.replace(looked, **{name: getattr(CALM, name) for name in calmer})
@@ -599,7 +599,9 @@ SWITCHED_OFF = {
 
 @settings(max_examples=80, deadline=None)
 @given(chosen, steps, sometimes_calm, st.sets(st.sampled_from(sorted(SWITCHED_OFF))))
-def test_fewer_rules_never_stop_a_node(rules: RuleSettings, steps: Steps, looked: Facts, off: set[str]) -> None:
+def test_fewer_rules_never_stop_a_node(
+    rules: RuleSettings, steps: Steps, looked: DesktopFacts, off: set[str]
+) -> None:
     *_, (seconds, _, before) = history(rules, steps)
     looser = msgspec.structs.replace(rules, **{name: SWITCHED_OFF[name] for name in off})
     moment = at(seconds + 1)
@@ -625,7 +627,7 @@ def test_no_history_keeps_a_calm_computer_from_running_for_ever(rules: RuleSetti
 @given(
     st.lists(
         st.builds(
-            Window,
+            ScheduleWindow,
             st.lists(st.integers(0, 6), min_size=1, max_size=7, unique=True).map(
                 lambda days: tuple(sorted(days))
             ),
@@ -639,7 +641,7 @@ def test_no_history_keeps_a_calm_computer_from_running_for_ever(rules: RuleSetti
     st.data(),
 )
 def test_nothing_changes_before_the_next_change(
-    windows: list[Window], moment: int, data: st.DataObject
+    windows: list[ScheduleWindow], moment: int, data: st.DataObject
 ) -> None:
     schedule = Schedule(tuple(windows))
     now, change = schedule.open(moment, BERLIN), schedule.next_change(moment, BERLIN)

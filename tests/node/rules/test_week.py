@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.node.rules.schedule import DAYS, Schedule, Window, parse, written
+from app.node.rules.schedule import DAYS, Schedule, ScheduleWindow, parse, written
 from app.node.rules.setting import HOURS_LENGTH
 from app.node.rules.week import Week
 
 quarters = st.integers(0, 95).map(lambda n: n * 15)
 windows = st.builds(
-    Window,
+    ScheduleWindow,
     days=st.lists(st.integers(0, 6), min_size=1, max_size=7, unique=True).map(tuple),
     start=quarters,
     end=st.integers(0, 96).map(lambda n: n * 15),
@@ -29,7 +29,7 @@ def opened(schedule: Schedule) -> list[tuple[int, int]]:
 
 @given(st.lists(windows, min_size=1, max_size=4))
 @settings(max_examples=40, deadline=None)
-def test_any_text_is_painted_and_written_back(some: list[Window]) -> None:
+def test_any_text_is_painted_and_written_back(some: list[ScheduleWindow]) -> None:
     schedule = Schedule(tuple(some))
     text = Week(written(schedule)).text()
     assert opened(parse(text)) == opened(schedule)

@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from app.node.swarm.hosting import Hosting, HostingError, kept_port, own_relays
-from app.swarm.client.connection import Ended, connect
+from app.swarm.client.connection import ConnectionEnded, connect
 from app.swarm.invite.invite import Invite
 from app.swarm.invite.private import Private
 from app.swarm.wire.protocol import Err, Hello, Welcome
@@ -36,12 +36,12 @@ def private() -> Private:
 
 
 async def greet(invite: Invite, private: Private | None) -> tuple[Hello, Welcome]:
-    """Signs in at a relay as a node would. Raises Ended with what the relay says."""
+    """Signs in at a relay as a node would. Raises ConnectionEnded with what the relay says."""
     connection = await connect(invite.url, private=private)
     try:
         hello = await connection.receive()
         if isinstance(hello, Err):
-            raise Ended(hello.msg)
+            raise ConnectionEnded(hello.msg)
         assert isinstance(hello, Hello)
         check_hello(hello, connection.opening)
         await connection.send(sign_in(SEED, hello, "test/1"))
@@ -70,9 +70,9 @@ def test_it_lets_in_who_holds_the_key_and_ends_when_it_is_closed(tmp_path: Path,
         try:
             hello, answer = await greet(hosting.own, private)
             assert answer.session and (hello.swarm, hello.relay) == (private.swarm, hosting.own.relay)
-            with pytest.raises(Ended, match="six words"):
+            with pytest.raises(ConnectionEnded, match="six words"):
                 await greet(hosting.own, None)
-            with pytest.raises(Ended, match="six words"):
+            with pytest.raises(ConnectionEnded, match="six words"):
                 await greet(hosting.own, Private(secrets.token_bytes(32)))
             secret = private.key.hex()
             assert secret not in " ".join(psutil.Process(pid).cmdline())

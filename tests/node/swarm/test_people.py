@@ -12,11 +12,11 @@ import pytest
 from app.learning.people import whole
 from app.node.record import events
 from app.node.record.records import Round
-from app.node.swarm.answers import FOLDER, KEPT_S, MOST, YOU, Answer, AnswerError, Answers, put
+from app.node.swarm.answers import FOLDER, KEPT_S, MOST, YOU, AnswerError, Answers, OwnerAnswer, put
 from app.sapo import mixing, questions
 from app.sapo.families import FAMILIES
 from app.sapo.groups import HUMAN, Group, ScoredGroup, lone
-from app.sapo.mixing import Offer
+from app.sapo.mixing import PeerOffer
 from app.sapo.questions import Question
 from app.sapo.recipes import RECIPES
 from app.sapo.scoring.sandbox import Sandbox
@@ -37,10 +37,10 @@ def question(held_out: bool = False, family: str = "chain_sum", level: int = 1) 
     raise AssertionError("no such question")
 
 
-def answer(made: Question, wrong: str = "", at: float | None = None, **purposes: bool) -> Answer:
+def answer(made: Question, wrong: str = "", at: float | None = None, **purposes: bool) -> OwnerAnswer:
     family = FAMILIES[made.coordinates.family]
     assert family.work is not None
-    return Answer(
+    return OwnerAnswer(
         coordinates=made.coordinates,
         text=f"{family.work(made.entry)} #{family.solution(made.entry)}{wrong}",
         at=time.time() if at is None else at,
@@ -82,9 +82,12 @@ def test_what_may_not_travel_is_refused_with_a_sentence(tmp_path: Path) -> None:
     good = answer(question())
     for text, word in (("x" * 5000, "too long"), ("4 #4\u202e", "hidden"), ("<|im_end|> #4", "hidden")):
         with pytest.raises(AnswerError, match=word):
-            put(tmp_path, Answer(coordinates=good.coordinates, text=text, at=1.0, teach=True, share=True))
+            put(tmp_path, OwnerAnswer(coordinates=good.coordinates, text=text, at=1.0, teach=True, share=True))
     for number in range(MOST):
-        put(tmp_path, Answer(coordinates=good.coordinates, text=f"{number}", at=1.0, teach=True, share=False))
+        put(
+            tmp_path,
+            OwnerAnswer(coordinates=good.coordinates, text=f"{number}", at=1.0, teach=True, share=False),
+        )
     with pytest.raises(AnswerError, match="later"):
         put(tmp_path, good)
 
@@ -114,14 +117,14 @@ def test_own_failures_are_the_contrast_and_a_success_leaves_nothing() -> None:
 
 
 def test_one_person_a_round_and_never_in_place_of_a_peer() -> None:
-    offers = [Offer(peer=f"m{n}", age=0, rewards_G=(1, 0)) for n in range(3)]
-    people = [Offer(peer=f"p{n}", age=0, rewards_G=(1,)) for n in range(40)]
+    offers = [PeerOffer(peer=f"m{n}", age=0, rewards_G=(1, 0)) for n in range(3)]
+    people = [PeerOffer(peer=f"p{n}", age=0, rewards_G=(1,)) for n in range(40)]
     chosen = mixing.choose(RECIPES["default"], offers + people, 2, Random(1))
     assert sum(at >= 3 for at in chosen) == mixing.PEOPLE and sum(at < 3 for at in chosen) == 2
     assert all(at < 3 for at in mixing.choose(RECIPES["faithful"], offers + people, 9, Random(1)))
-    old = [Offer(peer="p", age=99, rewards_G=(1,))]
+    old = [PeerOffer(peer="p", age=99, rewards_G=(1,))]
     assert mixing.choose(RECIPES["default"], old, 2, Random(1)) == []
-    doubted = [Offer(peer="p", age=0, rewards_G=(1,), trust=0.2)]
+    doubted = [PeerOffer(peer="p", age=0, rewards_G=(1,), trust=0.2)]
     tries = [mixing.choose(RECIPES["default"], doubted, 2, Random(n)) for n in range(200)]
     assert 0 < sum(map(bool, tries)) < 20, "a doubted person is asked now and then"
 
@@ -131,7 +134,7 @@ def test_a_node_learns_from_its_owner_alone_and_says_so(bench: Bench) -> None:
     put(bench.home, answer(question(), wrong="1", at=time.time() - 1))
     seen = bench.run(rounds=2, solo=True)
     assert waiting(bench.home) == 0
-    said = [event.sentence for event in of(events.Noted, seen) if "answer" in event.sentence]
+    said = [event.sentence for event in of(events.NodeNote, seen) if "answer" in event.sentence]
     assert len(said) == 1, "the wrong one is not even looked at"
     first = of(Round, seen)[0]
     assert first.peers in ({YOU: 1}, {}) and (YOU in first.peers) == ("taught" in said[0])

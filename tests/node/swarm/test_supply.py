@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.node.round.peers import Judged, OwnGroup
+from app.node.round.peers import JudgedGroup, OwnGroup
 from app.node.swarm import supply as supply_module
 from app.node.swarm.supply import Supply, oldest_s, wanted
 from app.node.swarm.swarming import Swarming
@@ -22,7 +22,7 @@ from app.sapo.questions import Asked, Coordinates
 from app.sapo.recipes import RECIPES, Recipe
 from app.swarm.intake.intake import Sifted
 from app.swarm.intake.pool import Checked
-from app.swarm.intake.reasons import Reason
+from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire.limits import ARCHIVED_S
 from app.swarm.wire.protocol import Wanted
 
@@ -79,7 +79,7 @@ class Relay:
 class Check:
     """Stands for the intake: passes everything but what it is told to refuse."""
 
-    def __init__(self, refused: dict[str, Reason] | None = None) -> None:
+    def __init__(self, refused: dict[str, IntakeReason] | None = None) -> None:
         self.refused = refused or {}
 
     def sift(self, items: Sequence[Checked], now_ms: int, oldest_s: int | None = None) -> Sifted:
@@ -187,7 +187,7 @@ def test_a_peer_whose_answers_were_kept_out_is_taken_from_less() -> None:
             (out,) = supply._out
             chosen.append(out.peer)
             right = (4, 0) if out.peer == good else (0, 4)
-            supply.settle(5.0, [Judged(group, *right) for group in groups])
+            supply.settle(5.0, [JudgedGroup(group, *right) for group in groups])
         taken[by_record] = chosen.count(bad)
     assert taken[True] <= 3 < 4 <= taken[False]
 
@@ -199,7 +199,7 @@ def test_what_doubted_peers_left_keeps_nobody_elses_from_being_fetched() -> None
     supply = made(relay, external=4, recipe=recipe)
     fetch(supply, lambda: supply.ready == 12)
     groups = supply.take(recipe, 4, Random(1))
-    supply.settle(5.0, [Judged(group, 0, 4) for group in groups])
+    supply.settle(5.0, [JudgedGroup(group, 0, 4) for group in groups])
     assert (supply.ready, len(supply._pool)) == (0, 8)
     fetch(supply, lambda: supply.ready == 4)
     assert len(relay.asked) >= 2
@@ -232,7 +232,7 @@ def test_groups_that_were_not_read_leave_no_record() -> None:
     supply = made(Relay([[checked(n) for n in range(2)]]), external=2)
     fetch(supply, lambda: supply.ready == 2)
     groups = supply.take(RECIPES["default"], 2, Random(1))
-    supply.settle(5.0, [Judged(groups[1], 1, 0)])
+    supply.settle(5.0, [JudgedGroup(groups[1], 1, 0)])
     assert len(supply._records._records) == 1
 
 
@@ -307,7 +307,7 @@ def test_who_is_alone_asks_for_what_was_left_behind_where_it_failed() -> None:
 
 def test_refused_groups_are_counted_reported_and_made_up_for() -> None:
     batch = [checked(n) for n in range(4)]
-    check = Check({batch[0].id: Reason.FALSE_REWARDS, batch[1].id: Reason.STALE})
+    check = Check({batch[0].id: IntakeReason.FALSE_REWARDS, batch[1].id: IntakeReason.STALE})
     relay = Relay([batch, [checked(9)]])
     supply = made(relay, check)
     fetch(supply, lambda: supply.received == 5)

@@ -14,7 +14,7 @@ import pytest
 from app.node.swarm import choice as swarm_choice
 from app.node.swarm.choice import anywhere, choose, gives_way, last_relay, on_a_network
 from app.swarm.client.known import KnownRelays
-from app.swarm.invite.discovery import Advert, DiscoveryError, Found, advertise, find, lan_address
+from app.swarm.invite.discovery import Advert, DiscoveryError, FoundRelay, advertise, find, lan_address
 from app.swarm.invite.invite import Invite, where
 from app.swarm.invite.private import Private
 from app.swarm.wire.signin import relay_id
@@ -28,9 +28,9 @@ OTHER = Invite(url="ws://192.168.1.30:8777/v1/ws", swarm="shoal", relay="relay-a
 SECRET = Invite(url="ws://192.168.1.40:8777/v1/ws", swarm=CODE.swarm, relay="relay-c")
 
 
-def seen(*invites: Invite, private: bool = False) -> list[Found]:
+def seen(*invites: Invite, private: bool = False) -> list[FoundRelay]:
     """The first is the oldest."""
-    return [Found(invite=one, private=private, since_ms=age) for age, one in enumerate(invites)]
+    return [FoundRelay(invite=one, private=private, since_ms=age) for age, one in enumerate(invites)]
 
 
 def test_what_was_named_comes_first() -> None:

@@ -12,11 +12,11 @@ from app.node import supervisor
 from app.node.record import events
 from app.node.record.records import Round
 from app.node.trainer.link import TrainerLink
-from app.node.trainer.memory import PAUSE, WINDOW, Reading, Watch, grows, is_short, read
+from app.node.trainer.memory import PAUSE, WINDOW, MemoryReading, MemoryWatch, grows, is_short, read
 from engines.contract import Batch, Row
 from tests.node.bench import Bench, of
 
-ENOUGH, SHORT = Reading(500, 0.5), Reading(500, 0.02)
+ENOUGH, SHORT = MemoryReading(500, 0.5), MemoryReading(500, 0.02)
 
 
 def test_one_short_moment_is_none_of_ours() -> None:
@@ -24,8 +24,8 @@ def test_one_short_moment_is_none_of_ours() -> None:
 
 
 def test_a_trend_is_a_long_way_up_almost_all_the_time() -> None:
-    def series(*held: int) -> list[Reading]:
-        return [Reading(mb, 0.5) for mb in held]
+    def series(*held: int) -> list[MemoryReading]:
+        return [MemoryReading(mb, 0.5) for mb in held]
 
     up = [1000 + 40 * step for step in range(WINDOW)]
     assert grows(series(*up)) and not grows(series(*up[1:]))
@@ -36,7 +36,7 @@ def test_a_trend_is_a_long_way_up_almost_all_the_time() -> None:
 
 def test_it_steps_down_waits_and_says_when_nothing_is_left() -> None:
     steps = iter(["Half.", "A quarter.", None])
-    watch = Watch(lambda: SHORT)
+    watch = MemoryWatch(lambda: SHORT)
     said = [watch.after_step(lambda: next(steps)) for _ in range(20)]
     told = [(place, sentence) for place, sentence in enumerate(said) if sentence]
     assert [sentence.split("free. ")[1] for _, sentence in told] == [
@@ -50,7 +50,7 @@ def test_it_steps_down_waits_and_says_when_nothing_is_left() -> None:
 
 def test_growth_is_told_with_its_size() -> None:
     held = iter(range(1000, 9000, 100))
-    watch = Watch(lambda: Reading(next(held), 0.5))
+    watch = MemoryWatch(lambda: MemoryReading(next(held), 0.5))
     said = [watch.after_step(lambda: "Smaller now.") for _ in range(WINDOW)]
     assert said[:-1] == [None] * (WINDOW - 1)
     assert said[-1] == f"The trainer's memory has grown to 3,300 MB over {WINDOW} steps. Smaller now."
@@ -58,7 +58,7 @@ def test_growth_is_told_with_its_size() -> None:
 
 def test_what_was_free_already_is_given_back_and_no_reason_to_step_down() -> None:
     held = iter([*range(1000, 1000 + 100 * WINDOW, 100), 1200, *[1200] * WINDOW])
-    watch = Watch(lambda: Reading(next(held), 0.5))
+    watch = MemoryWatch(lambda: MemoryReading(next(held), 0.5))
     assert [watch.after_step(lambda: "Smaller now.") for _ in range(2 * WINDOW)] == [None] * 2 * WINDOW
 
 
@@ -73,7 +73,7 @@ def test_a_trainer_under_pressure_steps_down_and_the_owner_hears_of_it(tmp_path:
         "import functools\n"
         "from app.node.trainer import memory, process as trainer\n"
         "from tests.node.fake_trainer import FakeEngine\n"
-        "memory.Watch = functools.partial(memory.Watch, lambda: memory.Reading(900, 0.01))\n"
+        "memory.MemoryWatch = functools.partial(memory.MemoryWatch, lambda: memory.MemoryReading(900, 0.01))\n"
         "trainer.serve(FakeEngine)\n"
     )
     notes: list[str] = []
@@ -106,5 +106,5 @@ def test_after_a_death_for_want_of_memory_the_next_trainer_takes_half(
         in restarted.sentence
     )
     assert (tmp_path / "shares").read_text().split() == ["1.0", "0.5"]
-    told = [event.sentence for event in of(events.Noted, seen)]
+    told = [event.sentence for event in of(events.NodeNote, seen)]
     assert "The engine is another from now on. It was fake before." in told

@@ -40,23 +40,25 @@ def ask(trainer: subprocess.Popen[bytes], request: messages.Request) -> messages
 
 
 def test_every_answer_has_the_number_of_its_question(trainer: subprocess.Popen[bytes], tmp_path: Path) -> None:
-    reply = ask(trainer, messages.Open(number=7, model="m", rank=None, seed=1))
-    assert isinstance(reply, messages.Opened) and reply.number == 7 and reply.info.name == "fake"
+    reply = ask(trainer, messages.OpenModel(number=7, model="m", rank=None, seed=1))
+    assert isinstance(reply, messages.TrainerOpened) and reply.number == 7 and reply.info.name == "fake"
     reply = ask(trainer, messages.Save(number=9, folder=str(tmp_path)))
-    assert reply == messages.Done(number=9)
+    assert reply == messages.TrainerDone(number=9)
     foreign = messages.Foreign(prompt=PROMPT, completions_G=("#3", "no"), finished_G=(True, False))
-    reply = ask(trainer, messages.Read(number=10, groups_P=[foreign], max_tokens=9, logprobs=True))
+    reply = ask(trainer, messages.ReadGroups(number=10, groups_P=[foreign], max_tokens=9, logprobs=True))
     (reading,) = reply.readings_P
     assert reply.number == 10 and reading.sequences_G[0].completion_T == [ord("#"), ord("3"), 0]
     assert reading.logprobs_GT == [[-0.1, -0.1, -0.1], [0.0, 0.0]]
 
 
 def test_samples_come_slice_by_slice_with_progress(trainer: subprocess.Popen[bytes]) -> None:
-    ask(trainer, messages.Open(number=1, model="m", rank=None, seed=1))
-    request = messages.Sample(number=2, prompts_P=[PROMPT] * 3, n=2, max_tokens=9, seed=5, prompts_at_once=2)
+    ask(trainer, messages.OpenModel(number=1, model="m", rank=None, seed=1))
+    request = messages.SamplePrompts(
+        number=2, prompts_P=[PROMPT] * 3, n=2, max_tokens=9, seed=5, prompts_at_once=2
+    )
     first = ask(trainer, request)
-    assert first == messages.Progress(number=2, done=4, total=6)
-    assert messages.reply(trainer.stdout.readline()) == messages.Progress(number=2, done=6, total=6)
+    assert first == messages.SampleProgress(number=2, done=4, total=6)
+    assert messages.reply(trainer.stdout.readline()) == messages.SampleProgress(number=2, done=6, total=6)
     sampled = messages.reply(trainer.stdout.readline())
     assert [len(group) for group in sampled.groups_PG] == [2, 2, 2]
     assert sampled.tokens == sum(len(c.tokens_T) for group in sampled.groups_PG for c in group)
@@ -64,8 +66,8 @@ def test_samples_come_slice_by_slice_with_progress(trainer: subprocess.Popen[byt
 
 
 def test_texts_only_leaves_out_tokens(trainer: subprocess.Popen[bytes]) -> None:
-    ask(trainer, messages.Open(number=1, model="m", rank=None, seed=1))
-    request = messages.Sample(
+    ask(trainer, messages.OpenModel(number=1, model="m", rank=None, seed=1))
+    request = messages.SamplePrompts(
         number=2, prompts_P=[PROMPT], n=1, max_tokens=9, seed=5, prompts_at_once=9, texts_only=True
     )
     ask(trainer, request)
@@ -76,7 +78,7 @@ def test_texts_only_leaves_out_tokens(trainer: subprocess.Popen[bytes]) -> None:
 
 def test_work_before_a_model_is_refused_in_words(trainer: subprocess.Popen[bytes], tmp_path: Path) -> None:
     reply = ask(trainer, messages.Save(number=1, folder=str(tmp_path)))
-    assert isinstance(reply, messages.Failed) and reply.reason == "engine"
+    assert isinstance(reply, messages.TrainerFailed) and reply.reason == "engine"
 
 
 @pytest.mark.parametrize(
@@ -114,9 +116,11 @@ def test_it_ends_when_its_node_is_killed_even_in_the_middle_of_work(tmp_path: Pa
 
 
 def test_ctrl_c_is_the_nodes_business(trainer: subprocess.Popen[bytes]) -> None:
-    ask(trainer, messages.Open(number=1, model="m", rank=None, seed=1))
+    ask(trainer, messages.OpenModel(number=1, model="m", rank=None, seed=1))
     trainer.send_signal(signal.SIGINT)
-    assert isinstance(ask(trainer, messages.Open(number=2, model="m", rank=None, seed=1)), messages.Opened)
+    assert isinstance(
+        ask(trainer, messages.OpenModel(number=2, model="m", rank=None, seed=1)), messages.TrainerOpened
+    )
 
 
 @pytest.mark.parametrize("size", [messages.MAX_LINE, messages.MAX_LINE + 1])
@@ -165,8 +169,8 @@ FAILURES = {"engine": EngineError, "adapter": AdapterError, "disk": DiskFullErro
 
 @pytest.mark.parametrize("reason", FAILURES)
 def test_refusals_become_errors_and_the_link_stays(tmp_path: Path, reason: str) -> None:
-    failed = messages.to_line(messages.Failed(number=1, sentence="No.", reason=reason)).decode()
-    done = messages.to_line(messages.Done(number=2)).decode()
+    failed = messages.to_line(messages.TrainerFailed(number=1, sentence="No.", reason=reason)).decode()
+    done = messages.to_line(messages.TrainerDone(number=2)).decode()
     script = f"for line in ({failed!r}, {done!r}):\n  input(); print(line, end='', flush=True)"
 
     async def refuse() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from app.relay.access.access import AccessError, Invited, Listed, Open
+from app.relay.access.access import AccessError, Invited, Listed, OpenAccess
 from app.relay.session.session import Session
-from app.relay.session.shared import Desk
+from app.relay.session.shared import RelayState
 from app.swarm.invite.admission import mint
 from app.swarm.wire.protocol import Err, Hello, Welcome, from_relay, to_frame
 from app.swarm.wire.refusals import Code
@@ -21,11 +21,13 @@ OPERATOR, ANN, BOB = bytes(range(32)), bytes(range(1, 33)), bytes(range(2, 34))
 NOW = 1_800_000_000
 
 
-def desk(access: Any, swarm: str = "example-swarm", **options: Any) -> Desk:
-    return Desk(bytes(32), swarm, "1", access=access, wall=lambda: float(NOW), **options)
+def desk(access: Any, swarm: str = "example-swarm", **options: Any) -> RelayState:
+    return RelayState(bytes(32), swarm, "1", access=access, wall=lambda: float(NOW), **options)
 
 
-def answer(at: Desk, seed: bytes, invite: str | None = None, *, work: bool = False, hello: Any = None) -> Any:
+def answer(
+    at: RelayState, seed: bytes, invite: str | None = None, *, work: bool = False, hello: Any = None
+) -> Any:
     session = Session(at, "net")
     said = hello or from_relay(session.hello())
     assert isinstance(said, Hello)
@@ -47,12 +49,12 @@ def is_restricted(read: Any, words: str) -> bool:
 
 
 def test_an_open_relay_takes_everybody_with_or_without_an_invite() -> None:
-    assert isinstance(answer(desk(Open()), ANN), Welcome)
+    assert isinstance(answer(desk(OpenAccess()), ANN), Welcome)
     assert isinstance(answer(desk(None), ANN, "t1.whatever"), Welcome)
 
 
 def test_work_is_asked_for_beside_any_mode() -> None:
-    for access in (None, Open("pow")):
+    for access in (None, OpenAccess("pow")):
         at = desk(access, pow_bits=8)
         assert at.info().access == "pow"
         assert answer(at, ANN).code == Code.POW

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.common.rate import Buckets, Rate
-from app.relay.access.quota import PER_ADDRESS, PER_KEY, Quotas
+from app.relay.access.quota import PER_ADDRESS, PER_KEY, QuotaBuckets
 
 
 class Clock:
@@ -19,7 +19,7 @@ class Clock:
 
 def test_a_burst_then_the_rate_and_how_long_to_wait() -> None:
     clock = Clock()
-    quotas = Quotas(clock, {"publish": Rate(30, 3)}, {})
+    quotas = QuotaBuckets(clock, {"publish": Rate(30, 3)}, {})
     assert [quotas.take("publish", b"a", "x") for _ in range(4)] == pytest.approx([0, 0, 0, 2])
     clock.now += 1.5
     assert quotas.take("publish", b"a", "x") == pytest.approx(0.5)
@@ -33,7 +33,7 @@ def test_a_burst_then_the_rate_and_how_long_to_wait() -> None:
 
 def test_an_address_bounds_all_its_keys_and_a_refusal_costs_nothing() -> None:
     clock = Clock()
-    quotas = Quotas(clock, {"sample": Rate(60, 2)}, {"sample": Rate(60, 3), "connect": Rate(60, 1)})
+    quotas = QuotaBuckets(clock, {"sample": Rate(60, 2)}, {"sample": Rate(60, 3), "connect": Rate(60, 1)})
     assert [quotas.take("sample", key, "net") for key in (b"a", b"a", b"b")] == [0, 0, 0]
     assert quotas.take("sample", b"c", "net") == pytest.approx(1)
     assert quotas.left("sample", b"c", "elsewhere") == 2  # the refused key kept its own tokens
@@ -44,7 +44,7 @@ def test_an_address_bounds_all_its_keys_and_a_refusal_costs_nothing() -> None:
 
 
 def test_mistakes_are_errors() -> None:
-    quotas = Quotas(Clock())
+    quotas = QuotaBuckets(Clock())
     with pytest.raises(KeyError):
         quotas.take("unheard of", b"a", "x")
     with pytest.raises(ValueError):
@@ -83,7 +83,7 @@ def test_never_below_empty_never_more_than_burst_and_rate_allow(
 ) -> None:
     clock = Clock()
     key_rate, address_rate = Rate(60, 8), Rate(90, 10)
-    quotas = Quotas(clock, {"bytes": key_rate}, {"bytes": address_rate})
+    quotas = QuotaBuckets(clock, {"bytes": key_rate}, {"bytes": address_rate})
     begin, taken = clock.now, {}  # type: ignore[var-annotated]
     for key, address, amount, pause in steps:
         clock.now += pause

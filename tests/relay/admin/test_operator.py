@@ -11,14 +11,24 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.relay.admin.operator import HOLDS_S, Act, Ban, Bans, Clerk, Rejected, Status, source, write
-from app.swarm.wire.protocol import Batch, Sample
+from app.relay.admin.operator import (
+    HOLDS_S,
+    Act,
+    BanOrder,
+    BansOrder,
+    Clerk,
+    Rejected,
+    StatusOrder,
+    source,
+    write,
+)
+from app.swarm.wire.protocol import BatchReply, Sample
 from app.swarm.wire.signing import public_key, sign
 from tests.relay.talking import key, order, running, seed, town, until
 
 RELAY, NOW = "relay.example", 1_800_000_000_000
 OPERATOR, OTHER = seed(77), seed(78)
-BAN = Ban(target="192.0.2.7", for_s=60)
+BAN = BanOrder(target="192.0.2.7", for_s=60)
 
 
 def clerk() -> Clerk:
@@ -29,7 +39,7 @@ def altered(content: bytes, **changes: str) -> bytes:
     return msgspec.json.encode(msgspec.json.decode(content) | changes)
 
 
-@pytest.mark.parametrize("act", [BAN, Bans(), Status()])
+@pytest.mark.parametrize("act", [BAN, BansOrder(), StatusOrder()])
 def test_an_order_holds_once(act: Act) -> None:
     one, content = clerk(), write(OPERATOR, RELAY, act, NOW)
     assert one.read(content, NOW) == act
@@ -104,7 +114,7 @@ def test_a_ban_by_command_holds_at_once_and_until_it_is_lifted(tmp_path: Path) -
                 assert await bob.publish() == "accepted"  # and nobody will ever see it
                 assert (await eve.stats()).window == 1
                 batch = await eve.say(Sample(rid=1, k=8))
-                assert isinstance(batch, Batch) and not batch.items
+                assert isinstance(batch, BatchReply) and not batch.items
                 with pytest.raises(AssertionError, match="blocked"):
                     await here.peer(1, "192.0.9.9")
                 bans = await told("bans")
@@ -156,7 +166,7 @@ def test_orders_from_strangers_and_to_nobody_are_one_sentence(tmp_path: Path) ->
             async with town(relay) as here:
                 status, text = await here.get("/v1/operator")
                 assert status == 405, text
-                content = write(OPERATOR, relay.first["relay"], Bans(), 1)
+                content = write(OPERATOR, relay.first["relay"], BansOrder(), 1)
                 async with here._http.post(relay.http + "/v1/operator", data=b"x" * 100_000) as answer:
                     assert answer.status == 403 and "at most" in await answer.text()
                 async with here._http.post(relay.http + "/v1/operator", data=content) as answer:

@@ -25,7 +25,7 @@ import pytest
 
 from app.relay.broker.embedded import Embedded
 from app.relay.broker.journal import FILE
-from app.relay.store.backplane import Record
+from app.relay.store.backplane import CheckedGroup
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox
 from app.swarm.identity.identity import Identity
@@ -159,7 +159,7 @@ async def in_stream(url: str, expected: int) -> list[bytes]:
         for seq in range(info.state.first_seq, info.state.last_seq + 1):
             data = (await js.get_msg("SHOAL_shoal", seq)).data
             assert data is not None
-            found.append(msgspec.msgpack.decode(data, type=Record).raw)
+            found.append(msgspec.msgpack.decode(data, type=CheckedGroup).raw)
         return found
     finally:
         await nc.close()

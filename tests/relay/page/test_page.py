@@ -5,7 +5,7 @@ from base64 import b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
 
-from app.relay.page.page import _STYLE, HEADERS, MOST_ROWS, View, render
+from app.relay.page.page import _STYLE, HEADERS, MOST_ROWS, RelayPage, render
 from app.relay.page.water import HIGH, MOST, WIDE, Swimmer, places, told
 from app.sapo.families import FAMILIES
 from app.swarm.identity.names import name
@@ -29,7 +29,7 @@ class Reader(HTMLParser):
         self.text += data
 
 
-def full(**changes: object) -> View:
+def full(**changes: object) -> RelayPage:
     values = dict(
         swarm="shoal",
         relay="relay.example",
@@ -45,7 +45,7 @@ def full(**changes: object) -> View:
         uptime_s=4000.0,
         contact="ann@example.org",
     )
-    return View(**(values | changes))  # type: ignore[arg-type]
+    return RelayPage(**(values | changes))  # type: ignore[arg-type]
 
 
 def test_the_page_shows_what_it_knows() -> None:
@@ -65,7 +65,7 @@ def test_the_page_shows_what_it_knows() -> None:
 
 
 def test_an_empty_relay_has_a_page_too() -> None:
-    text = Reader(render(View(swarm="s", relay="r", url="ws://r")).decode()).text
+    text = Reader(render(RelayPage(swarm="s", relay="r", url="ws://r")).decode()).text
     assert "be the first" in text and "Nothing yet" in text and "Operator" not in text and "Spot" not in text
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from app.relay.presence.relays import EXACT, GONE_S, Crowd, Summary, together, words
+from app.relay.presence.relays import EXACT, GONE_S, Crowd, PresenceSummary, together, words
 
 
 class Clock:
@@ -18,9 +18,9 @@ def keys(first: int, last: int) -> list[bytes]:
 
 
 def test_a_union_is_exact_for_few_and_a_sum_for_many() -> None:
-    few = [Summary.of(keys(0, 1_500)), Summary.of(keys(1_000, 2_500))]
+    few = [PresenceSummary.of(keys(0, 1_500)), PresenceSummary.of(keys(1_000, 2_500))]
     assert together(few) == 2_500
-    many = Summary.of(keys(2_000, 22_000))
+    many = PresenceSummary.of(keys(2_000, 22_000))
     assert not many.prints and together([*few, many]) == 22_500
 
 

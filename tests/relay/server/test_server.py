@@ -25,7 +25,7 @@ from app.swarm.wire.protocol import (
     OPENING,
     SUBPROTOCOL,
     AskStats,
-    Batch,
+    BatchReply,
     Bye,
     Err,
     FromClient,
@@ -123,7 +123,7 @@ def test_two_clients_learn_of_each_other_and_sigterm_says_bye(relay: tuple[subpr
             ids = {ANN: await ann.publish(ANN, 1), BOB: await bob.publish(BOB, 2)}
             for one, other in ((ann, BOB), (bob, ANN)):
                 batch = await one.say(Sample(rid=1, k=8))
-                assert isinstance(batch, Batch) and len(batch.items) == 1
+                assert isinstance(batch, BatchReply) and len(batch.items) == 1
                 envelope = item(batch.items[0])
                 assert envelope.id == ids[other]
                 assert unseal(envelope, one.hello.swarm).completions == ("#1 é", "#2")

@@ -19,16 +19,16 @@ from app.relay.page import teacher
 from app.relay.page.teacher import HEADERS
 from app.relay.session.classroom import AWAY_S, DISCOVERIES, MARKS, PUPILS, Classroom
 from app.relay.session.session import Session
-from app.relay.session.shared import Desk
+from app.relay.session.shared import RelayState
 from app.swarm.identity.names import name
 from app.swarm.invite.invite import parse
 from app.swarm.wire.protocol import (
     CLASS,
     AskStats,
     Auth,
+    ClassProgress,
     Err,
     Hello,
-    Progress,
     Stats,
     Welcome,
     from_relay,
@@ -48,8 +48,8 @@ class Clock:
         return self.now
 
 
-def told(share: float, round: int = 1, **families: float) -> Progress:
-    return Progress(round=round, share=share, families=families)
+def told(share: float, round: int = 1, **families: float) -> ClassProgress:
+    return ClassProgress(round=round, share=share, families=families)
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_keys_that_come_and_go_keep_no_pupil_out(room: Classroom) -> None:
 
 
 def test_nobody_talks_of_itself_all_the_time() -> None:
-    desk = Desk(bytes(32), "shoal", "e", classroom=True)
+    desk = RelayState(bytes(32), "shoal", "e", classroom=True)
     session = Session(desk, "127.0.0.1")
     hello = from_relay(session.hello())
     assert isinstance(hello, Hello) and desk.classroom is not None
@@ -140,7 +140,7 @@ def test_the_page_is_words_and_drawings_without_scripts(room: Classroom) -> None
     assert "seconds_after" in teacher.discoveries(room).decode()
 
 
-def say(session: Session, message: Auth | Progress | AskStats) -> object:
+def say(session: Session, message: Auth | ClassProgress | AskStats) -> object:
     answer = session.receive(to_frame(message))
     assert answer is None or isinstance(answer, bytes)
     return None if answer is None else from_relay(answer)
@@ -148,7 +148,7 @@ def say(session: Session, message: Auth | Progress | AskStats) -> object:
 
 @pytest.mark.parametrize("obeys", [True, False])
 def test_only_who_joined_as_one_of_a_class_is_heard(obeys: bool) -> None:
-    desk = Desk(bytes(32), "shoal", "e", classroom=True)
+    desk = RelayState(bytes(32), "shoal", "e", classroom=True)
     session = Session(desk, "127.0.0.1")
     hello = from_relay(session.hello())
     assert isinstance(hello, Hello) and CLASS in hello.caps
@@ -167,7 +167,7 @@ def test_only_who_joined_as_one_of_a_class_is_heard(obeys: bool) -> None:
 
 
 def test_elsewhere_there_is_no_class() -> None:
-    desk = Desk(bytes(32), "shoal", "e")
+    desk = RelayState(bytes(32), "shoal", "e")
     session = Session(desk, "127.0.0.1")
     hello = from_relay(session.hello())
     assert isinstance(hello, Hello) and CLASS not in hello.caps

@@ -12,11 +12,11 @@ from pathlib import Path
 import msgspec
 
 from app.relay.broker.journal import Journal
-from app.relay.session.shared import Desk
+from app.relay.session.shared import RelayState
 from app.relay.standing.standing import PROBATION, SEEN_S, Standing
 from app.swarm.client.receipts import Thanked, receipt
 from app.swarm.identity.identity import Identity
-from app.swarm.wire.protocol import RECEIPTS, Batch, Err, Receipt, Receipts, Sample, Stats, Thanks
+from app.swarm.wire.protocol import RECEIPTS, BatchReply, Err, Receipt, Receipts, Sample, Stats, Thanks
 from app.swarm.wire.refusals import Code
 from app.swarm.wire.signin import sign_in
 from tests.relay.talking import Peer, Relay, Town, group, key, running, seed, town
@@ -30,7 +30,7 @@ def with_standing(state: Path, *who: int) -> None:
     """As a relay writes down keys of which it found groups honest for days."""
 
     async def write() -> None:
-        desk = Desk(seed(99), "shoal", "epoch", backplane=Journal(state, "shoal"))
+        desk = RelayState(seed(99), "shoal", "epoch", backplane=Journal(state, "shoal"))
         await desk.open()
         now = time.time()
         for one in who:
@@ -54,7 +54,7 @@ def play(relay: Relay, story: Callable[[Town, str], Awaitable[None]]) -> None:
 async def first_of(learner: Peer) -> str:
     """The id of the only group that there is."""
     answer = await learner.say(Sample(rid=1, k=8))
-    assert isinstance(answer, Batch)
+    assert isinstance(answer, BatchReply)
     (item,) = answer.items
     return str(msgspec.json.decode(item)["id"])
 

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from app.relay.session import sampling
 from app.relay.session.sampling import Caps, Sampler
-from app.relay.session.shared import Desk
+from app.relay.session.shared import RelayState
 from app.relay.standing.standing import PROBATION_WEIGHT
 from app.relay.store import turns
 from app.relay.store.lines import Bounds, Kept
-from app.relay.store.turns import Ask, shuffled
-from app.relay.store.window import Limits, Window
+from app.relay.store.turns import SampleQuery, shuffled
+from app.relay.store.window import Window, WindowLimits
 
-MANY = Limits(
+MANY = WindowLimits(
     whole=Bounds(60_000, 1 << 30), shelf=Bounds(60_000, 1 << 30), key_percent=100, address_percent=100
 )
 Row = tuple[str, str, str, int]
@@ -53,8 +53,8 @@ def put(
     )
 
 
-def ask(k: int = 8, key: str = "me", **more: object) -> Ask:
-    return Ask(**{"key": key.encode(), "k": k, "max_bytes": 1 << 20, **more})  # type: ignore[arg-type]
+def ask(k: int = 8, key: str = "me", **more: object) -> SampleQuery:
+    return SampleQuery(**{"key": key.encode(), "k": k, "max_bytes": 1 << 20, **more})  # type: ignore[arg-type]
 
 
 def peers(n: int, groups: int = 1) -> list[Row]:
@@ -263,7 +263,7 @@ def test_where_all_are_new_networks_are_equal(k: int) -> None:
 
 
 def test_a_free_network_of_ipv6_is_one_network() -> None:
-    desk = Desk(bytes(32), "s", "e")
+    desk = RelayState(bytes(32), "s", "e")
     homes = [desk.blind(f"2001:db8:7:{n:x}00::/56") for n in range(256)]
     assert len(set(homes)) == 256
     rows = [(f"evil {n}", home, "f", 0) for n, home in enumerate(homes)]

@@ -9,16 +9,16 @@ import pytest
 
 from app.common.rate import Rate
 from app.relay.access.origin import LOOPBACK
-from app.relay.access.quota import PER_ADDRESS, PER_KEY, Quotas
+from app.relay.access.quota import PER_ADDRESS, PER_KEY, QuotaBuckets
 from app.relay.session.session import FAULTS, Session
-from app.relay.session.shared import Desk
+from app.relay.session.shared import RelayState
 from app.relay.standing.standing import PROBATION, SEEN_S, Ban, Standing
 from app.sapo.groups import Group
 from app.sapo.questions import VERSION, Coordinates
 from app.swarm.wire.body import Body, Envelope, seal, unseal
 from app.swarm.wire.protocol import (
     AskStats,
-    Batch,
+    BatchReply,
     Bye,
     Err,
     FromClient,
@@ -53,7 +53,9 @@ class Talk:
 
     def __init__(self, **options: Any) -> None:
         self.clock = Clock()
-        self.desk = Desk(bytes(32), SWARM, "1", clock=self.clock, wall=self.clock, rng=Random(1), **options)
+        self.desk = RelayState(
+            bytes(32), SWARM, "1", clock=self.clock, wall=self.clock, rng=Random(1), **options
+        )
 
     def session(self, seed: bytes | None = ANN, address: str = "net") -> Session:
         session = Session(self.desk, address)
@@ -96,7 +98,7 @@ def test_two_publish_and_sample_each_other_and_bytes_stay_as_they_came() -> None
     talk.clock.now += 3
     for session, expected in ((ann, from_bob), (bob, from_ann)):
         batch = say(session, Sample(rid=9, k=8))
-        assert isinstance(batch, Batch)
+        assert isinstance(batch, BatchReply)
         assert (batch.rid, batch.window, batch.eligible, batch.sources) == (9, 2, 1, 1)
         assert batch.age_p50_s == 3
         assert bytes(batch.items[0]) == msgspec.json.encode(expected.envelope())
@@ -203,7 +205,7 @@ def test_quotas_say_when_to_come_back() -> None:
         "stats": Rate(60, 1),
         "report": Rate(12, 1),
     }
-    talk = Talk(quotas=Quotas(clock, few, PER_ADDRESS))
+    talk = Talk(quotas=QuotaBuckets(clock, few, PER_ADDRESS))
     session = talk.session()
     assert say(session, talk.pub(key_seq=1)).code == Code.ACCEPTED
     refused = say(session, talk.pub(key_seq=2))
@@ -221,11 +223,11 @@ def test_quotas_say_when_to_come_back() -> None:
 
 def test_bytes_of_batches_are_counted() -> None:
     few = {**PER_KEY, "bytes": Rate(1000, 1000)}
-    talk = Talk(quotas=Quotas(Clock(), few, PER_ADDRESS))
+    talk = Talk(quotas=QuotaBuckets(Clock(), few, PER_ADDRESS))
     assert say(talk.session(), Sample(rid=1, k=1)).code == Code.RATE_LIMITED
     talk.session(BOB)
     ann = talk.session()
-    assert isinstance(say(ann, Sample(rid=1, k=1, max_bytes=1000)), Batch)
+    assert isinstance(say(ann, Sample(rid=1, k=1, max_bytes=1000)), BatchReply)
 
 
 def test_a_shadowed_key_is_told_the_same_and_adds_nothing() -> None:
@@ -238,7 +240,7 @@ def test_a_shadowed_key_is_told_the_same_and_adds_nothing() -> None:
     assert say(session, talk.pub()).code == Code.DUPLICATE
     assert say(session, talk.pub(key_seq=2, level=63)).code == Code.INVALID
     assert len(talk.desk.window) == 0 and talk.desk.stats().rollouts_min == 0
-    assert isinstance(say(session, Sample(rid=1, k=1)), Batch)
+    assert isinstance(say(session, Sample(rid=1, k=1)), BatchReply)
 
 
 def test_the_last_places_are_for_keys_with_standing() -> None:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.relay.session.session import Session
-from app.relay.session.shared import Desk
+from app.relay.session.shared import RelayState
 from app.relay.standing.checking import Checker
 from app.swarm.wire.body import Envelope, body_id, unseal
 from app.swarm.wire.protocol import AskStats, Pub, Report, Sample, from_relay, to_frame
@@ -44,8 +44,8 @@ VALUES = st.recursive(
 )
 
 
-def a_session() -> tuple[Desk, Session]:
-    desk = Desk(bytes(32), SWARM, "1", rng=Random(1))
+def a_session() -> tuple[RelayState, Session]:
+    desk = RelayState(bytes(32), SWARM, "1", rng=Random(1))
     desk.checker = Checker(desk, Random(1))
     session = Session(desk, "loopback")
     hello: Any = from_relay(session.hello())

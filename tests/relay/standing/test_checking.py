@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.relay.session.shared import Desk
+from app.relay.session.shared import RelayState
 from app.relay.standing.checking import REPORTED, WAITING_OF_A_KEY, Checker, Finding, _Waiting, judge
 from app.relay.standing.standing import PROBATION, SEEN_S, honest
-from app.relay.store.backplane import Record
+from app.relay.store.backplane import CheckedGroup
 from app.sapo.groups import Group
 from app.sapo.questions import Coordinates, QuestionError, UnsoundQuestion, generate
 from app.sapo.scoring.sandbox import Sandbox, SandboxError
@@ -87,9 +87,9 @@ class Words:
         self.closed = True
 
 
-def publish(desk: Desk, envelope: Envelope, number: int, checker: Checker | None) -> bytes:
+def publish(desk: RelayState, envelope: Envelope, number: int, checker: Checker | None) -> bytes:
     id = bytes.fromhex(envelope.id)
-    record = Record(
+    record = CheckedGroup(
         id=id,
         key=bytes.fromhex(envelope.pk),
         key_seq=number,
@@ -106,7 +106,7 @@ def publish(desk: Desk, envelope: Envelope, number: int, checker: Checker | None
 
 
 @asynccontextmanager
-async def checking(desk: Desk, **options: Any) -> Any:
+async def checking(desk: RelayState, **options: Any) -> Any:
     checker = desk.checker = Checker(desk, Random(1), **({"per_s": FAST} | options))
     task = asyncio.create_task(checker.run())
     try:
@@ -117,8 +117,8 @@ async def checking(desk: Desk, **options: Any) -> Any:
         assert checker.pid is None  # its process has ended with it
 
 
-def a_desk() -> Desk:
-    return Desk(bytes(32), SWARM, "1", rng=Random(1))
+def a_desk() -> RelayState:
+    return RelayState(bytes(32), SWARM, "1", rng=Random(1))
 
 
 async def done(checker: Checker, findings: int) -> None:

@@ -15,16 +15,16 @@ import pytest
 
 from app.relay.broker.jetstream import JetStream, servers
 from app.relay.broker.journal import Journal
-from app.relay.broker.memory import Memory
+from app.relay.broker.memory import MemoryBroker
 from app.relay.session.session import Session
-from app.relay.session.shared import Desk
+from app.relay.session.shared import RelayState
 from app.relay.store.archive import DAY_MS, HOUR_MS, Archive
-from app.relay.store.backplane import Backplane, BackplaneError, Record
+from app.relay.store.backplane import Backplane, BackplaneError, CheckedGroup
 from app.swarm.wire.body import task_of
 from app.swarm.wire.protocol import (
     ARCHIVE,
     AskStats,
-    Batch,
+    BatchReply,
     Erase,
     Erased,
     Err,
@@ -48,10 +48,10 @@ SWARM = "shoal"
 LEVEL = Wanted(family="gcd", level=0)
 
 
-def record(who: int, number: int, *, hours: float = 0.0, address: str = "", wrong: str = "#no") -> Record:
+def record(who: int, number: int, *, hours: float = 0.0, address: str = "", wrong: str = "#no") -> CheckedGroup:
     """A signed group that came so many hours ago, of a network of its own unless one is named."""
     envelope = sealed(who, number, wrong=wrong)
-    return Record(
+    return CheckedGroup(
         id=bytes.fromhex(envelope.id),
         key=key(who),
         key_seq=number,
@@ -198,7 +198,7 @@ async def say(session: Session, message: FromClient) -> Any:
     return from_relay(answer)
 
 
-async def signed_in(desk: Desk, who: int, *, old: bool = False) -> Session:
+async def signed_in(desk: RelayState, who: int, *, old: bool = False) -> Session:
     """As a client of today, or as one that knows nothing of an archive."""
     session = Session(desk, "127.0.0.1", bytes(32))
     hello = from_relay(session.hello())
@@ -222,7 +222,7 @@ def open_backplane(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[
     if request.param == "nats":
         url = request.getfixturevalue("server").url
         return lambda: JetStream(servers(url), SWARM)
-    return (lambda: Journal(tmp_path / "state", SWARM)) if request.param == "journal" else Memory
+    return (lambda: Journal(tmp_path / "state", SWARM)) if request.param == "journal" else MemoryBroker
 
 
 def test_a_key_has_its_groups_erased_everywhere(
@@ -230,8 +230,8 @@ def test_a_key_has_its_groups_erased_everywhere(
 ) -> None:
     secret = "the words that shall go"
 
-    async def relay(n: int) -> Desk:
-        desk = Desk(
+    async def relay(n: int) -> RelayState:
+        desk = RelayState(
             bytes(32), SWARM, "1", backplane=open_backplane(), archive=archived(tmp_path / f"archive{n}")
         )
         await desk.open()
@@ -266,7 +266,7 @@ def test_a_key_has_its_groups_erased_everywhere(
         for one in filter(None, (desk, second)):
             await one.close()
         again = await relay(1)
-        lasts = not isinstance(again.backplane, Memory)
+        lasts = not isinstance(again.backplane, MemoryBroker)
         assert Counter(group.key for group in again.window) == ({key(1): 1, key(2): 1} if lasts else {})
         await again.close()
 
@@ -280,7 +280,7 @@ def test_an_erasure_that_a_relay_missed_holds_when_it_comes_back(tmp_path: Path)
 
     async def story() -> None:
         journal = Journal(tmp_path, SWARM)
-        desk = Desk(bytes(32), SWARM, "1", backplane=journal)
+        desk = RelayState(bytes(32), SWARM, "1", backplane=journal)
         await desk.open()
         ann = await signed_in(desk, 1)
         assert isinstance(await say(ann, Erase()), Erased)
@@ -288,7 +288,7 @@ def test_an_erasure_that_a_relay_missed_holds_when_it_comes_back(tmp_path: Path)
         archive = archived(tmp_path)
         archive.note(record(1, 1, hours=2))
         archive.note(record(2, 2, hours=2))
-        back = Desk(bytes(32), SWARM, "2", backplane=Journal(tmp_path, SWARM), archive=archive)
+        back = RelayState(bytes(32), SWARM, "2", backplane=Journal(tmp_path, SWARM), archive=archive)
         await back.open()
         await asyncio.gather(*back._forgetting)
         assert [old.key for old in await archive.recall([LEVEL], 8, key(9), everybody)] == [key(2)]
@@ -300,12 +300,12 @@ def test_an_erasure_that_a_relay_missed_holds_when_it_comes_back(tmp_path: Path)
 def test_a_client_recalls_what_it_was_not_given(tmp_path: Path) -> None:
     async def story() -> None:
         archive = archived(tmp_path)
-        desk = Desk(bytes(32), SWARM, "1", archive=archive)
+        desk = RelayState(bytes(32), SWARM, "1", archive=archive)
         for who in range(2, 8):
             archive.note(record(who, who, hours=5))
         ann = await signed_in(desk, 1)
         first = await say(ann, Recall(rid=4, k=4, tasks=(LEVEL,)))
-        assert isinstance(first, Batch) and first.rid == 4 and len(first.items) == 4
+        assert isinstance(first, BatchReply) and first.rid == 4 and len(first.items) == 4
         assert first.age_p50_s is not None and abs(first.age_p50_s - 5 * 3600) < 600
         second = await say(ann, Recall(rid=5, k=4, tasks=(LEVEL,)))
         ids = {item(raw).id for raw in (*first.items, *second.items)}
@@ -321,13 +321,13 @@ def test_a_client_recalls_what_it_was_not_given(tmp_path: Path) -> None:
 
 def test_who_knows_nothing_of_an_archive_is_served_as_before(tmp_path: Path) -> None:
     async def story() -> None:
-        desk = Desk(bytes(32), SWARM, "1", archive=archived(tmp_path))
+        desk = RelayState(bytes(32), SWARM, "1", archive=archived(tmp_path))
         old = await signed_in(desk, 1, old=True)
         assert isinstance(await say(old, AskStats()), Stats)
         refused = await say(old, Recall(rid=1, k=1, tasks=(LEVEL,)))
         assert isinstance(refused, Err) and refused.code is Code.UNSUPPORTED
         await desk.close()
-        without = Desk(bytes(32), SWARM, "1")
+        without = RelayState(bytes(32), SWARM, "1")
         assert ARCHIVE not in without.info().caps
 
     play(story())

@@ -15,12 +15,12 @@ import pytest
 from app.relay.broker import jetstream
 from app.relay.broker.jetstream import JetStream, servers
 from app.relay.broker.journal import FILE, Journal
-from app.relay.broker.memory import Memory
-from app.relay.session.shared import Desk
+from app.relay.broker.memory import MemoryBroker
+from app.relay.session.shared import RelayState
 from app.relay.standing.standing import PROBATION, SEEN_S, Ban, Standing
-from app.relay.store.backplane import Backplane, BackplaneError, Record, Unavailable
+from app.relay.store.backplane import Backplane, BackplaneError, CheckedGroup, Unavailable
 from app.relay.store.lines import Bounds
-from app.relay.store.window import Added, Limits
+from app.relay.store.window import Added, WindowLimits
 from tests.relay.natsserver import Server, free_ports
 
 SWARM = "example-swarm"
@@ -37,18 +37,18 @@ class World:
     """Whether several relays have the same."""
 
     def __init__(self) -> None:
-        self._open: list[Desk] = []
+        self._open: list[RelayState] = []
 
     def backplane(self) -> Backplane:
-        return Memory()
+        return MemoryBroker()
 
-    async def relay(self) -> Desk:
-        desk = Desk(bytes(32), SWARM, "1", backplane=self.backplane(), rng=Random(1))
+    async def relay(self) -> RelayState:
+        desk = RelayState(bytes(32), SWARM, "1", backplane=self.backplane(), rng=Random(1))
         await desk.open()
         self._open.append(desk)
         return desk
 
-    async def restarted(self, desk: Desk) -> Desk:
+    async def restarted(self, desk: RelayState) -> RelayState:
         self._open.remove(desk)
         await desk.close()
         return await self.relay()
@@ -114,8 +114,8 @@ def group(
     age_s: float = 0.0,
     size: int = 50,
     address: str = "somewhere",
-) -> Record:
-    return Record(
+) -> CheckedGroup:
+    return CheckedGroup(
         id=n.to_bytes(32, "big"),
         key=key,
         key_seq=n if key_seq is None else key_seq,
@@ -127,7 +127,7 @@ def group(
     )
 
 
-async def publish(desk: Desk, record: Record) -> Added:
+async def publish(desk: RelayState, record: CheckedGroup) -> Added:
     added = desk.publish(record)
     return added if isinstance(added, str) else await added
 
@@ -138,7 +138,7 @@ async def until(true: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
-def ids(desk: Desk) -> list[int]:
+def ids(desk: RelayState) -> list[int]:
     """The window's groups, oldest first."""
     return [int.from_bytes(kept.id, "big") for kept in desk.window]
 
@@ -305,7 +305,7 @@ def test_a_journal_is_one_process_s_and_one_swarm_s(tmp_path: Path) -> None:
 
 def test_a_journal_keeps_to_its_bounds(tmp_path: Path) -> None:
 
-    few = Limits(whole=Bounds(10, 5_000), shelf=Bounds(10, 5_000), remembered=20)
+    few = WindowLimits(whole=Bounds(10, 5_000), shelf=Bounds(10, 5_000), remembered=20)
 
     async def story(world: World) -> None:
         journal = Journal(tmp_path, SWARM, limits=few)
@@ -419,7 +419,7 @@ def test_a_relay_waits_for_nats_and_is_not_ready_before_everything_is_there(serv
             await publish(first, group(n, bytes([n]) * 32))
         await world.ended()
         server.kill()
-        desk = Desk(bytes(32), SWARM, "2", backplane=world.backplane())
+        desk = RelayState(bytes(32), SWARM, "2", backplane=world.backplane())
         opening = asyncio.create_task(desk.open())
         await asyncio.sleep(1.0)
         assert not opening.done() and not desk.backplane.ready

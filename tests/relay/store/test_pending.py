@@ -9,10 +9,10 @@ from collections.abc import Awaitable
 import aiohttp
 from aiohttp import web
 
-from app.relay.broker.memory import Memory
+from app.relay.broker.memory import MemoryBroker
 from app.relay.server.server import Server
-from app.relay.session.shared import Desk
-from app.relay.store.backplane import OnGroup, OnPresence, OnValue, Record, Unavailable
+from app.relay.session.shared import RelayState
+from app.relay.store.backplane import CheckedGroup, OnGroup, OnPresence, OnValue, Unavailable
 from app.relay.store.window import Added
 from app.swarm.wire.body import Body, seal
 from app.swarm.wire.limits import OPEN_PUBLISHES
@@ -35,17 +35,17 @@ PATIENCE = 30.0
 ANN = bytes(range(32))
 
 
-class Slow(Memory):
+class Slow(MemoryBroker):
     """A backplane that has a group when the test says so."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.open_: list[tuple[Record, asyncio.Future[Added]]] = []
+        self.open_: list[tuple[CheckedGroup, asyncio.Future[Added]]] = []
 
     async def start(self, on_group: OnGroup, on_value: OnValue, on_presence: OnPresence) -> None:
         self.open(on_group, on_value)
 
-    def publish(self, record: Record) -> Awaitable[Added]:  # type: ignore[override]
+    def publish(self, record: CheckedGroup) -> Awaitable[Added]:  # type: ignore[override]
         answer: asyncio.Future[Added] = asyncio.get_running_loop().create_future()
         self.open_.append((record, answer))
         return answer
@@ -70,7 +70,7 @@ async def until(slow: Slow, count: int) -> None:
 def test_so_many_are_open_and_then_reading_waits() -> None:
     async def story() -> None:
         slow = Slow()
-        desk = Desk(bytes(32), "shoal", "1", backplane=slow)
+        desk = RelayState(bytes(32), "shoal", "1", backplane=slow)
         await desk.open()
         runner = web.AppRunner(Server(desk).application())
         await runner.setup()

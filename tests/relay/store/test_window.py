@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.relay.store.lines import Bounds
-from app.relay.store.window import Limits, Window
+from app.relay.store.window import Window, WindowLimits
 
 
 class Clock:
@@ -21,7 +21,7 @@ class Clock:
 
 def window(clock: Clock | None = None, **changes: object) -> Window:
     settings = {"whole": Bounds(100, 10_000), "shelf": Bounds(40, 4_000), "key_percent": 100}
-    return Window(Limits(**{**settings, "address_percent": 100, **changes}), clock or Clock())  # type: ignore[arg-type]
+    return Window(WindowLimits(**{**settings, "address_percent": 100, **changes}), clock or Clock())  # type: ignore[arg-type]
 
 
 def put(
@@ -167,7 +167,7 @@ EVENTS = st.lists(
 @given(EVENTS)
 def test_the_bounds_hold_and_the_books_balance_whatever_is_published(events: list[tuple]) -> None:  # type: ignore[type-arg]
     clock = Clock()
-    limits = Limits(
+    limits = WindowLimits(
         whole=Bounds(18, 600),
         shelf=Bounds(8, 300),
         key_percent=40,
@@ -222,7 +222,7 @@ def test_the_bounds_hold_and_the_books_balance_whatever_is_published(events: lis
 class Plain:
     """A window as one list, gone through from end to end for everything."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: WindowLimits) -> None:
         self.limits = limits
         self.groups: list[tuple[int, str, str, tuple[str, int], int, float]] = []
         self.seen: dict[int, float] = {}
@@ -265,7 +265,7 @@ class Plain:
 def test_it_holds_what_a_plain_list_would_hold(seed: int) -> None:
     rng = Random(seed)  # longer than hypothesis would draw it: full lines are what this is about
     clock = Clock()
-    limits = Limits(
+    limits = WindowLimits(
         whole=Bounds(16, 600),
         shelf=Bounds(7, 300),
         key_percent=45,

@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from app.swarm.client.outbox import LEAST_BYTES, LEAST_MESSAGES, Counts, Outbox, OutboxError
+from app.swarm.client.outbox import LEAST_BYTES, LEAST_MESSAGES, Outbox, OutboxCounts, OutboxError
 from app.swarm.wire import protocol
 from app.swarm.wire.body import Envelope, unseal
 from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES
@@ -38,7 +38,7 @@ def opened(folder: Path, **limits: int) -> Outbox:
     return Outbox(folder / "outbox.db", clock_ms=lambda: FIRST, **limits)
 
 
-def total(counts: Counts) -> int:
+def total(counts: OutboxCounts) -> int:
     return sum(value for name, value in msgspec.structs.asdict(counts).items() if name != "created")
 
 
@@ -76,7 +76,7 @@ def test_an_answer_counts_once_and_only_for_what_is_under_way(tmp_path: Path) ->
     assert outbox.answered(message.id, Code.ACCEPTED)
     assert not outbox.answered(message.id, Code.ACCEPTED)
     assert not outbox.answered("ff" * 32, Code.ACCEPTED)
-    assert outbox.counts() == Counts(created=2, waiting=1, accepted=1)
+    assert outbox.counts() == OutboxCounts(created=2, waiting=1, accepted=1)
     assert outbox.take() == [other]
 
 
@@ -94,7 +94,7 @@ def test_the_oldest_unsent_is_dropped_and_counted(tmp_path: Path) -> None:
     added = [outbox.add(KEY, making()) for _ in range(LEAST_MESSAGES)]
     under_way = outbox.take(2)
     outbox.add(KEY, making())
-    assert outbox.counts() == Counts(created=LEAST_MESSAGES + 1, waiting=LEAST_MESSAGES, dropped=1)
+    assert outbox.counts() == OutboxCounts(created=LEAST_MESSAGES + 1, waiting=LEAST_MESSAGES, dropped=1)
     outbox.lost()
     assert outbox.take(3) == [*under_way, added[3]]
 
@@ -127,7 +127,7 @@ def test_a_message_that_cannot_be_made_leaves_no_trace(tmp_path: Path) -> None:
     assert refusal.value.flaw == Flaw.TOO_LARGE
     with pytest.raises(ZeroDivisionError):
         outbox.add(KEY, lambda number: making()(number // 0))
-    assert outbox.counts() == Counts()
+    assert outbox.counts() == OutboxCounts()
     assert outbox.add(KEY, making()).key_seq == FIRST
 
 
@@ -181,7 +181,7 @@ def test_a_full_disk_loses_nothing_that_was_there(tmp_path: Path) -> None:
     outbox._db.execute(f"PRAGMA max_page_count={pages}")
     with pytest.raises(sqlite3.OperationalError):
         outbox.add(KEY, making(FRAME - 1000))
-    assert outbox.counts() == Counts(created=1, waiting=1)
+    assert outbox.counts() == OutboxCounts(created=1, waiting=1)
     outbox._db.execute("PRAGMA max_page_count=100000")
     assert outbox.add(KEY, making()).key_seq == first.key_seq + 1
     assert len(outbox.take()) == 2
@@ -244,7 +244,7 @@ class Life(RuleBasedStateMachine):
         self.waiting: list[tuple[str, int]] = []
         self.under_way: list[str] = []
         self.last = FIRST - 1
-        self.expected = dict.fromkeys(Counts.__struct_fields__, 0)
+        self.expected = dict.fromkeys(OutboxCounts.__struct_fields__, 0)
 
     def reopened(self) -> Outbox:
         return opened(Path(self.folder.name), max_messages=LEAST_MESSAGES, max_bytes=LEAST_BYTES)

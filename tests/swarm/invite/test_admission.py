@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.swarm.invite.admission import check_token, credential, joining, mint
 from app.swarm.invite.invite import Invite
 from app.swarm.invite.private import Private
-from app.swarm.wire.limits import Limits
+from app.swarm.wire.limits import RelayLimits
 from app.swarm.wire.protocol import Auth, Hello, to_frame
 from app.swarm.wire.refusals import Code, Refused
 from app.swarm.wire.signin import sign_in
@@ -29,7 +29,7 @@ def pk(seed: bytes) -> str:
 def hello(**changes: Any) -> Hello:
     fields: dict[str, Any] = dict(
         proto=("1.1",), relay="relay.example", swarm="example-swarm", epoch="1", time_ms=NOW * 1000,
-        challenge="0f" * 32, limits=Limits(),
+        challenge="0f" * 32, limits=RelayLimits(),
         key="ab" * 32, sig="cd" * 64,
     )  # fmt: skip
     return Hello(**(fields | changes))

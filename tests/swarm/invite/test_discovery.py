@@ -26,7 +26,7 @@ from app.swarm.invite.discovery import (
     SERVICE,
     Advert,
     DiscoveryError,
-    Found,
+    FoundRelay,
     advertise,
     find,
     label,
@@ -53,9 +53,9 @@ async def announced(relay: str, port: int = 8777, **options: Any) -> AsyncIterat
         yield
 
 
-async def found(wanted: int) -> list[Found]:
+async def found(wanted: int) -> list[FoundRelay]:
     """What is found within ten seconds: this machine may be busy."""
-    relays: list[Found] = []
+    relays: list[FoundRelay] = []
     for _ in range(5):
         relays = [one for one in await find(2.0, LOOPBACK) if (one.invite.relay or "").startswith("test-")]
         if len(relays) >= wanted:
@@ -166,11 +166,11 @@ def test_nothing_of_the_computer_or_its_owner_is_told() -> None:
 
 def test_an_announcement_becomes_an_invite() -> None:
     relay = read(["fe80::1", "fd00::2", "192.168.1.20"], 8777, TXT)
-    assert relay == Found(
+    assert relay == FoundRelay(
         invite=Invite(url="ws://192.168.1.20:8777/v1/ws", swarm="shoal", relay="r1"), private=False, since_ms=5
     )
     six = read(["fd00::2"], 80, {**TXT, b"private": b"1", b"more": None})
-    assert six == Found(
+    assert six == FoundRelay(
         invite=Invite(url="ws://[fd00::2]/v1/ws", swarm="shoal", relay="r1"), private=True, since_ms=5
     )
     for address in (
@@ -212,7 +212,7 @@ def test_no_announcement_breaks_the_reader(
 
 def test_all_nodes_agree_on_the_order() -> None:
     relays = [
-        Found(
+        FoundRelay(
             invite=Invite(url=f"ws://10.0.0.{n}:1/v1/ws", swarm="shoal", relay=f"r{n:03}"),
             private=False,
             since_ms=n,

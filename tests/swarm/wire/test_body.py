@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from app.sapo.groups import HUMAN, Group
 from app.sapo.questions import Coordinates
 from app.swarm.wire import signing
-from app.swarm.wire.body import Body, Envelope, Task, body_id, check_age, public_model_name, seal, unseal
+from app.swarm.wire.body import Body, Envelope, WireTask, body_id, check_age, public_model_name, seal, unseal
 from app.swarm.wire.limits import AHEAD_S, BODY, COMPLETION, OLDEST_S
 from app.swarm.wire.refusals import Code, Flaw, Refused
 
@@ -246,7 +246,7 @@ def test_every_group_that_can_be_sent_arrives(
 
 
 def test_a_task_says_all_that_coordinates_say() -> None:
-    assert set(Task.__struct_fields__) == set(Coordinates.__struct_fields__)
+    assert set(WireTask.__struct_fields__) == set(Coordinates.__struct_fields__)
 
 
 def test_a_key_that_stands_twice_in_a_body_is_refused(plain: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from app.swarm.wire import protocol, signin, signing
 from app.swarm.wire.body import Body, Envelope, seal, unseal
-from app.swarm.wire.limits import BATCH_FRAME, FRAME, Limits, Quotas
+from app.swarm.wire.limits import BATCH_FRAME, FRAME, Quotas, RelayLimits
 from app.swarm.wire.protocol import from_client, from_relay, to_frame
 from app.swarm.wire.refusals import Code, Flaw, Refused
 
@@ -21,7 +21,7 @@ ID = "ab" * 32
 SIG = "cd" * 64
 HELLO = protocol.Hello(
     proto=("1.1",), relay="relay.example", swarm="example-swarm", epoch="e1", time_ms=5, challenge="0f" * 32,
-    key=ID, sig=SIG, caps=("zlib", "zstd-d1"), limits=Limits(), pow_bits=3,
+    key=ID, sig=SIG, caps=("zlib", "zstd-d1"), limits=RelayLimits(), pow_bits=3,
 )  # fmt: skip
 FROM_CLIENT = [
     protocol.Auth(pk=ID, sig=SIG, proto="1.1", caps=("zlib",), client="shoal/0.1", pow="ff", invite="a.b-c_d"),
@@ -32,18 +32,20 @@ FROM_CLIENT = [
     protocol.Report(ids=(ID,), reason="bad_reward"),
     protocol.Receipts(items=(protocol.Receipt(id=ID, sig=SIG),)),
     protocol.AskStats(subscribe=True),
-    protocol.Progress(round=3, share=0.5, families={"gcd": 0.25}),
+    protocol.ClassProgress(round=3, share=0.5, families={"gcd": 0.25}),
 ]
 FROM_RELAY = [
     HELLO,
     protocol.Welcome(session="s", quotas=Quotas(), time_ms=5),
     protocol.Err(code=Code.RATE_LIMITED, msg="slower", rid=1, retry_after_ms=100),
     protocol.Ok(id=ID, code=Code.ACCEPTED, time_ms=5),
-    protocol.Batch(rid=1, items=(msgspec.Raw(b'{"id":1}'),), window=9, eligible=5, sources=3, age_p50_s=1.5),
+    protocol.BatchReply(
+        rid=1, items=(msgspec.Raw(b'{"id":1}'),), window=9, eligible=5, sources=3, age_p50_s=1.5
+    ),
     protocol.Stats(peers=2, relays=1, rollouts_min=2.5, window=9, families={"gcd": 9}),
     protocol.Erased(groups=3),
     protocol.Thanks(id=ID, pk=ID, sig=SIG),
-    protocol.Notice(msg="Maintenance at noon"),
+    protocol.RelayNotice(msg="Maintenance at noon"),
     protocol.Bye(reason="restart", reconnect_after_ms=1000),
 ]
 
@@ -80,7 +82,7 @@ def test_a_published_envelope_reaches_the_reader_as_it_was_sealed(body: Body) ->
         b'"window":2,"eligible":2,"sources":1,"age_p50_s":null}'
     )
     batch = from_relay(frame)
-    assert isinstance(batch, protocol.Batch)
+    assert isinstance(batch, protocol.BatchReply)
     good, bad, again = batch.items
     assert protocol.item(good) == protocol.item(again) == sealed
     assert refused(protocol.item, bytes(bad)).flaw == Flaw.WRONG_SHAPE

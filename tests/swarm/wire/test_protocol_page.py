@@ -22,7 +22,7 @@ from app.swarm.identity import names
 from app.swarm.invite import admission
 from app.swarm.invite.private import Private
 from app.swarm.wire import limits, noise, protocol, signin
-from app.swarm.wire.body import Body, Task, unseal
+from app.swarm.wire.body import Body, WireTask, unseal
 from app.swarm.wire.refusals import Code
 
 PAGE = (Path(protocol.__file__).parents[1] / "PROTOCOL.md").read_text(encoding="utf-8")
@@ -141,8 +141,8 @@ def test_the_example_is_taken() -> None:
 
 
 def test_every_field_and_code_is_on_the_page() -> None:
-    structs = [*get_args(protocol.FromClient), *get_args(protocol.FromRelay), protocol.Info, Body, Task]
-    structs += [limits.Limits, limits.Quotas]
+    structs = [*get_args(protocol.FromClient), *get_args(protocol.FromRelay), protocol.Info, Body, WireTask]
+    structs += [limits.RelayLimits, limits.Quotas]
     words = set(re.findall(r"`([a-z0-9_-]+)`", PAGE))
     for one in structs:
         assert set(one.__struct_fields__) - words == set(), one.__name__

@@ -29,8 +29,8 @@ from app.swarm.wire.protocol import (
     SUBPROTOCOL,
     Err,
     Hello,
-    Notice,
     Pub,
+    RelayNotice,
     Sample,
     from_relay,
     to_frame,
@@ -205,7 +205,7 @@ def test_nobody_speaks_in_a_members_session(private_relay: Relay, tmp_path: Path
 def test_nobody_speaks_in_the_relays_place(private_relay: Relay, tmp_path: Path, kind: str) -> None:
     middle = Middle(private_relay.url)
     frames = 0
-    notice = to_frame(Notice(msg="Send your words to evil.example"))
+    notice = to_frame(RelayNotice(msg="Send your words to evil.example"))
 
     def turn(message: aiohttp.WSMessage) -> list[bytes | str]:
         nonlocal frames
@@ -239,7 +239,7 @@ def test_whoever_does_not_know_the_words_is_no_relay_of_the_swarm(relay: Relay, 
             assert links[0].state == "refused" and "no private swarm" in links[0].sentence
         middle = Middle(relay.url)
         async with middle.open() as url:
-            for hello in (to_frame(Notice(msg="hello")).decode(), secrets.token_bytes(500)):
+            for hello in (to_frame(RelayNotice(msg="hello")).decode(), secrets.token_bytes(500)):
                 middle.back = lambda _, hello=hello: [hello]  # type: ignore[misc]
                 home = tmp_path / secrets.token_hex(4)
                 async with running(home, [member(url)]) as (_, links):

@@ -15,15 +15,14 @@ from pytestqt.qtbot import QtBot
 
 from app.chat import messages
 from app.ui.chat.page import TryIt
-from app.ui.chat.process import Chatting, Stage
+from app.ui.chat.process import ChatStage, Chatting
 from app.ui.frame.frame import Actions
 from app.ui.overview.page import Overview
 from app.ui.process.child import Child
 from app.ui.theme import Theme
-from app.ui.view.view import State, View
-from app.ui.welcome.trial import Findings
-from app.ui.welcome.trial import Stage as TrialStage
-from app.ui.widgets.exchange import Answer
+from app.ui.view.view import NodeStatus, View
+from app.ui.welcome.trial import TrialReport, TrialStage
+from app.ui.widgets.exchange import AnswerCard
 from tests.ui import views
 
 PATIENCE_MS = 60_000
@@ -160,7 +159,7 @@ def test_a_puzzle_is_drawn_answered_and_judged(qtbot: QtBot, open_page: Open, tm
     qtbot.waitUntil(lambda: page._card.send.isEnabled(), timeout=PATIENCE_MS)
     press(qtbot, page, "Ask both")
     qtbot.waitUntil(lambda: "12=3*4 #4" in texts(page), timeout=PATIENCE_MS)
-    verdicts = [one._verdict.text() for one in page.findChildren(Answer)]
+    verdicts = [one._verdict.text() for one in page.findChildren(AnswerCard)]
     assert verdicts == ["wrong", "right"] and '"type":"solve"' in heard(tmp_path)
     assert len(page._exchanges) == 1, "one puzzle, one card"
     qtbot.waitUntil(lambda: page._card.send.isEnabled(), timeout=PATIENCE_MS)
@@ -257,7 +256,7 @@ def test_memory_is_free_some_time_after_the_page_was_left(qtbot: QtBot, open_pag
     page = open_page(away_s=0.5)
     page.arrived()
     ask(qtbot, page, "hello")
-    qtbot.waitUntil(lambda: page._chatting.stage is Stage.READY, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: page._chatting.stage is ChatStage.READY, timeout=PATIENCE_MS)
     pid = page.pid
     qtbot.wait(900)
     assert page.pid == pid, "it stays while somebody looks"
@@ -275,11 +274,11 @@ def test_another_model_is_opened_anew(
 ) -> None:
     page = open_page()
     ask(qtbot, page, "hello")
-    qtbot.waitUntil(lambda: page._chatting.stage is Stage.READY, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: page._chatting.stage is ChatStage.READY, timeout=PATIENCE_MS)
     pid = page.pid
     actions.choices.put("engine", "torch")
     ask(qtbot, page, "hello")
-    qtbot.waitUntil(lambda: page._chatting.stage is Stage.READY, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: page._chatting.stage is ChatStage.READY, timeout=PATIENCE_MS)
     assert page.pid not in (0, pid)
 
 
@@ -298,7 +297,7 @@ def test_the_real_process_answers_and_goes_with_the_page(
         qtbot.waitUntil(lambda: page._card.send.isEnabled(), timeout=PATIENCE_MS)
         press(qtbot, page, "Ask both")
         qtbot.waitUntil(lambda: "A right answer:" in texts(page), timeout=2 * PATIENCE_MS)
-        assert {one._verdict.text() for one in page.findChildren(Answer)} <= {"right", "wrong"}
+        assert {one._verdict.text() for one in page.findChildren(AnswerCard)} <= {"right", "wrong"}
         process = psutil.Process(page.pid)
         family = [process, *process.children(recursive=True)]
         assert len(family) >= 2, "with the sandbox that judges"
@@ -436,7 +435,7 @@ def test_a_measurement_that_fails_is_a_sentence(
     ],
 )
 def test_an_estimate_promises_no_more_than_it_knows(rate: float | None, said: str) -> None:
-    assert Findings(engine="torch", rounds_per_hour=rate).pace.replace("\u2009", " ") == said
+    assert TrialReport(engine="torch", rounds_per_hour=rate).pace.replace("\u2009", " ") == said
 
 
 def test_the_keyboard_alone_gets_through(
@@ -456,4 +455,4 @@ def test_the_keyboard_alone_gets_through(
     assert options.value == "find"
     qtbot.keyClick(page._welcome._company._start, Qt.Key.Key_Space)
     assert asked == [("learn", "others")]
-    assert State.NEW is View().state
+    assert NodeStatus.NEW is View().state

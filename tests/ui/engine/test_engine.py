@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QLabel
 from pytestqt.qtbot import QtBot
 
 from app.install.packs import place
-from app.install.packs.events import Standing
+from app.install.packs.events import PackStatus
 from app.ui.engine.process import Packing
 from app.ui.frame.engine_actions import EngineActions
 from app.ui.frame.frame import Actions, Page
@@ -23,12 +23,12 @@ from app.ui.privacy.page import told
 from app.ui.process.control import Control
 from app.ui.process.link import NodeProcess
 from app.ui.settings.page import SettingsPage
-from app.ui.shell.window import Window
+from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
 from app.ui.view.engine_pack import EnginePack, lacking
 from app.ui.view.settings import Choices
-from app.ui.view.view import Problem, State, View
-from app.ui.welcome.trial import Trial
+from app.ui.view.view import NodeStatus, Problem, View
+from app.ui.welcome.trial import TrialRun
 from tests.ui import engine_views, views
 
 
@@ -125,7 +125,7 @@ def test_setting_up_measures_once_the_engine_is_there(
     qtbot: QtBot, light: Theme, actions: Actions, asked: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[str] = []
-    monkeypatch.setattr(Trial, "start", lambda self, home, model, engine: begun.append(model))
+    monkeypatch.setattr(TrialRun, "start", lambda self, home, model, engine: begun.append(model))
     one = page(qtbot, light, asking(actions, asked))
     one.show_view(View(pack=engine_views.first()["carried"]))
     shown(one)["Set it up"].click()
@@ -240,12 +240,12 @@ def test_settings_say_what_is_installed(
     assert made._engine_card.isHidden()
 
 
-def test_no_scene_is_wider_than_a_small_window(qtbot: QtBot, window: Window) -> None:
+def test_no_scene_is_wider_than_a_small_window(qtbot: QtBot, window: MainWindow) -> None:
     window.resize(1024, 640)
     for _, key, view in engine_views.scenes():
         window.show_view(view)
         window.go(key)
-        if view.state is State.NEW:
+        if view.state is NodeStatus.NEW:
             one = window._pages["overview"]
             assert isinstance(one, Overview)
             one._welcome._with_engine(lambda: None)
@@ -266,7 +266,7 @@ def test_progress_waiting_and_failure_come_from_the_process(
     one, reader, doer, _ = packing
     one.refresh()
     assert reader.asked == [["pack", "list", "--json"]]
-    standing = Standing(folder="/packs", packs=[], offers=[engine_views.CPU])
+    standing = PackStatus(folder="/packs", packs=[], offers=[engine_views.CPU])
     reader.says(msgspec.json.encode(standing))
     one.install("cpu", "")
     one.install("cpu", "")
@@ -332,10 +332,10 @@ def test_no_node_is_started_without_an_engine(qtbot: QtBot, tmp_path: Path) -> N
     link = Silent(tmp_path)
     control = Control(tmp_path, choices, link, obstacle=lambda: problem[0] if problem else None)
     control.open()
-    assert control.view.state is State.FAILED and control.view.problem == problem[0] and not started
+    assert control.view.state is NodeStatus.FAILED and control.view.problem == problem[0] and not started
     problem.clear()
     control.engine_changed()
-    assert control.view.state is State.STARTING and len(started) == 1
+    assert control.view.state is NodeStatus.STARTING and len(started) == 1
     control.engine_changed()
     assert len(started) == 2, "what runs is started anew with the other engine"
     control.close()

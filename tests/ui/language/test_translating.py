@@ -10,7 +10,7 @@ from PySide6.QtCore import QCoreApplication, QTranslator
 
 from app.ui.language import translating
 from app.ui.language.texts import CONTEXT, counted, tr
-from app.ui.language.translating import Text
+from app.ui.language.translating import SourceText
 
 FILES = translating.files()
 
@@ -72,7 +72,10 @@ def test_texts_come_out_in_the_language(qapp: QCoreApplication) -> None:
 def test_what_is_new_is_added_and_what_is_gone_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(translating, "FOLDER", tmp_path)
     path = translating.begin("fr")
-    assert translating.update(path, [Text("Stay"), Text("Go"), Text("{n} fish", counted=True)]) == 3
+    assert (
+        translating.update(path, [SourceText("Stay"), SourceText("Go"), SourceText("{n} fish", counted=True)])
+        == 3
+    )
     path.write_text(
         path.read_text(encoding="utf-8").replace(
             '<source>Stay</source>\n   <translation type="unfinished" />',
@@ -80,7 +83,7 @@ def test_what_is_new_is_added_and_what_is_gone_goes(tmp_path: Path, monkeypatch:
         ),
         encoding="utf-8",
     )
-    assert translating.update(path, [Text("Stay"), Text("New")]) == 1
+    assert translating.update(path, [SourceText("Stay"), SourceText("New")]) == 1
     assert translating.read(path) == {"Stay": ["Rester & lire"]}
     assert "Go" not in path.read_text(encoding="utf-8")
     assert translating.begin("fr").read_text(encoding="utf-8") == path.read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QLabel
 from pytestqt.qtbot import QtBot
 from safetensors.numpy import save
 
-from app.node.data.library import Model
+from app.node.data.library import ModelEntry
 from app.ui.frame.frame import Actions
 from app.ui.frame.model_actions import ModelActions
 from app.ui.models.page import Models
@@ -33,7 +33,7 @@ from app.ui.process.link import NodeProcess
 from app.ui.theme import Theme
 from app.ui.view.models import Fetch, Holdings
 from app.ui.view.settings import Choices
-from app.ui.view.view import State, View
+from app.ui.view.view import NodeStatus, View
 from engines.models.shelf import Shelf
 from tests.engines.hub import StandIn, serving
 from tests.ui import views
@@ -118,7 +118,7 @@ def test_everything_is_said(page: Models) -> None:
 
 
 def test_what_rests_is_not_said_to_learn(page: Models) -> None:
-    page.show_view(views.learning(models=views.holdings(), state=State.PAUSED))
+    page.show_view(views.learning(models=views.holdings(), state=NodeStatus.PAUSED))
     QApplication.processEvents()
     assert "Learning now" not in texts(page) and "Chosen" in texts(page)
 
@@ -164,7 +164,9 @@ def test_what_goes_and_what_stays_is_said_before(qtbot: QtBot, page: Models, ask
 def test_a_model_of_another_program_comes_first_and_nothing_is_fetched_for_it(
     qtbot: QtBot, light: Theme, asked: list[object]
 ) -> None:
-    theirs = Model(name="/ollama/blobs/sha256-" + 64 * "0", title="small:1b", program="Ollama", bytes=10**9)
+    theirs = ModelEntry(
+        name="/ollama/blobs/sha256-" + 64 * "0", title="small:1b", program="Ollama", bytes=10**9
+    )
     here = views.holdings(fetch=None, queue=())
     assert here.library is not None
     library = msgspec.structs.replace(here.library, models=(*here.library.models, theirs))
@@ -531,9 +533,9 @@ def test_a_file_let_go_over_the_window_is_taken(
 ) -> None:
     from dataclasses import replace
 
-    from app.ui.shell.window import Window
+    from app.ui.shell.window import MainWindow
 
-    window = Window(light, replace(actions, models=asking(asked)))
+    window = MainWindow(light, replace(actions, models=asking(asked)))
     qtbot.addWidget(window)
     window.show()
     file, other, folder = tmp_path / "own.GGUF", tmp_path / "notes.txt", tmp_path / "model"
@@ -564,8 +566,10 @@ def test_a_file_is_taken_over_by_a_process(fetching: Fetching, tmp_path: Path, q
 def test_what_other_programs_have_is_used_at_once(qtbot: QtBot, page: Models, asked: list[object]) -> None:
     library = views.holdings().library
     assert library is not None
-    theirs = Model(name="/x/own.gguf", title="Own", local=True, program="LM Studio", folder="/x", bytes=10**8)
-    broken = Model(
+    theirs = ModelEntry(
+        name="/x/own.gguf", title="Own", local=True, program="LM Studio", folder="/x", bytes=10**8
+    )
+    broken = ModelEntry(
         name="/x/other.gguf", title="Other", local=True, program="Jan", problem="It cannot.", about="It cannot."
     )
     library = msgspec.structs.replace(library, models=(*library.models, theirs, broken))

@@ -18,7 +18,7 @@ from app.ui.language import manual
 from app.ui.language.manual import FOLDER, PAGES, Topic
 from app.ui.pages.about import about, licence, packages
 from app.ui.pages.help import Help
-from app.ui.shell.window import Window
+from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
 
 ROOT = Path(__file__).parents[3]
@@ -27,7 +27,7 @@ FILES = [ROOT / "README.md", *sorted(FOLDER.rglob("*.md"))]
 
 
 @pytest.fixture
-def help_page(window: Window) -> Help:
+def help_page(window: MainWindow) -> Help:
     window.go("help")
     page = window._pages["help"]
     assert isinstance(page, Help)
@@ -71,7 +71,7 @@ def test_the_readme_is_short_and_names_every_page() -> None:
     assert text.index("pictures/real.png") < text.index("pictures/solo.png")
 
 
-def test_f1_opens_it(qtbot: QtBot, window: Window) -> None:
+def test_f1_opens_it(qtbot: QtBot, window: MainWindow) -> None:
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
     qtbot.keyClick(window, Qt.Key.Key_F1)

@@ -12,17 +12,17 @@ from PySide6.QtWidgets import QApplication, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
 from app.sapo.questions import Coordinates, generate
-from app.swarm.client.ledger import LONGEST, Ledger, Message
+from app.swarm.client.ledger import LONGEST, Ledger, LineMessage
 from app.swarm.identity.names import name
-from app.swarm.wire.body import Body, Encoding, Task, seal
-from app.swarm.wire.protocol import Batch, Pub, to_frame
+from app.swarm.wire.body import Body, Encoding, WireTask, seal
+from app.swarm.wire.protocol import BatchReply, Pub, to_frame
 from app.ui.frame.frame import Actions
 from app.ui.privacy.exchanged import groups
 from app.ui.privacy.live import Live
 from app.ui.privacy.message import MessageRow
 from app.ui.privacy.page import Privacy
 from app.ui.shell.questions import Questions
-from app.ui.shell.window import LEAST, Window
+from app.ui.shell.window import LEAST, MainWindow
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from tests.ui import views
@@ -38,7 +38,7 @@ def envelope(answers: int = 8, enc: Encoding = "plain", length: int = 40):  # ty
         swarm="reef",
         key_seq=1,
         created_ms=1,
-        task=Task.of(PLACE),
+        task=WireTask.of(PLACE),
         model="starter",
         completions=tuple(f"{'7' * length}#{at}" for at in range(answers)),
         finished=(True,) * answers,
@@ -47,7 +47,7 @@ def envelope(answers: int = 8, enc: Encoding = "plain", length: int = 40):  # ty
     return seal(body, SEED, enc)
 
 
-def told(*frames: tuple[bool, bytes]) -> tuple[Message, ...]:
+def told(*frames: tuple[bool, bytes]) -> tuple[LineMessage, ...]:
     ledger = Ledger()
     for outgoing, frame in frames:
         (ledger.sent if outgoing else ledger.received)(frame)
@@ -56,7 +56,7 @@ def told(*frames: tuple[bool, bytes]) -> tuple[Message, ...]:
 
 def batch(count: int) -> bytes:
     items = tuple(msgspec.Raw(msgspec.json.encode(envelope())) for _ in range(count))
-    return to_frame(Batch(rid=1, items=items, window=9, eligible=9, sources=3, age_p50_s=4))
+    return to_frame(BatchReply(rid=1, items=items, window=9, eligible=9, sources=3, age_p50_s=4))
 
 
 @pytest.mark.parametrize("enc", ["plain", "zlib"])
@@ -79,15 +79,15 @@ def test_of_a_long_batch_the_beginning_is_read() -> None:
 @given(st.text(max_size=300), st.sampled_from(["pub", "batch", "sample"]), st.booleans())
 def test_no_text_breaks_the_reading(text: str, kind: str, outgoing: bool) -> None:
     for whole in (text, f'{{"t":"{kind}","items":[{text}', '{"items":[' + "[" * 90_000, f'{{"body":{text}}}'):
-        for group in groups(Message(at=0.0, outgoing=outgoing, kind=kind, size=1, text=whole)):
+        for group in groups(LineMessage(at=0.0, outgoing=outgoing, kind=kind, size=1, text=whole)):
             assert len(group.completions_G) == len(group.rewards_G)
 
 
-def exchanged(*messages: Message) -> View:
+def exchanged(*messages: LineMessage) -> View:
     return views.learning(solo=False, swarm=views.swarm(3, messages=messages))
 
 
-def test_real_messages_fit_the_smallest_window_also_when_all_are_open(window: Window) -> None:
+def test_real_messages_fit_the_smallest_window_also_when_all_are_open(window: MainWindow) -> None:
     pub, peers = to_frame(Pub.of(envelope(length=900))), batch(3)
     window.resize(*LEAST)
     window.show_view(exchanged(*told((True, pub), (False, peers), (True, pub))))

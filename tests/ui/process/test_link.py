@@ -23,7 +23,7 @@ from app.ui.process.control import INSIST_S, Control
 from app.ui.process.link import NodeProcess, problem
 from app.ui.process.private import FILE
 from app.ui.view.settings import Choices
-from app.ui.view.view import Problem, State
+from app.ui.view.view import NodeStatus, Problem
 
 PATIENCE_MS = 60_000
 START = (
@@ -148,10 +148,10 @@ def control(make: Callable[[str], NodeProcess], tmp_path: Path) -> Iterator[Cont
 def test_what_is_ordered_reaches_the_node_and_its_process_stays(
     control: Control, tmp_path: Path, qtbot: QtBot
 ) -> None:
-    assert control.view.state is State.NEW
+    assert control.view.state is NodeStatus.NEW
     control.learn("alone")
     qtbot.waitUntil(lambda: len(control.view.curve) == 1, timeout=PATIENCE_MS)
-    assert control.view.state is State.LEARNING and control.view.solo
+    assert control.view.state is NodeStatus.LEARNING and control.view.solo
     control.pause()
     control.snooze(3600.0)
     control.snooze(None)
@@ -189,7 +189,7 @@ def test_who_leaves_the_swarm_is_alone_whatever_the_node_before_still_says(
     before = link.pid
     control.leave()
     qtbot.waitUntil(lambda: link.pid not in (0, before), timeout=PATIENCE_MS)
-    qtbot.waitUntil(lambda: control.view.state is State.LEARNING, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: control.view.state is NodeStatus.LEARNING, timeout=PATIENCE_MS)
     assert control.view.solo and control.view.swarm is None
     assert [one["command"] for one in heard(tmp_path)] == ["resume", "insist"], "a pause would have stayed one"
     control.close()
@@ -262,7 +262,7 @@ def test_with_learning_at_start_switched_off_nothing_starts(
     choices.remember(asked=True)
     control = Control(tmp_path, choices, make(GOOD))
     control.open()
-    assert control.view.state is State.PAUSED and not control._link.running
+    assert control.view.state is NodeStatus.PAUSED and not control._link.running
     control.set_rule("idle_s", 300)
     assert Preferences(tmp_path).values["idle_s"] == 300
     control.close()

@@ -18,7 +18,7 @@ from app.ui.settings.bundle import BundleDialog
 from app.ui.settings.logview import LogView
 from app.ui.settings.redaction import HIDDEN, cleaned
 from app.ui.theme import Theme
-from app.ui.view.view import State, View
+from app.ui.view.view import NodeStatus, View
 from tests.ui import views
 
 KEY = Identity(bytes(range(32)))
@@ -98,7 +98,7 @@ def planted(tmp_path: Path) -> View:
         solo=False,
         groups=views.groups(160, peers=True),
         reason=everything,
-        state=State.FAILED,
+        state=NodeStatus.FAILED,
         happenings=tuple(
             Happening(at=views.NOW, round=1, kind="note", sentence=f"Invite others with {secret}")
             for secret in SECRETS.values()

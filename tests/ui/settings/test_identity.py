@@ -21,7 +21,7 @@ from app.swarm.identity.storage import keep_plain
 from app.ui.frame.frame import Actions
 from app.ui.frame.identity_actions import IdentityActions
 from app.ui.settings import identity_section
-from app.ui.settings.identity import Identity
+from app.ui.settings.identity import IdentityControl
 from app.ui.settings.identity_section import IdentitySection, RestoreDialog
 from app.ui.settings.page import SettingsPage
 from app.ui.shell import login
@@ -87,11 +87,11 @@ def section(qtbot: QtBot, ask: IdentityActions) -> IdentitySection:
 
 
 @pytest.fixture
-def identity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Identity]:
+def identity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[IdentityControl]:
     """With real processes, and nobody's own keyring."""
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     monkeypatch.delenv("SHOAL_PASSPHRASE", raising=False)
-    made = Identity(tmp_path)
+    made = IdentityControl(tmp_path)
     yield made
     made.close()
 
@@ -186,7 +186,9 @@ def test_words_are_entered_in_a_dialog(
     assert asked == [("restore", views.WORDS.replace(" ", "\n"))] and identity_section.WORDS == N
 
 
-def test_a_real_process_restores_tells_and_renews(qtbot: QtBot, identity: Identity, tmp_path: Path) -> None:
+def test_a_real_process_restores_tells_and_renews(
+    qtbot: QtBot, identity: IdentityControl, tmp_path: Path
+) -> None:
     nights: list[str] = []
     identity.resting.connect(lambda: nights.append("rest"))
     identity.awake.connect(lambda: nights.append("wake"))
@@ -220,7 +222,7 @@ def test_a_real_process_restores_tells_and_renews(qtbot: QtBot, identity: Identi
     ],
 )
 def test_what_the_process_refuses_is_said_and_nothing_is_lost(
-    qtbot: QtBot, identity: Identity, tmp_path: Path, words: str, why: str
+    qtbot: QtBot, identity: IdentityControl, tmp_path: Path, words: str, why: str
 ) -> None:
     keep_plain(MINE, tmp_path)
     identity.restore(words)
@@ -230,7 +232,9 @@ def test_what_the_process_refuses_is_said_and_nothing_is_lost(
     qtbot.waitUntil(lambda: identity.persona.name == MINE.name, timeout=NOBODY)
 
 
-def test_a_node_that_is_still_ending_is_waited_for(qtbot: QtBot, identity: Identity, tmp_path: Path) -> None:
+def test_a_node_that_is_still_ending_is_waited_for(
+    qtbot: QtBot, identity: IdentityControl, tmp_path: Path
+) -> None:
     keep_plain(MINE, tmp_path)
     with held(tmp_path):
         identity.renew()
@@ -241,7 +245,7 @@ def test_a_node_that_is_still_ending_is_waited_for(qtbot: QtBot, identity: Ident
     assert identity.persona.failed == "" and identity.persona.name not in ("", MINE.name)
 
 
-def test_words_that_cannot_be_had_are_told(qtbot: QtBot, identity: Identity, tmp_path: Path) -> None:
+def test_words_that_cannot_be_had_are_told(qtbot: QtBot, identity: IdentityControl, tmp_path: Path) -> None:
     keep_plain(MINE, tmp_path)
     (file,) = tmp_path.glob("*.secret")
     file.write_text("damaged")

@@ -25,7 +25,7 @@ from app.ui.shell.login import Login
 from app.ui.shell.single import QUIT, Single
 from app.ui.shell.tray import Tray, icon_name
 from app.ui.view.settings import SETTINGS, Choices
-from app.ui.view.view import State
+from app.ui.view.view import NodeStatus
 from tests.ui import views
 
 ROOT = Path(__file__).parents[3]
@@ -271,7 +271,7 @@ def test_the_tray_shows_states_by_shape_and_says_why(
     qapp: QApplication, actions: Actions, asked: list[object]
 ) -> None:
     tray = Tray(actions, lambda: asked.append("open"), lambda: asked.append("quit"))
-    assert {icon_name(state) for state in State} == {
+    assert {icon_name(state) for state in NodeStatus} == {
         "tray-learning",
         "tray-waiting",
         "tray-paused",

@@ -15,8 +15,8 @@ from pytestqt.qtbot import QtBot
 
 from app.desktop.autostart.linux import LinuxAutostart
 from app.install.updates import known
-from app.install.updates.known import Offer
-from app.install.updates.trust import Trust
+from app.install.updates.known import UpdateOffer
+from app.install.updates.trust import UpdateTrust
 from app.ui.frame.frame import Actions
 from app.ui.frame.update_actions import UpdateActions
 from app.ui.overview.page import Overview
@@ -30,7 +30,7 @@ from app.ui.theme import Theme
 from app.ui.updates.card import UpdateCard
 from app.ui.updates.process import Updating
 from app.ui.view.settings import Choices
-from app.ui.view.updates import Renewal, Stage
+from app.ui.view.updates import Renewal, UpdateStage
 from tests.ui import views
 from tests.updates.scenes import OFFER, scenes
 
@@ -110,7 +110,7 @@ def test_the_overview_asks_once_and_tells_quietly(
     page = Overview(light, replace(actions, updates=ask))
     qtbot.addWidget(page)
     page.show()
-    fresh = Renewal(version="0.1.0", stage=Stage.IDLE, host="example.org", undecided=True)
+    fresh = Renewal(version="0.1.0", stage=UpdateStage.IDLE, host="example.org", undecided=True)
     page.show_view(views.learning(renewal=fresh))
     assert not page._update.isVisible(), "alone, the answer would mean nothing"
     run = views.learning().runs[0]
@@ -181,7 +181,7 @@ def test_it_bears_whatever_a_list_may_hold(ask: UpdateActions, qtbot: QtBot) -> 
     qtbot.addWidget(card)
     card.resize(500, 400)
     card.show()
-    wild = Offer(
+    wild = UpdateOffer(
         version="999999.999999.999999.999999rc9999",
         date="9999-12-31",
         notes={"en": ["<b>bold</b> " + "x" * 280] * 20},
@@ -230,7 +230,7 @@ def test_learning_rests_while_it_is_installed_and_the_window_opens_again(
     updating = Updating(
         home,
         choices,
-        believe=Trust(keys=("0" * 64,), feeds=("https://example.org/shoal-release.json",)),
+        believe=UpdateTrust(keys=("0" * 64,), feeds=("https://example.org/shoal-release.json",)),
         child=lambda: Child(2**16, [str(update)]),
     )
     desktop = Desktop(qapp, home, "light", NodeProcess(home, [str(node)]), updating)
@@ -240,7 +240,7 @@ def test_learning_rests_while_it_is_installed_and_the_window_opens_again(
         before = desktop.node_pid
         assert updating.renewal.fetched
         updating.install()
-        qtbot.waitUntil(lambda: updating.renewal.stage is Stage.IDLE, timeout=60_000)
+        qtbot.waitUntil(lambda: updating.renewal.stage is UpdateStage.IDLE, timeout=60_000)
         assert updating.renewal.sentence and desktop.again is None
         qtbot.waitUntil(lambda: desktop.node_pid not in (0, before), timeout=60_000)
         (tmp_path / "yes").touch()

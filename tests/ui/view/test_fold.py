@@ -8,7 +8,7 @@ import pytest
 
 from app.node.history.history import History
 from app.ui.view.reducer import Fold, FoldError, today
-from app.ui.view.view import State, Step, View
+from app.ui.view.view import NodeStatus, Step, View
 from tests.ui import views
 
 NOW = time.mktime((2026, 11, 21, 15, 0, 0, 0, 0, -1))
@@ -94,9 +94,9 @@ def probe(number: int, share: float, mark: str = "m") -> dict[str, Any]:
 
 
 def test_a_run_from_its_first_line_on() -> None:
-    fold = Fold(View(state=State.STARTING))
+    fold = Fold(View(state=NodeStatus.STARTING))
     view = feed(fold, start(), snapshot(), probe(0, 0.2))
-    assert (view.state, view.round, view.safe_round, view.model) == (State.LEARNING, 1, 0, "m")
+    assert (view.state, view.round, view.safe_round, view.model) == (NodeStatus.LEARNING, 1, 0, "m")
     assert [point.share for point in view.curve] == [0.2]
     view = feed(fold, round_(1), round_(2), snapshot(round=3, safe_round=2, safe_at=NOW), probe(2, 0.4))
     assert [row.round for row in view.rounds] == [1, 2]

@@ -13,7 +13,7 @@ from app.node.data.library import history_of
 from app.node.models import versions
 from app.node.rules.preferences import Preferences
 from app.ui.shell.desktop import Desktop
-from app.ui.view.view import State
+from app.ui.view.view import NodeStatus
 from engines.models.catalogue import STARTER
 
 PATIENCE_MS = 240_000
@@ -35,7 +35,7 @@ def test_it_starts_over_by_itself_and_the_old_one_comes_back(
     def soon(holds: Callable[[], bool]) -> None:
         qtbot.waitUntil(holds, timeout=PATIENCE_MS)
 
-    def now() -> tuple[State, int]:
+    def now() -> tuple[NodeStatus, int]:
         return desktop.control.view.state, desktop.control.view.safe_round
 
     control, fetching = desktop.control, desktop.fetching
@@ -44,7 +44,7 @@ def test_it_starts_over_by_itself_and_the_old_one_comes_back(
     fetching.name(STARTER, "Reckoner")
     soon(lambda: control.view.called == "Reckoner")
     fetching.start_over(STARTER, True)
-    soon(lambda: control.view.called == "" and now() == (State.LEARNING, 1))
+    soon(lambda: control.view.called == "" and now() == (NodeStatus.LEARNING, 1))
     folder = history_of(tmp_path, STARTER)
     assert folder is not None
     (kept,) = versions.versions(tmp_path, folder)

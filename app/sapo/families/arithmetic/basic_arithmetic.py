@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.reading.expression import exactly
 
 
@@ -23,7 +23,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="basic_arithmetic",
     title="Arithmetic",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     # Only the form with parentheses: without them the library computes strictly from left to right and so
     # gives 2 + 3 * 4 the truth 20.
     levels=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 _HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9a-fA-F]{1,64}")
 _INNERMOST = re.compile(r"\((-?0x[0-9a-f]+) (\+|-|\*|<<|>>) (-?0x[0-9a-f]+)\)")
@@ -54,7 +54,7 @@ def _sound(entry: Entry) -> bool:
 FAMILY = Family(
     name="bitwise_arithmetic",
     title="Hexadecimal arithmetic",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=tuple(dict(difficulty=depth) for depth in (1, 2, 3, 4)),
     score=_score,
     sound=_sound,

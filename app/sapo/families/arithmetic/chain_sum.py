@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _work(entry: Entry) -> str:
@@ -19,7 +19,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="chain_sum",
     title="Sums",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=(
         dict(min_terms=2, max_terms=3, min_digits=1, max_digits=1),
         dict(min_terms=3, max_terms=5, min_digits=1, max_digits=1),

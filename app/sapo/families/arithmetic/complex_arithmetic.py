@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 _NUMBER = r"[0-9]{1,40}(?:\.[0-9]{1,40})?"
 _TERM = rf"(?:{_NUMBER}i?|i)"
@@ -110,7 +110,7 @@ def _level(least: int, most: int, operations: str) -> dict[str, object]:
 FAMILY = Family(
     name="complex_arithmetic",
     title="Complex numbers",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=(
         _level(1, 9, "+"),
         _level(1, 9, "+-"),

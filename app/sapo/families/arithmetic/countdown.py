@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.reading.expression import exactly
 
 _EXPRESSION = re.compile(r"[-+*/() 0-9]{1,80}")
@@ -49,7 +49,7 @@ def _level(
 FAMILY = Family(
     name="countdown",
     title="Target number",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=(
         _level((3, 3), (2, 9), (2, 60), "+-*"),
         _level((3, 4), (1, 20), (1, 100)),

@@ -6,7 +6,7 @@ import re
 from decimal import ROUND_HALF_UP, Context, Decimal
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.reading.expression import exactly
 
 _SIGNIFICANT = re.compile(r"maximum of ([0-9]+) significant digits")
@@ -27,7 +27,7 @@ def _sound(entry: Entry) -> bool:
 FAMILY = Family(
     name="decimal_arithmetic",
     title="Decimals",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=(
         dict(min_num_decimal_places=1, max_num_decimal_places=1, min_terms=2, max_terms=2, precision=4),
         dict(min_num_decimal_places=1, max_num_decimal_places=2, min_terms=2, max_terms=3, precision=5),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.reading.expression import exactly
 
 
@@ -27,7 +27,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="decimal_chain_sum",
     title="Sums of decimals",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=(
         dict(min_terms=2, max_terms=2, min_digits=1, max_digits=1, min_decimal_places=1, max_decimal_places=1),
         dict(min_terms=2, max_terms=3, min_digits=1, max_digits=1, min_decimal_places=1, max_decimal_places=1),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import gcd
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _score(answer: str, entry: Entry) -> float:
@@ -39,7 +39,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="fraction_simplification",
     title="Fractions",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=(
         dict(min_value=1, max_value=9, min_factor=2, max_factor=9, styles=("plain",)),
         dict(min_value=2, max_value=20, min_factor=2, max_factor=12, styles=("plain",)),

@@ -9,7 +9,7 @@ from typing import Any
 
 from app.sapo import library, reading
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.reading.expression import exactly
 
 _UNIT = re.compile(r"/[a-z]+")
@@ -61,7 +61,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="gsm_symbolic",
     title="Word problems",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     # Of the library's 85 stories those that say all they need; few and small steps first.
     levels=(
         dict(templates=(4, 10, 16, 31, 43, 72)),

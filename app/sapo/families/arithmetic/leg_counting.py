@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 LEGS = {
     **dict.fromkeys(("snake", "sea slug", "jellyfish", "flatworm", "leech"), 0),
@@ -40,7 +40,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="leg_counting",
     title="Counting legs",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=(
         dict(min_animals=1, max_animals=1, min_instances=2, max_instances=9),
         dict(min_animals=2, max_animals=2, min_instances=1, max_instances=9),

@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_DOWN, ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,2})?")
 
@@ -40,7 +40,7 @@ def _sound(entry: Entry) -> bool:
 FAMILY = Family(
     name="power_function",
     title="Powers",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=(
         dict(min_base=1.0, max_base=10.0, min_exponent=2, max_exponent=2),
         dict(min_base=-10.0, max_base=10.0, min_exponent=2, max_exponent=3),

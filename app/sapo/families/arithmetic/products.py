@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind, in_any_order
+from app.sapo.families.family import Entry, Family, FamilyKind, in_any_order
 
 
 def _factors(entry: Entry) -> list[int]:
@@ -35,7 +35,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="products",
     title="Products",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=(
         dict(min_terms=2, max_terms=2, min_digits=1, max_digits=1),
         dict(min_terms=2, max_terms=3, min_digits=1, max_digits=1),

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from app.sapo import reading
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.reading.expression import evaluate
 
 
@@ -51,7 +51,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="simple_equations",
     title="Equations",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=(
         dict(min_terms=2, max_terms=2, min_value=1, max_value=9, operators_weights=[0.5, 0.5, 0.0]),
         dict(min_terms=2, max_terms=3, min_value=1, max_value=20, operators_weights=[0.5, 0.5, 0.0]),

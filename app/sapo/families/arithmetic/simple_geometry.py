@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind, in_any_order
+from app.sapo.families.family import Entry, Family, FamilyKind, in_any_order
 
 
 def _known(entry: Entry) -> list[int]:
@@ -27,7 +27,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="simple_geometry",
     title="Missing angles",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=(
         dict(min_sides=3, max_sides=3, min_angle=10, max_angle=80),
         dict(min_sides=3, max_sides=4, min_angle=20, max_angle=120),

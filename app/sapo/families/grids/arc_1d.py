@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _score(answer: str, entry: Entry) -> float:
@@ -22,7 +22,7 @@ def _sound(entry: Entry) -> bool:
 FAMILY = Family(
     name="arc_1d",
     title="Rows of colours",
-    kind=Kind.GRIDS,
+    kind=FamilyKind.GRIDS,
     levels=(
         dict(min_size=8, max_size=10),
         dict(min_size=8, max_size=16),

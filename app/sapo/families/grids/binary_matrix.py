@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _sound(entry: Entry) -> bool:
@@ -15,7 +15,7 @@ def _sound(entry: Entry) -> bool:
 FAMILY = Family(
     name="binary_matrix",
     title="Distance grids",
-    kind=Kind.GRIDS,
+    kind=FamilyKind.GRIDS,
     levels=(
         dict(min_n=3, max_n=3),
         dict(min_n=3, max_n=5),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.families.grids.cells import cells_of, distances
 
 
@@ -31,7 +31,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="largest_island",
     title="Largest island",
-    kind=Kind.GRIDS,
+    kind=FamilyKind.GRIDS,
     levels=(
         dict(
             min_rows=3,

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 _Grid = list[list[int]]
 
@@ -78,7 +78,7 @@ _CLEAR = dict(w_rotate=-1000, w_hmirror=-1000, w_vmirror=-1000)
 FAMILY = Family(
     name="manipulate_matrix",
     title="Changed grids",
-    kind=Kind.GRIDS,
+    kind=FamilyKind.GRIDS,
     levels=(
         dict(min_rows=2, max_rows=2, min_cols=2, max_cols=3, max_transforms=1, **_CLEAR),
         dict(min_rows=2, max_rows=3, min_cols=2, max_cols=3, max_transforms=2, **_CLEAR),

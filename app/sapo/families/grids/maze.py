@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.families.grids.cells import Cell, cells_of, named, route
 
 _QUOTES = "`'\""
@@ -31,7 +31,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="maze",
     title="Mazes",
-    kind=Kind.PATHS,
+    kind=FamilyKind.PATHS,
     levels=(
         dict(min_dist=1, max_dist=6, min_grid_size=6, max_grid_size=6),
         dict(min_dist=2, max_dist=8, min_grid_size=7, max_grid_size=7),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 _ALL = [1, 2, 3, 4]
 
@@ -35,7 +35,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="mini_sudoku",
     title="Small sudokus",
-    kind=Kind.GRIDS,
+    kind=FamilyKind.GRIDS,
     levels=(
         dict(min_empty=1, max_empty=2),
         dict(min_empty=2, max_empty=4),

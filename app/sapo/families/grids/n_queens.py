@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.families.grids.cells import Cell, cells_of, named
 
 
@@ -46,7 +46,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="n_queens",
     title="Queens",
-    kind=Kind.GRIDS,
+    kind=FamilyKind.GRIDS,
     levels=(
         dict(n=5, min_remove=1, max_remove=2),
         dict(n=5, min_remove=1, max_remove=3),

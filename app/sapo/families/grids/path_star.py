@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 _SHOWN = [1, 3, 5]
 """Every question tells this way as its example."""
@@ -27,7 +27,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="path_star",
     title="Star paths",
-    kind=Kind.PATHS,
+    kind=FamilyKind.PATHS,
     levels=(
         dict(degree=2, node_range=20, min_path_length=2, max_path_length=2),
         dict(degree=3, node_range=50, min_path_length=2, max_path_length=3),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.families.grids.cells import Cell, cells_of, named
 
 _TRIES = 300
@@ -64,7 +64,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="rectangle_count",
     title="Rectangles",
-    kind=Kind.GRIDS,
+    kind=FamilyKind.GRIDS,
     levels=(
         dict(max_rectangles=6, width=14, height=10),
         dict(max_rectangles=7, width=18, height=12),

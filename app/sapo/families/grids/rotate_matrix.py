@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _turned(matrix: list[list[int]], quarters: int) -> list[list[int]]:
@@ -42,7 +42,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="rotate_matrix",
     title="Turned grids",
-    kind=Kind.GRIDS,
+    kind=FamilyKind.GRIDS,
     levels=(
         dict(min_n=2, max_n=2, min_rotations=1, max_rotations=1),
         dict(min_n=2, max_n=2, min_rotations=1, max_rotations=3),

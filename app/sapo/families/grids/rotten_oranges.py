@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.families.grids.cells import cells_of, distances
 
 
@@ -36,7 +36,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="rotten_oranges",
     title="Rotting oranges",
-    kind=Kind.GRIDS,
+    kind=FamilyKind.GRIDS,
     levels=(
         dict(min_n=3, max_n=4, p_rotten=0.15),
         dict(min_n=4, max_n=5, p_rotten=0.12),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.families.grids.cells import MOVES, Cell, cells_of, named, route
 
 _NONE = "infeasible"
@@ -56,7 +56,7 @@ def _along(start: Cell, entry: Entry) -> list[Cell]:
 FAMILY = Family(
     name="shortest_path",
     title="Shortest path",
-    kind=Kind.PATHS,
+    kind=FamilyKind.PATHS,
     levels=(
         dict(min_rows=2, max_rows=3, min_cols=2, max_cols=3, p_blocked=0.1),
         dict(min_rows=3, max_rows=4, min_cols=3, max_cols=4, p_blocked=0.25),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 _TURNS = ("right", "down", "left", "up")
 
@@ -41,7 +41,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="spiral_matrix",
     title="Spirals",
-    kind=Kind.GRIDS,
+    kind=FamilyKind.GRIDS,
     levels=(
         dict(min_n=2, max_n=2),
         dict(min_n=2, max_n=3),

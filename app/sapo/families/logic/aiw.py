@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 _ASKED = (
     re.compile(
@@ -52,7 +52,7 @@ def _level(most: int, friends: float) -> dict[str, object]:
 FAMILY = Family(
     name="aiw",
     title="Sisters and friends",
-    kind=Kind.LOGIC,
+    kind=FamilyKind.LOGIC,
     levels=(_level(9, 0.0), _level(12, 0.5), _level(30, 0.5), _level(90, 0.5)),
     score=scores.integer,
     sound=_sound,

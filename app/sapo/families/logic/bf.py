@@ -9,7 +9,7 @@ from typing import Any
 
 from app.sapo import library
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 _PRINTED = re.compile(r'print\("(.*)"\);')
 _NUMBER = re.compile(r"int (target|x|y) = ([0-9]+);")
@@ -67,7 +67,7 @@ def _source(entry: Entry) -> str:
 FAMILY = Family(
     name="bf",
     title="Tiny programs",
-    kind=Kind.LOGIC,
+    kind=FamilyKind.LOGIC,
     levels=(
         dict(difficulty=1),
         dict(difficulty=2),

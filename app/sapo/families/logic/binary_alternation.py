@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _misplaced(bits: str) -> dict[str, int]:
@@ -33,7 +33,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="binary_alternation",
     title="Bits in turn",
-    kind=Kind.LOGIC,
+    kind=FamilyKind.LOGIC,
     levels=(
         dict(min_n=7, max_n=13),
         dict(min_n=10, max_n=15),

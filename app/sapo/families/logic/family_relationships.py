@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 # Of the library's names only those that leave no doubt: a question does not say who is a woman, and River and
 # Phoenix may be either.
@@ -105,7 +105,7 @@ _NAMES = dict(male_names=list(_MEN), female_names=list(_WOMEN))
 FAMILY = Family(
     name="family_relationships",
     title="Family ties",
-    kind=Kind.LOGIC,
+    kind=FamilyKind.LOGIC,
     levels=(
         dict(min_family_size=4, max_family_size=6, **_NAMES),
         dict(min_family_size=6, max_family_size=8, **_NAMES),

@@ -6,7 +6,7 @@ import json
 import re
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 _PAIR = re.compile(r"(['\"]?)(0|[1-9][0-9]?)\1\s*:\s*([1-9][0-9]?)", re.ASCII)
 
@@ -70,7 +70,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="graph_color",
     title="Colored graphs",
-    kind=Kind.LOGIC,
+    kind=FamilyKind.LOGIC,
     levels=(
         dict(min_num_vertices=5, max_num_vertices=6, edge_probability=0.75),
         dict(min_num_vertices=6, max_num_vertices=7, edge_probability=0.65),

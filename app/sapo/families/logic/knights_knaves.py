@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 _BLANKS = re.compile(r"[ \t]+")
 _BETWEEN = re.compile(r", and |, | and |\. |\n+")
@@ -87,7 +87,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="knights_knaves",
     title="Knights and knaves",
-    kind=Kind.LOGIC,
+    kind=FamilyKind.LOGIC,
     levels=(
         dict(n_people=2, depth_constraint=2, width_constraint=2),
         dict(n_people=2, depth_constraint=3, width_constraint=2),

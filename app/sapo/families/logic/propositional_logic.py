@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import msgspec
 
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.reading.formula import FormulaError, everywhere, occurrences, shortest, truth_table
 
 
@@ -75,7 +75,7 @@ def _premises(entry: Entry) -> _Premises:
 FAMILY = Family(
     name="propositional_logic",
     title="Logic",
-    kind=Kind.LOGIC,
+    kind=FamilyKind.LOGIC,
     # A premise of complexity 1 is a bare variable: two such premises make only four different questions.
     levels=(
         dict(min_vars=3, max_vars=3, min_statements=2, max_statements=2, min_complexity=2, max_complexity=2),

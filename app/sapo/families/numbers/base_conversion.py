@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _work(entry: Entry) -> str:
@@ -13,7 +13,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="base_conversion",
     title="Number bases",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=(
         dict(min_base=2, max_base=4, min_value=4, max_value=40),
         dict(min_base=2, max_base=8, min_value=8, max_value=120),

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import comb
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _score(answer: str, entry: Entry) -> float:
@@ -50,7 +50,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="coin_flip",
     title="Coin tosses",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=(
         dict(min_trials=2, max_trials=6),
         dict(min_trials=4, max_trials=8),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _work(entry: Entry) -> str:
@@ -13,7 +13,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="count_bits",
     title="Counting bits",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=(
         dict(min_n=1, max_n=255),
         dict(min_n=64, max_n=1023),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _primes(entry: Entry) -> list[int]:
@@ -22,7 +22,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="count_primes",
     title="Counting primes",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=(
         dict(min_n=1, max_n=30),
         dict(min_n=1, max_n=60),

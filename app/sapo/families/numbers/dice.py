@@ -9,7 +9,7 @@ from itertools import product
 from math import prod
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 _SIDES = re.compile(r"1d([0-9]+)")
 
@@ -56,7 +56,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="dice",
     title="Dice",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=(
         dict(num_dice=2, max_dice_size=12),
         dict(num_dice=2, max_dice_size=20),

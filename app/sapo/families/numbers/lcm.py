@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind, in_any_order
+from app.sapo.families.family import Entry, Family, FamilyKind, in_any_order
 
 
 def _work(entry: Entry) -> str:
@@ -20,7 +20,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="lcm",
     title="Least common multiple",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=(
         dict(min_value=2, max_value=12),
         dict(min_value=4, max_value=30),

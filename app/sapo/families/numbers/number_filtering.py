@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _stays(number: str, entry: Entry) -> bool:
@@ -41,7 +41,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="number_filtering",
     title="Filtering numbers",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     # Of three numbers one in two leaves the largest or the smallest alone, and either could be guessed.
     levels=(
         dict(min_numbers=4, max_numbers=5, min_decimals=0, max_decimals=0, min_value=0, max_value=30),

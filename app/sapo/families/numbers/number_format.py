@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 _SCIENTIFIC = re.compile(r"[+-]?[0-9](?:\.[0-9]{1,20})?e[+-][0-9]{2}")
 _THOUSANDTH = Decimal("0.001")
@@ -66,7 +66,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="number_format",
     title="Number formats",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     # Of fewer than six the last one is it too often: the library adds to the first, up or down.
     levels=(
         dict(min_num_candidates=6, max_num_candidates=6, min_n=1000, max_n=10_000),

@@ -7,7 +7,7 @@ from functools import cache
 from itertools import pairwise, product
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 Step = tuple[str, int]
 """What is done to a number: `+` or `*` with another one, `square`, `half` (rounded down) or `before`, which
@@ -103,7 +103,7 @@ def _in(number: int) -> str:
 FAMILY = Family(
     name="number_sequence",
     title="Sequences",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=(
         dict(min_terms=8, max_terms=8, max_complexity=1),
         dict(min_terms=6, max_terms=8, max_complexity=1),

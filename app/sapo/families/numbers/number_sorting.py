@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _score(answer: str, entry: Entry) -> float:
@@ -17,7 +17,7 @@ def _score(answer: str, entry: Entry) -> float:
 FAMILY = Family(
     name="number_sorting",
     title="Sorting",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=(
         dict(min_numbers=3, max_numbers=4, max_decimals=0, min_value=0, max_value=99),
         dict(min_numbers=4, max_numbers=6, max_decimals=0, min_value=-99, max_value=99),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 _SHOWN = 12
 """Every question says how this number is written."""
@@ -38,7 +38,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="prime_factorization",
     title="Prime factors",
-    kind=Kind.NUMBERS,
+    kind=FamilyKind.NUMBERS,
     levels=(
         dict(min_value=4, max_value=100),
         dict(min_value=20, max_value=300),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.sapo import reading
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 _COUNTED = ("count_days", "count_business_days", "recurring_event_day")
 
@@ -33,7 +33,7 @@ def _sound(entry: Entry) -> bool:
 FAMILY = Family(
     name="calendar_arithmetic",
     title="Calendar",
-    kind=Kind.TIME,
+    kind=FamilyKind.TIME,
     levels=(
         dict(tasks=["weekday_offset", "weekday_of_date"], offset_upper_bound=14),
         dict(

@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 from app.sapo import library, reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 _TIME = re.compile(r"[0-9]{2}:[0-9]{2}(?::[0-9]{2})?")
 _CLOCK = re.compile(r"[0-9]{1,3}:[0-9]{2}(?::[0-9]{2})?")
@@ -159,7 +159,7 @@ def _clock_work(entry: Entry) -> str:
 FAMILY = Family(
     name="time_intervals",
     title="Time spans",
-    kind=Kind.TIME,
+    kind=FamilyKind.TIME,
     levels=(
         dict(task_types=["time"], max_time_difference_seconds=3600),
         dict(task_types=["time"], max_time_difference_seconds=6 * 3600),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _score(answer: str, entry: Entry) -> float:
@@ -30,7 +30,7 @@ def _clear(entry: Entry) -> str:
 FAMILY = Family(
     name="caesar_cipher",
     title="Caesar cipher",
-    kind=Kind.WORDS,
+    kind=FamilyKind.WORDS,
     levels=(
         dict(min_words=1, max_words=4, min_rotation=1, max_rotation=3),
         dict(min_words=2, max_words=6, min_rotation=1, max_rotation=8),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _sound(entry: Entry) -> bool:
@@ -21,7 +21,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="letter_counting",
     title="Counting letters",
-    kind=Kind.WORDS,
+    kind=FamilyKind.WORDS,
     levels=(
         # Of three to five words nearly every letter stands there once or twice.
         dict(min_words=5, max_words=8),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from app.sapo import library, reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 _BEFORE = '"words": ["'
 
@@ -51,7 +51,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="letter_jumble",
     title="Jumbled letters",
-    kind=Kind.WORDS,
+    kind=FamilyKind.WORDS,
     # Short words have anagrams: of five pairs of them less than one would be a question.
     levels=(
         dict(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 _ASKED = re.compile(r"Who (.+)\? Reply only with a name\.")
 
@@ -32,7 +32,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="needle_haystack",
     title="Needle in a haystack",
-    kind=Kind.WORDS,
+    kind=FamilyKind.WORDS,
     # With fewer than five statements the first name of all would be right too often.
     levels=(
         dict(min_num_statements=5, max_num_statements=6),

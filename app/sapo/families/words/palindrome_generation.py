@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _score(answer: str, entry: Entry) -> float:
@@ -48,7 +48,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="palindrome_generation",
     title="Palindromes",
-    kind=Kind.WORDS,
+    kind=FamilyKind.WORDS,
     levels=(
         dict(min_length=3, max_length=4),
         dict(min_length=5, max_length=6),

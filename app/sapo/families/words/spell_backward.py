@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _work(entry: Entry) -> str:
@@ -13,7 +13,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="spell_backward",
     title="Backward spelling",
-    kind=Kind.WORDS,
+    kind=FamilyKind.WORDS,
     levels=(
         dict(min_word_len=3, max_word_len=4),
         dict(min_word_len=5, max_word_len=7),

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from app.sapo import library, reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 class _Ladders:
@@ -101,7 +101,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="word_ladder",
     title="Word ladders",
-    kind=Kind.WORDS,
+    kind=FamilyKind.WORDS,
     levels=(
         dict(letters=3, steps=2),
         dict(letters=3, steps=3),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _score(answer: str, entry: Entry) -> float:
@@ -25,7 +25,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="word_sequence_reversal",
     title="Words backward",
-    kind=Kind.WORDS,
+    kind=FamilyKind.WORDS,
     levels=(
         dict(min_words=2, max_words=3),
         dict(min_words=4, max_words=5),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _score(answer: str, entry: Entry) -> float:
@@ -36,7 +36,7 @@ def _work(entry: Entry) -> str:
 FAMILY = Family(
     name="word_sorting",
     title="Sorting words",
-    kind=Kind.WORDS,
+    kind=FamilyKind.WORDS,
     levels=(
         dict(min_words=3, max_words=3, min_word_length=2, max_word_length=5),
         dict(min_words=4, max_words=5, min_word_length=3, max_word_length=7),
