@@ -1,4 +1,4 @@
-"""A node's end of the swarm: one connection to one of its relays, kept up for ever, with all that goes over it.
+"""A node's end of the swarm: one connection to one of its relays, kept up, with all that goes over it.
 
 Nothing here makes the node wait for the network: groups go into the outbox and leave it when a relay can be
 had, and a sample that cannot be had now is None. A lost connection is an ordinary event.
@@ -341,13 +341,11 @@ class Client:
         if self._joined is None or self._url is None:
             return
         relay, said = self._joined.hello.relay, safe_line(ok.msg, SAID)
-        self._say(
-            "connected",
-            self._url,
+        sentence = (
             f"{relay} is of another version of Shoal, so no answers can be exchanged: update the older of the "
-            f"two. It says: {said}",
-            relay,
+            f"two. It says: {said}"
         )
+        self._say("connected", self._url, sentence, relay)
 
     async def _write(self, connection: Connection, joined: Joined) -> None:
         if STATS_SUB in joined.hello.caps:
