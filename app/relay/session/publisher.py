@@ -15,7 +15,8 @@ from app.relay.store.window import Added
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
 from app.swarm.wire.body import Body, check_age, unseal
-from app.swarm.wire.protocol import Pub, envelope_of
+from app.swarm.wire.frames import envelope_of
+from app.swarm.wire.protocol import Pub
 from app.swarm.wire.refusals import Code, Refused
 
 Outcome = tuple[Code, str, float | None]

@@ -40,6 +40,8 @@ from app.swarm.wire.protocol import (
 )
 from app.swarm.wire.refusals import Flaw, Refused
 
+_HEAD = b'{"t":"pub",'
+
 
 class _Kind(msgspec.Struct):
     t: str
@@ -110,6 +112,16 @@ def to_frame(message: FromClient | FromRelay) -> bytes:
         raise Refused(Flaw.NOT_JSON, "The message holds half of a character pair.") from error
     _check_size(len(frame), BATCH_FRAME if isinstance(message, BatchReply) else FRAME)
     return frame
+
+
+def envelope_of(written: bytes) -> bytes:
+    """The bytes of a publish's envelope, by the publish as we write it.
+
+    >>> pub = Pub(id="0" * 64, pk="1" * 64, sig="2" * 128, body="{}")
+    >>> envelope_of(to_frame(pub)) == msgspec.json.encode(pub.envelope())
+    True
+    """
+    return b"{" + written[len(_HEAD) :]
 
 
 def _read(frame: bytes, decoders: dict[str, msgspec.json.Decoder[Any]], limit: int) -> Any:

@@ -90,19 +90,6 @@ class Pub(Envelope, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_f
         return Envelope(id=self.id, pk=self.pk, sig=self.sig, body=self.body, enc=self.enc)
 
 
-_HEAD = b'{"t":"pub",'
-
-
-def envelope_of(written: bytes) -> bytes:
-    """The bytes of a publish's envelope, by the publish as we write it.
-
-    >>> pub = Pub(id="0" * 64, pk="1" * 64, sig="2" * 128, body="{}")
-    >>> envelope_of(to_frame(pub)) == msgspec.json.encode(pub.envelope())
-    True
-    """
-    return b"{" + written[len(_HEAD) :]
-
-
 class Sample(_FromClient, frozen=True, kw_only=True, tag="sample"):
     """Asks for up to `k` groups of others, `max_bytes` in all; `families` None means any."""
 

@@ -21,17 +21,17 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, QEvent, Qt, QTimer, QUrl
 from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtWidgets import QApplication, QMessageBox
-from app.ui.shell import application, start
+from app.ui.shell import application, desktop, start
 
 application.LAUNCH_MS = 0
 seen = {"links": []}
 home, early, link, platform = Path(sys.argv[1]), *sys.argv[2:]
 own = start.Application
-follow = start.follow
+follow = desktop.follow
 def noted(parent, link, join):
     seen["links"].append(link)
     return follow(parent, link, join)
-start.follow = noted
+desktop.follow = noted
 
 def opened(url):
     QCoreApplication.postEvent(QApplication.instance(), QFileOpenEvent(QUrl(url)))
