@@ -52,7 +52,7 @@ def test_it_can_be_turned_off(qtbot: QtBot, open_page: Open, tmp_path: Path) -> 
     page = open_page(TEACHES)
     assert page._day.isVisibleTo(page)
     page.ask.choices.put("yours", False)
-    page.arrived()
+    page.enter()
     assert not page._day.isVisibleTo(page) and not page._teach_one.isVisibleTo(page)
 
 
