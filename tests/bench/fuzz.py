@@ -29,7 +29,7 @@ from app.sapo.questions import VERSION
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.intake.intake import Intake
 from app.swarm.intake.reasons import IntakeReason
-from app.swarm.wire import protocol
+from app.swarm.wire import frames, protocol
 from app.swarm.wire.body import check_age, unseal
 from app.swarm.wire.limits import Quotas, RelayLimits
 from app.swarm.wire.refusals import Refused
@@ -144,27 +144,27 @@ def _readers(spoiler: Spoiler, rng: Random) -> Case:
     ]  # fmt: skip
 
     def open_envelope(raw: bytes) -> None:
-        body = unseal(protocol.item(raw), SWARM)
+        body = unseal(frames.item(raw), SWARM)
         check_age(body.created_ms, NOW_MS)
 
     def pick() -> tuple[str, bytes, Callable[[bytes], str]]:
         which = rng.randrange(5)
         if which == 0:
-            return "from_client", spoiler.one_of(client), _reading(protocol.from_client)
+            return "from_client", spoiler.one_of(client), _reading(frames.from_client)
         if which == 1:
             return "from_relay", spoiler.one_of(relay), _reading(_with_items)
         if which == 2:
-            return "info", spoiler.one_of(information), _reading(protocol.info)
+            return "info", spoiler.one_of(information), _reading(frames.info)
         return "unseal", spoiler.envelope(), _reading(open_envelope)
 
     return pick
 
 
 def _with_items(frame: bytes) -> None:
-    message = protocol.from_relay(frame)
+    message = frames.from_relay(frame)
     for raw in message.items if isinstance(message, protocol.BatchReply) else ():
         try:
-            protocol.item(raw)
+            frames.item(raw)
         except Refused:
             continue
 

@@ -21,6 +21,7 @@ from app.sapo.questions import VERSION, QuestionError, draw
 from app.sapo.seeds import training_seed
 from app.swarm.wire import signing
 from app.swarm.wire.body import Body, body_id, seal
+from app.swarm.wire.frames import to_frame
 from app.swarm.wire.limits import Quotas, RelayLimits
 from app.swarm.wire.protocol import (
     AskStats,
@@ -36,7 +37,6 @@ from app.swarm.wire.protocol import (
     Sample,
     Stats,
     Welcome,
-    to_frame,
 )
 from app.swarm.wire.refusals import Code
 

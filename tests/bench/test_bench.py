@@ -19,7 +19,8 @@ from app.bench.relay.groups import SWARM, published
 from app.bench.relay.loading import LoadCounts, LoadResult, generator
 from app.bench.runs import poison
 from app.swarm.wire.body import unseal
-from app.swarm.wire.protocol import Pub, from_client
+from app.swarm.wire.frames import from_client
+from app.swarm.wire.protocol import Pub
 from tests.bench import autobahn, fuzz, spoiling
 
 if sys.platform == "win32":

@@ -20,6 +20,7 @@ from app.sapo.groups import Group
 from app.sapo.questions import draw
 from app.sapo.seeds import TRAINING_SEEDS
 from app.swarm.wire.body import Body, Envelope, seal
+from app.swarm.wire.frames import from_relay, to_frame
 from app.swarm.wire.protocol import (
     OPENING,
     SOCKET_PATH,
@@ -31,8 +32,6 @@ from app.swarm.wire.protocol import (
     Pub,
     Stats,
     Welcome,
-    from_relay,
-    to_frame,
 )
 from app.swarm.wire.refusals import Code
 from app.swarm.wire.signin import sign_in

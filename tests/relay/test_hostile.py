@@ -29,6 +29,7 @@ import psutil
 import pytest
 
 from app.swarm.wire.body import Envelope, body_id
+from app.swarm.wire.frames import to_frame
 from app.swarm.wire.protocol import (
     NONCE_BYTES,
     OLD_SUBPROTOCOL,
@@ -41,7 +42,6 @@ from app.swarm.wire.protocol import (
     Pub,
     Report,
     Sample,
-    to_frame,
 )
 from app.swarm.wire.signing import public_key, sign
 from tests.relay.talking import PATIENCE, Peer, Relay, Town, group, key, running, sealed, seed, town, until

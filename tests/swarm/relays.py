@@ -26,8 +26,9 @@ from app.swarm.client.status import ConnectionStatus
 from app.swarm.identity.identity import Identity
 from app.swarm.invite.invite import Invite
 from app.swarm.wire.body import Body, Envelope, seal
+from app.swarm.wire.frames import from_client, to_frame
 from app.swarm.wire.limits import Quotas, RelayLimits
-from app.swarm.wire.protocol import OPENING, SOCKET_PATH, SUBPROTOCOL, Hello, Welcome, from_client, to_frame
+from app.swarm.wire.protocol import OPENING, SOCKET_PATH, SUBPROTOCOL, Hello, Welcome
 from app.swarm.wire.signin import relay_id, signed_hello
 from app.swarm.wire.signing import public_key
 

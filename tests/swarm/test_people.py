@@ -13,7 +13,8 @@ from app.sapo.groups import HUMAN, lone
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.intake.intake import Intake
 from app.swarm.intake.pool import Checked
-from app.swarm.wire.protocol import PEOPLE, Hello, from_relay
+from app.swarm.wire.frames import from_relay
+from app.swarm.wire.protocol import PEOPLE, Hello
 from tests.swarm.relays import ANN, BOB, Relay, group, running, until
 
 

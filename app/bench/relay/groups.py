@@ -16,7 +16,8 @@ from app.sapo.questions import draw
 from app.sapo.seeds import training_seed
 from app.swarm.wire import signing
 from app.swarm.wire.body import Body, seal
-from app.swarm.wire.protocol import Pub, to_frame
+from app.swarm.wire.frames import to_frame
+from app.swarm.wire.protocol import Pub
 
 SWARM = "bench"
 FAMILIES = ("gcd", "lcm", "chain_sum", "count_bits")

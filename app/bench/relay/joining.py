@@ -13,17 +13,9 @@ from urllib.parse import urlsplit
 
 from app.bench import BenchError
 from app.bench.relay.groups import seed_of
+from app.swarm.wire.frames import from_relay, to_frame
 from app.swarm.wire.limits import BATCH_FRAME
-from app.swarm.wire.protocol import (
-    NONCE_BYTES,
-    OPENING,
-    SUBPROTOCOL,
-    FromRelay,
-    Hello,
-    Welcome,
-    from_relay,
-    to_frame,
-)
+from app.swarm.wire.protocol import NONCE_BYTES, OPENING, SUBPROTOCOL, FromRelay, Hello, Welcome
 from app.swarm.wire.signin import sign_in
 
 PATIENCE_S = 60.0

@@ -34,8 +34,9 @@ from app.bench.relay.served import Served
 from app.common.arguments import whole
 from app.common.home import home
 from app.swarm.wire.body import unseal
+from app.swarm.wire.frames import item, to_frame
 from app.swarm.wire.limits import OLDEST_S
-from app.swarm.wire.protocol import AskStats, BatchReply, Sample, item, to_frame
+from app.swarm.wire.protocol import AskStats, BatchReply, Sample
 
 SUMMARY = "the relay: processor time a round, memory a connection, waiting times, bytes a node"
 BUDGET = {"own_cpu_us_per_round": 100.0, "kb_per_connection": 20.0, "sample_p99_ms": 50.0, "mb_per_hour": 2.5}

@@ -180,13 +180,13 @@ def give(args: argparse.Namespace) -> int:
 
 def _give(args: argparse.Namespace) -> Reply:
     from app.relay.admin import operator
-    from app.swarm.wire import protocol
+    from app.swarm.wire import frames, protocol
     from app.swarm.wire.refusals import Refused
 
     seed = _seed(args)
     base = _base(args)
     try:
-        info = protocol.info(_ask(base + protocol.INFO_PATH)[1])
+        info = frames.info(_ask(base + protocol.INFO_PATH)[1])
     except Refused as error:
         raise OperatorError(f"There is no relay at {base}: check the address.") from error
     # by the relay's clock: an operator's own may be wrong

@@ -20,13 +20,9 @@ from aiohttp.http import WS_CLOSED_MESSAGE
 from app.relay.access.masked import Masked
 from app.relay.session.session import Session
 from app.swarm.wire import noise
+from app.swarm.wire.frames import to_frame
 from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES
-from app.swarm.wire.protocol import (
-    OLD_SUBPROTOCOL,
-    SUBPROTOCOL,
-    Err,
-    to_frame,
-)
+from app.swarm.wire.protocol import OLD_SUBPROTOCOL, SUBPROTOCOL, Err
 from app.swarm.wire.refusals import Code, Refused
 
 HEARTBEAT_S = 30.0

@@ -12,7 +12,8 @@ from typing import Protocol
 
 from app.relay.store.window import Window
 from app.swarm.client.receipts import holds
-from app.swarm.wire.protocol import Receipts, Thanks, to_frame
+from app.swarm.wire.frames import to_frame
+from app.swarm.wire.protocol import Receipts, Thanks
 
 _PASSED = 65_536
 LATEST = 32

@@ -15,6 +15,7 @@ from app.relay.store.archive import Archive, Old
 from app.relay.store.backplane import Unavailable
 from app.relay.store.turns import SampleQuery
 from app.swarm.wire import limits
+from app.swarm.wire.frames import read_client, to_frame
 from app.swarm.wire.protocol import (
     ARCHIVE,
     CLASS,
@@ -36,8 +37,6 @@ from app.swarm.wire.protocol import (
     Report,
     Sample,
     Welcome,
-    read_client,
-    to_frame,
 )
 from app.swarm.wire.refusals import Code, Flaw, Refused
 from app.swarm.wire.signin import check_sign_in, signed_hello

@@ -1,4 +1,4 @@
-"""A node's end of the swarm: one connection to one of its relays, kept up forever, with all that goes over it.
+"""A node's end of the swarm: one connection to one of its relays, kept up, with all that goes over it.
 
 Nothing here makes the node wait for the network: groups go into the outbox and leave it when a relay can be
 had, and a sample that cannot be had now is None. A lost connection is an ordinary event.
@@ -62,7 +62,7 @@ from app.swarm.wire.refusals import Code
 
 T = TypeVar("T")
 SAMPLE_S, ERASE_S = 15.0, 60.0
-"""A relay answers a sample at once; longer than this no one waits for it. Erasing reads all that is stored."""
+"""A relay answers a sample at once; longer than this nobody waits for it. Erasing reads all that is stored."""
 STEADY_S = 10.0
 """A connection that lasted so long was a good one: the next failure counts as the first."""
 
@@ -341,13 +341,11 @@ class Client:
         if self._joined is None or self._url is None:
             return
         relay, said = self._joined.hello.relay, safe_line(ok.msg, SAID)
-        self._say(
-            "connected",
-            self._url,
+        sentence = (
             f"{relay} is of another version of Shoal, so no answers can be exchanged: update the older of the "
-            f"two. It says: {said}",
-            relay,
+            f"two. It says: {said}"
         )
+        self._say("connected", self._url, sentence, relay)
 
     async def _write(self, connection: Connection, joined: Joined) -> None:
         if STATS_SUB in joined.hello.caps:

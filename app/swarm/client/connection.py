@@ -21,6 +21,7 @@ from app.common.text import SAID, safe_line
 from app.swarm.client.ledger import Ledger
 from app.swarm.invite.private import Private
 from app.swarm.wire import noise
+from app.swarm.wire.frames import from_relay, to_frame
 from app.swarm.wire.limits import BATCH_FRAME, KB, allowance
 from app.swarm.wire.protocol import (
     NONCE_BYTES,
@@ -30,8 +31,6 @@ from app.swarm.wire.protocol import (
     Err,
     FromClient,
     FromRelay,
-    from_relay,
-    to_frame,
 )
 from app.swarm.wire.refusals import Flaw, Refused
 

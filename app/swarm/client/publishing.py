@@ -17,8 +17,9 @@ from app.swarm.client.clock import RelayClock
 from app.swarm.client.outbox import Outbox, OutboxCounts
 from app.swarm.identity.identity import Identity
 from app.swarm.wire.body import Body, seal
+from app.swarm.wire.frames import from_client, to_frame
 from app.swarm.wire.limits import OPEN_PUBLISHES, SHARE, Quotas, allowance
-from app.swarm.wire.protocol import Ok, Pub, from_client, to_frame
+from app.swarm.wire.protocol import Ok, Pub
 from app.swarm.wire.refusals import Code, Refused
 
 HELD = 64

@@ -6,19 +6,15 @@ client passes over them, so that a newer relay can say more. PROTOCOL.md tells t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 import msgspec
 
 from app.sapo.questions import MAX_INDEX, MAX_SEED
 from app.swarm.wire.body import Envelope, FamilyName, Hex32, Hex64, SwarmId
-from app.swarm.wire.keys import encoded, once, twice
 from app.swarm.wire.limits import (
     BATCH,
-    BATCH_FRAME,
-    FRAME,
-    KIND,
     REPORT_IDS,
     SAMPLE,
     Count,
@@ -298,69 +294,6 @@ FromClient = Auth | Pub | Sample | Recall | Report | Receipts | Erase | AskStats
 FromRelay = Hello | Welcome | Err | Ok | BatchReply | Stats | Erased | Thanks | RelayNotice | Bye
 
 
-class _Kind(msgspec.Struct):
-    t: str
-
-
-def _table(types: Iterable[type[msgspec.Struct]]) -> dict[str, msgspec.json.Decoder[Any]]:
-    return {str(one.__struct_config__.tag): msgspec.json.Decoder(one) for one in types}
-
-
-_kinds = msgspec.json.Decoder(_Kind)
-_client = _table((Auth, Pub, Sample, Recall, Report, Receipts, Erase, AskStats, ClassProgress))
-_relay = _table((Hello, Welcome, Err, Ok, BatchReply, Stats, Erased, Thanks, RelayNotice, Bye))
-_items = msgspec.json.Decoder(Envelope)
-_infos = msgspec.json.Decoder(Info)
-
-
-def from_client(frame: bytes) -> FromClient:
-    """What a relay reads. Raises Refused, and nothing else, for anything that is not exactly right."""
-    return read_client(frame)[0]
-
-
-def read_client(frame: bytes) -> tuple[FromClient, bytes]:
-    """The same, and how we would have written it. Raises Refused."""
-    message: FromClient = _read(frame, _client, FRAME)
-    written = encoded(message)
-    if written != frame and twice(frame):
-        raise Refused(Flaw.NOT_JSON, "A key stands twice in the message.")
-    return message, written
-
-
-def from_relay(frame: bytes) -> FromRelay:
-    """What a client reads. Raises Refused; a client passes over a refused frame of an unknown type."""
-    message: FromRelay = _read(frame, _relay, BATCH_FRAME)
-    if not isinstance(message, BatchReply):
-        _check_size(len(frame), FRAME)
-    return message
-
-
-def item(raw: bytes | msgspec.Raw) -> Envelope:
-    """One envelope of a batch. Raises Refused."""
-    _check_size(len(memoryview(raw)), FRAME)
-    envelope: Envelope = _decode(bytes(raw), _items)
-    if not once(bytes(raw), envelope):
-        raise Refused(Flaw.NOT_JSON, "A key stands twice in the envelope.")
-    return envelope
-
-
-def info(document: bytes) -> Info:
-    """A relay's info document. Raises Refused."""
-    _check_size(len(document), FRAME)
-    read: Info = _decode(document, _infos)
-    return read
-
-
-def to_frame(message: FromClient | FromRelay) -> bytes:
-    """Raises Refused when the message would be larger than its receiver takes."""
-    try:
-        frame = msgspec.json.encode(message)
-    except UnicodeError as error:
-        raise Refused(Flaw.NOT_JSON, "The message holds half of a character pair.") from error
-    _check_size(len(frame), BATCH_FRAME if isinstance(message, BatchReply) else FRAME)
-    return frame
-
-
 def agree(theirs: Sequence[str]) -> str:
     """The highest version that both sides speak. Raises Refused."""
     common = set(theirs) & set(VERSIONS)
@@ -369,29 +302,3 @@ def agree(theirs: Sequence[str]) -> str:
             Flaw.OTHER_PROTOCOL, f"The relay speaks versions {list(theirs)[:8]}, this node {list(VERSIONS)}."
         )
     return max(common, key=lambda version: tuple(map(int, version.split("."))))
-
-
-def _read(frame: bytes, decoders: dict[str, msgspec.json.Decoder[Any]], limit: int) -> Any:
-    _check_size(len(frame), limit)
-    first = KIND.match(frame)  # then it is read only once
-    decoder = decoders.get(first[1].decode()) if first else None
-    if decoder is None:
-        kind: _Kind = _decode(frame, _kinds)
-        decoder = decoders.get(kind.t)
-    if decoder is None:
-        raise Refused(Flaw.UNKNOWN_TYPE, "There is no message of this type here.")
-    return _decode(frame, decoder)
-
-
-def _decode(raw: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
-    try:
-        return decoder.decode(raw)
-    except msgspec.ValidationError as error:
-        raise Refused(Flaw.WRONG_SHAPE, f"The message has another shape: {error}.") from error
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise Refused(Flaw.NOT_JSON, "The message is not JSON in UTF-8.") from error
-
-
-def _check_size(size: int, limit: int) -> None:
-    if size > limit:
-        raise Refused(Flaw.TOO_LARGE, f"The message is larger than {limit} bytes.")

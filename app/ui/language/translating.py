@@ -66,6 +66,7 @@ _UNSEEN = {
     "app/node/terminal/terminal.py": "the terminal's",
     "app/swarm/wire/body.py": "what relays answer to programs",
     "app/swarm/wire/noise.py": "faults of the protocol",
+    "app/swarm/wire/frames.py": "what relays answer to programs",
     "app/swarm/wire/protocol.py": "what relays answer to programs",
     "app/swarm/wire/signin.py": "what relays answer to programs",
     "app/swarm/wire/signing.py": "a fault in the source",

@@ -29,7 +29,8 @@ from app.relay.store.backplane import CheckedGroup
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox
 from app.swarm.identity.identity import Identity
-from app.swarm.wire.protocol import OPENING, SUBPROTOCOL, AskStats, Hello, Stats, from_relay, to_frame
+from app.swarm.wire.frames import from_relay, to_frame
+from app.swarm.wire.protocol import OPENING, SUBPROTOCOL, AskStats, Hello, Stats
 from tests.relay.natsserver import Cluster, Server, free_ports, program
 from tests.swarm.relays import Relay, group
 

@@ -21,6 +21,7 @@ import pytest
 from app.sapo.groups import Group
 from app.sapo.questions import Coordinates
 from app.swarm.wire.body import Body, seal, unseal
+from app.swarm.wire.frames import from_relay, info, item, to_frame
 from app.swarm.wire.protocol import (
     OPENING,
     SUBPROTOCOL,
@@ -33,10 +34,6 @@ from app.swarm.wire.protocol import (
     Pub,
     Sample,
     Welcome,
-    from_relay,
-    info,
-    item,
-    to_frame,
 )
 from app.swarm.wire.refusals import Code
 from app.swarm.wire.signin import is_relay_id, sign_in

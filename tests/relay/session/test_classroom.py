@@ -22,18 +22,8 @@ from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
 from app.swarm.identity.names import name
 from app.swarm.invite.invite import parse
-from app.swarm.wire.protocol import (
-    CLASS,
-    AskStats,
-    Auth,
-    ClassProgress,
-    Err,
-    Hello,
-    Stats,
-    Welcome,
-    from_relay,
-    to_frame,
-)
+from app.swarm.wire.frames import from_relay, to_frame
+from app.swarm.wire.protocol import CLASS, AskStats, Auth, ClassProgress, Err, Hello, Stats, Welcome
 from app.swarm.wire.signin import sign_in
 from tests.relay.page.test_page import Reader
 from tests.swarm.relays import ANN, BOB, ROOT, Client, Outbox

@@ -16,6 +16,7 @@ from app.relay.standing.standing import PROBATION, SEEN_S, Ban, Standing
 from app.sapo.groups import Group
 from app.sapo.questions import VERSION, Coordinates
 from app.swarm.wire.body import Body, Envelope, seal, unseal
+from app.swarm.wire.frames import from_relay, item, to_frame
 from app.swarm.wire.protocol import (
     AskStats,
     BatchReply,
@@ -29,9 +30,6 @@ from app.swarm.wire.protocol import (
     Sample,
     Stats,
     Welcome,
-    from_relay,
-    item,
-    to_frame,
 )
 from app.swarm.wire.refusals import Code
 from app.swarm.wire.signin import find_work, sign_in

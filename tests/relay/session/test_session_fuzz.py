@@ -15,7 +15,8 @@ from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
 from app.relay.standing.checking import Checker
 from app.swarm.wire.body import Envelope, body_id, unseal
-from app.swarm.wire.protocol import AskStats, Pub, Report, Sample, from_relay, to_frame
+from app.swarm.wire.frames import from_relay, to_frame
+from app.swarm.wire.protocol import AskStats, Pub, Report, Sample
 from app.swarm.wire.signin import sign_in
 from app.swarm.wire.signing import public_key, sign
 from tests.relay.talking import sealed, seed

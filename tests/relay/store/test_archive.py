@@ -21,6 +21,7 @@ from app.relay.session.shared import RelayState
 from app.relay.store.archive import DAY_MS, HOUR_MS, Archive
 from app.relay.store.backplane import Backplane, BackplaneError, CheckedGroup
 from app.swarm.wire.body import task_of
+from app.swarm.wire.frames import from_relay, item, to_frame
 from app.swarm.wire.protocol import (
     ARCHIVE,
     AskStats,
@@ -35,9 +36,6 @@ from app.swarm.wire.protocol import (
     Recall,
     Stats,
     Wanted,
-    from_relay,
-    item,
-    to_frame,
 )
 from app.swarm.wire.refusals import Code
 from app.swarm.wire.signin import sign_in

@@ -16,7 +16,8 @@ from app.swarm.client.publishing import _packed
 from app.swarm.invite.admission import mint
 from app.swarm.invite.invite import Invite
 from app.swarm.wire.body import Body, seal
-from app.swarm.wire.protocol import Pub, to_frame
+from app.swarm.wire.frames import to_frame
+from app.swarm.wire.protocol import Pub
 from tests.swarm.relays import ANN, BOB, Relay, group, running, until
 
 STATS = b'{"t":"stats","peers":2}'

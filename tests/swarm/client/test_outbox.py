@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from app.swarm.client.outbox import LEAST_BYTES, LEAST_MESSAGES, Outbox, OutboxCounts, OutboxError
-from app.swarm.wire import protocol
+from app.swarm.wire import frames, protocol
 from app.swarm.wire.body import Envelope, unseal
 from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES
 from app.swarm.wire.refusals import Code, Flaw, Refused
@@ -49,7 +49,7 @@ def test_messages_go_out_oldest_first_as_they_were_made(tmp_path: Path) -> None:
     assert outbox.take(2) == added[:2]
     assert outbox.take() == added[2:]
     assert outbox.take() == []
-    read = protocol.from_client(added[0].frame)
+    read = frames.from_client(added[0].frame)
     assert isinstance(read, protocol.Pub) and read.envelope() == making()(FIRST)
 
 
@@ -226,7 +226,7 @@ def test_kill_9_at_any_moment_loses_nothing_and_reuses_no_number(tmp_path: Path)
         assert counts.created == counts.waiting + counts.accepted and counts.waiting == len(rows)
         assert len(set(rows.values())) == len(rows)
         for message in outbox.take():
-            pub = protocol.from_client(message.frame)
+            pub = frames.from_client(message.frame)
             assert isinstance(pub, protocol.Pub)
             assert unseal(pub.envelope(), "example-swarm").key_seq == message.key_seq == rows[message.id]
         outbox.close()

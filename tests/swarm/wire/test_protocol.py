@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.swarm.wire import protocol, signin, signing
+from app.swarm.wire import frames, protocol, signin, signing
 from app.swarm.wire.body import Body, Envelope, seal, unseal
+from app.swarm.wire.frames import from_client, from_relay, to_frame
 from app.swarm.wire.limits import BATCH_FRAME, FRAME, Quotas, RelayLimits
-from app.swarm.wire.protocol import from_client, from_relay, to_frame
 from app.swarm.wire.refusals import Code, Flaw, Refused
 
 SEED = bytes(range(32))
@@ -84,9 +84,9 @@ def test_a_published_envelope_reaches_the_reader_as_it_was_sealed(body: Body) ->
     batch = from_relay(frame)
     assert isinstance(batch, protocol.BatchReply)
     good, bad, again = batch.items
-    assert protocol.item(good) == protocol.item(again) == sealed
-    assert refused(protocol.item, bytes(bad)).flaw == Flaw.WRONG_SHAPE
-    assert unseal(protocol.item(good), "example-swarm") == body
+    assert frames.item(good) == frames.item(again) == sealed
+    assert refused(frames.item, bytes(bad)).flaw == Flaw.WRONG_SHAPE
+    assert unseal(frames.item(good), "example-swarm") == body
 
 
 def test_a_relay_refuses_what_it_does_not_know_and_a_client_passes_over_it() -> None:
@@ -143,8 +143,8 @@ def test_sizes_are_checked_first() -> None:
     assert refused(from_relay, b" " * (BATCH_FRAME + 1)).flaw == Flaw.TOO_LARGE
     padded = b'{"t":"notice","msg":"x"' + b" " * FRAME + b"}"
     assert refused(from_relay, padded).flaw == Flaw.TOO_LARGE
-    assert refused(protocol.item, b" " * (FRAME + 1)).flaw == Flaw.TOO_LARGE
-    assert refused(protocol.info, b" " * (FRAME + 1)).flaw == Flaw.TOO_LARGE
+    assert refused(frames.item, b" " * (FRAME + 1)).flaw == Flaw.TOO_LARGE
+    assert refused(frames.info, b" " * (FRAME + 1)).flaw == Flaw.TOO_LARGE
     quotes = protocol.Pub(id=ID, pk=ID, sig=SIG, body='"' * FRAME)
     assert refused(to_frame, quotes).flaw == Flaw.TOO_LARGE  # type: ignore[arg-type]
 
@@ -233,7 +233,7 @@ _frames = [to_frame(one) for one in (*FROM_CLIENT, *FROM_RELAY)]
 
 def _reads_or_refuses(frame: bytes) -> None:
     """The property: a message or a Refused with a sentence, never another exception."""
-    for read in (from_client, from_relay, protocol.item, protocol.info):
+    for read in (from_client, from_relay, frames.item, frames.info):
         try:
             message = read(frame)
         except Refused as refusal:
@@ -294,5 +294,5 @@ def test_what_a_text_says_is_no_key(text: str) -> None:
     twice = to_frame(pub)[:-1] + b',"enc":"plain"}'
     assert refused(from_client, twice).flaw == Flaw.NOT_JSON
     assert (
-        refused(protocol.item, msgspec.json.encode(pub.envelope())[:-1] + b',"body":"x"}').flaw == Flaw.NOT_JSON
+        refused(frames.item, msgspec.json.encode(pub.envelope())[:-1] + b',"body":"x"}').flaw == Flaw.NOT_JSON
     )

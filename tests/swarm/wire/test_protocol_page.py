@@ -21,7 +21,7 @@ from mnemonic import Mnemonic
 from app.swarm.identity import names
 from app.swarm.invite import admission
 from app.swarm.invite.private import Private
-from app.swarm.wire import limits, noise, protocol, signin
+from app.swarm.wire import frames, limits, noise, protocol, signin
 from app.swarm.wire.body import Body, WireTask, unseal
 from app.swarm.wire.refusals import Code
 
@@ -48,7 +48,7 @@ def test_the_signature_of_a_receipt() -> None:
     signed = hashlib.sha256(b"shoal-receipt-v1\0example-swarm\0" + bytes.fromhex(item["id"])).digest()
     assert item["id"] == json.loads(PUB)["id"]
     assert item["sig"] == key.sign(signed).signature.hex()
-    assert isinstance(protocol.from_client(told.encode()), protocol.Receipts)
+    assert isinstance(frames.from_client(told.encode()), protocol.Receipts)
 
 
 def test_the_signature_of_the_challenge() -> None:
@@ -65,7 +65,7 @@ def test_the_relay_s_id_and_signature() -> None:
     assert hello["relay"] == "relay-" + base64.b32encode(digest).decode().lower()
     signed = b"shoal-hello-v1\0example-swarm\0" + b"\x0f" * 32 + b"\x0e" * 32
     assert hello["sig"] == key.sign(signed).signature.hex()
-    read = protocol.from_relay(HELLO.encode())
+    read = frames.from_relay(HELLO.encode())
     assert isinstance(read, protocol.Hello)
     signin.check_hello(read, b"\x0e" * 32)
 
@@ -120,19 +120,19 @@ def test_the_work() -> None:
 
 @pytest.mark.parametrize("text", [HELLO, OK])
 def test_a_relay_s_example_is_what_we_write(text: str) -> None:
-    assert protocol.to_frame(protocol.from_relay(text.encode())) == text.encode()
+    assert frames.to_frame(frames.from_relay(text.encode())) == text.encode()
 
 
 @pytest.mark.parametrize("text", [AUTH, PUB])
 def test_a_client_s_example_is_what_we_write(text: str) -> None:
-    assert protocol.to_frame(protocol.from_client(text.encode())) == text.encode()
+    assert frames.to_frame(frames.from_client(text.encode())) == text.encode()
 
 
 def test_the_example_is_taken() -> None:
     hello, auth, pub = (
-        protocol.from_relay(HELLO.encode()),
-        protocol.from_client(AUTH.encode()),
-        protocol.from_client(PUB.encode()),
+        frames.from_relay(HELLO.encode()),
+        frames.from_client(AUTH.encode()),
+        frames.from_client(PUB.encode()),
     )
     assert isinstance(hello, protocol.Hello) and isinstance(auth, protocol.Auth)
     assert isinstance(pub, protocol.Pub)

@@ -22,6 +22,7 @@ from aiohttp import WSMsgType, web
 from app.swarm.invite.invite import Invite
 from app.swarm.invite.private import Private
 from app.swarm.wire.body import Body, seal
+from app.swarm.wire.frames import from_relay, to_frame
 from app.swarm.wire.protocol import (
     OLD_SUBPROTOCOL,
     OPENING,
@@ -32,8 +33,6 @@ from app.swarm.wire.protocol import (
     Pub,
     RelayNotice,
     Sample,
-    from_relay,
-    to_frame,
 )
 from app.swarm.wire.refusals import Code, Refused
 from app.swarm.wire.signin import check_hello
