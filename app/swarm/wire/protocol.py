@@ -96,6 +96,7 @@ _HEAD = b'{"t":"pub",'
 def envelope_of(written: bytes) -> bytes:
     """The bytes of a publish's envelope, by the publish as we write it.
 
+    >>> from app.swarm.wire.frames import to_frame
     >>> pub = Pub(id="0" * 64, pk="1" * 64, sig="2" * 128, body="{}")
     >>> envelope_of(to_frame(pub)) == msgspec.json.encode(pub.envelope())
     True

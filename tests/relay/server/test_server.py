@@ -165,7 +165,7 @@ def test_bad_frames_hurt_nobody_else(relay: tuple[subprocess.Popen[str], str]) -
 LEAVES = """
 import asyncio, os, sys, aiohttp
 sys.path.insert(0, sys.argv[2])
-from app.swarm.wire.protocol import from_relay, to_frame
+from app.swarm.wire.frames import from_relay, to_frame
 from app.swarm.wire.signin import is_relay_id, sign_in
 async def main():
     async with aiohttp.ClientSession() as http, http.ws_connect(
