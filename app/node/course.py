@@ -259,7 +259,7 @@ class Course:
         self._questions = []
         self._questions = await self._probe_questions()
         self._curve = self._store.probes(questions_mark(self._questions))
-        self.watch.probed(self.state, self._curve)
+        self.watch.show_probes(self.state, self._curve)
         self.telling.say("placement", told(found, self.state.round, placed(found)))
 
     def _joining(self) -> dict[str, int]:
@@ -292,7 +292,7 @@ class Course:
         assert self._run is not None
         kept = await keep(played, self._link, self._store, self._checkpoints, self._mark, self._run)
         self.state = kept.state
-        self.watch.played(kept, self._curve)
+        self.watch.show_groups(kept, self._curve)
         self._tell(kept.row)
         self._tell(events.Checkpointed(round=kept.state.round, folder=str(kept.folder)))
         self.healer.saw(kept.row)
@@ -311,11 +311,11 @@ class Course:
             self._store.add_probe(row)
         self._curve = self._store.probes(row.questions_mark)
         if self._swarm is not None:
-            self._swarm.measured(row)
+            self._swarm.report_probe(row)
         self.state = msgspec.structs.replace(self.state, everyday=row.everyday_before)
-        self.watch.probed(self.state, self._curve)
+        self.watch.show_probes(self.state, self._curve)
         self._tell(row)
-        self.healer.measured(self._curve, self._checkpoints)
+        self.healer.keep_best(self._curve, self._checkpoints)
         await asyncio.to_thread(points.keep, self._folder, row.share)
         await self._heal()
 

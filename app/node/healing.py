@@ -61,11 +61,11 @@ class Healer:
     def saw(self, row: Round) -> None:
         self._rounds.append(row)
 
-    def placed(self) -> None:
+    def begin_again(self) -> None:
         self.place_again = False
         self._rounds.clear()
 
-    def measured(self, curve: Sequence[Probe], checkpoints: Path) -> None:
+    def keep_best(self, curve: Sequence[Probe], checkpoints: Path) -> None:
         """Keeps the newest safe point where it is the best of its curve. A full disk keeps none."""
         if len(curve) > 1 and curve[-1].share >= max(one.share for one in curve):
             for newest in checkpoint.newest_first(checkpoints)[:1]:

@@ -72,7 +72,7 @@ class InPlay:
         """Finds out what the model can begin with, and goes on with that; see app.node.round.placing."""
         found = await placing.place(tools, self._healer.candidates or self.settings.families)
         self._keep(found)
-        self._healer.placed()
+        self._healer.begin_again()
         return found
 
     def joining(self, round_: int) -> dict[str, int]:
@@ -100,7 +100,7 @@ class InPlay:
 
     def _begin_with(self, found: Placement) -> None:
         self._found = found
-        self._watch.placed(found.waiting)
+        self._watch.show_placement(found.waiting)
         self._healer.candidates = self._healer.candidates or self.settings.families
         if found.families:
             self.settings = msgspec.structs.replace(self.settings, families=found.in_play)

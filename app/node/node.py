@@ -81,7 +81,7 @@ class Node:
         plays that round again. A changed effort holds from the next round on.
         """
         self._supervisor.effort = ruling.effort
-        self._watch.ruled(ruling)
+        self._watch.show_ruling(ruling)
         self._gate.put(ruling.run)
         self._ruled.set()
 
@@ -136,7 +136,7 @@ class Node:
 
     async def _done_or_closed(self, step: asyncio.Task[bool]) -> None:
         """Returns when the step is done, or when it may be abandoned because the gate has closed."""
-        closed = asyncio.create_task(self._gate.closed())
+        closed = asyncio.create_task(self._gate.wait_closed())
         try:
             await asyncio.wait({step, closed}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -168,7 +168,7 @@ class Node:
             self._swarm.rest(True)
         await self._course.rest()
         self._watch.report(Phase.PAUSED)
-        await self._gate.opened()
+        await self._gate.wait_open()
         self._watch.report(Phase.STARTING)
         if self._swarm is not None:
             self._swarm.rest(False)
@@ -222,10 +222,10 @@ class Gate:
         other.clear()
         now.set()
 
-    async def opened(self) -> None:
+    async def wait_open(self) -> None:
         """Returns when it is open."""
         await self._open.wait()
 
-    async def closed(self) -> None:
+    async def wait_closed(self) -> None:
         """Returns when it is closed."""
         await self._closed.wait()

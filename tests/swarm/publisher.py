@@ -39,7 +39,7 @@ def main(path: Path) -> None:
             print("added", message.id, message.key_seq, flush=True)
         for message in outbox.take(2):
             print("answering", message.id, flush=True)
-            outbox.answered(message.id, Code.ACCEPTED)
+            outbox.settle(message.id, Code.ACCEPTED)
             print("answered", message.id, flush=True)
 
 

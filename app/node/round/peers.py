@@ -104,7 +104,7 @@ class NodeSwarm(Peers, Protocol):
         """While the node is paused nothing is fetched; the connection and what is on its way stay."""
         ...
 
-    def measured(self, probe: Probe) -> None:
+    def report_probe(self, probe: Probe) -> None:
         """What the model can do now: for the teacher of a class, no one else."""
         ...
 

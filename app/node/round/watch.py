@@ -43,12 +43,12 @@ class SnapshotWriter:
             safe_round=state.round,
             safe_at=state.saved_at or None,
         )
-        self.probed(state, probes)
+        self.show_probes(state, probes)
 
-    def probed(self, state: NodeState, probes: Sequence[Probe]) -> None:
+    def show_probes(self, state: NodeState, probes: Sequence[Probe]) -> None:
         self._change(curve=tuple(probes), families=_families(state, probes))
 
-    def played(self, kept: SafeRound, probes: Sequence[Probe]) -> None:
+    def show_groups(self, kept: SafeRound, probes: Sequence[Probe]) -> None:
         """Shown are the first groups, own ones before peers': chosen by position, so neither the best nor the
         worst."""
         own = [group for group in kept.groups if group.peer is None]
@@ -62,10 +62,10 @@ class SnapshotWriter:
             last=kept.row,
         )
 
-    def placed(self, waiting: tuple[str, ...]) -> None:
+    def show_placement(self, waiting: tuple[str, ...]) -> None:
         self._change(waiting=waiting)
 
-    def ruled(self, ruling: Ruling) -> None:
+    def show_ruling(self, ruling: Ruling) -> None:
         self._change(ruling=ruling)
 
     def resting(self, state: NodeState) -> None:

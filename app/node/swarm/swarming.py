@@ -132,7 +132,7 @@ class Swarming:
         self._refresh()
         self._tell(self._figures())
 
-    def measured(self, probe: Probe) -> None:
+    def report_probe(self, probe: Probe) -> None:
         self._probe = probe
         if self._client is not None:
             self._client.progress(probe.round, probe.share, probe.families)
@@ -306,7 +306,7 @@ class Swarming:
                 "You're in a class: its teacher sees your model's made-up name and skills, and can pause it."
             )
             if self._probe is not None:
-                self.measured(self._probe)
+                self.report_probe(self._probe)
         self._in_class = status.in_class
 
     def _invite(self, status: Status) -> str:

@@ -23,7 +23,7 @@ class Samples:
         self._recalls = allowance(RECALLS_PER_MIN, RECALLS_PER_MIN)
         self._until = now
 
-    def opened(self, quotas: Quotas, limits: RelayLimits, now: float) -> None:
+    def on_connect(self, quotas: Quotas, limits: RelayLimits, now: float) -> None:
         """A connection stands, with these limits."""
         self._most, self._most_open = min(SAMPLE, limits.sample), min(OPEN_SAMPLES, limits.open_samples)
         if quotas.sample_per_min != self._quotas.sample_per_min:
@@ -61,17 +61,17 @@ class Samples:
         self._open[rid] = answer
         return rid, answer
 
-    def answered(self, batch: BatchReply) -> None:
+    def settle(self, batch: BatchReply) -> None:
         self._settle(batch.rid, batch)
 
-    def refused(self, err: Err, now: float) -> None:
+    def fail(self, err: Err, now: float) -> None:
         if err.rid is None or not self._settle(err.rid, None):
             return
         if err.code is Code.RATE_LIMITED:
             self._allowance.empty(now)
         self._until = now + min(3600.0, (err.retry_after_ms or 0) / 1000)
 
-    def lost(self) -> None:
+    def on_disconnect(self) -> None:
         """The connection is gone, and with it every answer."""
         self._most = self._most_open = 0
         for rid in tuple(self._open):

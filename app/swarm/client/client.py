@@ -263,18 +263,18 @@ class Client:
         finally:
             self._joined = self._stats = None
             self._asked.clear()
-            self._reporter.lost()
-            self._samples.lost()
+            self._reporter.on_disconnect()
+            self._samples.on_disconnect()
             with contextlib.suppress(sqlite3.Error):
-                self._publisher.lost()
+                self._publisher.on_disconnect()
             await connection.close()
 
     def _arrived(self, place: RelayEntry, joined: Joined) -> None:
         now, hello, quotas = time.monotonic(), joined.hello, joined.welcome.quotas
         self._places.known.remember(place.url, hello.relay, hello.swarm, self._obeys)
         self._publisher.belongs(hello.swarm)
-        self._publisher.opened(quotas, hello.limits.open_publishes, ZLIB in hello.caps, now)
-        self._samples.opened(quotas, hello.limits, now)
+        self._publisher.on_connect(quotas, hello.limits.open_publishes, ZLIB in hello.caps, now)
+        self._samples.on_connect(quotas, hello.limits, now)
         self._joined, self._url = joined, place.url
         self._say("connected", place.url, f"Connected to {hello.relay}, swarm {hello.swarm}.", hello.relay)
 
@@ -310,17 +310,17 @@ class Client:
         now = time.monotonic()
         match message:
             case Ok():
-                self._clock.heard(message.time_ms)
-                self._publisher.answered(message, now)
+                self._clock.set_by(message.time_ms)
+                self._publisher.settle(message, now)
                 if self._thanked is not None and message.code is Code.ACCEPTED:
-                    self._thanked.published(message.id)
+                    self._thanked.record_stored(message.id)
                 self._wake.set()
                 if message.code is Code.UNSUPPORTED:
                     self._other_version(message)
             case BatchReply():
-                self._samples.answered(message)
+                self._samples.settle(message)
             case Err():
-                self._samples.refused(message, now)
+                self._samples.fail(message, now)
                 self._sentence = f"The relay says: {safe_line(message.msg, SAID)}"
             case Stats():
                 self._stats = message

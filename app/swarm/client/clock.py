@@ -39,7 +39,7 @@ class RelayClock:
         self._steady_ms = steady_ms
         self._offsets: deque[int] = deque(maxlen=_REMEMBERED)
 
-    def heard(self, time_ms: int) -> None:
+    def set_by(self, time_ms: int) -> None:
         """A relay said just now what time it has, in Unix milliseconds."""
         self._offsets.append(time_ms - self._steady_ms())
 
@@ -52,7 +52,7 @@ class RelayClock:
         """How far the relay's clock is ahead of this computer's, 0 while nothing is known.
 
         >>> clock = RelayClock(wall_ms=lambda: 1_000, steady_ms=lambda: 7)
-        >>> for told in (4_000, 4_020, 90_000): clock.heard(told)
+        >>> for told in (4_000, 4_020, 90_000): clock.set_by(told)
         >>> clock.offset_ms, clock.now_ms()
         (3020, 4020)
         """

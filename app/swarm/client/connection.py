@@ -116,7 +116,7 @@ class Connection:
             if self._sealing and kind in (WSMsgType.TEXT, WSMsgType.BINARY):
                 data, kind = self._unsealed(data, open_=kind is WSMsgType.TEXT), WSMsgType.TEXT
             if isinstance(data, bytes):
-                self._ledger.received(data)
+                self._ledger.record_received(data)
             if kind is WSMsgType.TEXT:
                 try:
                     return from_relay(data)
@@ -186,7 +186,7 @@ class Connection:
             raise ConnectionEnded(f"{self.place} has taken nothing for {SEND_S:.0f} s.") from error
         except (ConnectionError, RuntimeError) as error:
             raise ConnectionEnded(_closed(self.place, self._socket.close_code)) from error
-        self._ledger.sent(frame)
+        self._ledger.record_sent(frame)
 
     async def close(self) -> None:
         if not self._flooded:  # anyone who floods is not listened to until it says goodbye

@@ -84,10 +84,10 @@ class Ledger:
         self._numbers = count()
         self._shown: tuple[LineMessage, ...] | None = ()
 
-    def sent(self, frame: bytes) -> None:
+    def record_sent(self, frame: bytes) -> None:
         self._note(self._out, frame)
 
-    def received(self, frame: bytes) -> None:
+    def record_received(self, frame: bytes) -> None:
         self._note(self._in, frame)
 
     @property

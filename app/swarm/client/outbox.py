@@ -134,7 +134,7 @@ class Outbox:
         self._under_way.update(one.id for one in messages)
         return messages
 
-    def answered(self, id: str, code: Code) -> bool:
+    def settle(self, id: str, code: Code) -> bool:
         """Takes a relay's answer: a final one ends the message, after another it waits for its next try.
         Answers to messages that are not under way change nothing. Returns whether the message has left."""
         if id not in self._under_way:
@@ -147,7 +147,7 @@ class Outbox:
         self._under_way.discard(id)
         return code.final
 
-    def lost(self) -> None:
+    def on_disconnect(self) -> None:
         """The connection is gone: what was under way waits for its next try, oldest first."""
         self._under_way.clear()
 

@@ -79,7 +79,7 @@ class Publisher:
             self._add(swarm, *self._held[0])
             self._held.popleft()
 
-    def opened(self, quotas: Quotas, open_publishes: int, zlib_agreed: bool, now: float) -> None:
+    def on_connect(self, quotas: Quotas, open_publishes: int, zlib_agreed: bool, now: float) -> None:
         """A connection stands, with these limits."""
         self._most, self._zlib = min(OPEN_PUBLISHES, max(1, open_publishes)), zlib_agreed
         if (quotas.publish_per_min, quotas.publish_burst) != (
@@ -102,17 +102,17 @@ class Publisher:
             pub = from_client(message.frame)
             assert isinstance(pub, Pub)
             if not self._current(pub):
-                self._outbox.answered(message.id, Code.INVALID)
+                self._outbox.settle(message.id, Code.INVALID)
                 self.counts = self._outbox.counts()
                 continue
             self._open[message.id] = now
             self._sending.take(1, now)
             yield to_frame(_packed(pub)) if self._zlib else message.frame
 
-    def answered(self, ok: Ok, now: float) -> None:
+    def settle(self, ok: Ok, now: float) -> None:
         if ok.id not in self._open:
             return
-        final = self._outbox.answered(ok.id, ok.code)
+        final = self._outbox.settle(ok.id, ok.code)
         del self._open[ok.id]
         if final:
             self._pace = self._pace.worked()
@@ -123,9 +123,9 @@ class Publisher:
         if ok.code is Code.RATE_LIMITED:
             self._sending.empty(now)
 
-    def lost(self) -> None:
+    def on_disconnect(self) -> None:
         """The connection is gone; what was under way goes out again over the next one."""
-        self._outbox.lost()
+        self._outbox.on_disconnect()
         self._open.clear()
 
     def overdue(self, now: float) -> bool:

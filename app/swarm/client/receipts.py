@@ -62,7 +62,7 @@ class Thanked:
         self._own: OrderedDict[str, None] = OrderedDict()
         self._seen: OrderedDict[tuple[str, str], None] = OrderedDict()
 
-    def published(self, id: str) -> None:
+    def record_stored(self, id: str) -> None:
         """A relay has stored this group of ours."""
         _note(self._own, id, _OWN)
 

@@ -36,7 +36,7 @@ class Reporter:
         """Adds groups that this node learned from."""
         self._learned.extend(ids)
 
-    def lost(self) -> None:
+    def on_disconnect(self) -> None:
         """The connection is over."""
         self._learned.clear()
 

@@ -141,12 +141,12 @@ class TryIt(Page):
     def _busy(self) -> bool:
         return bool(self._waiting) or bool(self._drawing) or bool(self._racing)
 
-    def arrived(self) -> None:
+    def enter(self) -> None:
         self._chatting.come()
         self._show_tally()
         self._show_stage()
 
-    def left(self) -> None:
+    def leave(self) -> None:
         self._chatting.go_away()
 
     def close_down(self) -> None:

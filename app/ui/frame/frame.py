@@ -117,10 +117,10 @@ class Page(QScrollArea):
     def show_view(self, view: View) -> None:
         raise NotImplementedError
 
-    def arrived(self) -> None:
+    def enter(self) -> None:
         """Somebody looks at this page now."""
 
-    def left(self) -> None:
+    def leave(self) -> None:
         """No one does any more: another page is shown, or no window."""
 
     def close_down(self) -> None:

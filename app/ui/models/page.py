@@ -60,7 +60,7 @@ class Models(Page):
         self.body.addStretch(1)
         self._view = View()
 
-    def arrived(self) -> None:
+    def enter(self) -> None:
         self.ask.models.refresh()
 
     def show_view(self, view: View) -> None:

@@ -134,8 +134,8 @@ class Overview(Page):
         if pack is not None and newer is not None:
             self._newer.show_pack(pack)
 
-    def arrived(self) -> None:
-        self._welcome.arrived()
+    def enter(self) -> None:
+        self._welcome.enter()
 
     def close_down(self) -> None:
         self._welcome.close_down()

@@ -146,13 +146,13 @@ class SettingsPage(Page):
     def _found(self, known: str) -> bool:
         return all(word in known.casefold() for word in self._find.text().casefold().split())
 
-    def arrived(self) -> None:
+    def enter(self) -> None:
         self._look_at_login()
         self._login.start()
         self.ask.engine.refresh()
         self.ask.identity.refresh()
 
-    def left(self) -> None:
+    def leave(self) -> None:
         self._login.stop()
         self._identity.hide_words()
 

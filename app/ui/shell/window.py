@@ -139,9 +139,9 @@ class MainWindow(QMainWindow):
         page.show_view(self._view)
         if self.isVisible() and before is not page:
             if isinstance(before, Page):
-                before.left()
+                before.leave()
                 self._let_go(before)
-            page.arrived()
+            page.enter()
             self._tidy.start()
 
     def _let_go(self, page: Page) -> None:
@@ -251,12 +251,12 @@ class MainWindow(QMainWindow):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._pages[self.page].show_view(self._view)
-        self._pages[self.page].arrived()
+        self._pages[self.page].enter()
         self._keep_time()
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
-        self._pages[self.page].left()
+        self._pages[self.page].leave()
         self._keep_time()
 
     def closeEvent(self, event: QCloseEvent) -> None:

@@ -57,7 +57,7 @@ class WelcomePanel(QFrame):
             if view.pack.usable and view.pack.doing is None and not self._engine.isHidden():
                 self._then()
 
-    def arrived(self) -> None:
+    def enter(self) -> None:
         """The first time, the keyboard goes on from here; later it stays where it is."""
         if self.isVisible() and not self._greeted:
             self._greeted = True

@@ -93,7 +93,7 @@ class Shelf:
     def remember(self, used: Iterable[Coordinates]) -> None:
         self.remembered = list(used)
 
-    def measured(self, probe: Probe) -> None:
+    def report_probe(self, probe: Probe) -> None:
         self.shares.append(probe.share)
 
     def share(self, scored: ScoredGroup) -> bool:

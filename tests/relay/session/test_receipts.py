@@ -124,7 +124,7 @@ def test_an_author_believes_no_relay(tmp_path: Path) -> None:
     thanked, own = Thanked(tmp_path, lambda: day[0]), {key(AUTHOR).hex()}
     ids = ["0" * 63 + str(n) for n in range(4)]
     for id in ids[:3]:
-        thanked.published(id)
+        thanked.record_stored(id)
 
     def told(who: int, id: str, *, by: int | None = None, swarm: str = "shoal") -> bool:
         signed = receipt(seed(who if by is None else by), swarm, id)

@@ -28,9 +28,9 @@ def test_an_hour_is_counted_minute_by_minute() -> None:
     ledger = Ledger(clock=lambda: now[0])
     for minute in range(90):
         now[0] = 60.0 * minute
-        ledger.sent(b"x" * 10)
-        ledger.received(STATS)
-        ledger.received(STATS)
+        ledger.record_sent(b"x" * 10)
+        ledger.record_received(STATS)
+        ledger.record_received(STATS)
     assert (ledger.sent_bytes, ledger.received_bytes) == (600, 120 * len(STATS))
     now[0] += 30 * 60
     assert ledger.sent_bytes == 300
@@ -43,10 +43,10 @@ def test_what_was_sent_is_not_pushed_out_by_what_comes() -> None:
     ledger = Ledger(wall=lambda: 5.0)
     assert not ledger.messages
     for number in range(12):
-        ledger.sent(b'{"t":"sample","rid":%d}' % number)
+        ledger.record_sent(b'{"t":"sample","rid":%d}' % number)
     for _ in range(100):
-        ledger.received(STATS)
-    ledger.sent(b"\xff no message")
+        ledger.record_received(STATS)
+    ledger.record_sent(b"\xff no message")
     told = ledger.messages
     assert told is ledger.messages, "nothing is made anew while nothing goes"
     assert [one.outgoing for one in told] == [True] * 9 + [False] * 10 + [True]
@@ -58,9 +58,9 @@ def test_what_was_sent_is_not_pushed_out_by_what_comes() -> None:
 def test_long_messages_are_shortened_and_say_so() -> None:
     ledger = Ledger()
     batch = b'{"t":"batch","items":[' + b"7," * 200_000
-    ledger.sent(STATS)
+    ledger.record_sent(STATS)
     for _ in range(5):
-        ledger.received(batch)
+        ledger.record_received(batch)
     sent, last = ledger.messages
     assert sent.outgoing and last.size == len(batch) and last.text.startswith(batch[:LONGEST].decode())
     assert last.text.endswith(f" … ({len(batch) - LONGEST} bytes more)")
@@ -75,12 +75,12 @@ def test_a_group_that_travelled_compressed_is_shown_as_it_went_and_in_words() ->
     ledger = Ledger()
     plain = pub(1, "y" * 2000)
     packed = to_frame(_packed(plain))
-    ledger.sent(packed)
+    ledger.record_sent(packed)
     (told,) = ledger.messages
     assert told.size == len(packed) < 2000
     assert told.text == packed.decode() + UNPACKED + plain.body
     for number in range(2, 12):
-        ledger.sent(to_frame(_packed(pub(number, "y" * 4000))))
+        ledger.record_sent(to_frame(_packed(pub(number, "y" * 4000))))
     assert 3 < len(ledger.messages) < MESSAGES // 2
     assert sum(len(one.text.encode()) for one in ledger.messages) <= BYTES
 

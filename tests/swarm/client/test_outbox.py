@@ -58,7 +58,7 @@ def test_only_a_final_answer_ends_a_message(tmp_path: Path, code: Code) -> None:
     outbox = opened(tmp_path)
     message = outbox.add(KEY, making())
     outbox.take()
-    assert outbox.answered(message.id, code) == code.final
+    assert outbox.settle(message.id, code) == code.final
     assert outbox.take() == ([] if code.final else [message])
     outbox.close()
     again = opened(tmp_path)
@@ -71,11 +71,11 @@ def test_only_a_final_answer_ends_a_message(tmp_path: Path, code: Code) -> None:
 def test_an_answer_counts_once_and_only_for_what_is_under_way(tmp_path: Path) -> None:
     outbox = opened(tmp_path)
     message, other = outbox.add(KEY, making()), outbox.add(KEY, making())
-    assert not outbox.answered(message.id, Code.ACCEPTED)
+    assert not outbox.settle(message.id, Code.ACCEPTED)
     outbox.take(1)
-    assert outbox.answered(message.id, Code.ACCEPTED)
-    assert not outbox.answered(message.id, Code.ACCEPTED)
-    assert not outbox.answered("ff" * 32, Code.ACCEPTED)
+    assert outbox.settle(message.id, Code.ACCEPTED)
+    assert not outbox.settle(message.id, Code.ACCEPTED)
+    assert not outbox.settle("ff" * 32, Code.ACCEPTED)
     assert outbox.counts() == OutboxCounts(created=2, waiting=1, accepted=1)
     assert outbox.take() == [other]
 
@@ -85,7 +85,7 @@ def test_a_lost_connection_sends_the_same_again_in_the_same_order(tmp_path: Path
     added = [outbox.add(KEY, making()) for _ in range(20)]
     assert outbox.take() == added[:OPEN_PUBLISHES]
     assert outbox.take() == []
-    outbox.lost()
+    outbox.on_disconnect()
     assert outbox.take(99) == added[:OPEN_PUBLISHES]
 
 
@@ -95,7 +95,7 @@ def test_the_oldest_unsent_is_dropped_and_counted(tmp_path: Path) -> None:
     under_way = outbox.take(2)
     outbox.add(KEY, making())
     assert outbox.counts() == OutboxCounts(created=LEAST_MESSAGES + 1, waiting=LEAST_MESSAGES, dropped=1)
-    outbox.lost()
+    outbox.on_disconnect()
     assert outbox.take(3) == [*under_way, added[3]]
 
 
@@ -135,7 +135,7 @@ def test_numbers_go_on_after_a_restart_and_are_each_key_s_own(tmp_path: Path) ->
     outbox = opened(tmp_path)
     message = outbox.add(KEY, making())
     outbox.take()
-    outbox.answered(message.id, Code.ACCEPTED)
+    outbox.settle(message.id, Code.ACCEPTED)
     outbox.close()
     again = Outbox(tmp_path / "outbox.db", clock_ms=lambda: 5)  # the clock was set back
     assert again.add(KEY, making()).key_seq == FIRST + 1
@@ -277,7 +277,7 @@ class Life(RuleBasedStateMachine):
     @rule(data=st.data(), code=st.sampled_from(Code))
     def answer(self, data: st.DataObject, code: Code) -> None:
         id_ = data.draw(st.sampled_from(self.under_way))
-        assert self.outbox.answered(id_, code) == code.final
+        assert self.outbox.settle(id_, code) == code.final
         self.under_way.remove(id_)
         if code.final:
             self.waiting = [one for one in self.waiting if one[0] != id_]
@@ -285,7 +285,7 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def lose_the_connection(self) -> None:
-        self.outbox.lost()
+        self.outbox.on_disconnect()
         self.under_way = []
 
     @rule()

@@ -38,13 +38,13 @@ def test_stamps_follow_the_relays_clock_and_one_odd_word_changes_nothing() -> No
     clock = RelayClock(wall_ms=lambda: 1_000_000, steady_ms=lambda: 77)
     assert clock.offset_ms == 0 and clock.now_ms() == 1_000_000
     for told in (87_400_000, 87_400_050, 1, 87_400_020):
-        clock.heard(told)
+        clock.set_by(told)
     assert clock.now_ms() == 87_400_000
     for _ in range(8):
-        clock.heard(1_000_500)
+        clock.set_by(1_000_500)
     assert clock.offset_ms == 500
     clock.forget()
-    clock.heard(0)
+    clock.set_by(0)
     assert clock.now_ms() == 0
 
 
@@ -102,10 +102,10 @@ def test_sixteen_refused_at_once_are_one_failure(tmp_path: Path) -> None:
     frames = list(one.due(0.0))
     assert len(frames) == 16 and list(one.due(0.0)) == []
     for frame in frames:
-        one.answered(answer(frame, Code.ERROR), 0.0)
+        one.settle(answer(frame, Code.ERROR), 0.0)
     assert list(one.due(0.1)) == [] and len(list(one.due(1.1))) == 16, "a second later, not a minute"
     assert not one.overdue(2.0) and one.overdue(90.0)
-    one.lost()
+    one.on_disconnect()
     assert not one.overdue(90.0) and list(one.due(90.0)) == frames, "the same bytes, oldest first"
 
 
@@ -113,8 +113,8 @@ def test_a_relay_without_compression_gets_plain_text(tmp_path: Path) -> None:
     one = publisher(tmp_path)
     one.add(group(0, "x" * 2000), (1, 0), now=0.0)
     (plain,) = one.due(0.0)
-    one.lost()
-    one.opened(Quotas(), 16, True, 0.0)
+    one.on_disconnect()
+    one.on_connect(Quotas(), 16, True, 0.0)
     (packed,) = one.due(0.0)
     assert from_client(plain).enc == "plain" and from_client(packed).enc == "zlib"  # type: ignore[union-attr]
     assert answer(plain, Code.ACCEPTED).id == answer(packed, Code.ACCEPTED).id and len(packed) < len(plain) / 3
@@ -133,6 +133,6 @@ def test_who_publishes_what_there_is_room_for_empties_the_outbox(tmp_path: Path)
         for frame in one.due(now) if now > 600 else ():
             taken = relay.left(now) >= 1 and rng.random() < 0.95
             relay.take(1 if taken else 0, now)
-            one.answered(answer(frame, Code.ACCEPTED if taken else Code.RATE_LIMITED, 2000), now)
+            one.settle(answer(frame, Code.ACCEPTED if taken else Code.RATE_LIMITED, 2000), now)
     assert most > 80 and one.counts.waiting <= 40
     assert one.counts.accepted + one.counts.waiting == made > 300

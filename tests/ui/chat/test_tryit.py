@@ -254,17 +254,17 @@ def test_a_model_that_only_speaks_puzzle_offers_one_that_talks(
 
 def test_memory_is_free_some_time_after_the_page_was_left(qtbot: QtBot, open_page: Open) -> None:
     page = open_page(away_s=0.5)
-    page.arrived()
+    page.enter()
     ask(qtbot, page, "hello")
     qtbot.waitUntil(lambda: page._chatting.stage is ChatStage.READY, timeout=PATIENCE_MS)
     pid = page.pid
     qtbot.wait(900)
     assert page.pid == pid, "it stays while somebody looks"
-    page.left()
-    page.arrived()
+    page.leave()
+    page.enter()
     qtbot.wait(900)
     assert page.pid == pid, "and where somebody comes back"
-    page.left()
+    page.leave()
     qtbot.waitUntil(lambda: not page.pid and not psutil.pid_exists(pid), timeout=PATIENCE_MS)
     assert "first question loads" in texts(page) and "12=3*4 #4" in texts(page), "what was said stays in sight"
 

@@ -85,7 +85,7 @@ def look(page: Models, holdings: Holdings | None) -> None:
 def test_before_anybody_looked(page: Models, asked: list[object]) -> None:
     page.show_view(View())
     assert "Looking at what you have" in texts(page)
-    page.arrived()
+    page.enter()
     assert asked == [("refresh",)]
     look(page, Holdings(chosen="starter", problem="It cannot be read."))
     assert "It cannot be read." in texts(page) and "Looking" not in texts(page)

@@ -143,10 +143,10 @@ def test_leaving_the_page_hides_them_and_a_search_finds_the_place(
     qtbot.addWidget(page)
     page.show_view(views.learning(persona=views.personas()["keyring"]))
     page.show()
-    page.arrived()
+    page.enter()
     assert asked == ["refresh"]
     page._identity._take(views.WORDS)
-    page.left()
+    page.leave()
     assert "crouch" not in shown(page)
     page._find.setText("recovery words")
     assert page._identity.isVisible() and page._nothing.isHidden()

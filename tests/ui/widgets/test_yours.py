@@ -32,11 +32,11 @@ def test_an_answer_teaches_only_after_a_yes_to_its_very_text(
 ) -> None:
     page = open_page(TEACHES)
     press(qtbot, page, "Teach it one")
-    qtbot.waitUntil(lambda: page._send.isEnabled(), timeout=PATIENCE_MS)
-    assert "a puzzle of practice" in texts(page) and page._work.isVisibleTo(page)
+    qtbot.waitUntil(lambda: page._card.send.isEnabled(), timeout=PATIENCE_MS)
+    assert "a puzzle of practice" in texts(page) and page._card.work.isVisibleTo(page)
     page.resize(968, 420)
-    page._work.setText("12=3*4")
-    page._own.setText("4")
+    page._card.work.setText("12=3*4")
+    page._card.own.setText("4")
     press(qtbot, page, "Check mine")
     qtbot.waitUntil(lambda: "May your answer teach?" in texts(page), timeout=PATIENCE_MS)
     assert "12=3*4 #4" in texts(page) and "stays on this computer" in texts(page)
@@ -50,10 +50,10 @@ def test_an_answer_teaches_only_after_a_yes_to_its_very_text(
 
 def test_it_can_be_turned_off(qtbot: QtBot, open_page: Open, tmp_path: Path) -> None:
     page = open_page(TEACHES)
-    assert page._day.isVisibleTo(page)
+    assert page._card._day.isVisibleTo(page)
     page.ask.choices.put("yours", False)
-    page.arrived()
-    assert not page._day.isVisibleTo(page) and not page._teach_one.isVisibleTo(page)
+    page.enter()
+    assert not page._card._day.isVisibleTo(page) and not page._card._teach_one.isVisibleTo(page)
 
 
 def test_the_tally_is_read_out(qtbot: QtBot, light: Theme, tmp_path: Path) -> None:
