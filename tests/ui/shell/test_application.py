@@ -45,7 +45,7 @@ def begin():
     later(600, closed)
 
 def closed():
-    window = next(one for one in QApplication.topLevelWidgets() if type(one).__name__ == "Window")
+    window = next(one for one in QApplication.topLevelWidgets() if type(one).__name__ == "MainWindow")
     for box in window.findChildren(QMessageBox):
         seen["text"] = box.text()
         box.reject()
