@@ -46,7 +46,7 @@ from tests.swarm.cases import (
 
 DAY_MS = 24 * 3600 * 1000
 ME = Identity(bytes(range(2, 34)))
-STAND_IN = Path(__file__).parents[2] / "sapo" / "stand_in_child.py"
+STAND_IN = Path(__file__).parents[2] / "sapo" / "scoring" / "stand_in_child.py"
 
 
 @pytest.fixture(scope="module")
@@ -325,7 +325,7 @@ def test_code_in_answers_never_runs(intake: Intake, tmp_path: Path) -> None:
 
 def test_a_question_that_takes_long_costs_its_author(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox_, "COMMAND", (sys.executable, str(STAND_IN), str(tmp_path), "works"))
-    monkeypatch.setenv("PYTHONPATH", str(STAND_IN.parents[2]))
+    monkeypatch.setenv("PYTHONPATH", str(STAND_IN.parents[3]))
     monkeypatch.setitem(FAMILIES, "hang", msgspec.structs.replace(FAMILIES["gcd"], name="hang"))  # type: ignore[arg-type]
     monkeypatch.setattr(sandbox_, "LOAD_SECONDS", 0.2)
     with Sandbox() as slow:
@@ -357,7 +357,7 @@ with Sandbox() as sandbox:
     sifted = Intake(sandbox, {SWARM!r}, []).sift([one.encode() for one in {items!r}], {NOW_MS})
 print(len(sifted.checked), [name for name in ("reasoning_gym", "sympy", "numpy") if name in sys.modules])
 """
-    root = STAND_IN.parents[2]
+    root = STAND_IN.parents[3]
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=root)
     assert done.stdout == "1 []\n", done.stderr
 

@@ -51,7 +51,7 @@ def envelope(answers: int = 8, enc: Encoding = "plain", length: int = 40):  # ty
 def told(*frames: tuple[bool, bytes]) -> tuple[LineMessage, ...]:
     ledger = Ledger()
     for outgoing, frame in frames:
-        (ledger.sent if outgoing else ledger.received)(frame)
+        (ledger.record_sent if outgoing else ledger.record_received)(frame)
     return ledger.messages
 
 
