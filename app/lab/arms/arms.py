@@ -48,6 +48,7 @@ EXTRAS: dict[str, Extra] = {
     "most": Extra(pattern=r"[1-9]\d?", example="+most=2"),
     "fall": Extra(pattern=r"[1-9]\d{0,3}", example="+fall=40"),
     "mean": Extra(pattern=r"0\.\d{1,2}", example="+mean=0.8"),
+    "archive": Extra(pattern="", example="+archive"),
 }
 """By name. `-guard`: no defences against peers' text;
 `+guard=tokens.form`: only these, of `tokens`, `form`, `length` and `trust` (`sapo.defences`), `keep`
@@ -59,7 +60,8 @@ studies that have them can be read. GRAFT's parts (arXiv 2609.37868): `+last` pe
 steps, `+clip` their ratio against the learner before the round clipped to 0.8 and 1.28, `+gate=0.8` its gate.
 `+deck=50`: half of the questions are common to all nodes. `+prefix`: own answers behind the first part of a
 peer's. `+most=2`: two steps a round at most; `+fall=40`: the rate falls, to 0.7 after 40 steps; `+mean=0.8`: a
-running mean of the adapter is measured."""
+running mean of the adapter is measured. `+archive`: peers' groups are those of another swarm,
+which did the same the day before (`app.lab.rounds.archived`)."""
 
 OF_RECIPE = ("guard", "steps", "last", "clip", "gate", "deck", "prefix", "most", "fall", "mean")
 """Those that change the arm's recipe. The others are built by `app.lab.rounds.extras`."""

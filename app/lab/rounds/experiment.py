@@ -66,14 +66,14 @@ class Experiment:
         self.reencoded = [0, 0]
         self.extras: list[RoundExtra] = open_extras(self)
 
-    def rounds(self) -> Iterator[LabRound]:
-        """Round 0 (the probe before training) to the last."""
-        yield LabRound(round=0, probe=self._measure(0))
+    def rounds(self, measured: bool = True) -> Iterator[LabRound]:
+        """Round 0 (the probe before training) to the last; without probes where it is not `measured`."""
+        yield LabRound(round=0, probe=self._measure(0) if measured else None)
         for number in range(1, self.plan.rounds + 1):
             record = self._round(number)
             if self.recipe.mean is not None:
                 self.swarm.follow(self.recipe.mean)
-            if number % self.plan.probe_every == 0 or number == self.plan.rounds:
+            if measured and (number % self.plan.probe_every == 0 or number == self.plan.rounds):
                 record = msgspec.structs.replace(record, probe=self._measured(number))
             yield record
 
@@ -272,7 +272,7 @@ class Experiment:
             [Own(a.dealt, self.swarm.prompt_tokens(a.prompt), a.completions_G) for a in own_P],
             list(map(PeerTokens, (answered.dealt for answered in peer_P), sequences_PG, logprobs_PGT)),
             rate=self.plan.learning_rate,
-            order=self._rng(node, number, "steps"),
+            order=self.rng(node, number, "steps"),
             rescued_P=again.own_N.get(node, ()) if again else (),
         )
         weighed = taught.weighed
@@ -318,7 +318,7 @@ class Experiment:
         """Peer groups for a node, out of what the others published within the window. None is taken twice."""
         pool = self._pool(node, number) if self.arm.peer and not self.learners[node].vigil.alone else []
         offers = [self._offer(node, number, answered) for answered in pool]
-        rng = self._rng(node, number, "mix")
+        rng = self.rng(node, number, "mix")
         chosen = [pool[at] for at in self.records[node].choose(self.recipe, offers, self.arm.peer, rng)]
         self.taken[node].update(a.scored.group.coordinates for a in chosen)
         return chosen
@@ -341,7 +341,7 @@ class Experiment:
             pool = extra.offered(node, number, pool)
         return pool
 
-    def _rng(self, node: int, number: int, purpose: str) -> Random:
+    def rng(self, node: int, number: int, purpose: str) -> Random:
         return Random(seeds.sampling_seed(self.identities[node], number, purpose))
 
     def encoded(self, answered: Answered) -> list[TokenSequence]:

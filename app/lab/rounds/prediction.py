@@ -19,7 +19,7 @@ def informative_share(rates: Iterable[float], g: int) -> float:
     0.664
     """
     shares = [informative_probability(p, g) for p in rates]
-    return sum(shares) / len(shares)
+    return sum(shares) / len(shares) if shares else 0.0
 
 
 def own_groups(own: int, share: float, attempts: int) -> float:

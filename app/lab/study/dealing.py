@@ -15,7 +15,7 @@ import msgspec
 
 from app.lab.arms.arms import Arm
 from app.lab.plan import LabRound, StudyPlan
-from app.lab.rounds.experiment import Experiment
+from app.lab.rounds.archived import open_experiment
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
 
@@ -75,5 +75,5 @@ class Dealer:
 def _play(plan: StudyPlan, arm: Arm, seed: int, open_swarm: OpenSwarm) -> bytes:
     """One run, on a worker: its records as JSON."""
     with Sandbox() as sandbox:
-        experiment = Experiment(plan, arm, seed, open_swarm(plan, seed), partial(score_group, sandbox))
+        experiment = open_experiment(plan, arm, seed, open_swarm, partial(score_group, sandbox))
         return msgspec.json.encode(list(experiment.rounds()))

@@ -15,7 +15,7 @@ from app.lab.arms.arms import Arm
 from app.lab.arms.journal import StudyJournal
 from app.lab.plan import LabRound, StudyPlan
 from app.lab.report import report
-from app.lab.rounds.experiment import Experiment
+from app.lab.rounds.archived import open_experiment
 from app.lab.swarm import LabSwarm
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
@@ -65,7 +65,7 @@ def conduct(
     with open_sandbox() if todo else nullcontext() as sandbox:
         for position, (seed, arm) in enumerate(todo):
             assert sandbox is not None
-            experiment = Experiment(plan, arm, seed, open_swarm(plan, seed), partial(score_group, sandbox))
+            experiment = open_experiment(plan, arm, seed, open_swarm, partial(score_group, sandbox))
             records = []
             with journal.run(arm, seed) as run:
                 for record in experiment.rounds():

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.lab.arms.arms import EXTRAS, OF_RECIPE, ArmError, parse_arm
+from app.lab.rounds import archived
 from app.lab.rounds.extras import ROUND_EXTRAS
 from app.sapo.scoring.sandbox import Sandbox
 from tests.lab.rounds.test_experiment import Lab, varied
@@ -18,7 +19,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 def test_every_extra_of_an_arm_is_built_by_a_twist_and_its_example_reads() -> None:
     played = {name: extra for name, extra in EXTRAS.items() if extra.example}
-    assert set(played) == set(ROUND_EXTRAS) | set(OF_RECIPE)
+    assert set(played) == set(ROUND_EXTRAS) | set(OF_RECIPE) | {archived.NAME}
     for name, extra in played.items():
         assert parse_arm(f"4/4@default{extra.example}", "faithful").extras[0][0] == name
 
