@@ -24,7 +24,7 @@ from app.lab.arms.arms import Arm
 from app.lab.arms.journal import SUMMARY, pack
 from app.lab.plan import LabRound, StudyPlan, named
 from app.lab.report import attacks, gains
-from app.lab.report.results import ArmResult, Results, Runs, equal_generation, summarise
+from app.lab.report.results import COSTS, ArmResult, Results, Runs, at_equal_cost, summarise
 from app.lab.statistics import average
 from app.lab.wording import NOTHING, growth, number, percent, points, share, table
 from engines.facts import package_version
@@ -155,7 +155,7 @@ def figures(study: Study, results: Results) -> list[str]:
         _gains(results),
         attacks.lines(study),
         gains.lines(plan, study.arms, study.runs, results.baseline),
-        _generation(study, results),
+        _at_equal_cost(study, results),
         _inside(results),
         _families(results),
     ]
@@ -189,29 +189,30 @@ def _over_seeds(arm: ArmResult) -> str:
     return f"[{100 * gap.t_low:+.1f}, {100 * gap.t_high:+.1f}]"
 
 
-def _generation(study: Study, results: Results) -> str:
-    """Every arm at equally many generated completions, against being alone and against dynamic sampling."""
+def _at_equal_cost(study: Study, results: Results) -> str:
+    """Every arm against being alone and against dynamic sampling, where both have cost as much."""
     opponents = [arm for arm in (study.arm(results.baseline), study.arm("8/0+ds")) if arm is not None]
     found = {
-        (arm.key, other.key): equal_generation(study.runs[arm.key], study.runs[other.key])
+        (arm.key, other.key, name): at_equal_cost(study.runs[arm.key], study.runs[other.key], cost)
         for arm in study.arms
         for other in opponents
-        if arm is not other
+        for name, cost in COSTS.items()
+        if arm is not other and not arm.shuffled
     }
 
-    def cell(arm: Arm, other: Arm) -> str:
-        outcome = found.get((arm.key, other.key))
+    def cell(arm: Arm, other: Arm, name: str) -> str:
+        outcome = found.get((arm.key, other.key, name))
         return f"{points(outcome[0])} up to {outcome[1]:,.0f}" if outcome else NOTHING
 
     columns: dict[str, Callable[[Arm], str]] = {"arm": lambda arm: arm.name}
     for other in opponents:
-        columns[f"against {other.name}"] = lambda arm, other=other: cell(arm, other)  # type: ignore[misc]
-    rows = [
-        arm
-        for arm in study.arms
-        if not arm.shuffled and any(found.get((arm.key, other.key)) for other in opponents)
-    ]
-    head = "Difference of mean height, points, over equally many generated completions:\n\n"
+        for name in COSTS:
+            if any(found.get((arm.key, other.key, name)) for arm in study.arms):
+                columns[f"against {other.name}, {name}"] = lambda arm, other=other, name=name: cell(  # type: ignore[misc]
+                    arm, other, name
+                )
+    rows = [arm for arm in study.arms if any(found.get((arm.key, o.key, n)) for o in opponents for n in COSTS)]
+    head = "Difference of mean height, points, where both have cost as much, of all nodes together:\n\n"
     return head + table(columns, rows) if rows else ""
 
 

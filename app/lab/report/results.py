@@ -166,27 +166,36 @@ def final(run: Sequence[LabRound]) -> Sequence[float]:
     return probes(run)[-1][1].pass_at_1_N
 
 
-def areas(run: Sequence[LabRound], completions: float | None = None) -> list[float]:
-    """The area under each node's own curve, over rounds, or over completions generated up to so many."""
+Cost = Callable[[LabRound], float]
+"""What a round cost."""
+COSTS: dict[str, Cost] = {
+    "completions": lambda record: record.generated,
+    "tokens": lambda record: record.generated_tokens,
+    "processor seconds": lambda record: record.cpu_seconds,
+}
+
+
+def areas(run: Sequence[LabRound], cost: Cost | None = None, end: float | None = None) -> list[float]:
+    """The area under each node's own curve, over rounds, or over a cost up to `end`."""
     measured = probes(run)
-    at = [number for number, _ in measured] if completions is None else spent(run, lambda r: r.generated)
+    at = [number for number, _ in measured] if cost is None else spent(run, cost)
     shares_N = zip(*(probe.pass_at_1_N for _, probe in measured), strict=True)
-    return [area(at, curve, completions) for curve in shares_N]
+    return [area(at, curve, end) for curve in shares_N]
 
 
-def equal_generation(runs: Runs, other: Runs) -> tuple[Estimate, float] | None:
-    """How far the curve of one arm lies above another's at equally many generated completions, mean height from
-    none to as many as both have; and how many those are. None without a seed in common or where one generated
+def at_equal_cost(runs: Runs, other: Runs, cost: Cost) -> tuple[Estimate, float] | None:
+    """How far the curve of one arm lies above another's where both have cost as much, mean height from nothing
+    to as much as both have cost; and how much that is. None without a seed in common or where one cost
     nothing."""
     shared = sorted(set(runs) & set(other))
     if not shared:
         return None
     both = [[every[seed] for seed in shared] for every in (runs, other)]
-    end = min(spent(run, lambda r: r.generated)[-1] for every in both for run in every)
-    return (paired(*([areas(run, end) for run in every] for every in both)), end) if end else None
+    end = min(spent(run, cost)[-1] for every in both for run in every)
+    return (paired(*([areas(run, cost, end) for run in every] for every in both)), end) if end else None
 
 
-def spent(run: Sequence[LabRound], value: Callable[[LabRound], float]) -> list[float]:
+def spent(run: Sequence[LabRound], value: Cost) -> list[float]:
     """What had been spent before each probe."""
     sums = accumulate(map(value, run))
     return [float(total) for total, record in zip(sums, run, strict=True) if record.probe is not None]

@@ -11,7 +11,7 @@ from app.lab.arms.arms import parse_arms
 from app.lab.arms.journal import JournalError, StudyJournal
 from app.lab.plan import LabRound, StudyPlan
 from app.lab.report.report import write_report
-from app.lab.report.results import equal_generation, summarise
+from app.lab.report.results import COSTS, at_equal_cost, summarise
 from tests.lab.report.test_report import run
 from tests.lab.rounds.test_experiment import PLAN
 
@@ -70,9 +70,10 @@ def test_the_gain_is_a_share_of_the_baselines_area(folder: Path) -> None:
     assert sharing.area_gain.low <= sharing.area_gain.mean <= sharing.area_gain.high
 
 
-def test_equal_generation_ends_where_the_thriftier_arm_does(folder: Path) -> None:
+def test_equal_cost_ends_where_the_thriftier_arm_does(folder: Path) -> None:
     study = read_study(folder)
-    outcome = equal_generation(study.runs["4-4@faithful"], study.runs["8-0+ds@faithful"])
+    sharing, selecting = study.runs["4-4@faithful"], study.runs["8-0+ds@faithful"]
+    outcome = at_equal_cost(sharing, selecting, COSTS["completions"])
     assert outcome is not None
     difference, completions = outcome
     assert completions == 200  # 4 rounds of 50; dynamic sampling spent 400 in the first alone
