@@ -13,7 +13,7 @@ from pathlib import Path
 Tell = Callable[[str], None]
 """Takes lines for people."""
 
-TESTS = {"fuzz": "tests.bench.fuzz", "autobahn": "tests.bench.autobahn"}
+TESTS = {name: f"tests.bench.{name}" for name in ("fuzz", "autobahn", "cluster")}
 """Long tests that are called like benchmarks; an installed app has none."""
 
 BENCHMARKS = {

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
 import time
+import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,10 +36,13 @@ def free_ports(n: int) -> list[int]:
 class Server:
     """One nats-server with JetStream and its files in a folder. It can be killed and started again."""
 
-    def __init__(self, folder: Path, port: int, name: str = "n1", routes: tuple[int, ...] = ()) -> None:
-        """`routes` are the cluster ports of all servers, this one's first; none for a server alone."""
+    def __init__(
+        self, folder: Path, port: int, name: str = "n1", routes: tuple[int, ...] = (), counted: int = 0
+    ) -> None:
+        """`routes` are the cluster ports of all servers, this one's first; none for a server alone. At the port
+        `counted`, if any, it tells what it has carried."""
         folder.mkdir(parents=True, exist_ok=True)
-        self.port = port
+        self.port, self.counted = port, counted
         self.url = f"nats://127.0.0.1:{port}"
         self._folder = folder
         lines = [
@@ -45,6 +51,8 @@ class Server:
             f"port: {port}",
             f'jetstream {{ store_dir: "{folder / "js"}", max_mem: 64MB, max_file: 4GB }}',
         ]
+        if counted:
+            lines.append(f"http: 127.0.0.1:{counted}")
         if routes:
             urls = ", ".join(f'"nats-route://127.0.0.1:{one}"' for one in routes[1:])
             lines.append(f'cluster {{ name: "c", host: 127.0.0.1, port: {routes[0]}, routes: [{urls}] }}')
@@ -66,6 +74,11 @@ class Server:
                 assert time.monotonic() < deadline, (self._folder / "log").read_text()
                 time.sleep(0.05)
 
+    def told(self, what: str) -> dict[str, Any]:
+        """What NATS's own page of that name says, such as `varz`."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.counted}/{what}", timeout=PATIENCE) as page:
+            return dict(json.load(page))
+
     def kill(self) -> None:
         """kill -9, at once."""
         if self.process is not None:
@@ -78,10 +91,12 @@ class Cluster:
     """Three servers that keep every stream three times."""
 
     def __init__(self, folder: Path) -> None:
-        ports = free_ports(6)
-        routes = ports[3:]
+        ports = free_ports(9)
+        routes = ports[3:6]
         self.servers = [
-            Server(folder / f"n{n}", ports[n], f"n{n}", (routes[n], *(routes[:n] + routes[n + 1 :])))
+            Server(
+                folder / f"n{n}", ports[n], f"n{n}", (routes[n], *(routes[:n] + routes[n + 1 :])), ports[6 + n]
+            )
             for n in range(3)
         ]
         self.url = "nats://" + ",".join(f"127.0.0.1:{port}" for port in ports[:3])

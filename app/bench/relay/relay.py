@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
-    files = _descriptors()
+    files = descriptors()
     connections = min(args.connections, files - SPARE_DESCRIPTORS)
     if connections < args.connections:
         tell(f"A process may have {files} descriptors here: {connections} connections, not {args.connections}.")
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         )
     return {
         **{
-            name: _round(figures.pop(name))
+            name: rounded(figures.pop(name))
             for name in ("cpu_us_per_round", "kb_per_connection", "sample_p99_ms")
         },
         "connections": connections,
@@ -105,8 +105,8 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         "descriptor_limit": files,
         "rate": args.rate,
         "repeats": args.repeats,
-        **{name: _round(figure) for name, figure in figures.items()},
-        "machine": _machine(load),
+        **{name: rounded(figure) for name, figure in figures.items()},
+        "machine": machine(load),
         "budget": BUDGET,
     }
 
@@ -155,7 +155,7 @@ def saturated(put: Putting, args: argparse.Namespace, fill: Sequence[bytes], tel
         servers = {kind: stack.enter_context(Served(kind)) for kind in costs}
         servers["relay"].know(args.busy)
         wires = {
-            kind: stack.enter_context(_joined(server, args.busy, signed=kind == "relay"))
+            kind: stack.enter_context(joined(server, args.busy, signed=kind == "relay"))
             for kind, server in servers.items()
         }
         put(wires["relay"], fill, items=0)
@@ -192,12 +192,12 @@ def open_load(
     for kind in ("relay", "raw"):
         name = "" if kind == "relay" else "raw_"
         with Served(kind) as server:
-            with _joined(server, min(FILL_KEYS, args.busy), signed=kind == "relay") as wires:
+            with joined(server, min(FILL_KEYS, args.busy), signed=kind == "relay") as wires:
                 put(wires, fill, items=0)
             empty = server.rss()
             server.know(connections)
             cpu, started = server.cpu_s(), _now()
-            with _joined(server, connections, signed=kind == "relay") as wires:
+            with joined(server, connections, signed=kind == "relay") as wires:
                 joining_s = _now() - started
                 figures[name + "join_cpu_us"] = (server.cpu_s() - cpu) / connections * 1e6
                 figures[name + "joins_per_s"] = connections / joining_s
@@ -234,9 +234,9 @@ def sizes(put: Putting, swarms: Sequence[int], stats_bytes: int, tell: Tell) -> 
         rounds = max(2, 300 // size)
         with Served("relay") as server:
             server.know(size + GONE_KEYS)
-            with _joined(server, GONE_KEYS, first=size) as wires:
+            with joined(server, GONE_KEYS, first=size) as wires:
                 put(wires, list(published(GONE_KEYS, 10 * GONE_KEYS, 1, first_key=size)), items=0)
-            with _joined(server, size) as wires:
+            with joined(server, size) as wires:
                 counts = put(wires, list(published(size, rounds * size, 1))).counts
         a_round = (counts.bytes_in + counts.bytes_out) / (rounds * size)
         an_hour = (60 * a_round + PUSHES_PER_HOUR * stats_bytes) / 1e6
@@ -312,7 +312,7 @@ def table(figures: dict[str, Any]) -> list[str]:
 
 
 @contextlib.contextmanager
-def _joined(server: Served, many: int, *, first: int = 0, signed: bool = True) -> Iterator[list[Wire]]:
+def joined(server: Served, many: int, *, first: int = 0, signed: bool = True) -> Iterator[list[Wire]]:
     wires: list[Wire] = []
     try:
         for wire in join(server.url, range(first, first + many), signed=signed):
@@ -339,7 +339,7 @@ def _looked_at(url: str, number: int) -> int:
         wire.close()
 
 
-def _descriptors() -> int:
+def descriptors() -> int:
     """The most open files that a process may have, which this and those it starts then do have."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:
@@ -349,14 +349,14 @@ def _descriptors() -> int:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
-def _machine(load: float) -> str:
+def machine(load: float) -> str:
     return (
         f"{processor()}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, "
         f"aiohttp {version('aiohttp')}, load before {load:.2f}"
     )
 
 
-def _round(figure: Any) -> Any:
+def rounded(figure: Any) -> Any:
     return round(figure, 3) if isinstance(figure, float) else figure
 
 

@@ -1,11 +1,11 @@
 """The servers that a load is put on, each as a process of its own.
 
-    python -m app.bench.relay.served relay|raw|least
+    python -m app.bench.relay.served relay|raw|least [NATS ...]
 
 `relay` is the relay's own server and state with every quota lifted, as the load comes from one address and in
 an hour's amount a minute. `raw` is aiohttp's websocket alone: it reads a frame and answers with bytes that are
 ready, which is as little as a server could do; `least` checks hash and signature of what is published besides,
-which is as little as a relay could do.
+which is as little as a relay could do. A relay with NATS servers has its groups there.
 
 The first line of output is JSON with the URL. A line `know N` on standard input makes the keys 0 to N - 1 known
 ones, which have passed their probation, and is answered `known`; the end of the input ends the process.
@@ -22,7 +22,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -36,6 +36,7 @@ from app.bench import BenchError
 from app.bench.relay.groups import SWARM, key_of, published
 from app.common.rate import Rate
 from app.relay.access.quota import QuotaBuckets
+from app.relay.broker.jetstream import JetStream
 from app.relay.server.connection import open_socket
 from app.relay.server.serving import serve
 from app.relay.session.shared import RelayState
@@ -52,9 +53,9 @@ _KINDS = ("publish", "sample", "connect", "new-key", "report", "stats")
 class Served:
     """One of the servers, started, as a context."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, nats: Sequence[str] = ()) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "app.bench.relay.served", kind],
+            [sys.executable, "-m", "app.bench.relay.served", kind, *nats],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -113,13 +114,14 @@ class Served:
         return int(self._ps.memory_info().rss)
 
 
-async def _relay() -> None:
+async def _relay(nats: Sequence[str]) -> None:
     states: list[RelayState] = []
 
     def open_state() -> RelayState:
         kinds = dict.fromkeys(_KINDS, _WIDE) | {"bytes": _BYTES}
         quotas = QuotaBuckets(asyncio.get_running_loop().time, kinds, kinds)
-        states.append(RelayState(bytes(32), SWARM, "bench", quotas=quotas))
+        backplane = JetStream(tuple(nats), SWARM) if nats else None
+        states.append(RelayState(bytes(32), SWARM, "bench", quotas=quotas, backplane=backplane))
         return states[0]
 
     def know(keys: int) -> None:
@@ -199,7 +201,7 @@ def _obey(url: str, know: Callable[[int], None]) -> None:
 
 if __name__ == "__main__":
     kinds: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
-        "relay": _relay,
+        "relay": partial(_relay, sys.argv[2:]),
         "raw": _raw,
         "least": partial(_raw, check=True),
     }
