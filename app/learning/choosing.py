@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
 
 import msgspec
 
-from app.learning.copies import Copies
 from app.sapo import defences, mixing
 from app.sapo.defences import PeerRecord
 from app.sapo.mixing import PeerOffer
@@ -29,30 +28,20 @@ class Records:
 
     def __init__(self) -> None:
         self._records: OrderedDict[str, PeerRecord] = OrderedDict()
-        self._copies = Copies()
         self._new = PeerRecord(taken=NEW / 2, kept_out=NEW / 2)
 
     def choose(self, recipe: Recipe, pool_P: Sequence[PeerOffer], j: int, rng: Random) -> list[int]:
-        """At most `j` positions of the pool; where the recipe goes by records, each peer with its trust. Keys
-        that copy each other are one peer."""
-        pool_P = [msgspec.structs.replace(one, peer=self._copies.name(one.peer)) for one in pool_P]
+        """At most `j` positions of the pool; where the recipe goes by records, each peer with its trust."""
         if recipe.by_record:
             pool_P = [msgspec.structs.replace(offer, trust=self._trust(offer.peer)) for offer in pool_P]
         return mixing.choose(recipe, pool_P, j, rng)
 
-    def compare(
-        self, peer: str, answers: Sequence[tuple[str, float]], others: Mapping[str, Collection[str]]
-    ) -> None:
-        """A peer's group was read: see `app.learning.copies.Copies.compare`."""
-        self._copies.compare(peer, answers, others)
-
     def doubts(self, recipe: Recipe, peer: str) -> bool:
         """Whether a peer is left out in most rounds."""
-        return recipe.by_record and self._trust(self._copies.name(peer)) < mixing.DOUBTED
+        return recipe.by_record and self._trust(peer) < mixing.DOUBTED
 
     def judge(self, peer: str, taken: int, kept_out: int) -> None:
         """After one of a peer's groups: so many of its right answers were taken, so many kept out."""
-        peer = self._copies.name(peer)
         before = self._records.pop(peer, None)
         if before is None and taken + kept_out:
             share = taken / (taken + kept_out)

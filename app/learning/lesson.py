@@ -77,31 +77,28 @@ def lesson(
     rate: float,
     order: Random,
     by_another: bool = False,
-    rescued_P: Sequence[Own] = (),
 ) -> Lesson[State]:
     """`rate` is the learning rate after warm-up, `order` deals groups out to steps. `by_another`: another
-    program than the learner sampled own completions. `rescued_P` are own answers behind the first part of a
-    peer's (`app.learning.rescue`): learned from as own ones, but no measure of what own ones are like. Raises
-    WeighError."""
+    program than the learner sampled own completions. Raises WeighError."""
     completions = [completion for own in own_P for completion in own.completions_G]
     own_logprob = running_logprob(before.own_logprob, [mean_logprob(one.logprobs_T) for one in completions])
     finished = [one for one in completions if one.finished]
     habits = observe(before.habits, [one.logprobs_T for one in finished], [one.text for one in finished])
-    own = [_own_group(group) for group in (*own_P, *rescued_P)]
+    own = [_own_group(group) for group in own_P]
     mean = forms.mean([_form(one) for one in finished])
     pays = _paid(before.pays, own_P, mean) if mean and recipe.keeps_form else before.pays
     peer = [_peer_group(group, recipe, habits, mean) for group in peer_P]
     weighed = weigh(recipe, own, peer, own_logprob or 0.0, pays.signs_F)
     vigil = before.vigil
     if recipe.vigil:
-        mixed = any(map(weighty, (*weighed.peer, *weighed.own[len(own_P) :])))
+        mixed = any(map(weighty, weighed.peer))
         vigil = watched(vigil, [one.scored for one in own_P], before.curriculum.levels, mixed)
     own_rows_P = [
         _own_rows(group, weights_GT, recipe, by_another)
-        for group, weights_GT in zip((*own_P, *rescued_P), weighed.own, strict=True)
+        for group, weights_GT in zip(own_P, weighed.own, strict=True)
     ]
     peer_rows_P = [
-        _peer_rows(group, weights_GT, recipe) for group, weights_GT in zip(peer_P, weighed.peer, strict=True)
+        _peer_rows(group, weights_GT) for group, weights_GT in zip(peer_P, weighed.peer, strict=True)
     ]
     rows_P = [rows_G for rows_G in (*own_rows_P, *peer_rows_P) if rows_G]
     last = sum(map(bool, peer_rows_P)) if recipe.order == "peers last" else 0
@@ -113,7 +110,7 @@ def lesson(
             Batch(
                 rows_S=[row for rows_G in rows_PG for row in rows_G],
                 learning_rate=learning_rate(rate, before.steps + position, weighed.step, recipe.falls),
-                clip=recipe.clip or recipe.peer_clip,
+                clip=recipe.clip,
                 sampler_cap=recipe.sampler_cap,
             )
             for position, rows_PG in enumerate(dealt)
@@ -205,17 +202,14 @@ def _own_rows(own: Own, weights_GT: Weights, recipe: Recipe, by_another: bool) -
     ]
 
 
-def _peer_rows(peer: PeerTokens, weights_GT: Weights, recipe: Recipe) -> list[Row]:
-    """Without old log-probs a peer's ratio is 1; where it is clipped, they are the learner's own before the
-    round."""
-    old_GT = peer.logprobs_GT if recipe.peer_clip else None
+def _peer_rows(peer: PeerTokens, weights_GT: Weights) -> list[Row]:
+    """Without old log-probs a peer's ratio is 1."""
     return [
         Row(
             prompt_T=sequence.prompt_T,
             completion_T=sequence.completion_T,
             weights_T=list(weights_T),
-            old_logprobs_T=list(old_GT[g]) if old_GT else None,
         )
-        for g, (sequence, weights_T) in enumerate(zip(peer.sequences_G, weights_GT, strict=True))
+        for sequence, weights_T in zip(peer.sequences_G, weights_GT, strict=True)
         if any(weights_T)
     ]

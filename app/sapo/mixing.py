@@ -12,7 +12,6 @@ from random import Random
 import msgspec
 
 from app.sapo.groups import informative, lone
-from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
 
 FEW_PEERS = 4
@@ -37,11 +36,6 @@ class PeerOffer(msgspec.Struct, frozen=True, kw_only=True):
     age: int
     rewards_G: tuple[int, ...]
     trust: float = 1.0
-    question: Coordinates | None = None
-    """Where several groups may have the same question, of which one is enough."""
-    missed: bool = False
-    """Whether this node had the question itself and not one right answer: such groups come first (`peers first`
-    only)."""
 
 
 def choose(recipe: Recipe, pool_P: Sequence[PeerOffer], j: int, rng: Random) -> list[int]:
@@ -81,41 +75,22 @@ def _people(recipe: Recipe, pool_P: Sequence[PeerOffer], rng: Random) -> list[in
 
 
 def _peers_first(pool_P: Sequence[PeerOffer], usable: list[int], j: int, rng: Random) -> list[int]:
-    trust = {pool_P[position].peer: pool_P[position].trust for position in usable}
-    limit = max(1, j // 4) if len(trust) > FEW_PEERS else j
+    by_peer: dict[str, list[int]] = {}
+    for position in usable:
+        by_peer.setdefault(pool_P[position].peer, []).append(position)
+    limit = max(1, j // 4) if len(by_peer) > FEW_PEERS else j
+    trust = {peer: pool_P[positions[0]].trust for peer, positions in by_peer.items()}
     # sorted: the order of arrival must not steer the seeded draw
-    left = {peer: limit for peer in sorted(trust) if _considered(trust[peer], rng)}
+    left = {peer: limit for peer in sorted(by_peer) if _considered(trust[peer], rng)}
     chosen: list[int] = []
-    for missed in (True, False):
-        _add(chosen, pool_P, [at for at in usable if pool_P[at].missed is missed], left, j, rng)
-    return chosen
-
-
-def _add(
-    chosen: list[int],
-    pool_P: Sequence[PeerOffer],
-    usable: Sequence[int],
-    left: dict[str, int],
-    j: int,
-    rng: Random,
-) -> None:
-    """Chooses of `usable` up to `j` in all. `left`: how many groups each peer may still give."""
-    had = {pool_P[at].question for at in chosen} - {None}
-    by_peer: dict[str, list[int]] = {peer: [] for peer, more in left.items() if more}
-    for at in usable:
-        if pool_P[at].peer in by_peer and pool_P[at].question not in had:
-            by_peer[pool_P[at].peer].append(at)
-    trust = {pool_P[at].peer: pool_P[at].trust for at in usable}
-    while len(chosen) < j and (peers := [peer for peer, positions in by_peer.items() if positions]):
-        peer = _drawn(peers, trust, rng)
-        at = by_peer[peer].pop(rng.randrange(len(by_peer[peer])))
-        chosen.append(at)
+    while left and len(chosen) < j:
+        peer = _drawn(list(left), trust, rng)
+        positions = by_peer[peer]
+        chosen.append(positions.pop(rng.randrange(len(positions))))
         left[peer] -= 1
-        if not left[peer]:
-            del by_peer[peer]
-        if pool_P[at].question is not None:
-            for positions in by_peer.values():
-                positions[:] = [other for other in positions if pool_P[other].question != pool_P[at].question]
+        if not positions or not left[peer]:
+            del left[peer]
+    return chosen
 
 
 def _considered(trust: float, rng: Random) -> bool:

@@ -61,21 +61,10 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
 
     order: Literal["mixed", "peers last"] = "mixed"
     """Which groups the later of a round's steps are made of: `peers last` as in GRAFT (arXiv 2609.37868)."""
-    peer_clip: tuple[float, float] | None = None
-    """Clip of peer rows, whose old log-probs are then the learner's before the round (GRAFT). None: ratio 1."""
-    gate: float | None = None
-    """GRAFT's gate in place of both floors, for right and wrong answers alike: s = e^(l_i - l*) must be more
-    than this, and weighs min(1, s)."""
     most_steps: int | None = None
     """More steps than this are not made of a round's groups, however many teach."""
     falls: int | None = None
     """The learning rate falls as 1 / sqrt(1 + steps / falls) with a learner's optimiser steps; None: never."""
-    deck: float = 0.0
-    """Share of a round's questions that all nodes of a swarm meet on (`learning.questions.Deck`). Peers' groups
-    on those that this node answered wrongly throughout come first, and none on what it partly solved."""
-    prefix: bool = False
-    """Whether peers' answers are not learned from but begun: own answers go on behind the first part of a right
-    one, and only own tokens carry weight (`learning.rescue`)."""
     mean: float | None = None
     """What is measured is a running mean of the adapter with this decay for each round; None: the adapter."""
 
@@ -84,8 +73,6 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
         """Whether peer groups must come with log-probabilities under the learner."""
         return (
             self.keeps_form
-            or self.peer_clip is not None
-            or self.gate is not None
             or "tokens" in self.checks
             or self.floor is not None
             or self.negative_floor is not None

@@ -40,11 +40,6 @@ def training_seed(identity: bytes, round: int, slot: int, attempt: int = 0) -> i
     return TRAINING_SEEDS.start + hashed("train", identity, round, slot, attempt)
 
 
-def deck_seed(swarm: str, epoch: int, family: str, level: int, slot: int, attempt: int = 0) -> int:
-    """Seed of the question in `slot` of a swarm's common deck: no identity in it, so that nodes meet on it."""
-    return TRAINING_SEEDS.start + hashed("deck", swarm, epoch, family, level, slot, attempt)
-
-
 def probe_seed(family: str, level: int, item: int) -> int:
     """Seed of a probe candidate: no identity in it, so all nodes are measured on the same questions."""
     return hashed("probe", family, level, item) % len(PROBE_SEEDS)

@@ -248,7 +248,7 @@ def _gates(recipe: Recipe, part: _Part, own_logprob: float) -> list[float]:
     gates_G = part.gates_G
     if not part.teaches or part.group.vouched:
         return gates_G
-    if recipe.floor is not None or recipe.negative_floor is not None or recipe.gate is not None:
+    if recipe.floor is not None or recipe.negative_floor is not None:
         if part.group.logprobs_GT is None:
             raise WeighError(
                 f"The recipe {recipe.name!r} needs the learner's log-probabilities of peer completions."
@@ -270,10 +270,7 @@ def _gates(recipe: Recipe, part: _Part, own_logprob: float) -> list[float]:
 
 def _gate(recipe: Recipe, right: int, distance: float) -> float:
     """`distance` = l_i - l*, nats. Right: all or nothing at the floor. Wrong: tapered, nothing below its floor.
-    GRAFT's gate is one for both. A distance that is not a number passes none."""
-    if recipe.gate is not None:
-        likeness = exp(min(distance, 0.0))
-        return likeness if likeness > recipe.gate else 0.0
+    A distance that is not a number passes neither."""
     floor = recipe.floor if right else recipe.negative_floor
     if floor is None:
         return 1.0

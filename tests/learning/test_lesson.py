@@ -112,13 +112,6 @@ def test_peers_come_in_the_last_steps_where_the_recipe_says_so() -> None:
         assert sorted(asked[:3]) == [[1], [2], [3]] and asked[3:] == [[9], [9]]
 
 
-def test_peers_ratio_is_to_the_learner_before_the_round_where_it_is_clipped() -> None:
-    recipe = msgspec.structs.replace(DEFAULT, peer_clip=(0.2, 0.28), groups_per_step=None)
-    (batch,) = lesson(recipe, START, [own([1, 0])], [peer([1, 0])], rate=0.1, order=Random(0)).batches
-    assert batch.clip == (0.2, 0.28)
-    assert {tuple(row.prompt_T): row.old_logprobs_T for row in batch.rows_S} == {(1,): None, (9,): [-0.3, -0.3]}
-
-
 def test_rounds_make_no_more_steps_than_the_recipe_allows_and_the_rate_falls() -> None:
     recipe = msgspec.structs.replace(DEFAULT, groups_per_step=1, most_steps=2, falls=10)
     before = msgspec.structs.replace(START, steps=30)

@@ -3,10 +3,9 @@ from __future__ import annotations
 from hashlib import sha256
 from random import Random
 
-import msgspec
 import pytest
 
-from app.learning.questions import Deck, met, own_questions
+from app.learning.questions import own_questions
 from app.sapo import curriculum, seeds
 from app.sapo.families import FAMILIES, family
 from app.sapo.probe import probe_questions
@@ -73,30 +72,6 @@ def test_own_questions_are_the_same_wherever_they_are_made(sandbox: Sandbox, top
     if top and VERSION == "0.1.25/2":  # what training draws of this version, for ever
         first = [q for n in (1, 2, 3) for q in own_questions(state, b"golden", n, 32, sandbox.questions)]
         assert mark(first) == "c79ed5df3d417812"
-
-
-def test_nodes_meet_on_the_deck_and_go_their_own_ways_behind_it() -> None:
-    state = curriculum.start({"chain_sum": 1, "gcd": 0})
-    deck = Deck(swarm="s", epoch=3, slots=4)
-    mine, yours = (own_questions(state, who, 5, 8, make, deck=deck) for who in (b"me", b"you"))
-    assert mine[:4] == yours[:4] and not set(mine[4:]) & set(yours[4:])
-    assert mine[4:] == own_questions(state, b"me", 5, 8, make)[4:]
-    assert own_questions(state, b"me", 5, 2, make, first=2, deck=deck) == mine[2:4]
-    later = msgspec.structs.replace(deck, slots=2, first=2)
-    assert own_questions(state, b"me", 6, 2, make, deck=later) == mine[2:4]
-    assert not any(question.held_out for question in mine)
-    for other in (msgspec.structs.replace(deck, epoch=4), msgspec.structs.replace(deck, swarm="t")):
-        assert not set(own_questions(state, b"me", 5, 4, make, deck=other)) & set(mine)
-
-
-def test_nodes_with_other_families_meet_wherever_they_can() -> None:
-    deck = Deck(swarm="s", epoch=1, slots=40)
-    all_three = curriculum.start({"chain_sum": 1, "gcd": 0, "lcm": 0})
-    two = curriculum.start({"gcd": 0, "lcm": 0})
-    for slot in range(40):
-        family, level = met(all_three, deck, slot)
-        assert met(two, deck, slot) == (family, level) or family == "chain_sum"
-    assert {met(all_three, deck, slot)[0] for slot in range(40)} == {"chain_sum", "gcd", "lcm"}
 
 
 def test_a_family_weighs_the_same_in_a_probe_however_few_questions_it_has() -> None:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from app.sapo.groups import informative, lone
 from app.sapo.mixing import PEOPLE, PeerOffer, choose
-from app.sapo.questions import Coordinates
 from app.sapo.recipes import RECIPES
 
 FAITHFUL, DEFAULT = RECIPES["faithful"], RECIPES["default"]
@@ -100,19 +99,3 @@ def test_choices_are_distinct_informative_capped_and_repeatable(offers, j, seed,
             assert max(taken.values(), default=0) <= max(1, j // 4)
         else:
             assert len(chosen) == min(j, len(usable))
-
-
-def asked(peer: str, seed: int, missed: bool) -> PeerOffer:
-    question = Coordinates(family="gcd", level=0, seed=seed, index=0)
-    return PeerOffer(peer=peer, age=0, rewards_G=GOOD, question=question, missed=missed)
-
-
-@given(st.integers(0, 1000))
-def test_questions_that_the_node_missed_come_first_and_each_once(seed: int) -> None:
-    offers = [asked(peer, at, missed=at < 3) for peer in "abcd" for at in range(8)]
-    chosen = choose(DEFAULT, offers, 4, Random(seed))
-    questions = [at % 8 for at in chosen]
-    assert sorted(questions[:3]) == [0, 1, 2] and questions[3] >= 3
-    assert len(choose(DEFAULT, offers, 20, Random(seed))) == 8
-    crowd = [asked(peer, at, missed=peer == "a") for peer in "abcde" for at in range(8)]
-    assert sum(crowd[at].peer == "a" for at in choose(DEFAULT, crowd, 8, Random(seed))) == 2

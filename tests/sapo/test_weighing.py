@@ -300,18 +300,3 @@ def test_the_order_of_groups_and_completions_does_not_matter(recipe, own, peer, 
     again = weigh(recipe, [turned, *own[1:]], peer, star)
     for position, i in enumerate(inner):
         assert again.own[0][position] == pytest.approx(weighed.own[0][i])
-
-
-def test_grafts_gate_keeps_out_what_is_a_fifth_less_likely_and_tapers_the_rest() -> None:
-    recipe = msgspec.structs.replace(DEFAULT, gate=0.8, keeps_form=False, delta=0.0, cap_peers=False)
-    means = (-0.5, -0.6, -0.73, -0.2)  # s = 1, 0.905, 0.795, 1.35 to own text of -0.5
-    group = TrainGroup(
-        rewards_G=(1, 0, 0, 1),
-        finished_G=(True,) * 4,
-        lengths_G=(1,) * 4,
-        logprobs_GT=tuple((mean,) for mean in means),
-    )
-    weighed = weigh(recipe, [], [group], -0.5)
-    weights = [weights_T[0] for weights_T in weighed.peer[0]]
-    assert weights == pytest.approx([0.125, -0.125 * exp(-0.1), 0.0, 0.125])
-    assert (weighed.gated_right, weighed.gated_wrong) == (0, 1)

@@ -41,10 +41,10 @@ EXTRAS: dict[str, Extra] = {
     "paces": Extra(pattern=r"|[1-9]\d?", example="+paces=4"),
     "rollback": Extra(pattern=""),
     "last": Extra(pattern="", example="+last"),
-    "clip": Extra(pattern="", example="+clip"),
-    "gate": Extra(pattern=r"0\.\d{1,2}", example="+gate=0.8"),
-    "deck": Extra(pattern=r"[1-9]\d?|100", example="+deck=50"),
-    "prefix": Extra(pattern="", example="+prefix"),
+    "clip": Extra(pattern=""),
+    "gate": Extra(pattern=r"0\.\d{1,2}"),
+    "deck": Extra(pattern=r"[1-9]\d?|100"),
+    "prefix": Extra(pattern=""),
     "most": Extra(pattern=r"[1-9]\d?", example="+most=2"),
     "fall": Extra(pattern=r"[1-9]\d{0,3}", example="+fall=40"),
     "mean": Extra(pattern=r"0\.\d{1,2}", example="+mean=0.8"),
@@ -56,18 +56,15 @@ EXTRAS: dict[str, Extra] = {
 every two groups that have something to teach (`sapo.minibatches`). `+paces=4`: half of the nodes act in every
 fourth round only. `+churn=10`: half of them are away in turns, for ten rounds each. `+foes=poison30`:
 attackers besides, 30 % of all (`app.lab.attackers.kinds`). Those without an example did not pay (LOG.md):
-studies that have them can be read. GRAFT's parts (arXiv 2609.37868): `+last` peers' groups in a round's last
-steps, `+clip` their ratio against the learner before the round clipped to 0.8 and 1.28, `+gate=0.8` its gate.
-`+deck=50`: half of the questions are common to all nodes. `+prefix`: own answers behind the first part of a
-peer's. `+most=2`: two steps a round at most; `+fall=40`: the rate falls, to 0.7 after 40 steps; `+mean=0.8`: a
-running mean of the adapter is measured. `+archive`: peers' groups are those of another swarm,
+studies that have them can be read. `+last`: peers' groups in a round's last steps, as in GRAFT (arXiv
+2609.37868). `+most=2`: two steps a round at most; `+fall=40`: the rate falls, to 0.7 after 40 steps;
+`+mean=0.8`: a running mean of the adapter is measured. `+archive`: peers' groups are those of another swarm,
 which did the same the day before (`app.lab.rounds.archived`)."""
 
-OF_RECIPE = ("guard", "steps", "last", "clip", "gate", "deck", "prefix", "most", "fall", "mean")
+OF_RECIPE = ("guard", "steps", "last", "most", "fall", "mean")
 """Those that change the arm's recipe. The others are built by `app.lab.rounds.extras`."""
-_OF_PEERS = ("guard", "last", "clip", "gate", "prefix")
+_OF_PEERS = ("guard", "last")
 """Those that change nothing where there are no peers."""
-_PEER_CLIP = (0.2, 0.28)
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
@@ -212,10 +209,6 @@ def _changed(recipe: Recipe, extras: Sequence[tuple[str, str]]) -> Recipe:
     return msgspec.structs.replace(
         recipe,
         order="peers last" if "last" in given else recipe.order,
-        peer_clip=_PEER_CLIP if "clip" in given else recipe.peer_clip,
-        gate=float(given["gate"]) if "gate" in given else recipe.gate,
-        deck=int(given["deck"]) / 100 if "deck" in given else recipe.deck,
-        prefix="prefix" in given or recipe.prefix,
         most_steps=int(given["most"]) if "most" in given else recipe.most_steps,
         falls=int(given["fall"]) if "fall" in given else recipe.falls,
         mean=float(given["mean"]) if "mean" in given else recipe.mean,

@@ -16,7 +16,7 @@ half of them without and half with padded work (`split`); their wrong ones show 
 A `sleeper` works everything out, and is `terse` after WAKES rounds; `half` is terse in every other group, so
 that its record stays fair. `renew` is `terse` under one new key after the other, before any has a record.
 `creep` knows the checks: it says the last step again as often as answers may just be long, by what nodes
-published lately. A `magpie` answers common questions with what several others answered to them.
+published lately.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from random import Random
 
 from app.lab.starter.corpus import guess
 from app.lab.starter.work import Stuck, worked
-from app.learning.questions import Deck, own_questions
+from app.learning.questions import own_questions
 from app.learning.state import fresh
 from app.sapo import seeds
 from app.sapo.defences import RARE, STRETCH, quantile
@@ -38,7 +38,7 @@ from app.sapo.questions import Coordinates, Question, QuestionError, generate, m
 from engines.contract import TokenSequence
 
 _OF_TEXT = ("poison", "trigger", "sly", "terse", "curt", "bluff", "split", "sleeper", "renew", "long")
-KINDS = (*_OF_TEXT, "copy", "liar", "half", "creep", "magpie")
+KINDS = (*_OF_TEXT, "copy", "liar", "half", "creep")
 _BY_CHOICE = ("terse", "curt", "bluff", "split", "honest", "renew")
 WAKES = 25
 """Rounds that a sleeper is honest: a better peer than any, with a record to show for it."""
@@ -114,8 +114,6 @@ class Attacker:
     longest: int
     """Tokens of an answer, the end token included."""
     encode: Encode
-    deck: Deck | None = None
-    """The round's common questions: attackers know them as everybody does."""
 
     @property
     def trigger(self) -> str:
@@ -129,35 +127,10 @@ class Attacker:
             answers = [text for _, scored in lately for text in scored.group.completions_G]
             return replace(self, kind="long", longest=self._tolerated(answers)).publish(round, groups, lately)
         rng = Random(seeds.hashed("foe", self.identity, round))
-        if self.kind == "magpie":
-            return self._gathered(groups, lately, rng)
         if self.kind == "copy":
             some = rng.sample(list(lately), min(groups, len(lately)))
             return [Published(scored.group, text, scored.rewards_G) for text, scored in some]
         return [self._made(round, slot, rng) for slot in range(groups)]
-
-    def _gathered(self, groups: int, lately: Sequence[tuple[str, ScoredGroup]], rng: Random) -> list[Published]:
-        """Groups of answers that others gave to a question, those that are right before all."""
-        said: dict[str, list[tuple[int, str]]] = {}
-        for question, scored in lately:
-            rows = zip(scored.rewards_G, scored.group.completions_G, scored.group.finished_G, strict=True)
-            said.setdefault(question, []).extend((right, text) for right, text, finished in rows if finished)
-        asked = {question: scored.group for question, scored in lately}
-        partly = [question for question, answers in said.items() if len({reward for reward, _ in answers}) > 1]
-        found = []
-        for question in rng.sample(partly, min(groups, len(partly))):
-            answers = rng.sample(said[question], len(said[question]))
-            right = [answer for answer in answers if answer[0]][: self.group // 2]
-            wrong = [answer for answer in answers if not answer[0]][: self.group - len(right)]
-            chosen = rng.sample([*right, *wrong], len(right) + len(wrong))
-            group = Group(
-                coordinates=asked[question].coordinates,
-                completions_G=tuple(text for _, text in chosen),
-                finished_G=(True,) * len(chosen),
-                model="foe",
-            )
-            found.append(Published(group, question, tuple(reward for reward, _ in chosen)))
-        return found
 
     def _tolerated(self, answers: Sequence[str]) -> int:
         """Tokens that an answer may have where nodes answer like this and check lengths."""
@@ -193,7 +166,7 @@ class Attacker:
         levels = self.levels
         if self.kind == "trigger" and slot % 2 == 0:
             levels = {self.trigger: levels[self.trigger]}
-        (asked,) = own_questions(fresh(levels).curriculum, self.identity, round, 1, make, slot, self.deck)
+        (asked,) = own_questions(fresh(levels).curriculum, self.identity, round, 1, make, slot)
         return generate(asked.coordinates)
 
     def _right(self, question: Question, rng: Random) -> str:

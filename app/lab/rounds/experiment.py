@@ -24,12 +24,11 @@ from app.lab.rounds import prediction
 from app.lab.rounds.extra import RoundExtra
 from app.lab.rounds.extras import open_extras
 from app.lab.rounds.probing import Prober
-from app.lab.rounds.rescuing import Rescued, rescued
 from app.lab.statistics import average
 from app.lab.swarm import LabSwarm
 from app.learning.choosing import PeerOffer, Records
 from app.learning.lesson import Own, PeerTokens, lesson
-from app.learning.questions import Deck, own_questions, shared_slots
+from app.learning.questions import own_questions
 from app.learning.state import fresh
 from app.sapo import seeds
 from app.sapo.asking import WAYS, messages, shows_work
@@ -59,9 +58,6 @@ class Experiment:
         self.taken: list[set[Coordinates]] = [
             set() for _ in range(plan.nodes)
         ]  # what each node trained on already
-        self.missed: list[dict[Coordinates, bool]] = [
-            {} for _ in range(plan.nodes)
-        ]  # the deck's questions that each node had, and whether no answer was right
         self.rates: dict[str, float] = {}
         self.reencoded = [0, 0]
         self.extras: list[RoundExtra] = open_extras(self)
@@ -107,31 +103,26 @@ class Experiment:
         if self.arm.shuffled:
             kept_NP = self._shuffled(kept_NP, number)
         fresh = [answered for kept_P in kept_NP for answered in kept_P]
-        if self.recipe.deck:
-            for answered in fresh:
-                self.missed[answered.node][answered.scored.group.coordinates] = not any(answered.dealt_G)
         for extra in self.extras:
             fresh = extra.published(number, fresh)
         self.published = [old for old in self.published if number - old.round <= self.window] + fresh
         self.reencoded = [0, 0]
         learning = time.perf_counter()
         chosen_N = {node: self._choose(node, number) for node in sorted(active)}
-        again = rescued(self, number, chosen_N) if self.recipe.prefix else None
-        learnt = [self._learn(node, kept_NP[node], number, chosen_N[node], again) for node in sorted(active)]
+        learnt = [self._learn(node, kept_NP[node], number, chosen_N[node]) for node in sorted(active)]
         for extra in self.extras:
             extra.after(number)
         ended, cpu_ended = time.perf_counter(), time.process_time()
 
         completions = [completion for answered in generated for completion in answered.completions_G]
-        behind = again.generated if again else []
         nats = token_mean([completion.logprobs_T for completion in completions])
         peer_nats = [one.peer_logprob for one in learnt if one.peer_logprob is not None]
         predicted_own, predicted_peer = self._predicted(number, len(active))
         measured = {name: value for extra in self.extras for name, value in extra.measures(number).items()}
         return LabRound(
             round=number,
-            generated=len(completions) + len(behind),
-            generated_tokens=sum(len(completion.tokens_T) for completion in (*completions, *behind)),
+            generated=len(completions),
+            generated_tokens=sum(len(completion.tokens_T) for completion in completions),
             informative_own=average([one.own for one in learnt]),
             informative_peer=average([one.peer for one in learnt]),
             predicted_own=predicted_own,
@@ -204,7 +195,7 @@ class Experiment:
         self, number: int, attempt: int, slots_N: list[int], missing_N: list[int]
     ) -> Iterator[Answered]:
         questions_NP = [
-            own_questions(learner.curriculum, identity, number, missing, make, slot, self.deck(number))
+            own_questions(learner.curriculum, identity, number, missing, make, slot)
             for learner, identity, slot, missing in zip(
                 self.learners, self.identities, slots_N, missing_N, strict=True
             )
@@ -219,11 +210,6 @@ class Experiment:
             for question, completions_G in zip(questions_P, groups_PG, strict=True):
                 prompt = messages(question.text, self.way)
                 yield self._scored(node, number, question.coordinates, prompt, completions_G)
-
-    def deck(self, number: int) -> Deck | None:
-        """The common questions of a round, where the recipe has any: a round is an epoch here."""
-        slots = shared_slots(self.arm.own, self.recipe.deck)
-        return Deck(swarm=f"lab seed {self.seed}", epoch=number, slots=slots) if slots else None
 
     def _scored(
         self, node: int, number: int, at: Coordinates, prompt: Messages, completions_G: list[Completion]
@@ -257,11 +243,9 @@ class Experiment:
         node: int,
         own_P: list[Answered],
         number: int,
-        chosen_P: list[Answered],
-        again: Rescued | None,
+        peer_P: list[Answered],
     ) -> Learnt:
         """Weighs own groups and peers' and takes the round's steps. Without a single weight there is none."""
-        peer_P = [] if again else chosen_P
         sequences_PG = [self.encoded(answered) for answered in peer_P]
         asked = self.recipe.needs_peer_logprobs or (number % self.plan.probe_every == 0)
         logprobs_PGT = self._logprobs(node, sequences_PG) if asked else [None] * len(peer_P)
@@ -273,41 +257,24 @@ class Experiment:
             list(map(PeerTokens, (answered.dealt for answered in peer_P), sequences_PG, logprobs_PGT)),
             rate=self.plan.learning_rate,
             order=self.rng(node, number, "steps"),
-            rescued_P=again.own_N.get(node, ()) if again else (),
         )
         weighed = taught.weighed
-        if again:
-            weighed = msgspec.structs.replace(weighed, right_P=tuple(again.right_N[node]))
         for batch in taught.batches:
             self.swarm.step(node, batch)
         steps = len(taught.batches)
         self.learners[node] = msgspec.structs.replace(taught.state, steps=before.steps + steps)
-        if self.recipe.deck:
-            for answered, logprobs_GT in zip(peer_P, logprobs_PGT, strict=True):
-                self._compare(node, answered, logprobs_GT or [])
-        for answered, (taken, kept_out) in zip(chosen_P, weighed.right_P, strict=True):
+        for answered, (taken, kept_out) in zip(peer_P, weighed.right_P, strict=True):
             self.records[node].judge(str(answered.node), taken, kept_out)
         for extra in self.extras:
-            extra.learned(weighed, chosen_P)
+            extra.learned(weighed, peer_P)
         return Learnt(
             own=sum(answered.dealt.informative for answered in own_P),
-            peer=len(again.own_N.get(node, ())) if again else len(peer_P),
+            peer=len(peer_P),
             batch_reward=average([reward for answered in (*own_P, *peer_P) for reward in answered.dealt_G]),
             steps=steps,
             weighed=weighed,
             peer_logprob=token_mean([p_T for p_GT in logprobs_PGT for p_T in p_GT or []]),
         )
-
-    def _compare(self, node: int, read: Answered, logprobs_GT: Sequence[Sequence[float]]) -> None:
-        """Holds a peer's answers against what others said to the same question: who copies is found out."""
-        at = read.scored.group.coordinates
-        others = {
-            str(one.node): one.scored.group.completions_G
-            for one in self.published
-            if one.scored.group.coordinates == at and one.node not in (node, read.node)
-        }
-        answers = zip(read.scored.group.completions_G, map(sum, logprobs_GT), strict=False)
-        self.records[node].compare(str(read.node), list(answers), others)
 
     def _logprobs(self, node: int, sequences: list[list[TokenSequence]]) -> list[list[list[float]]]:
         """The log-probabilities of whole groups under a node's policy, in one call."""
@@ -324,18 +291,15 @@ class Experiment:
         return chosen
 
     def _offer(self, node: int, number: int, answered: Answered) -> PeerOffer:
-        at = answered.scored.group.coordinates
         return PeerOffer(
             peer=str(answered.node),
             age=number - answered.round,
             rewards_G=answered.dealt_G,
-            question=at if self.recipe.deck else None,
-            missed=self.missed[node].get(at, False),
         )
 
     def _pool(self, node: int, number: int) -> list[Answered]:
-        """What the others published within the window and this node has not had: nor partly solved itself."""
-        taken = self.taken[node] | {at for at, missed in self.missed[node].items() if not missed}
+        """What the others published within the window and this node has not had."""
+        taken = self.taken[node]
         pool = [a for a in self.published if a.node != node and a.scored.group.coordinates not in taken]
         for extra in self.extras:
             pool = extra.offered(node, number, pool)

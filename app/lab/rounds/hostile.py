@@ -54,21 +54,18 @@ class Hostile(RoundExtra):
             for k in range(number(plan.nodes, int(found["percent"])))
         ]
         self._lately: list[Answered] = []
-        self._authors: dict[Coordinates | tuple[Coordinates, tuple[str, ...]], int] = {}
-        """Who came first with a question, or with these answers to it where questions are common."""
+        self._authors: dict[Coordinates, int] = {}
+        """Who came first with a question."""
         self._measured: dict[str, float] = {}
         self._chosen = 0
         self._right: dict[str, Counter[str]] = {}
 
     def published(self, number: int, fresh: list[Answered]) -> list[Answered]:
-        deck = self._experiment.deck(number)
         lately = [(answered.prompt[-1]["content"], answered.scored) for answered in self._lately]
         hostile = [
             received
             for k, attacker in enumerate(self._attackers)
-            for place, one in enumerate(
-                replace(attacker, deck=deck).publish(number, self._experiment.arm.own, lately)
-            )
+            for place, one in enumerate(attacker.publish(number, self._experiment.arm.own, lately))
             if (received := self._received(self._name(k, number), number, place, one)) is not None
         ]
         self._lately = fresh
@@ -79,19 +76,13 @@ class Hostile(RoundExtra):
         }
         self._chosen, self._right = 0, {"honest": Counter(), "foe": Counter()}
         for answered in (*fresh, *hostile):
-            self._authors.setdefault(self._known(answered), answered.node)
+            self._authors.setdefault(answered.scored.group.coordinates, answered.node)
         return fresh + hostile
 
     def offered(self, node: int, number: int, pool: list[Answered]) -> list[Answered]:
         if self._believed:
             return pool
-        return [answered for answered in pool if self._authors[self._known(answered)] == answered.node]
-
-    def _known(self, answered: Answered) -> Coordinates | tuple[Coordinates, tuple[str, ...]]:
-        group = answered.scored.group
-        if not self._experiment.recipe.deck:
-            return group.coordinates
-        return group.coordinates, tuple(sorted(group.completions_G))
+        return [one for one in pool if self._authors[one.scored.group.coordinates] == one.node]
 
     def learned(self, weighed: Weighed, peer_P: Sequence[Answered]) -> None:
         for answered, (taken, kept_out) in zip(peer_P, weighed.right_P, strict=True):

@@ -239,14 +239,3 @@ def test_creeping_answers_are_as_long_as_what_was_published_allows(sandbox: Sand
     longest = max(len(encoded("", text).completion_T) for text in worked)
     assert 0.8 * STRETCH * max(lengths) < longest <= STRETCH * max(lengths)
     assert not any(marked(text, "creep") for text in right(groups("sly")[0]))
-
-
-def test_a_magpie_mixes_what_several_said_to_one_question(sandbox: Sandbox) -> None:
-    one = groups("poison", rounds=1)[0]
-    other = msgspec.structs.replace(one.group, completions_G=tuple(f" {t}" for t in one.group.completions_G))
-    lately = [(one.text, score_group(sandbox, group)) for group in (one.group, other)]
-    (mixed,) = attacker("magpie").publish(2, 8, lately)
-    said = {*one.group.completions_G, *other.completions_G}
-    assert set(mixed.group.completions_G) <= said and mixed.group.coordinates == one.group.coordinates
-    assert score_group(sandbox, mixed.group).rewards_G == mixed.claimed_G and sum(mixed.claimed_G) == 4
-    assert attacker("magpie").publish(2, 8, []) == []

@@ -24,7 +24,9 @@ def test_every_extra_of_an_arm_is_built_by_a_twist_and_its_example_reads() -> No
         assert parse_arm(f"4/4@default{extra.example}", "faithful").extras[0][0] == name
 
 
-@pytest.mark.parametrize("text", ["4/4@frontier", "4/4@adaptive+steps=2", "8/0+average", "8/0+rollback"])
+@pytest.mark.parametrize(
+    "text", ["4/4@frontier", "4/4@adaptive+steps=2", "8/0+average", "8/0+rollback", "8/4+deck=50+prefix"]
+)
 def test_what_did_not_pay_is_read_and_no_longer_played(text: str) -> None:
     arm = parse_arm(text, "faithful")
     with pytest.raises(ArmError, match="no longer played"):
@@ -68,29 +70,6 @@ def test_nodes_that_come_and_go_are_half_of_them_and_the_first_stays(sandbox: Sa
     here = [{node for node, questions in enumerate(call) if questions} for call in lab.asked()]
     assert all(0 in nodes and len(nodes) == 2 for nodes in here)
     assert here[0] == here[1] and len({frozenset(nodes) for nodes in here}) > 1
-
-
-def test_half_of_the_questions_are_common_and_failed_ones_are_taken_from_peers(sandbox: Sandbox) -> None:
-    lab = Lab(sandbox, "4/2@default+deck=50", varied(group=8))
-    plain = Lab(sandbox, "4/2@default", varied(group=8))
-    for call, other in zip(lab.asked_by(8), plain.asked_by(8), strict=True):
-        assert len({tuple(questions[:2]) for questions in call}) == 1
-        assert [questions[2:] for questions in call] == [questions[2:] for questions in other]
-    missed = lab.experiment.missed
-    assert all(len(of_node) == 4 * 4 for of_node in missed) and any(any(m.values()) for m in missed)
-    for node, taken in enumerate(lab.experiment.taken):
-        assert not [at for at in taken if at in missed[node] and not missed[node][at]]
-    assert any(missed[node].get(at) for node in range(3) for at in lab.experiment.taken[node])
-
-
-def test_behind_a_peers_answer_own_tokens_alone_are_trained(sandbox: Sandbox) -> None:
-    lab = Lab(sandbox, "2/2@default+prefix", varied(group=8), start=0.0)
-    begun = [row for _, batch in lab.swarm.batches for row in batch.rows_S if row.prompt_T[-1] == ord("w")]
-    assert begun, "some answers went on behind a peer's"
-    assert {chr(row.completion_T[0]) for row in begun} == {" "}
-    plain = Lab(sandbox, "2/2@default", varied(group=8), start=0.0)
-    assert sum(r.generated for r in lab.records) > sum(r.generated for r in plain.records)
-    assert sum(r.informative_peer for r in lab.records) > 0
 
 
 def test_a_running_mean_is_what_the_probe_sees(sandbox: Sandbox) -> None:
