@@ -101,8 +101,7 @@ def lesson(
         _peer_rows(group, weights_GT) for group, weights_GT in zip(peer_P, weighed.peer, strict=True)
     ]
     rows_P = [rows_G for rows_G in (*own_rows_P, *peer_rows_P) if rows_G]
-    last = sum(map(bool, peer_rows_P)) if recipe.order == "peers last" else 0
-    dealt = minibatches.dealt(rows_P, weighed.steps, order, last)
+    dealt = minibatches.dealt(rows_P, weighed.steps, order)
     return Lesson(
         state=msgspec.structs.replace(before, own_logprob=own_logprob, habits=habits, pays=pays, vigil=vigil),
         weighed=weighed,

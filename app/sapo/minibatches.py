@@ -9,45 +9,32 @@ ones: a few steps of a LoRA.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from random import Random
 from typing import TypeVar
 
 Part = TypeVar("Part")
 
 
-def steps(groups: int, per_step: int | None, most: int | None = None) -> int:
+def steps(groups: int, per_step: int | None) -> int:
     """Optimiser steps for so many groups with a weight, about `per_step` in each; None: one step for all.
-    `most`: no more than so many.
 
-    >>> [steps(groups, 2) for groups in (0, 1, 2, 3, 4, 5, 8)], steps(8, None), steps(8, 2, most=3)
-    ([0, 1, 1, 2, 2, 3, 4], 1, 3)
+    >>> [steps(groups, 2) for groups in (0, 1, 2, 3, 4, 5, 8)], steps(8, None)
+    ([0, 1, 1, 2, 2, 3, 4], 1)
     """
     if per_step is None:
         return min(1, groups)
-    enough = max(min(1, groups), (groups + per_step // 2) // per_step)
-    return enough if most is None else min(most, enough)
+    return max(min(1, groups), (groups + per_step // 2) // per_step)
 
 
-def dealt(groups: Sequence[Part], steps: int, rng: Random, last: int = 0) -> list[list[Part]]:
-    """The groups of every step, in random order, so that own groups and peers' mix. No step is empty. Where
-    `last` is given, so many groups at the end of `groups` come after all others.
+def dealt(groups: Sequence[Part], steps: int, rng: Random) -> list[list[Part]]:
+    """The groups of every step, in random order, so that own groups and peers' mix. No step is empty.
 
     >>> dealt("ab", 1, Random(0)), dealt("", 2, Random(0))
     ([['a', 'b']], [])
     >>> [len(part) for part in dealt("abcde", 2, Random(0))], [len(part) for part in dealt("ab", 3, Random(0))]
     ([3, 2], [1, 1])
-    >>> ["".join(sorted(part)) for part in dealt("abcdYZ", 3, Random(0), last=2)][-1]
-    'YZ'
     """
     order = list(groups)
-    if last:
-        first, after = order[:-last], order[-last:]
-        rng.shuffle(first)
-        rng.shuffle(after)
-        order = first + after
-        bounds = [len(order) * step // steps for step in range(steps + 1)]
-        return [order[start:end] for start, end in pairwise(bounds) if start < end]
     if steps > 1:
         rng.shuffle(order)
     return [order[step::steps] for step in range(min(steps, len(order)))]

@@ -5,8 +5,9 @@
 as if this policy had written them, ratio 1. `default` keeps what peers discover and drops what makes
 uncorrected peer text harmful: the baseline is shifted, implausible answers and those that carry more than an
 answer are gated, failures taper off, and peers never outweigh own work; and every two groups that have
-something to teach make an optimiser step of their own. It is the app's, and an arm's of the lab that says
-`@default`. Log-probabilities are in nats, temperature 1.
+something to teach make an optimiser step of their own, at a rate that falls. It is the app's, and at a constant
+rate, unless it says `+fall`, an arm's of the lab that says `@default`. Log-probabilities are in nats,
+temperature 1.
 """
 
 from __future__ import annotations
@@ -59,14 +60,9 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """A round's groups that weigh something are dealt out to optimiser steps of about this many
     (`sapo.minibatches`); None: one step takes them all, as in the paper."""
 
-    order: Literal["mixed", "peers last"] = "mixed"
-    """Which groups the later of a round's steps are made of: `peers last` as in GRAFT (arXiv 2609.37868)."""
-    most_steps: int | None = None
-    """More steps than this are not made of a round's groups, however many teach."""
     falls: int | None = None
-    """The learning rate falls as 1 / sqrt(1 + steps / falls) with a learner's optimiser steps; None: never."""
-    mean: float | None = None
-    """What is measured is a running mean of the adapter with this decay for each round; None: the adapter."""
+    """The learning rate falls as 1 / sqrt(1 + steps / falls) with a learner's optimiser steps, to a quarter of
+    it (`weighing.learning_rate`); None: never."""
 
     @property
     def needs_peer_logprobs(self) -> bool:
@@ -98,5 +94,6 @@ RECIPES: dict[str, Recipe] = {
         cap_peers=True,
         lone_peer_step=0.5,
         groups_per_step=2,
+        falls=100,
     ),
 }

@@ -44,19 +44,21 @@ class TrainGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 WARM_UP = 5
-"""Optimiser steps over which the learning rate rises to its constant value."""
+"""Optimiser steps over which the learning rate rises to its first value."""
+LOWEST = 0.25
+"""A rate that falls ends at this share of it: who has learned for weeks still has new levels to learn."""
 
 
 def learning_rate(base: float, updates: int, step: float, falls: int | None = None) -> float:
     """Rate of a node's next optimiser step: `base`, warmed up over its first WARM_UP, times `Weighed.step`;
-    where it `falls`, divided by sqrt(1 + updates / falls).
+    where it `falls`, divided by sqrt(1 + updates / falls), and never less than LOWEST of it.
 
     >>> [learning_rate(1.0, updates, 1.0) for updates in (0, 3, 4, 400)], learning_rate(1.0, 400, 0.5)
     ([0.2, 0.8, 1.0, 1.0], 0.5)
-    >>> [round(learning_rate(1.0, updates, 1.0, falls=40), 3) for updates in (10, 40, 120)]
-    [0.894, 0.707, 0.5]
+    >>> [round(learning_rate(1.0, updates, 1.0, falls=40), 3) for updates in (10, 40, 120, 10_000)]
+    [0.894, 0.707, 0.5, 0.25]
     """
-    fallen = 1.0 if falls is None else 1.0 / sqrt(1.0 + updates / falls)
+    fallen = 1.0 if falls is None else max(LOWEST, 1.0 / sqrt(1.0 + updates / falls))
     return base * step * fallen * min(1.0, (updates + 1) / WARM_UP)
 
 
@@ -124,7 +126,7 @@ def weigh(
     alone = own_mass == 0.0 and peer_mass > 0.0
     peer_scale = own_mass / peer_mass if recipe.cap_peers and not alone and peer_mass > own_mass else 1.0
     teaching = sum(part.weighs for part in (*own_P, *peer_P))
-    steps = minibatches.steps(teaching, recipe.groups_per_step, recipe.most_steps)
+    steps = minibatches.steps(teaching, recipe.groups_per_step)
     right_P = tuple(part.judged(1) for part in peer_P)
     return Weighed(
         own=tuple(part.times(steps) for part in own_P),

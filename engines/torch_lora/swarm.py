@@ -44,16 +44,6 @@ class TorchSwarm(OnBase):
     def load(self, node: int, folder: Path) -> None:
         self._base.load(self._adapters_N[node], folder)
 
-    def follow(self, decay: float) -> None:
-        """Takes every node's adapter into its running mean."""
-        for adapter in self._adapters_N:
-            adapter.follow(decay)
-
-    def swap_means(self) -> None:
-        """All nodes answer with their running means, and with the next call as before."""
-        for adapter in self._adapters_N:
-            adapter.swap_mean()
-
     def begin_anew(self, node: int) -> None:
         """Forgets a node's optimiser and keeps what it has learnt."""
         self._adapters_N[node].begin_anew()

@@ -29,7 +29,6 @@ class FakeSwarm:
         self.sampled = 0
         self.batches: list[tuple[int, Batch]] = []
         self.foreign: list[tuple[str, bool]] = []
-        self.means: list[float] | None = None
 
     def prompt_tokens(self, prompt: Messages) -> list[int]:
         question, opening = _parts(prompt)
@@ -68,14 +67,6 @@ class FakeSwarm:
         return StepStats(
             loss=0.0, grad_norm=0.0, rows=len(batch.rows_S), tokens=tokens, micro_batches=1, seconds=0.0
         )
-
-    def follow(self, decay: float) -> None:
-        before = self.means or self.lean
-        self.means = [decay * old + (1 - decay) * new for old, new in zip(before, self.lean, strict=True)]
-
-    def swap_means(self) -> None:
-        if self.means is not None:
-            self.lean, self.means = self.means, self.lean
 
     def _works(self, node: int) -> float:
         return 1.0 / (1.0 + math.exp(-self.lean[node]))

@@ -24,7 +24,7 @@ from app.node.trainer.messages import Foreign, GroupTokens, Sampled
 from app.sapo import curriculum, seeds
 from app.sapo.asking import messages
 from app.sapo.questions import Coordinates
-from app.sapo.recipes import Recipe
+from app.sapo.recipes import RECIPES, Recipe
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
 from engines.contract import Batch, Completion, EngineInfo, Messages, StepStats
@@ -174,7 +174,8 @@ def lab_batches(sandbox: Sandbox, recipe: str) -> list[tuple[int, Batch]]:
         attempts=1,
         tried=1,
     )
-    arm = parse_arm(f"{OWN}/{PEER}", recipe)
+    falls = RECIPES[recipe].falls
+    arm = parse_arm(f"{OWN}/{PEER}" + (f"+fall={falls}" if falls else ""), recipe)
     list(Experiment(plan, arm, 0, swarm, partial(score_group, sandbox)).rounds())
     return swarm.batches
 

@@ -40,14 +40,14 @@ EXTRAS: dict[str, Extra] = {
     "foes": Extra(pattern=rf"(?:{'|'.join(KINDS)})[1-9]\d?(?:believed)?", example="+foes=poison30"),
     "paces": Extra(pattern=r"|[1-9]\d?", example="+paces=4"),
     "rollback": Extra(pattern=""),
-    "last": Extra(pattern="", example="+last"),
+    "last": Extra(pattern=""),
     "clip": Extra(pattern=""),
     "gate": Extra(pattern=r"0\.\d{1,2}"),
     "deck": Extra(pattern=r"[1-9]\d?|100"),
     "prefix": Extra(pattern=""),
-    "most": Extra(pattern=r"[1-9]\d?", example="+most=2"),
+    "most": Extra(pattern=r"[1-9]\d?"),
     "fall": Extra(pattern=r"[1-9]\d{0,3}", example="+fall=40"),
-    "mean": Extra(pattern=r"0\.\d{1,2}", example="+mean=0.8"),
+    "mean": Extra(pattern=r"0\.\d{1,2}"),
     "archive": Extra(pattern="", example="+archive"),
 }
 """By name. `-guard`: no defences against peers' text;
@@ -56,15 +56,11 @@ EXTRAS: dict[str, Extra] = {
 every two groups that have something to teach (`sapo.minibatches`). `+paces=4`: half of the nodes act in every
 fourth round only. `+churn=10`: half of them are away in turns, for ten rounds each. `+foes=poison30`:
 attackers besides, 30 % of all (`app.lab.attackers.kinds`). Those without an example did not pay (LOG.md):
-studies that have them can be read. `+last`: peers' groups in a round's last steps, as in GRAFT (arXiv
-2609.37868). `+most=2`: two steps a round at most; `+fall=40`: the rate falls, to 0.7 after 40 steps;
-`+mean=0.8`: a running mean of the adapter is measured. `+archive`: peers' groups are those of another swarm,
-which did the same the day before (`app.lab.rounds.archived`)."""
+studies that have them can be read. `+fall=40`: the rate falls, to 0.7 after 40 steps. `+archive`: peers'
+groups are those of another swarm, which did the same the day before (`app.lab.rounds.archived`)."""
 
-OF_RECIPE = ("guard", "steps", "last", "most", "fall", "mean")
+OF_RECIPE = ("guard", "steps", "fall")
 """Those that change the arm's recipe. The others are built by `app.lab.rounds.extras`."""
-_OF_PEERS = ("guard", "last")
-"""Those that change nothing where there are no peers."""
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,10 +92,11 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rules(self) -> Recipe:
-        """The app's recipe, changed as the arm says. Raises ArmError for what is no longer played."""
+        """The app's recipe, changed as the arm says; the rate is constant unless it says so (`+fall`), as in
+        the studies from before it fell. Raises ArmError for what is no longer played."""
         if self.recipe in FORMER or any(not EXTRAS[name].example for name, _ in self.extras):
             raise ArmError(f"The arm {self.name} did not pay and is no longer played: app/lab/LOG.md has it.")
-        return _changed(RECIPES[self.recipe], self.extras)
+        return _changed(_constant(self.recipe), self.extras)
 
     @property
     def plain(self) -> bool:
@@ -184,13 +181,17 @@ def _extra(option: str) -> tuple[str, str]:
 def _telling(recipe: str, peer: int, extras: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Extras in one order, without those that change nothing: what the recipe does anyway, and defences where
     there are no peers."""
-    rules = RECIPES[recipe if recipe in RECIPES else "default"]
+    rules = _constant(recipe if recipe in RECIPES else "default")
     return tuple(
         extra
         for extra in sorted(extras, key=lambda extra: list(EXTRAS).index(extra[0]))
         if extra[0] not in OF_RECIPE or _changed(rules, [extra]) != rules
-        if extra[0] not in _OF_PEERS or peer
+        if extra[0] != "guard" or peer
     )
+
+
+def _constant(recipe: str) -> Recipe:
+    return msgspec.structs.replace(RECIPES[recipe], falls=None)
 
 
 def _changed(recipe: Recipe, extras: Sequence[tuple[str, str]]) -> Recipe:
@@ -208,10 +209,7 @@ def _changed(recipe: Recipe, extras: Sequence[tuple[str, str]]) -> Recipe:
         recipe = msgspec.structs.replace(recipe, groups_per_step=None if steps == "1" else int(steps))
     return msgspec.structs.replace(
         recipe,
-        order="peers last" if "last" in given else recipe.order,
-        most_steps=int(given["most"]) if "most" in given else recipe.most_steps,
         falls=int(given["fall"]) if "fall" in given else recipe.falls,
-        mean=float(given["mean"]) if "mean" in given else recipe.mean,
     )
 
 

@@ -67,20 +67,9 @@ class Experiment:
         yield LabRound(round=0, probe=self._measure(0) if measured else None)
         for number in range(1, self.plan.rounds + 1):
             record = self._round(number)
-            if self.recipe.mean is not None:
-                self.swarm.follow(self.recipe.mean)
             if measured and (number % self.plan.probe_every == 0 or number == self.plan.rounds):
-                record = msgspec.structs.replace(record, probe=self._measured(number))
+                record = msgspec.structs.replace(record, probe=self._measure(number))
             yield record
-
-    def _measured(self, number: int) -> LabProbe:
-        """What the nodes can do, with the running means of their adapters where the recipe has them."""
-        if self.recipe.mean is None:
-            return self._measure(number)
-        self.swarm.swap_means()
-        probe = self._measure(number)
-        self.swarm.swap_means()
-        return probe
 
     def _measure(self, number: int) -> LabProbe:
         probe = self.prober.once(self.seeds(number, "probe"))

@@ -108,11 +108,3 @@ class MixedSwarm:
     def step(self, node: int, batch: Batch) -> StepStats:
         member, number = self._at_N[node]
         return member.step(number, batch)
-
-    def follow(self, decay: float) -> None:
-        for member in self._members_M:
-            member.follow(decay)
-
-    def swap_means(self) -> None:
-        for member in self._members_M:
-            member.swap_means()

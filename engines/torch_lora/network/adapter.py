@@ -50,7 +50,6 @@ class Adapter:
         self.scale = ALPHA_OVER_RANK
         self.steps = 0
         self.version = 0
-        self._mean: torch.Tensor | None = None
         self._shapes = [shape for p in self.projections for shape in _shapes(p, rank)]
         self.values = torch.zeros(sum(math.prod(shape) for shape in self._shapes), device=device)
         self.gradients = torch.zeros_like(self.values)
@@ -123,22 +122,6 @@ class Adapter:
         self.clear_gradients()
         self.steps = steps
         self.version += 1
-
-    @torch.no_grad()
-    def follow(self, decay: float) -> None:
-        """Takes the values into their running mean, which begins with the first."""
-        if self._mean is None:
-            self._mean = self.values.detach().clone()
-        self._mean.lerp_(self.values.detach(), 1.0 - decay)
-
-    @torch.no_grad()
-    def swap_mean(self) -> None:
-        """Puts the running mean in the place of the values, and back with the next call."""
-        if self._mean is not None:
-            kept = self.values.detach().clone()
-            self.values.copy_(self._mean)
-            self._mean = kept
-            self.version += 1
 
     def begin_anew(self) -> None:
         """An optimiser that has not made a step, over the values as they are."""

@@ -102,19 +102,3 @@ def test_save_load_and_reset(tiny: Path, tmp_path: Path) -> None:
 def test_wrong_number_of_nodes(tiny: Path) -> None:
     with pytest.raises(ValueError, match="each of 3 nodes"):
         open_swarm(tiny, SEEDS).sample(PROMPTS_NP[:2], 4, 12, SEEDS)
-
-
-def test_a_running_mean_is_measured_and_the_adapter_goes_on_as_it_was(tiny: Path) -> None:
-    swarm = open_swarm(tiny, SEEDS[:1])
-    (adapter,) = swarm._adapters_N
-    row = Row(prompt_T=SEQUENCE.prompt_T, completion_T=SEQUENCE.completion_T, weights_T=[1.0] * 3)
-    seen = []
-    for _ in range(3):
-        swarm.step(0, Batch(rows_S=[row], learning_rate=0.1))
-        swarm.follow(0.5)
-        seen.append(adapter.values.detach().clone())
-    swarm.swap_means()
-    torch.testing.assert_close(adapter.values.detach(), seen[0] / 4 + seen[1] / 4 + seen[2] / 2)
-    mean = swarm.logprobs(0, [SEQUENCE])
-    swarm.swap_means()
-    assert torch.equal(adapter.values.detach(), seen[2]) and swarm.logprobs(0, [SEQUENCE]) != mean

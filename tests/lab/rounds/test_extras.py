@@ -70,9 +70,3 @@ def test_nodes_that_come_and_go_are_half_of_them_and_the_first_stays(sandbox: Sa
     here = [{node for node, questions in enumerate(call) if questions} for call in lab.asked()]
     assert all(0 in nodes and len(nodes) == 2 for nodes in here)
     assert here[0] == here[1] and len({frozenset(nodes) for nodes in here}) > 1
-
-
-def test_a_running_mean_is_what_the_probe_sees(sandbox: Sandbox) -> None:
-    lab, plain = Lab(sandbox, "4/0@default+mean=0.9"), Lab(sandbox, "4/0@default")
-    assert lab.swarm.batches == plain.swarm.batches and lab.swarm.lean == plain.swarm.lean
-    assert lab.swarm.means is not None and lab.swarm.means < lab.swarm.lean
