@@ -1,6 +1,6 @@
 """Ten rounds of the app alone, bit for bit as the second ladder began with them, gcd and lcm held out by their
-numbers in any order. Under the first one they were those of the version before `app.learning`, up to the change
-of the ladder itself.
+numbers in any order, but for the rate, which falls since; with a constant one they were the same. Under the
+first ladder they were those of the version before `app.learning`, up to the change of the ladder itself.
 
 The real starter under torch on one thread, `--seed 11`. Another processor or another torch rounds differently
 and then samples other tokens, so the figures hold where `machine()` says MACHINE; elsewhere the test skips.
@@ -22,7 +22,7 @@ pytest.importorskip("torch")
 
 ROOT = Path(__file__).parents[2]
 MACHINE = "2.13.0+cpu AVX512 19c8d315d81a"
-ROUNDS, ADAPTER, OPTIMISER, STATE = "04a9ec9372c5", "1965614ed793", "1cd34e6199c8", "a6464ae447cb"
+ROUNDS, ADAPTER, OPTIMISER, STATE = "8048d48b0fb0", "cfa584b3fcf9", "237d92ecd8b5", "dca71fd3388b"
 """Digests of: what the events say of rounds and probes, but for times; files of the tenth checkpoint."""
 
 SINCE = ("everyday", "groups", "max_tokens", "pays", "questions", "rate", "taught", "vigil", "way")
@@ -69,7 +69,10 @@ def test_ten_rounds_alone_are_those_of_before(tmp_path: Path) -> None:
         for name in ("seconds", "tokens_per_s", *TOLD_SINCE):
             event.pop(name, None)
     (folder,) = tmp_path.glob("models/*/checkpoints/round-000010")
-    assert digest(json.dumps(kept, sort_keys=True).encode()) == ROUNDS
-    assert digest((folder / "adapter_model.safetensors").read_bytes()) == ADAPTER
-    assert digest((folder / "optimizer.safetensors").read_bytes()) == OPTIMISER
-    assert digest(without_times(json.loads((folder / "state.json").read_bytes()))) == STATE
+    found = (
+        digest(json.dumps(kept, sort_keys=True).encode()),
+        digest((folder / "adapter_model.safetensors").read_bytes()),
+        digest((folder / "optimizer.safetensors").read_bytes()),
+        digest(without_times(json.loads((folder / "state.json").read_bytes()))),
+    )
+    assert found == (ROUNDS, ADAPTER, OPTIMISER, STATE)
