@@ -46,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="8/0,6/2,4/4,2/6,8/0+ds",
         help="own/peer groups a round; +ds: dynamic sampling; @default or @faithful: the arm's own recipe; "
         "-guard: without defences; +steps=1: one step a round; +paces=4: half of the nodes slow; +churn=10: "
-        "half away in turns; !shuffled: shuffled rewards "
+        "half away in turns; +fall=100: the rate falls, as in the app; +archive: learning from another swarm's "
+        "groups of the day before; !shuffled: shuffled rewards "
         "(default: %(default)s)",
     )
     add("--nodes", type=int, help=f"nodes of the swarm (default: {_ORDINARY.nodes})")
@@ -62,7 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--families", help="families of questions, comma-separated (default: the model's)")
     add("--levels", help="their levels, for example chain_sum=1,gcd=0 (default: the model's, else 0)")
     add("--recipe", default="faithful", help="recipe of arms that name none (default: %(default)s)")
-    add("--learning-rate", type=float, help="constant after five steps (default: the model's)")
+    add(
+        "--learning-rate",
+        type=float,
+        help="after five steps; constant unless an arm has +fall (default: the model's)",
+    )
     add("--rank", type=int, help="rank of the adapters (default: the model's)")
     add("--group", type=int, help=f"completions of a question (default: {_ORDINARY.group})")
     add("--max-tokens", type=int, help="longest completion (default: the model's)")
