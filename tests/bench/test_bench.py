@@ -22,6 +22,7 @@ from app.swarm.wire.body import unseal
 from app.swarm.wire.frames import from_client
 from app.swarm.wire.protocol import Pub
 from tests.bench import autobahn, fuzz, spoiling
+from tests.relay.natsserver import program
 
 if sys.platform == "win32":
     pytest.skip("sockets are handed to another program", allow_module_level=True)
@@ -95,6 +96,21 @@ def test_the_relay_is_measured(tmp_path: Path) -> None:
     for size in figures["traffic"].values():
         # eight groups down and one up, of about 4.2 KB each
         assert 30 < size["kb_per_round"] < 50 and size["items_per_batch"] > 7.4
+
+
+@compiled
+def test_two_relays_on_three_nats_servers_lose_nothing_when_one_is_killed(tmp_path: Path) -> None:
+    program()  # skips without a nats-server
+    given = ("--connections", "40", "--rate", "40", "--seconds", "3", "--repeats", "1")
+    done = bench(tmp_path, "cluster", "--json", *given, "--home", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    figures: dict[str, Any] = json.loads(done.stdout)
+    assert figures["connections"] == 40 and figures["publish_p99_ms"] >= figures["publish_p50_ms"] > 0
+    # a group of 4.2 KB goes to two other servers, and to the relay that has not got it
+    assert figures["bytes_a_round_between_servers"] > 2 * 4200
+    assert figures["bytes_a_round_from_and_to_relays"] > 2 * 4200
+    killed = figures["killed"]
+    assert killed["accepted"] + killed["refused"] == killed["rounds"] and not killed["lost_connections"]
 
 
 def test_wrong_numbers_are_refused() -> None:

@@ -102,8 +102,13 @@ class Cluster:
         self.url = "nats://" + ",".join(f"127.0.0.1:{port}" for port in ports[:3])
 
     def start(self) -> None:
+        """Start all and wait until they have agreed on who leads, before which no stream can be made."""
         for one in self.servers:
             one.start()
+        deadline = time.monotonic() + PATIENCE
+        while not all(one.told("jsz").get("meta_cluster", {}).get("leader") for one in self.servers):
+            assert time.monotonic() < deadline, "the three servers have not agreed on a leader"
+            time.sleep(0.05)
 
     def kill(self) -> None:
         for one in self.servers:

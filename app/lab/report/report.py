@@ -261,16 +261,17 @@ def _commands(studies: Sequence[Study], folders: Sequence[Path], to: Path) -> st
     every = "\n".join(map(_command, studies))
     return (
         "## Every number again\n\nThe runs, which go on where they stopped and skip what is finished:\n\n"
-        f"```\n{every}\n```\n\nOther seeds, for an independent repetition: add `--first-seed 100` and another "
-        f"`--out`. This page and its pictures, from the records:\n\n```\n{report}\n```\n"
+        f"```\n{every}\n```\n\nArms that the lab refuses were taken out of the code after their study. Other "
+        "seeds, for an independent repetition: add `--first-seed 100` and another `--out`. This page and its "
+        f"pictures, from the records:\n\n```\n{report}\n```\n"
     )
 
 
 def _command(study: Study) -> str:
-    """What makes all of the study's runs; those that began it may have named fewer arms."""
-    arms = f"--arms {','.join(arm.name for arm in study.arms)}"
-    command = re.sub(r"--recipe \S+", "--recipe faithful", study.command)
-    return re.sub(r"--arms \S+", lambda _: arms, command) or f"# {study.folder}"
+    """What makes all of the study's runs; those that began it may have named fewer arms, in another folder."""
+    told = {"arms": ",".join(arm.name for arm in study.arms), "recipe": "faithful", "out": str(study.folder)}
+    command = re.sub(r"--(arms|recipe|out) \S+", lambda found: f"--{found[1]} {told[found[1]]}", study.command)
+    return command or f"# {study.folder}"
 
 
 def as_csv(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> str:

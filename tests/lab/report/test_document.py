@@ -90,6 +90,7 @@ def test_the_report_holds_every_study_and_its_pictures_lie_beside_the_records(
     text = out.read_text(encoding="utf-8")
     assert "What did not work: patience." in text and "8 of 12 runs finished" in text
     every = COMMAND.replace("8/0,4/4,8/0+ds", "8/0,4/4,8/0+ds,4/4@default")  # also what was run besides
+    every = every.replace("--out x", f"--out {folder}")  # where the records lie now
     assert every in text
     links = re.findall(r"!\[.+?\]\((.+?)\)", text)
     assert links == ["rare/curves.png"]
