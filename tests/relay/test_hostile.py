@@ -28,6 +28,7 @@ import msgspec
 import psutil
 import pytest
 
+from app.relay.session.session import FAULTS
 from app.swarm.wire.body import Envelope, body_id
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.protocol import (
@@ -162,8 +163,9 @@ def test_what_is_no_message_is_refused_frame_by_frame(relay: Relay) -> None:
                     eve = await here.peer(100 + place, "203.0.1.1")  # or the faults would end the connection
                 answer = await eve.say(frame)
                 assert isinstance(answer, Err) and answer.code == code and answer.msg, (name, answer)
-            for _ in range(40):
-                await eve.ws.send_str("{")
+            eve = await here.peer(99, "203.0.1.1")
+            for _ in range(FAULTS):
+                assert isinstance(await eve.say("{"), Err)
             assert await eve.ended() == 1008
 
     asyncio.run(story())
