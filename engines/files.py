@@ -1,8 +1,7 @@
 """Files that are whole or not there: replaced in one step, flushed, locked, measured, discarded.
 
 kill -9 at any moment leaves the old content or the new one. app.common.files hands these on to the application,
-of which engines know nothing; no one else replaces or locks a file.
-"""
+of which engines know nothing; no one else replaces or locks a file."""
 
 from __future__ import annotations
 
@@ -199,3 +198,27 @@ def _taken(descriptor: int) -> bool:
     except OSError:
         return False
     return True
+
+
+# Bytes in words, in powers of 1000. app.common.text hands this on to the application.
+
+
+def scaled(count: float) -> tuple[float, str]:
+    """
+    >>> scaled(999), scaled(2_340), scaled(15_600_000)
+    ((999, 'B'), (2.34, 'kB'), (15.6, 'MB'))
+    """
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return count, unit
+        count /= 1000
+    return count, "GB"
+
+
+def in_bytes(count: float) -> str:
+    """
+    >>> in_bytes(0), in_bytes(988_097_824), in_bytes(2_340_000_000)
+    ('0 B', '988.1 MB', '2.3 GB')
+    """
+    value, unit = scaled(count)
+    return f"{value:,.{0 if unit == 'B' else 1}f} {unit}"

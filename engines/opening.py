@@ -12,15 +12,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Unpack
 
+from engines import choice as trials
 from engines import facts as computer
-from engines import trials
 from engines.choice import EngineChoice, ModelSize, choose
 from engines.contract import Engine, EngineError, EngineOptions
+from engines.errors import command, installed, repair, sound
+from engines.facts import ENGINES
 from engines.models import locate
 from engines.models.folder import count_parameters, fingerprint, open_folder
-from engines.remedy import command, installed, repair
-from engines.sound import sound
-from engines.table import ENGINES
 
 AUTO = "auto"
 

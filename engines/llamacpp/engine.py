@@ -12,8 +12,7 @@ import torch
 from engines.choice import SAMPLER_BYTES, sampler_kind
 from engines.contract import Completion, EngineError, EngineOptions, Heard, Kind, Messages
 from engines.llamacpp.follower import Follower, follow
-from engines.llamacpp.library import available, computes_bf16
-from engines.llamacpp.model import MOST_SEQUENCES
+from engines.llamacpp.model import MOST_SEQUENCES, available, computes_bf16
 from engines.llamacpp.sampler import sample
 from engines.models import locate
 from engines.models.folder import count_parameters, open_folder

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from engines.contract import EngineOptions
-from engines.remedy import repair
+from engines.errors import repair
 
 if TYPE_CHECKING:
     from engines.mlx_lora.engine import MlxEngine

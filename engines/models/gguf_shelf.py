@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from engines.contract import EngineError
-from engines.files import discard, held, size, write_json
+from engines.files import discard, held, in_bytes, size, write_json
 from engines.models.needs import DISK_SPARE
-from engines.wording import in_bytes
 
 if TYPE_CHECKING:
-    from engines.models.gguf.unpack import UnpackPlan
+    from engines.models.gguf.config import UnpackPlan
 
 HUB = "hub"
 """The folder of all models, in the data folder; engines.models.shelf says what lies there."""
@@ -94,7 +93,7 @@ class GgufShelf:
         path = file.expanduser().absolute()
         if found := self.find(path):
             return found
-        from engines.models.gguf.unpack import UnpackPlan  # here: an installed app's node does without gguf
+        from engines.models.gguf.config import UnpackPlan  # here: an installed app's node does without gguf
 
         plan = UnpackPlan(path)
         try:

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from engines.contract import EngineError
-from engines.remedy import command
+from engines.errors import command
 
 HUB = "https://huggingface.co"
 DESCRIPTION = 16 * 2**20

@@ -27,7 +27,7 @@ from app.node.record.state import NodeState
 from app.sapo import curriculum
 from engines.contract import Batch, Row, TokenSequence
 from engines.models import locate
-from engines.models.export.export import FORMATS
+from engines.models.export import FORMATS
 from engines.torch_lora import open_engine
 
 ROOT = Path(__file__).parents[2]

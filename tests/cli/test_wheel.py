@@ -10,7 +10,7 @@ import pytest
 
 from app.cli.models import _wheel
 from engines.contract import EngineError
-from engines.models import wheel
+from engines.models import catalogue as wheel
 from engines.models.catalogue import Package
 
 INFO = "small_model-1.0.dist-info"

@@ -8,7 +8,7 @@ import pytest
 
 from engines.contract import EngineError
 from engines.models import ModelSettings, locate, read_settings
-from engines.models.locate import starter_folder
+from engines.models.shelf import starter_folder
 
 
 def test_a_folder(tmp_path: Path) -> None:

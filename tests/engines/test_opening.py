@@ -9,13 +9,12 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from app.install.launcher import stamp
-from engines import opening, trials
+from engines import choice, opening
 from engines.contract import EngineError
-from engines.facts import gather
-from engines.table import ENGINES
+from engines.facts import ENGINES, gather
 from tests.engines.test_choice import PC
 
-TRIAL = trials.Trial(
+TRIAL = choice.Trial(
     engine="torch",
     dtype="float32",
     device="CPU",
@@ -102,16 +101,16 @@ def test_what_the_builder_says_is_the_reason(tmp_path: Path, monkeypatch: pytest
 
 def test_a_trial_is_remembered_for_its_model_computer_and_packages_alone(tmp_path: Path) -> None:
     facts = gather(tmp_path)
-    key = trials.key("a model", facts)
-    assert trials.recall(tmp_path, key) == {}
-    trials.remember(tmp_path, key, {"torch": TRIAL})
-    assert trials.recall(tmp_path, key) == {"torch": TRIAL}
-    assert trials.recall(tmp_path, trials.key("another model", facts)) == {}
-    assert trials.key("a model", PC) != key
-    (tmp_path / trials.FILE).write_text("damaged")
-    assert trials.recall(tmp_path, key) == {}
-    trials.remember(tmp_path, key, {"llamacpp": TRIAL})
-    assert list(trials.recall(tmp_path, key)) == ["llamacpp"]
+    key = choice.key("a model", facts)
+    assert choice.recall(tmp_path, key) == {}
+    choice.remember(tmp_path, key, {"torch": TRIAL})
+    assert choice.recall(tmp_path, key) == {"torch": TRIAL}
+    assert choice.recall(tmp_path, choice.key("another model", facts)) == {}
+    assert choice.key("a model", PC) != key
+    (tmp_path / choice.FILE).write_text("damaged")
+    assert choice.recall(tmp_path, key) == {}
+    choice.remember(tmp_path, key, {"llamacpp": TRIAL})
+    assert list(choice.recall(tmp_path, key)) == ["llamacpp"]
 
 
 def test_a_remembered_trial_decides(
@@ -124,8 +123,8 @@ def test_a_remembered_trial_decides(
     assert opening.open_engine("auto", "starter").name == "torch"
     folder = opening.open_folder(opening.locate("starter"))
     faster = msgspec.structs.replace(TRIAL, engine="llamacpp", rounds_per_hour=60.0)
-    key = trials.key(opening.fingerprint(folder), PC)
-    trials.remember(tmp_path, key, {"torch": TRIAL, "llamacpp": faster})
+    key = choice.key(opening.fingerprint(folder), PC)
+    choice.remember(tmp_path, key, {"torch": TRIAL, "llamacpp": faster})
     assert opening.open_engine("auto", "starter").name == "llamacpp"
 
 

@@ -21,12 +21,12 @@ from app.chat.talking import Chat
 from app.cli.models import _wheel
 from app.node.round import everyday
 from engines.contract import Batch, EngineError, Row, TokenSequence
-from engines.models import catalogue, wheel
-from engines.models.export import export
-from engines.models.export.export import ExportOrder
+from engines.models import catalogue, export
+from engines.models import catalogue as wheel
+from engines.models.export import ExportOrder
 from engines.models.folder import open_folder
 from engines.models.gguf import gguf
-from engines.models.gguf.unpack import UnpackPlan
+from engines.models.gguf.config import UnpackPlan
 from engines.models.tokens import ChatTokenizer
 from engines.torch_lora import TorchEngine, open_engine
 from tests.engines.llama import logits, opened, tokenized

@@ -17,7 +17,7 @@ import pytest
 
 from app.desktop.facts import own
 from app.install.launcher import install, optional, stamp
-from engines.llamacpp import library
+from engines.llamacpp import model as library
 from tests.launcher.conftest import LIMIT, Launch, make_wheel, packages_of
 from tests.launcher.test_setup import finish
 

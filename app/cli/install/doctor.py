@@ -21,13 +21,11 @@ from app.node.rules.preferences import Preferences
 from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.storage import key_location
 from engines import opening
-from engines.choice import EngineVerdict
+from engines.choice import EngineVerdict, Trial, key, recall
+from engines.facts import ENGINES, HardwareFacts, gather, package_version
 from engines.facts import PACKAGES as PACKAGES_OF_ENGINES
-from engines.facts import HardwareFacts, gather, package_version
 from engines.models import locate
 from engines.models.folder import fingerprint, open_folder
-from engines.table import ENGINES
-from engines.trials import Trial, key, recall
 
 SUMMARY = "check that everything works, and what to do if not"
 

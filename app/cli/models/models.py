@@ -29,8 +29,7 @@ from app.node.models.survey import survey
 from engines.contract import EngineError
 from engines.models.catalogue import STARTER, catalogue, find, full_name, nearest
 from engines.models.gguf_shelf import GgufShelf, is_gguf
-from engines.models.locate import locate
-from engines.models.shelf import Shelf
+from engines.models.shelf import Shelf, locate
 
 SUMMARY = "list, download and delete models"
 VERBS = ("list", "get", "remove", "path", "token", *_versions.VERBS)

@@ -50,7 +50,7 @@ def _train(args: argparse.Namespace) -> int:
 
     from app.lab.starter.pretrain import SIZES, train
     from engines.models import locate
-    from engines.models.settings import FILE
+    from engines.models.architecture import FILE
 
     torch.set_num_threads(args.threads)
     train(msgspec.structs.replace(SIZES[args.size], seed=args.seed), args.out)

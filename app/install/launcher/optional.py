@@ -34,7 +34,7 @@ that its load is not somebody else's."""
 
 PROCESSOR = "shoal-llamacpp.processor"
 """In the environment too: what the processor it was built for can do, in Linux's words. Another one may not run
-it; engines.llamacpp.library reads this."""
+it; engines.llamacpp.model reads this."""
 
 COMPILE = "compile.txt"
 """Beside the list of the sampler: what builds it."""

@@ -57,7 +57,7 @@ class ExportRefused(msgspec.Struct, frozen=True, kw_only=True, tag="refused", ta
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody wants exported: see engines.models.export.export.ExportOrder."""
+    """What somebody wants exported: see engines.models.export.ExportOrder."""
 
     model: str
     format: str
@@ -68,7 +68,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 
 def export(home: Path, wish: Wish, tell: Callable[[ExportProgress], None]) -> Exported:
     """Makes the folder `wish.to`. Raises EngineError or NodeError, one sentence; nothing is left then."""
-    from engines.models.export import export as exporter  # only here: it imports numpy and gguf
+    from engines.models import export as exporter  # only here: it imports numpy and gguf
 
     exporter.check_target(wish.to)
     folder = locate(wish.model, home)

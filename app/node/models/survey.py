@@ -19,15 +19,13 @@ from app.node.models.pace import RoundWork, seconds
 from app.node.round import placing
 from engines.contract import EngineError
 from engines.facts import cores
-from engines.models.architecture import read_architecture
+from engines.models.architecture import ModelSettings, read_architecture, read_settings
 from engines.models.catalogue import STARTER, Entry, entries
 from engines.models.folder import count_parameters, open_folder
 from engines.models.found import FoundModel, ModelFolders
 from engines.models.found import find as find_elsewhere
-from engines.models.locate import starter_folder
 from engines.models.needs import Dtype, Fit, MemoryRoom, Needs, Shape, fits, likely_dtype, memory_here, needs
-from engines.models.settings import ModelSettings, read_settings
-from engines.models.shelf import Installed, Partial, Shelf
+from engines.models.shelf import Installed, Partial, Shelf, starter_folder
 
 STARTER_ABOUT = "Comes with Shoal. Tiny: it gets better within minutes, on any computer."
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from engines.memory import MB, container_room
+from engines.facts import MB, container_room
 
 SHORT = 0.06
 """Share of memory free below which the computer is about to swap or to end processes."""

@@ -12,15 +12,15 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from app.relay.access.origin import Origins, scheme
-from app.relay.access.rules import Rules
+from app.relay import standing
+from app.relay.access import Rules
 from app.relay.admin import operator
 from app.relay.admin.operator import Banned, OrderChecker, Rejected, RelayStatus, Reply, TopPublisher
+from app.relay.origin import Origins, scheme
 from app.relay.page import page, teacher, water
 from app.relay.page.water import Swimmer
 from app.relay.session.classroom import Classroom
 from app.relay.session.shared import SOFTWARE, RelayState
-from app.relay.standing import standing
 from app.relay.store.backplane import Unavailable
 from app.swarm.identity.names import name
 from app.swarm.invite.invite import Invite, where

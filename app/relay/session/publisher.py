@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Coroutine
 from typing import Any
 
 from app.relay.session.shared import RelayState
-from app.relay.standing.standing import Verdict
+from app.relay.standing import Verdict
 from app.relay.store.backplane import CheckedGroup, Unavailable
 from app.relay.store.window import Added
 from app.sapo.families import FAMILIES

@@ -15,7 +15,7 @@ from app.node.rules.setting import Setting, misfit, refusal
 from app.ui.language.choice import offered
 from app.ui.language.texts import mark
 from app.ui.view.seen import PutAway
-from engines.table import ENGINES
+from engines.facts import ENGINES
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(

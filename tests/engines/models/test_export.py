@@ -14,8 +14,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from engines.contract import AdapterError, Batch, EngineError, Row, TokenSequence
-from engines.models.export import export, merge
-from engines.models.export.export import FORMATS, ExportOrder
+from engines.models import export
+from engines.models import export as merge
+from engines.models.export import FORMATS, ExportOrder
 from engines.models.folder import open_folder
 from engines.models.tokens import ChatTokenizer
 from engines.torch_lora import open_engine

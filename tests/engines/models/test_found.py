@@ -13,7 +13,7 @@ from engines.models import found, locate
 from engines.models.found import FoundModel, ModelFolders, find, places
 from engines.models.gguf import gguf
 from engines.models.gguf_shelf import GgufShelf
-from engines.models.locate import starter_folder
+from engines.models.shelf import starter_folder
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from engines.contract import EngineError
 from engines.models.folder import open_folder
 from engines.models.gguf import gguf, header
 from engines.models.gguf.tokenizer import UnknownTokenizer
-from engines.models.locate import starter_folder
+from engines.models.shelf import starter_folder
 from engines.models.tokens import ChatTokenizer
 from tests.engines.llama import opened, tokenized
 from tests.engines.small_models import MakeModel

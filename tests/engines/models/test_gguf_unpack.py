@@ -23,10 +23,9 @@ from engines.contract import EngineError, Kind
 from engines.models import locate
 from engines.models.folder import open_folder, open_weights
 from engines.models.gguf import gguf
-from engines.models.gguf.unpack import READABLE, UnpackPlan
+from engines.models.gguf.config import READABLE, UnpackPlan
 from engines.models.gguf_shelf import GgufShelf
-from engines.models.locate import starter_folder
-from engines.models.shelf import Shelf
+from engines.models.shelf import Shelf, starter_folder
 from engines.models.tokens import ChatTokenizer
 from tests.engines.llama import llama_cpp, logits, opened, tokenized
 from tests.engines.small_models import MakeModel

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.relay.access.access import AccessError, Invited, Listed, OpenAccess
+from app.relay.access import AccessError, Invited, Listed, OpenAccess
 from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
 from app.swarm.invite.admission import mint

@@ -13,7 +13,7 @@ import msgspec
 
 from app.relay.broker.journal import Journal
 from app.relay.session.shared import RelayState
-from app.relay.standing.standing import PROBATION, SEEN_S, Standing
+from app.relay.standing import PROBATION, SEEN_S, Standing
 from app.swarm.client.receipts import Thanked, receipt
 from app.swarm.identity.identity import Identity
 from app.swarm.wire.protocol import RECEIPTS, BatchReply, Err, Receipt, Receipts, Sample, Stats, Thanks

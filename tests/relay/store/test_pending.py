@@ -9,10 +9,9 @@ from collections.abc import Awaitable
 import aiohttp
 from aiohttp import web
 
-from app.relay.broker.memory import MemoryBroker
 from app.relay.server.server import Server
 from app.relay.session.shared import RelayState
-from app.relay.store.backplane import CheckedGroup, OnGroup, OnPresence, OnValue, Unavailable
+from app.relay.store.backplane import CheckedGroup, MemoryBroker, OnGroup, OnPresence, OnValue, Unavailable
 from app.relay.store.window import Added
 from app.swarm.wire.body import Body, seal
 from app.swarm.wire.frames import from_relay, to_frame

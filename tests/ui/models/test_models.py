@@ -550,7 +550,7 @@ def test_a_file_let_go_over_the_window_is_taken(
 
 def test_a_file_is_taken_over_by_a_process(fetching: Fetching, tmp_path: Path, qtbot: QtBot) -> None:
     from engines.models.gguf import gguf
-    from engines.models.locate import starter_folder
+    from engines.models.shelf import starter_folder
 
     good, bad = tmp_path / "own.gguf", tmp_path / "bad.gguf"
     gguf.write(starter_folder(), good, "f16")

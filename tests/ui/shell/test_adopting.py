@@ -16,8 +16,7 @@ from app.node.history import history
 from app.node.history.store import Store
 from app.ui.shell.adopting import adopt
 from app.ui.view.settings import Choices
-from engines.models.locate import starter_folder
-from engines.models.shelf import Shelf
+from engines.models.shelf import Shelf, starter_folder
 
 NAME = "Some/Own"
 

@@ -1,8 +1,7 @@
 """A Modelfile, with which Ollama takes over a GGUF file: how a turn is written, where an answer ends.
 
 Ollama's templates are Go's. The one written here is found out from the model's own chat template, by rendering
-it with marks in the places of the texts, so it holds for any template that puts texts between fixed words.
-"""
+it with marks in the places of the texts, so it holds for any template that puts texts between fixed words."""
 
 from __future__ import annotations
 

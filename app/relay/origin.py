@@ -1,8 +1,7 @@
 """Where a connection comes from: the address that quotas and bans count by.
 
 Behind a proxy every connection comes from the proxy. What it says about the client is believed only of proxies
-that the operator has named; from anybody else the same headers are words of a stranger.
-"""
+that the operator has named; from anybody else the same headers are words of a stranger."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """A trained model in the formats of other programs: PEFT, llama.cpp and Ollama, MLX, transformers.
 
-Every export is a folder that has its name only when all of it is there.
-"""
+Every export is a folder that has its name only when all of it is there."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -12,20 +12,129 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
 
 import msgspec
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from engines.contract import AdapterError, EngineError, Kind
-from engines.files import flush
-from engines.models import lora
-from engines.models.checkpoint import ADAPTER, ADAPTER_CONFIG, OPTIMIZER_STATE, OptimizerState
-from engines.models.export import merge, modelfile
-from engines.models.folder import Folder, fingerprint, open_folder
-from engines.models.gguf import adapter as gguf_adapter
+from engines.files import flush, free
+from engines.models import lora, modelfile
+from engines.models.folder import Folder, fingerprint, open_folder, open_weights
 from engines.models.gguf import gguf
-from engines.models.lora import Lora
+from engines.models.gguf import tensors as gguf_adapter
+from engines.models.lora import ADAPTER, ADAPTER_CONFIG, OPTIMIZER_STATE, Lora, OptimizerState
+
+# A base model with its adapter added to the weights: a model folder like the base's, for any program.
+
+_BESIDE = (
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "merges.txt",
+    "tokenizer.model",
+    "chat_template.jinja",
+    "model.safetensors.index.json",
+    "shoal.json",
+)
+_LEGAL = ("LICENSE*", "LICENCE*", "NOTICE*", "USE_POLICY*")
+_SPARE = 16 * 2**20
+
+
+def write_merged(base: Path, adapter: Lora, to: Path, progress: Callable[[float], None] | None = None) -> None:
+    """Writes the merged model into the folder `to`, in the number format and the files of the base.
+
+    The sum is made in fp32 and rounded once. Memory: one weight file of the base. Raises AdapterError where the
+    adapter is of another model, EngineError where the base is damaged or the disk is full."""
+    model = open_folder(base)
+    adapter.check(shapes(model))
+    check_room(to, model.weight_bytes + _SPARE)
+    for number, file in enumerate(model.files, 1):
+        merged = _merged_tensor(file, adapter)
+        with saying(to):
+            to.mkdir(parents=True, exist_ok=True)
+            _save(merged, to / file.name)
+        if progress is not None:
+            progress(number / len(model.files))
+    with saying(to):
+        (to / "config.json").write_text(json.dumps(config(model.config), indent=2))
+        for source in (*(base / name for name in _BESIDE), *legal(base)):
+            if source.is_file():
+                shutil.copyfile(source, to / source.name)
+
+
+def legal(base: Path) -> list[Path]:
+    """The files in which a model's maker says who may use it."""
+    return [file for pattern in _LEGAL for file in sorted(base.glob(pattern)) if file.is_file()]
+
+
+def config(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """config.json in which programs older than transformers 5 find the rotary base too: mlx-lm's Qwen2 takes
+    its own default, silently, where it stands in `rope_parameters` alone."""
+    rope = settings.get("rope_parameters") or {}
+    theta = rope.get("rope_theta")
+    return dict(settings) if theta is None else {"rope_theta": theta, **settings}
+
+
+def check_room(folder: Path, needed: int) -> None:
+    """Raises EngineError unless the disk that will hold `folder` has that many bytes free."""
+    there = free(folder.absolute())
+    if there < needed:
+        raise EngineError(
+            f"{folder.name} needs {-(-needed // 2**20)} MB and {there >> 20} MB are free in {folder.parent}: "
+            "free up some space or choose another folder."
+        )
+
+
+@contextmanager
+def saying(to: Path) -> Iterator[None]:
+    """Turns what the system says while writing into a sentence."""
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise EngineError(
+            f"{to.name} couldn't be written to {to.parent} ({why}): free some space or choose another folder."
+        ) from error
+
+
+def shapes(model: Folder) -> dict[str, tuple[int, ...]]:
+    """The shape of every matrix in the base, by its layer."""
+    found: dict[str, tuple[int, ...]] = {}
+    for file in model.files:
+        with open_weights(file) as tensors:
+            for name in tensors.keys():  # noqa: SIM118 - not a dict
+                shape = tuple(tensors.get_slice(name).get_shape())
+                if name.endswith(".weight") and len(shape) == 2:
+                    found[name.removesuffix(".weight")] = shape
+    return found
+
+
+def _merged_tensor(file: Path, adapter: Lora) -> dict[str, Any]:
+    import torch
+
+    merged = {}
+    with open_weights(file) as tensors:
+        for name in tensors.keys():  # noqa: SIM118 - not a dict
+            tensor = tensors.get_tensor(name)
+            layer = name.removesuffix(".weight")
+            if layer in adapter.pairs:
+                delta = torch.from_numpy(adapter.delta(layer))
+                tensor = (tensor.float() + delta).to(tensor.dtype)
+            merged[name] = tensor
+    return merged
+
+
+def _save(tensors: Mapping[str, Any], file: Path) -> None:
+    from safetensors.torch import save_file
+
+    save_file(dict(tensors), str(file), {"format": "pt"})
+
 
 FORMATS = ("peft", "gguf", "mlx", "merged", "merged-gguf")
 MLX_ADAPTER = "adapters.safetensors"
@@ -63,11 +172,11 @@ def write(order: ExportOrder, to: Path, progress: Callable[[float], None] | None
     check_target(to)
     model = open_folder(order.base)
     adapter = lora.read(order.adapter)
-    adapter.check(merge.shapes(model))
+    adapter.check(shapes(model))
     _check_base(order.adapter, model)
     with _staged(to) as place:
         _FORMATS[order.format](order, model, adapter, place, progress or _silent)
-        with merge.saying(to):
+        with saying(to):
             for name, text in order.files.items():
                 (place / name).write_text(text, "utf-8")
 
@@ -88,7 +197,7 @@ def _check_base(adapter: Path, model: Folder) -> None:
 def _peft(
     order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]
 ) -> None:
-    with merge.saying(to):
+    with saying(to):
         for name in (ADAPTER, ADAPTER_CONFIG):
             shutil.copyfile(order.adapter / name, to / name)
 
@@ -100,7 +209,7 @@ def _gguf(
     if order.with_base:
         gguf.write(order.base, to / BASE_FILE, order.kind, progress)
     text = modelfile.write(model, f"./{BASE_FILE}", adapter=f"./{LORA_FILE}", system=order.system)
-    with merge.saying(to):
+    with saying(to):
         (to / MODELFILE).write_text(text, "utf-8")
 
 
@@ -108,16 +217,16 @@ def _merged_gguf(
     order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]
 ) -> None:
     gguf.write(order.base, to / MODEL_FILE, order.kind, progress, about=order.about, adapter=adapter)
-    with merge.saying(to):
+    with saying(to):
         (to / MODELFILE).write_text(modelfile.write(model, f"./{MODEL_FILE}", system=order.system), "utf-8")
-        for file in merge.legal(order.base):
+        for file in legal(order.base):
             shutil.copyfile(file, to / file.name)
 
 
 def _merged(
     order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]
 ) -> None:
-    merge.write(order.base, adapter, to, progress)
+    write_merged(order.base, adapter, to, progress)
 
 
 def _mlx(order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]) -> None:
@@ -140,7 +249,7 @@ def _mlx(order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: C
             "keys": sorted({_inside(layer) for layer in adapter.pairs}),
         },
     }
-    with merge.saying(to):
+    with saying(to):
         save_file(tensors, str(to / MLX_ADAPTER), {"format": "mlx"})
         (to / ADAPTER_CONFIG).write_bytes(msgspec.json.format(msgspec.json.encode(settings)))
 
@@ -158,13 +267,13 @@ _FORMATS = {"peft": _peft, "gguf": _gguf, "mlx": _mlx, "merged": _merged, "merge
 def _staged(to: Path) -> Iterator[Path]:
     """A folder beside `to` that takes its name in the end, or is gone."""
     place = to.with_name(f".writing-{os.getpid()}-{token_hex(4)}-{to.name}")
-    with merge.saying(to):
+    with saying(to):
         place.parent.mkdir(parents=True, exist_ok=True)
         place.mkdir()
     try:
-        merge.check_room(to, _NOTHING)
+        check_room(to, _NOTHING)
         yield place
-        with merge.saying(to):
+        with saying(to):
             for file in place.rglob("*"):
                 flush(file)
             if to.is_dir():

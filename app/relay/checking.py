@@ -7,8 +7,7 @@ the queue is not checked but counted. Which group is next, and which one a full 
 random, so that no one can hide a false claim behind a crowd.
 
 Anyone who claims a reward falsely loses the group, and after three in a day everything. Reports by others lead
-to a check of the very group; anyone who reported an honest one is believed less.
-"""
+to a check of the very group; anyone who reported an honest one is believed less."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from app.relay.standing.standing import LEAST_WEIGHT, Ban, Source, Standings
+from app.relay.standing import LEAST_WEIGHT, Ban, Source, Standings
 from app.relay.store.backplane import Unavailable
 from app.relay.store.window import Window
 from app.sapo.questions import QuestionError, UnsoundQuestion

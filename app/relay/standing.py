@@ -9,8 +9,7 @@ Reports by others never lower a standing. They only make a re-scoring likelier, 
 is trusted, and a reporter who was wrong is trusted less.
 
 A standing is a value and every event a function to the next one. Times are Unix seconds, because bans and
-standings outlive the process and are shared between relays.
-"""
+standings outlive the process and are shared between relays."""
 
 from __future__ import annotations
 

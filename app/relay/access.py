@@ -1,19 +1,24 @@
-"""Who may sign in at a relay: everybody, who did some work, who was invited, who is on a list, or who knows the
-six words. Work may be asked for beside any of the others (`hello.pow_bits`, checked with the signature)."""
+"""The rules that the operator of a relay sets when starting it, beyond who carries the groups and who may
+sign in."""
 
 from __future__ import annotations
 
 import logging
 import re
+import socket
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
+from app.relay.origin import Network
 from app.swarm.invite.admission import check_token
 from app.swarm.invite.private import Private
 from app.swarm.wire.protocol import AccessMode, Auth, Hello
 from app.swarm.wire.refusals import Flaw, Refused
+
+# Who may sign in at a relay: everybody, who did some work, who was invited, who is on a list, or who knows the
+# six words. Work may be asked for beside any of the others (`hello.pow_bits`, checked with the signature).
 
 WORK_BITS = 20
 """About a second of one core, for `--access pow` without a number."""
@@ -131,3 +136,20 @@ def _keys(path: Path) -> frozenset[str]:
             raise AccessError(f"Line {number} of {path} is no key: write 64 hex digits, or put # before words.")
         keys.add(key)
     return frozenset(keys - {""})
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """`proxies` may say where clients come from; `operators` are the keys whose orders count; `contact` stands
+    on the status page; `checks`: whether groups are scored again; `metrics` is where the metrics are asked for,
+    listening already; `public` the URL that nodes use, where another than was bound; `sockets` the most open
+    connections, None for what the system grants."""
+
+    proxies: tuple[Network, ...] = ()
+    operators: frozenset[bytes] = frozenset()
+    contact: str = ""
+    checks: bool = True
+    metrics: socket.socket | None = None
+    public: str | None = None
+    sockets: int | None = None
+    teacher: str = ""
+    """What the link to a classroom's page ends with; empty where there is none."""
