@@ -9,6 +9,7 @@ import contextlib
 import os
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -222,3 +223,13 @@ def in_bytes(count: float) -> str:
     """
     value, unit = scaled(count)
     return f"{value:,.{0 if unit == 'B' else 1}f} {unit}"
+
+
+def own_corner() -> Path:
+    """This person's own folder in the system's temporary one, for what has no data folder."""
+    user = str(os.getuid()) if hasattr(os, "getuid") else "user"
+    folder = Path(tempfile.gettempdir()) / f"shoal-{user}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
+        folder = Path(tempfile.mkdtemp(prefix="shoal-"))
+    return folder

@@ -18,7 +18,6 @@ from engines.choice import EngineChoice, ModelSize, choose
 from engines.contract import Engine, EngineError, EngineOptions
 from engines.errors import command, installed, repair, sound
 from engines.facts import ENGINES
-from engines.models import locate
 from engines.models.folder import count_parameters, fingerprint, open_folder
 
 AUTO = "auto"
@@ -108,7 +107,7 @@ def choice(
 ) -> EngineChoice:
     """Which engine suits this computer and a model, by the rules and by what a trial measured. Raises
     EngineError for a model that cannot be read."""
-    folder = open_folder(locate(model))
+    folder = open_folder(Path(model))
     home = home or (Path(os.environ[HOME]) if os.environ.get(HOME) else None)
     facts = computer.gather(home)
     size = ModelSize(name=folder.name, parameters=count_parameters(folder))

@@ -14,9 +14,10 @@ from app.chat.board import Grid, Look, board
 from app.chat.puzzles import Puzzle, Verdicts, draw
 from app.chat.terminal import busy
 from app.common.text import safe
+from app.models.shelf import locate
 from app.sapo.asking import MAX_ANSWER
 from app.sapo.families import FAMILIES
-from engines.models import locate, read_settings
+from engines.models.architecture import read_settings
 
 _LEAVE = ("/quit", "/exit", "/q")
 _SKIP = ("", "/skip")

@@ -17,6 +17,7 @@ from app.chat.messages import MAX_TEXT, Side, chosen
 from app.chat.puzzles import Puzzle, Verdicts, draw, looks_like_one, several
 from app.common.files import unwritable
 from app.common.text import safe
+from app.models.shelf import locate
 from app.node.record.state import NodeState
 from app.node.swarm.answers import AnswerError, OwnerAnswer, put
 from app.sapo import asking
@@ -25,7 +26,7 @@ from app.sapo.groups import binary_rewards
 from app.sapo.questions import QuestionError
 from app.sapo.scoring.sandbox import SandboxError
 from engines.contract import Completion, Engine, EngineError, TooLongError
-from engines.models import locate, read_settings
+from engines.models.architecture import read_settings
 
 MAX_TOKENS = 1024
 """The most that one answer may be given."""

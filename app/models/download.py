@@ -20,16 +20,15 @@ from app.common.files import read_json, size, unwritable, write, write_json
 from app.common.rate import Speed
 from app.common.retry import Patience
 from app.common.text import in_bytes
-from app.models.hub import Hub
+from app.models import catalogue as wheel
+from app.models.catalogue import Entry, Package, find
+from app.models.hub import DownloadPlan, Hub, HubError
+from app.models.shelf import SOURCE, STATE, ModelSource, Shelf, Unfinished
 from engines.contract import EngineError
 from engines.files import held
-from engines.models import catalogue as wheel
 from engines.models.architecture import FILE as SETTINGS
-from engines.models.catalogue import Entry, Package, find
 from engines.models.folder import open_folder
-from engines.models.hub import DownloadPlan, HubError
 from engines.models.needs import DISK_SPARE
-from engines.models.shelf import SOURCE, STATE, ModelSource, Shelf, Unfinished
 
 TELL_S = 0.25
 """Progress is told at most this often, and at the end of every file."""

@@ -17,8 +17,7 @@ from engines.contract import (
     StepStats,
     TokenSequence,
 )
-from engines.models import locate, read_settings
-from engines.models.architecture import read_architecture
+from engines.models.architecture import read_architecture, read_settings
 from engines.models.folder import count_parameters, fingerprint, open_folder
 from engines.models.tokens import ChatTokenizer, ModelText, Sampled
 from engines.torch_lora import learner
@@ -47,7 +46,7 @@ class Base:
         batch_share: float = 1.0,
         sampler_bytes: int | None = None,
     ) -> None:
-        path = locate(model)
+        path = Path(model)
         self.folder = open_folder(path)
         parameters = count_parameters(self.folder)
         self.placement: DeviceBudget = place(parameters, device, threads, thread_share)

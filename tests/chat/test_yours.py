@@ -13,11 +13,12 @@ import pytest
 from app.chat import daily, messages, scorebook
 from app.chat.messages import AnswerJudged, ChatFailed, ExampleGiven, PuzzleDrawn, Reply
 from app.chat.talking import Chat, OpenEngine
+from app.models.shelf import locate
 from app.node.swarm.answers import FOLDER, OwnerAnswer
 from app.sapo import asking
 from app.sapo.questions import VERSION
 from engines.files import read_json
-from engines.models import locate, read_settings
+from engines.models.architecture import read_settings
 from engines.models.folder import open_folder
 from engines.models.tokens import ChatTokenizer
 from tests.chat import test_talking

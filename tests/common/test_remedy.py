@@ -18,12 +18,12 @@ from app.cli.learn import run
 from app.common import remedy
 from app.install.packs import place
 from app.install.packs.manifest import trust
+from app.models.shelf import locate
 from app.node.trainer import link
 from app.sapo.scoring import sandbox
 from engines import errors as engines_remedy
 from engines import opening
 from engines.contract import EngineError
-from engines.models import locate
 from tests.ui.screen.installed import stand_in
 
 ROOT = Path(__file__).parents[2]

@@ -23,7 +23,7 @@ def _keep(level: int, text: bytes, _data: Any) -> None:
 
 
 def _listen() -> None:
-    """Collects llama.cpp's errors from now on. The engine sets a callback of its own when it loads llama.cpp."""
+    """Collects llama.cpp's errors from here on: the engine sets a callback of its own when it loads."""
     llama_cpp.llama_log_set(_keep, ctypes.c_void_p(0))
     _said.clear()
 

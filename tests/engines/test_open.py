@@ -33,7 +33,7 @@ def refused(path: Path | str, says: str, **options: object) -> None:
 
 
 def test_missing_folder(tmp_path: Path) -> None:
-    refused(tmp_path / "nothing", "There is no model at")
+    refused(tmp_path / "nothing", "There is no model folder at")
 
 
 def test_not_a_model_folder(tmp_path: Path) -> None:

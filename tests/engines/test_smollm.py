@@ -19,11 +19,11 @@ from app.chat import messages
 from app.chat.messages import Side
 from app.chat.talking import Chat
 from app.cli.models import _wheel
+from app.models import catalogue, export
+from app.models import catalogue as wheel
+from app.models.export import ExportOrder
 from app.node.round import everyday
 from engines.contract import Batch, EngineError, Row, TokenSequence
-from engines.models import catalogue, export
-from engines.models import catalogue as wheel
-from engines.models.export import ExportOrder
 from engines.models.folder import open_folder
 from engines.models.gguf import gguf
 from engines.models.gguf.config import UnpackPlan

@@ -86,7 +86,7 @@ def _cases(api: Any, name: str, kind: Any, positions: int, place: Path, tell: Te
     import torch
 
     from app.bench.engine import shapes
-    from engines.models import locate
+    from app.models.shelf import locate
     from engines.models.folder import open_folder
     from engines.models.gguf import gguf
     from engines.models.gguf import tensors as gguf_adapter

@@ -83,7 +83,7 @@ def write(name: str, folder: Path) -> None:
     import torch
     from safetensors.torch import save_file
 
-    from engines.models import locate
+    from app.models.shelf import locate
 
     generator = torch.Generator().manual_seed(0)
     tensors = {}
@@ -103,8 +103,8 @@ def prepare(model: str, folder: Path, prompt: int, new: int) -> dict[str, Any]:
     """Model folder, prompt as messages and as token ids, and a PEFT folder that has learned one step.
 
     Lengths are halved to what the model can read. Raises BenchError where there is no such model."""
+    from app.models.shelf import locate
     from engines.contract import Batch, Row
-    from engines.models import locate
     from engines.opening import open_engine
 
     if model in SHAPES:

@@ -14,6 +14,7 @@ from app.cli.swarm.identity import told as told_key
 from app.common import files, home
 from app.desktop import FactRow, Gatherer
 from app.desktop.energy import Meter
+from app.models.shelf import locate
 from app.node.record.snapshot import Energy
 from app.node.rules.energy import Purse
 from app.node.rules.orders import Moment
@@ -24,7 +25,6 @@ from engines import opening
 from engines.choice import EngineVerdict, Trial, key, recall
 from engines.facts import ENGINES, HardwareFacts, gather, package_version
 from engines.facts import PACKAGES as PACKAGES_OF_ENGINES
-from engines.models import locate
 from engines.models.folder import fingerprint, open_folder
 
 SUMMARY = "check that everything works, and what to do if not"

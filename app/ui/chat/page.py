@@ -13,6 +13,7 @@ from app.chat import messages, scorebook
 from app.chat.board import ANSWERED_IN_ROWS
 from app.chat.messages import MAX_TEXT, PuzzleDrawn, Reply, Sort, chosen
 from app.common.text import safe
+from app.models.catalogue import find
 from app.ui.chat.duel import Duel, keeper
 from app.ui.chat.process import AWAY_S, ChatStage, Chatting
 from app.ui.chat.question import QuestionCard
@@ -25,7 +26,6 @@ from app.ui.view.view import View
 from app.ui.widgets.exchange import Exchange
 from app.ui.widgets.pieces import Empty, Label, button, column
 from app.ui.widgets.yours import Against
-from engines.models.catalogue import find
 
 SHOWN_MS = 300
 KEPT = 30

@@ -29,6 +29,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.models.gguf_shelf import is_gguf
 from app.node.trainer.memory import give_back
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.texts import tr
@@ -38,7 +39,6 @@ from app.ui.view import words
 from app.ui.view.view import NodeStatus, View
 from app.ui.widgets.icons import picture_icon
 from app.ui.widgets.pieces import row
-from engines.models.gguf_shelf import is_gguf
 
 SECOND_MS = 1000
 TIDY_MS = 2000

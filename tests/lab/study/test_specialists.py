@@ -13,9 +13,9 @@ pytest.importorskip("torch")
 from app.cli import __main__ as cli
 from app.lab.regime import RegimeError, families_of, read_regime
 from app.lab.study.specialists import Teaching, _lessons, teach
+from app.models.shelf import locate
 from app.sapo.asking import shows_work
 from app.sapo.seeds import held_out
-from engines.models import locate
 
 UNORDERED = ("gcd", "lcm")
 """Held out by their numbers in any order, not by text (tests/sapo/test_families.py)."""
@@ -65,7 +65,7 @@ def test_they_are_made_once_and_begin_with_a_new_optimiser(tmp_path: Path) -> No
 
     from engines.torch_lora import open_swarm
 
-    swarm = open_swarm("starter", [5], rank=small.rank, threads=1)
+    swarm = open_swarm(locate("starter"), [5], rank=small.rank, threads=1)
     adapter = swarm._adapters_N[0]
     plain = adapter.values.detach().clone()
     swarm.load(0, made)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from app.models import found
+from app.models.found import FoundModel, ModelFolders, find, places
+from app.models.gguf_shelf import GgufShelf
+from app.models.shelf import locate, starter_folder
 from app.node.models.survey import survey
-from engines.models import found, locate
-from engines.models.found import FoundModel, ModelFolders, find, places
 from engines.models.gguf import gguf
-from engines.models.gguf_shelf import GgufShelf
-from engines.models.shelf import starter_folder
 
 
 @pytest.fixture(scope="module")

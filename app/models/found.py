@@ -1,6 +1,5 @@
 """Models that other programs on this computer have fetched already: Hugging Face's tools, LM Studio, Ollama,
-Jan, llama.cpp. Looks at names, sizes and headers; loads nothing, changes nothing, opens no socket.
-"""
+Jan, llama.cpp. Looks at names, sizes and headers; loads nothing, changes nothing, opens no socket."""
 
 from __future__ import annotations
 

@@ -12,17 +12,16 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
+from app.models.catalogue import STARTER, full_name
+from app.models.gguf_shelf import HUB, GgufShelf, is_gguf
 from engines.contract import EngineError
 from engines.errors import command
-from engines.files import discard, free, held, lock_of, read_json, size, write_json
-from engines.models.catalogue import STARTER, full_name
-from engines.models.gguf_shelf import HUB, GgufShelf, is_gguf
+from engines.files import discard, free, held, lock_of, own_corner, read_json, size, write_json
 
 PARTIAL = ".partial"
 SOURCE, STATE, FOLDERS = "source.json", "state.json", "folders.json"
@@ -194,16 +193,6 @@ class Shelf:
     def free(self) -> int:
         """Bytes free on the disk that holds it."""
         return free(self.root)
-
-
-def own_corner() -> Path:
-    """This person's own folder in the system's temporary one, for what has no data folder."""
-    user = str(os.getuid()) if hasattr(os, "getuid") else "user"
-    folder = Path(tempfile.gettempdir()) / f"shoal-{user}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
-        folder = Path(tempfile.mkdtemp(prefix="shoal-"))
-    return folder
 
 
 def busy(partial: Path) -> bool:

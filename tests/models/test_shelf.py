@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from app.models.shelf import locate, starter_folder
 from engines.contract import EngineError
-from engines.models import ModelSettings, locate, read_settings
-from engines.models.shelf import starter_folder
+from engines.models.architecture import ModelSettings, read_settings
 
 
 def test_a_folder(tmp_path: Path) -> None:

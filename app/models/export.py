@@ -19,9 +19,10 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
+from app.models import modelfile
 from engines.contract import AdapterError, EngineError, Kind
 from engines.files import flush, free
-from engines.models import lora, modelfile
+from engines.models import lora
 from engines.models.folder import Folder, fingerprint, open_folder, open_weights
 from engines.models.gguf import gguf
 from engines.models.gguf import tensors as gguf_adapter

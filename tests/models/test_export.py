@@ -13,10 +13,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from app.models import export
+from app.models import export as merge
+from app.models.export import FORMATS, ExportOrder
 from engines.contract import AdapterError, Batch, EngineError, Row, TokenSequence
-from engines.models import export
-from engines.models import export as merge
-from engines.models.export import FORMATS, ExportOrder
 from engines.models.folder import open_folder
 from engines.models.tokens import ChatTokenizer
 from engines.torch_lora import open_engine

@@ -2,8 +2,7 @@
 
 Beside the model's files stands `gguf.json` (Origin): which file it was made of. The same file under another
 name is not converted again, and a file that has changed is noticed by its size and time, then by its digest. A
-folder has its name only when all of it is there; what a killed process left is cleared away by the next.
-"""
+folder has its name only when all of it is there; what a killed process left is cleared away by the next."""
 
 from __future__ import annotations
 
