@@ -16,8 +16,8 @@ from typing import NamedTuple
 import msgspec
 import psutil
 
-from engines.errors import repair
 from engines.files import free
+from engines.remedy import repair
 
 # The engines by name: one folder and one line each. Loads no library.
 

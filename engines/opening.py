@@ -16,9 +16,10 @@ from engines import choice as trials
 from engines import facts as computer
 from engines.choice import EngineChoice, ModelSize, choose
 from engines.contract import Engine, EngineError, EngineOptions
-from engines.errors import command, installed, repair, sound
 from engines.facts import ENGINES
 from engines.models.folder import count_parameters, fingerprint, open_folder
+from engines.remedy import command, installed, repair
+from engines.sound import sound
 
 AUTO = "auto"
 

@@ -2,7 +2,7 @@
 
 A checkout is started with ./shoal, and its set-up mends it. An installed app is started by what its installer
 put there; its engine is a pack, which can be repaired, and all the rest comes new when it is installed again.
-engines/errors.py says the same for the engines, which know nothing of the application."""
+engines/remedy.py says the same for the engines, which know nothing of the application."""
 
 from __future__ import annotations
 

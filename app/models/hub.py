@@ -15,7 +15,7 @@ from app.common import fetch
 from app.common.connection import Fault
 from app.common.retry import Patience
 from engines.contract import EngineError
-from engines.errors import command
+from engines.remedy import command
 
 # The files that a hub has of a model: the files to fetch, out of its description. Nothing here opens a socket;
 # app.models does.

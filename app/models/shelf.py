@@ -20,8 +20,8 @@ import msgspec
 from app.models.catalogue import STARTER, full_name
 from app.models.gguf_shelf import HUB, GgufShelf, is_gguf
 from engines.contract import EngineError
-from engines.errors import command
 from engines.files import discard, free, held, lock_of, own_corner, read_json, size, write_json
+from engines.remedy import command
 
 PARTIAL = ".partial"
 SOURCE, STATE, FOLDERS = "source.json", "state.json", "folders.json"

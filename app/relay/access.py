@@ -12,10 +12,9 @@ from typing import Protocol
 import msgspec
 
 from app.relay.origin import Network
-from app.swarm.invite.admission import check_token
-from app.swarm.invite.private import Private
+from app.swarm.invite.private import Private, check_token
+from app.swarm.wire.limits import Flaw, Refused
 from app.swarm.wire.protocol import AccessMode, Auth, Hello
-from app.swarm.wire.refusals import Flaw, Refused
 
 # Who may sign in at a relay: everybody, who did some work, who was invited, who is on a list, or who knows the
 # six words. Work may be asked for beside any of the others (`hello.pow_bits`, checked with the signature).

@@ -29,7 +29,7 @@ from app.sapo.questions import QuestionError, UnsoundQuestion
 from app.sapo.scoring.sandbox import Sandbox, SandboxError
 from app.sapo.scoring.scoring import score_group
 from app.swarm.wire.body import Envelope, unseal
-from app.swarm.wire.refusals import Refused
+from app.swarm.wire.limits import Refused
 
 QUEUE, REPORTED = 512, 128
 """Groups that wait for a check, drawn by standing and named in reports."""

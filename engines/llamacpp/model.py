@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.contract import AdapterError, EngineError
-from engines.errors import command, installed, packed, repair
 from engines.facts import FEATURES, features
+from engines.remedy import command, installed, packed, repair
 
 # llama.cpp itself, through llama-cpp-python's low-level functions, loaded when it is first wanted.
 #

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from engines.contract import EngineOptions
-from engines.errors import repair
+from engines.remedy import repair
 
 if TYPE_CHECKING:
     from engines.mlx_lora.engine import MlxEngine

@@ -19,8 +19,8 @@ import jinja2.sandbox
 from tokenizers import Tokenizer
 
 from engines.contract import Completion, EngineError, Heard, Messages, TokenSequence, TooLongError
-from engines.errors import within
 from engines.models.folder import Folder, read_json
+from engines.sound import within
 
 # From chat messages to token ids and back, from the model folder's own tokenizer and chat template.
 #

@@ -5467,12 +5467,232 @@
    <translation>Nimm das unquantisierte Modell.</translation>
   </message>
   <message>
+   <source>{name} needs {needed} MB and {there} MB are free in {parent}:</source>
+   <translation>{name} braucht {needed} MB, in {parent} sind {there} MB frei:</translation>
+  </message>
+  <message>
+   <source>free up some space or choose another folder.</source>
+   <translation>Schaff etwas Platz, oder wähle einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>{to} is there already:</source>
+   <translation>{to} gibt es schon:</translation>
+  </message>
+  <message>
+   <source>choose a folder that doesn't exist or is empty.</source>
+   <translation>Wähle einen neuen oder leeren Ordner.</translation>
+  </message>
+  <message>
+   <source>The adapter was trained on another model:</source>
+   <translation>Der Adapter gehört zu einem anderen Modell:</translation>
+  </message>
+  <message>
+   <source>give {model}.</source>
+   <translation>Gib {model} an.</translation>
+  </message>
+  <message>
+   <source>The adapter has layers of several ranks, and MLX knows one:</source>
+   <translation>Der Adapter hat Schichten mit verschiedenem Rang, MLX kennt nur einen:</translation>
+  </message>
+  <message>
+   <source>export it as peft.</source>
+   <translation>Exportier ihn als peft.</translation>
+  </message>
+  <message>
+   <source>{name} couldn't be written to {parent} ({why}):</source>
+   <translation>{name} ließ sich nicht nach {parent} schreiben ({why}):</translation>
+  </message>
+  <message>
+   <source>free some space or choose another folder.</source>
+   <translation>Schaff etwas Platz, oder wähle einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>{OPTIMIZER_STATE} in {adapter} is damaged:</source>
+   <translation>{OPTIMIZER_STATE} in {adapter} ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>take another copy.</source>
+   <translation>Nimm eine andere Kopie.</translation>
+  </message>
+  <message>
+   <source>{name} can't be read.</source>
+   <translation>{name} lässt sich nicht lesen.</translation>
+  </message>
+  <message>
+   <source>{name} takes {needed} to learn with, and {free} are free on the disk that holds {root}:</source>
+   <translation>{name} braucht {needed} zum Lernen, auf der Platte mit {root} sind {free} frei:</translation>
+  </message>
+  <message>
+   <source>{title} couldn't be added into {root} ({strerror}):</source>
+   <translation>{title} ließ sich nicht nach {root} übernehmen ({strerror}):</translation>
+  </message>
+  <message>
+   <source>free some space, or check that it can be read.</source>
+   <translation>Schaff Platz, oder prüf, ob es lesbar ist.</translation>
+  </message>
+  <message>
+   <source>{name} changed while it was read:</source>
+   <translation>{name} hat sich beim Lesen verändert:</translation>
+  </message>
+  <message>
+   <source>wait until it is whole.</source>
+   <translation>Warte, bis es ganz da ist.</translation>
+  </message>
+  <message>
+   <source>{host} doesn't know the access token:</source>
+   <translation>{host} kennt das Zugangstoken nicht:</translation>
+  </message>
+  <message>
+   <source>make a new one and save it again.</source>
+   <translation>Mach ein neues und speichere es.</translation>
+  </message>
+  <message>
+   <source>Your account hasn't been given {id} yet:</source>
+   <translation>Dein Konto hat {id} noch nicht:</translation>
+  </message>
+  <message>
+   <source>accept its licence at {page} and try again.</source>
+   <translation>Nimm die Lizenz auf {page} an, und versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{host} gives {id} only to those who sign in, or has no such model:</source>
+   <translation>{host} gibt {id} nur Angemeldeten, oder es gibt so ein Modell nicht:</translation>
+  </message>
+  <message>
+   <source>check the name, accept the licence at {page}, and save an access token ({command}, or HF_TOKEN).</source>
+   <translation>Prüf den Namen, nimm die Lizenz auf {page} an, und speichere ein Zugangstoken ({command} oder HF_TOKEN).</translation>
+  </message>
+  <message>
+   <source>{host} refuses {id}:</source>
+   <translation>{host} verweigert {id}:</translation>
+  </message>
+  <message>
+   <source>your access token hasn't the right to read it; make one that has.</source>
+   <translation>Dein Zugangstoken darf es nicht lesen; mach eines, das es darf.</translation>
+  </message>
+  <message>
+   <source>{host} has no model {id} in that version:</source>
+   <translation>{host} hat kein Modell {id} in dieser Version:</translation>
+  </message>
+  <message>
+   <source>check its name.</source>
+   <translation>Prüf den Namen.</translation>
+  </message>
+  <message>
+   <source>{host} doesn't say which version of {id} it has:</source>
+   <translation>{host} sagt nicht, welche Version von {id} es hat:</translation>
+  </message>
+  <message>
+   <source>{id} has no .safetensors weights:</source>
+   <translation>{id} hat keine .safetensors-Gewichte:</translation>
+  </message>
+  <message>
+   <source>choose another model.</source>
+   <translation>Wähle ein anderes Modell.</translation>
+  </message>
+  <message>
+   <source>{id} has no config.json:</source>
+   <translation>{id} hat keine config.json:</translation>
+  </message>
+  <message>
+   <source>{text} is no address of a hub:</source>
+   <translation>{text} ist keine Adresse eines Hubs:</translation>
+  </message>
+  <message>
+   <source>give one such as {HUB}.</source>
+   <translation>Nimm eine wie {HUB}.</translation>
+  </message>
+  <message>
+   <source>What {host} says about {id} can't be understood:</source>
+   <translation>Was {host} über {id} sagt, ist nicht zu verstehen:</translation>
+  </message>
+  <message>
+   <source>check the mirror, or try later.</source>
+   <translation>Prüf den Spiegel, oder versuch es später.</translation>
+  </message>
+  <message>
+   <source>{id} has its weights only as pickle files, which can run code and are never downloaded:</source>
+   <translation>{id} hat seine Gewichte nur als Pickle-Dateien, die Programme starten können und nie geladen werden:</translation>
+  </message>
+  <message>
+   <source>take a version of the model with .safetensors files.</source>
+   <translation>Nimm eine Version des Modells mit .safetensors-Dateien.</translation>
+  </message>
+  <message>
+   <source>{id} has only GGUF files:</source>
+   <translation>{id} hat nur GGUF-Dateien:</translation>
+  </message>
+  <message>
+   <source>download one and give Shoal that file, or take the model it was made of.</source>
+   <translation>Lade eine herunter und gib sie Shoal, oder nimm das Modell, aus dem es entstand.</translation>
+  </message>
+  <message>
+   <source>The hub gives no size or digest of {file} of {id}:</source>
+   <translation>Der Hub nennt weder Größe noch Prüfsumme von {file} von {id}:</translation>
+  </message>
+  <message>
    <source>HF_HUB_OFFLINE is set, which forbids every download:</source>
    <translation>HF_HUB_OFFLINE ist gesetzt und verbietet jedes Herunterladen:</translation>
   </message>
   <message>
    <source>unset it and try again.</source>
    <translation>Nimm es weg und versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The model's chat template changes what it is given.</source>
+   <translation>Die Chat-Vorlage des Modells verändert, was sie bekommt.</translation>
+  </message>
+  <message>
+   <source>There is no model at {name}:</source>
+   <translation>Bei {name} ist kein Modell:</translation>
+  </message>
+  <message>
+   <source>give an existing folder, a .gguf file, a Hugging Face name or starter.</source>
+   <translation>Gib einen Ordner an, eine .gguf-Datei, einen Namen von Hugging Face oder starter.</translation>
+  </message>
+  <message>
+   <source>The starter model is missing from this installation:</source>
+   <translation>Das Startmodell fehlt in dieser Installation:</translation>
+  </message>
+  <message>
+   <source>install Shoal again.</source>
+   <translation>Installiere Shoal neu.</translation>
+  </message>
+  <message>
+   <source>There is no file {file}:</source>
+   <translation>Eine Datei {file} gibt es nicht:</translation>
+  </message>
+  <message>
+   <source>{name} hasn't been added yet:</source>
+   <translation>{name} wurde noch nicht hinzugefügt:</translation>
+  </message>
+  <message>
+   <source>run {file}.</source>
+   <translation>Führ {file} aus.</translation>
+  </message>
+  <message>
+   <source>{name} isn't on this computer: {command} lists what is.</source>
+   <translation>{name} ist nicht auf diesem Computer: {command} zeigt, was da ist.</translation>
+  </message>
+  <message>
+   <source>{name} is being downloaded right now:</source>
+   <translation>{name} wird gerade heruntergeladen:</translation>
+  </message>
+  <message>
+   <source>cancel that first.</source>
+   <translation>Brich das zuerst ab.</translation>
+  </message>
+  <message>
+   <source>{folder} is no model of this data folder: {command} lists them.</source>
+   <translation>{folder} ist kein Modell dieses Datenordners: {command} zeigt sie.</translation>
+  </message>
+  <message>
+   <source>The model {name} isn't on this computer:</source>
+   <translation>Das Modell {name} ist nicht auf diesem Computer:</translation>
+  </message>
+  <message>
+   <source>run {name2}, or choose starter.</source>
+   <translation>Führ {name2} aus, oder wähle starter.</translation>
   </message>
   <message>
    <source>Round {round} is safe.</source>
@@ -6257,10 +6477,6 @@
   <message>
    <source>{path} can't be read ({error}):</source>
    <translation>{path} lässt sich nicht lesen ({error}):</translation>
-  </message>
-  <message>
-   <source>install Shoal again.</source>
-   <translation>Installiere Shoal neu.</translation>
   </message>
   <message>
    <source>The manifest can't be understood ({error}), so nothing was installed:</source>
@@ -7127,38 +7343,6 @@
    <translation>Die Antworten verdienen nicht, was behauptet wird.</translation>
   </message>
   <message>
-   <source>A token ends at a whole Unix second, for a key of 64 hex digits or for any.</source>
-   <translation>Eine Marke endet zu einer ganzen Unix-Sekunde, für einen Schlüssel aus 64 Hexziffern oder für jeden.</translation>
-  </message>
-  <message>
-   <source>This relay asks for an invite of its operator, and this is none.</source>
-   <translation>Dieses Relay will eine Einladung seines Betreibers, und das ist keine.</translation>
-  </message>
-  <message>
-   <source>The invite wasn't signed by this relay's operator:</source>
-   <translation>Die Einladung ist nicht vom Betreiber dieses Relays unterschrieben:</translation>
-  </message>
-  <message>
-   <source>ask for one.</source>
-   <translation>Frag nach einer.</translation>
-  </message>
-  <message>
-   <source>The invite was made for another key:</source>
-   <translation>Die Einladung ist für einen anderen Schlüssel:</translation>
-  </message>
-  <message>
-   <source>ask for one of your own.</source>
-   <translation>Frag nach einer eigenen.</translation>
-  </message>
-  <message>
-   <source>The invite has ended:</source>
-   <translation>Die Einladung ist abgelaufen:</translation>
-  </message>
-  <message>
-   <source>ask the operator for a new one.</source>
-   <translation>Frag den Betreiber nach einer neuen.</translation>
-  </message>
-  <message>
    <source>Relays on this network can be neither found nor announced ({why}):</source>
    <translation>Relays lassen sich in diesem Netz weder finden noch ankündigen ({why}):</translation>
   </message>
@@ -7395,6 +7579,38 @@
    <translation>Er hat a1. und 64 Hexziffern.</translation>
   </message>
   <message>
+   <source>A token ends at a whole Unix second, for a key of 64 hex digits or for any.</source>
+   <translation>Eine Marke endet zu einer ganzen Unix-Sekunde, für einen Schlüssel aus 64 Hexziffern oder für jeden.</translation>
+  </message>
+  <message>
+   <source>This relay asks for an invite of its operator, and this is none.</source>
+   <translation>Dieses Relay will eine Einladung seines Betreibers, und das ist keine.</translation>
+  </message>
+  <message>
+   <source>The invite wasn't signed by this relay's operator:</source>
+   <translation>Die Einladung ist nicht vom Betreiber dieses Relays unterschrieben:</translation>
+  </message>
+  <message>
+   <source>ask for one.</source>
+   <translation>Frag nach einer.</translation>
+  </message>
+  <message>
+   <source>The invite was made for another key:</source>
+   <translation>Die Einladung ist für einen anderen Schlüssel:</translation>
+  </message>
+  <message>
+   <source>ask for one of your own.</source>
+   <translation>Frag nach einer eigenen.</translation>
+  </message>
+  <message>
+   <source>The invite has ended:</source>
+   <translation>Die Einladung ist abgelaufen:</translation>
+  </message>
+  <message>
+   <source>ask the operator for a new one.</source>
+   <translation>Frag den Betreiber nach einer neuen.</translation>
+  </message>
+  <message>
    <source>Word {place} isn't in the list that codes are made of:</source>
    <translation>Wort {place} steht nicht in der Liste der Wörter:</translation>
   </message>
@@ -7575,14 +7791,6 @@
    <translation>Prozess {holder} hält {path}.</translation>
   </message>
   <message>
-   <source>The model produced numbers that aren't finite:</source>
-   <translation>Das Modell hat Zahlen erzeugt, die nicht endlich sind:</translation>
-  </message>
-  <message>
-   <source>go back to an earlier checkpoint.</source>
-   <translation>Geh zu einem früheren Stand zurück.</translation>
-  </message>
-  <message>
    <source>llama.cpp samples on the processor here, not on {device}:</source>
    <translation>llama.cpp antwortet hier auf dem Prozessor, nicht auf {device}:</translation>
   </message>
@@ -7647,6 +7855,10 @@
    <translation>llama.cpp lehnt den Adapter ab:</translation>
   </message>
   <message>
+   <source>go back to an earlier checkpoint.</source>
+   <translation>Geh zu einem früheren Stand zurück.</translation>
+  </message>
+  <message>
    <source>llama.cpp ran out of room for its key-value cache:</source>
    <translation>llama.cpp hat keinen Platz mehr für seinen Zwischenspeicher:</translation>
   </message>
@@ -7661,6 +7873,10 @@
   <message>
    <source>close other programs, or choose the torch engine.</source>
    <translation>Schließ andere Programme, oder wähle die Engine torch.</translation>
+  </message>
+  <message>
+   <source>The model produced numbers that aren't finite:</source>
+   <translation>Das Modell hat Zahlen erzeugt, die nicht endlich sind:</translation>
   </message>
   <message>
    <source>MLX needs a Mac with Apple Silicon, and this one has an Intel processor:</source>
@@ -7755,100 +7971,12 @@
    <translation>config.json des Modells ist beschädigt ({said}):</translation>
   </message>
   <message>
-   <source>{name} in {folder} is missing or damaged:</source>
-   <translation>{name} in {folder} fehlt oder ist beschädigt:</translation>
+   <source>{FILE} of the model in {folder} is wrong ({error}):</source>
+   <translation>{FILE} des Modells in {folder} ist falsch ({error}):</translation>
   </message>
   <message>
-   <source>The adapter in {folder} was trained on another model:</source>
-   <translation>Der Adapter in {folder} gehört zu einem anderen Modell:</translation>
-  </message>
-  <message>
-   <source>start with {model}.</source>
-   <translation>Starte mit {model}.</translation>
-  </message>
-  <message>
-   <source>The adapter in {folder} has rank {rank}, not {rank2}:</source>
-   <translation>Der Adapter in {folder} hat Rang {rank}, nicht {rank2}:</translation>
-  </message>
-  <message>
-   <source>start with that.</source>
-   <translation>Starte damit.</translation>
-  </message>
-  <message>
-   <source>The adapter couldn't be saved in {folder} ({strerror}):</source>
-   <translation>Der Adapter ließ sich nicht in {folder} speichern ({strerror}):</translation>
-  </message>
-  <message>
-   <source>free some space.</source>
-   <translation>Schaff etwas Platz.</translation>
-  </message>
-  <message>
-   <source>{file} has layers of another model:</source>
-   <translation>{file} hat Schichten eines anderen Modells:</translation>
-  </message>
-  <message>
-   <source>start with the one it was made for.</source>
-   <translation>Starte mit dem, zu dem sie gehören.</translation>
-  </message>
-  <message>
-   <source>{file} has {name} in another shape:</source>
-   <translation>{file} hat {name} in anderer Form:</translation>
-  </message>
-  <message>
-   <source>start with the model it was made for.</source>
-   <translation>Starte mit dem Modell, zu dem es gehört.</translation>
-  </message>
-  <message>
-   <source>{to} is there already:</source>
-   <translation>{to} gibt es schon:</translation>
-  </message>
-  <message>
-   <source>choose a folder that doesn't exist or is empty.</source>
-   <translation>Wähle einen neuen oder leeren Ordner.</translation>
-  </message>
-  <message>
-   <source>The adapter was trained on another model:</source>
-   <translation>Der Adapter gehört zu einem anderen Modell:</translation>
-  </message>
-  <message>
-   <source>give {model}.</source>
-   <translation>Gib {model} an.</translation>
-  </message>
-  <message>
-   <source>The adapter has layers of several ranks, and MLX knows one:</source>
-   <translation>Der Adapter hat Schichten mit verschiedenem Rang, MLX kennt nur einen:</translation>
-  </message>
-  <message>
-   <source>export it as peft.</source>
-   <translation>Exportier ihn als peft.</translation>
-  </message>
-  <message>
-   <source>{OPTIMIZER_STATE} in {adapter} is damaged:</source>
-   <translation>{OPTIMIZER_STATE} in {adapter} ist beschädigt:</translation>
-  </message>
-  <message>
-   <source>take another copy.</source>
-   <translation>Nimm eine andere Kopie.</translation>
-  </message>
-  <message>
-   <source>{name} needs {needed} MB and {there} MB are free in {parent}:</source>
-   <translation>{name} braucht {needed} MB, in {parent} sind {there} MB frei:</translation>
-  </message>
-  <message>
-   <source>free up some space or choose another folder.</source>
-   <translation>Schaff etwas Platz, oder wähle einen anderen Ordner.</translation>
-  </message>
-  <message>
-   <source>{name} couldn't be written to {parent} ({why}):</source>
-   <translation>{name} ließ sich nicht nach {parent} schreiben ({why}):</translation>
-  </message>
-  <message>
-   <source>free some space or choose another folder.</source>
-   <translation>Schaff etwas Platz, oder wähle einen anderen Ordner.</translation>
-  </message>
-  <message>
-   <source>The model's chat template changes what it is given.</source>
-   <translation>Die Chat-Vorlage des Modells verändert, was sie bekommt.</translation>
+   <source>correct or delete it.</source>
+   <translation>Berichtige oder lösch es.</translation>
   </message>
   <message>
    <source>There is no model folder at {path}:</source>
@@ -7879,10 +8007,6 @@
    <translation>{name} hat seine Gewichte nur als Pickle-Dateien, die Programme starten können und nie geöffnet werden:</translation>
   </message>
   <message>
-   <source>take a version of the model with .safetensors files.</source>
-   <translation>Nimm eine Version des Modells mit .safetensors-Dateien.</translation>
-  </message>
-  <message>
    <source>{name} of the model in {parent} can't be read:</source>
    <translation>{name} des Modells in {parent} lässt sich nicht lesen:</translation>
   </message>
@@ -7891,20 +8015,8 @@
    <translation>Die Gewichte in {name} sind beschädigt:</translation>
   </message>
   <message>
-   <source>{name} can't be read.</source>
-   <translation>{name} lässt sich nicht lesen.</translation>
-  </message>
-  <message>
-   <source>The adapter couldn't be written to {to} ({strerror}):</source>
-   <translation>Der Adapter ließ sich nicht nach {to} schreiben ({strerror}):</translation>
-  </message>
-  <message>
    <source>{name} turns positions in a way that isn't known here:</source>
    <translation>{name} dreht Positionen auf eine Art, die hier nicht bekannt ist:</translation>
-  </message>
-  <message>
-   <source>choose another model.</source>
-   <translation>Wähle ein anderes Modell.</translation>
   </message>
   <message>
    <source>{name} computes in a way that isn't known here:</source>
@@ -7939,12 +8051,28 @@
    <translation>{name} lässt sich hier nicht lesen, wegen seiner Angabe {family}.{key}:</translation>
   </message>
   <message>
-   <source>{name} lacks the weights {target}:</source>
-   <translation>{name} fehlen die Gewichte {target}:</translation>
+   <source>The weights {target} in {name} are damaged:</source>
+   <translation>Die Gewichte {target} in {name} sind beschädigt:</translation>
   </message>
   <message>
    <source>download the file again.</source>
    <translation>Lade die Datei noch einmal herunter.</translation>
+  </message>
+  <message>
+   <source>{name} holds weights in the format {name2}, which isn't read here:</source>
+   <translation>{name} hat Gewichte im Format {name2}, das hier nicht gelesen wird:</translation>
+  </message>
+  <message>
+   <source>choose the same model in Q8_0, Q4_K_M or F16.</source>
+   <translation>Wähle dasselbe Modell in Q8_0, Q4_K_M oder F16.</translation>
+  </message>
+  <message>
+   <source>{name} has damaged rope_freqs:</source>
+   <translation>{name} hat beschädigte rope_freqs:</translation>
+  </message>
+  <message>
+   <source>{name} lacks the weights {target}:</source>
+   <translation>{name} fehlen die Gewichte {target}:</translation>
   </message>
   <message>
    <source>{name} has {target} in another shape than its header says:</source>
@@ -8007,6 +8135,14 @@
    <translation>{model} kann keine GGUF-Datei werden ({why}):</translation>
   </message>
   <message>
+   <source>The adapter couldn't be written to {to} ({strerror}):</source>
+   <translation>Der Adapter ließ sich nicht nach {to} schreiben ({strerror}):</translation>
+  </message>
+  <message>
+   <source>free some space.</source>
+   <translation>Schaff etwas Platz.</translation>
+  </message>
+  <message>
    <source>llama.cpp has no tokenizer like the one of {name}, so other programs would read text differently:</source>
    <translation>llama.cpp hat keinen Tokenizer wie den von {name}; andere Programme würden Text anders lesen:</translation>
   </message>
@@ -8015,36 +8151,20 @@
    <translation>Exportier es stattdessen als peft oder merged.</translation>
   </message>
   <message>
-   <source>The tokenizer of {name} belongs to another model:</source>
-   <translation>Der Tokenizer von {name} gehört zu einem anderen Modell:</translation>
-  </message>
-  <message>
-   <source>The tokenizer of {name} has words that GGUF keeps for itself:</source>
-   <translation>Der Tokenizer von {name} hat Wörter, die GGUF selbst braucht:</translation>
-  </message>
-  <message>
-   <source>The weights {target} in {name} are damaged:</source>
-   <translation>Die Gewichte {target} in {name} sind beschädigt:</translation>
-  </message>
-  <message>
-   <source>{name} holds weights in the format {name2}, which isn't read here:</source>
-   <translation>{name} hat Gewichte im Format {name2}, das hier nicht gelesen wird:</translation>
-  </message>
-  <message>
-   <source>choose the same model in Q8_0, Q4_K_M or F16.</source>
-   <translation>Wähle dasselbe Modell in Q8_0, Q4_K_M oder F16.</translation>
-  </message>
-  <message>
-   <source>{name} has damaged rope_freqs:</source>
-   <translation>{name} hat beschädigte rope_freqs:</translation>
-  </message>
-  <message>
    <source>The tokenizer of {name} is damaged:</source>
    <translation>Der Tokenizer von {name} ist beschädigt:</translation>
   </message>
   <message>
    <source>download the file again, or choose another model.</source>
    <translation>Lade die Datei noch einmal, oder wähle ein anderes Modell.</translation>
+  </message>
+  <message>
+   <source>The tokenizer of {name} belongs to another model:</source>
+   <translation>Der Tokenizer von {name} gehört zu einem anderen Modell:</translation>
+  </message>
+  <message>
+   <source>The tokenizer of {name} has words that GGUF keeps for itself:</source>
+   <translation>Der Tokenizer von {name} hat Wörter, die GGUF selbst braucht:</translation>
   </message>
   <message>
    <source>The tokenizer of {name} is of another kind than byte-level BPE, which alone is read from GGUF files here:</source>
@@ -8067,140 +8187,24 @@
    <translation>Wähle ein anderes.</translation>
   </message>
   <message>
-   <source>{name} takes {needed} to learn with, and {free} are free on the disk that holds {root}:</source>
-   <translation>{name} braucht {needed} zum Lernen, auf der Platte mit {root} sind {free} frei:</translation>
+   <source>{name} in {folder} is missing or damaged:</source>
+   <translation>{name} in {folder} fehlt oder ist beschädigt:</translation>
   </message>
   <message>
-   <source>{title} couldn't be added into {root} ({strerror}):</source>
-   <translation>{title} ließ sich nicht nach {root} übernehmen ({strerror}):</translation>
+   <source>The adapter in {folder} was trained on another model:</source>
+   <translation>Der Adapter in {folder} gehört zu einem anderen Modell:</translation>
   </message>
   <message>
-   <source>free some space, or check that it can be read.</source>
-   <translation>Schaff Platz, oder prüf, ob es lesbar ist.</translation>
+   <source>start with {model}.</source>
+   <translation>Starte mit {model}.</translation>
   </message>
   <message>
-   <source>{name} changed while it was read:</source>
-   <translation>{name} hat sich beim Lesen verändert:</translation>
+   <source>The adapter in {folder} has rank {rank}, not {rank2}:</source>
+   <translation>Der Adapter in {folder} hat Rang {rank}, nicht {rank2}:</translation>
   </message>
   <message>
-   <source>wait until it is whole.</source>
-   <translation>Warte, bis es ganz da ist.</translation>
-  </message>
-  <message>
-   <source>{host} doesn't know the access token:</source>
-   <translation>{host} kennt das Zugangstoken nicht:</translation>
-  </message>
-  <message>
-   <source>make a new one and save it again.</source>
-   <translation>Mach ein neues und speichere es.</translation>
-  </message>
-  <message>
-   <source>Your account hasn't been given {id} yet:</source>
-   <translation>Dein Konto hat {id} noch nicht:</translation>
-  </message>
-  <message>
-   <source>accept its licence at {page} and try again.</source>
-   <translation>Nimm die Lizenz auf {page} an, und versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>{host} gives {id} only to those who sign in, or has no such model:</source>
-   <translation>{host} gibt {id} nur Angemeldeten, oder es gibt so ein Modell nicht:</translation>
-  </message>
-  <message>
-   <source>check the name, accept the licence at {page}, and save an access token ({command}, or HF_TOKEN).</source>
-   <translation>Prüf den Namen, nimm die Lizenz auf {page} an, und speichere ein Zugangstoken ({command} oder HF_TOKEN).</translation>
-  </message>
-  <message>
-   <source>{host} refuses {id}:</source>
-   <translation>{host} verweigert {id}:</translation>
-  </message>
-  <message>
-   <source>your access token hasn't the right to read it; make one that has.</source>
-   <translation>Dein Zugangstoken darf es nicht lesen; mach eines, das es darf.</translation>
-  </message>
-  <message>
-   <source>{host} has no model {id} in that version:</source>
-   <translation>{host} hat kein Modell {id} in dieser Version:</translation>
-  </message>
-  <message>
-   <source>check its name.</source>
-   <translation>Prüf den Namen.</translation>
-  </message>
-  <message>
-   <source>{host} doesn't say which version of {id} it has:</source>
-   <translation>{host} sagt nicht, welche Version von {id} es hat:</translation>
-  </message>
-  <message>
-   <source>{id} has no .safetensors weights:</source>
-   <translation>{id} hat keine .safetensors-Gewichte:</translation>
-  </message>
-  <message>
-   <source>{id} has no config.json:</source>
-   <translation>{id} hat keine config.json:</translation>
-  </message>
-  <message>
-   <source>{text} is no address of a hub:</source>
-   <translation>{text} ist keine Adresse eines Hubs:</translation>
-  </message>
-  <message>
-   <source>give one such as {HUB}.</source>
-   <translation>Nimm eine wie {HUB}.</translation>
-  </message>
-  <message>
-   <source>What {host} says about {id} can't be understood:</source>
-   <translation>Was {host} über {id} sagt, ist nicht zu verstehen:</translation>
-  </message>
-  <message>
-   <source>check the mirror, or try later.</source>
-   <translation>Prüf den Spiegel, oder versuch es später.</translation>
-  </message>
-  <message>
-   <source>{id} has its weights only as pickle files, which can run code and are never downloaded:</source>
-   <translation>{id} hat seine Gewichte nur als Pickle-Dateien, die Programme starten können und nie geladen werden:</translation>
-  </message>
-  <message>
-   <source>{id} has only GGUF files:</source>
-   <translation>{id} hat nur GGUF-Dateien:</translation>
-  </message>
-  <message>
-   <source>download one and give Shoal that file, or take the model it was made of.</source>
-   <translation>Lade eine herunter und gib sie Shoal, oder nimm das Modell, aus dem es entstand.</translation>
-  </message>
-  <message>
-   <source>The hub gives no size or digest of {file} of {id}:</source>
-   <translation>Der Hub nennt weder Größe noch Prüfsumme von {file} von {id}:</translation>
-  </message>
-  <message>
-   <source>There is no model at {name}:</source>
-   <translation>Bei {name} ist kein Modell:</translation>
-  </message>
-  <message>
-   <source>give an existing folder, a .gguf file, a Hugging Face name or starter.</source>
-   <translation>Gib einen Ordner an, eine .gguf-Datei, einen Namen von Hugging Face oder starter.</translation>
-  </message>
-  <message>
-   <source>The starter model is missing from this installation:</source>
-   <translation>Das Startmodell fehlt in dieser Installation:</translation>
-  </message>
-  <message>
-   <source>There is no file {file}:</source>
-   <translation>Eine Datei {file} gibt es nicht:</translation>
-  </message>
-  <message>
-   <source>{name} hasn't been added yet:</source>
-   <translation>{name} wurde noch nicht hinzugefügt:</translation>
-  </message>
-  <message>
-   <source>run {file}.</source>
-   <translation>Führ {file} aus.</translation>
-  </message>
-  <message>
-   <source>The model {name} isn't on this computer:</source>
-   <translation>Das Modell {name} ist nicht auf diesem Computer:</translation>
-  </message>
-  <message>
-   <source>run {name2}, or choose starter.</source>
-   <translation>Führ {name2} aus, oder wähle starter.</translation>
+   <source>start with that.</source>
+   <translation>Starte damit.</translation>
   </message>
   <message>
    <source>The adapter holds no LoRA layers, or more than those:</source>
@@ -8225,6 +8229,10 @@
   <message>
    <source>take one of that kind.</source>
    <translation>Nimm einen solchen.</translation>
+  </message>
+  <message>
+   <source>The adapter couldn't be saved in {folder} ({strerror}):</source>
+   <translation>Der Adapter ließ sich nicht in {folder} speichern ({strerror}):</translation>
   </message>
   <message>
    <source>The adapter has only half of {layer}:</source>
@@ -8255,6 +8263,14 @@
    <translation>Nimm einen früheren.</translation>
   </message>
   <message>
+   <source>{file} has layers of another model:</source>
+   <translation>{file} hat Schichten eines anderen Modells:</translation>
+  </message>
+  <message>
+   <source>start with the one it was made for.</source>
+   <translation>Starte mit dem, zu dem sie gehören.</translation>
+  </message>
+  <message>
    <source>The adapter has {layer}, which this model hasn't:</source>
    <translation>Der Adapter hat {layer}, das Modell nicht:</translation>
   </message>
@@ -8265,6 +8281,14 @@
   <message>
    <source>start with its own.</source>
    <translation>Starte mit seinem eigenen.</translation>
+  </message>
+  <message>
+   <source>{file} has {name} in another shape:</source>
+   <translation>{file} hat {name} in anderer Form:</translation>
+  </message>
+  <message>
+   <source>start with the model it was made for.</source>
+   <translation>Starte mit dem Modell, zu dem es gehört.</translation>
   </message>
   <message>
    <source>It needs {least} of memory, and this computer can give {most}.</source>
@@ -8299,30 +8323,6 @@
    <translation>Braucht {learning} Arbeitsspeicher, {free} sind frei.</translation>
   </message>
   <message>
-   <source>{FILE} of the model in {folder} is wrong ({error}):</source>
-   <translation>{FILE} des Modells in {folder} ist falsch ({error}):</translation>
-  </message>
-  <message>
-   <source>correct or delete it.</source>
-   <translation>Berichtige oder lösch es.</translation>
-  </message>
-  <message>
-   <source>{name} isn't on this computer: {command} lists what is.</source>
-   <translation>{name} ist nicht auf diesem Computer: {command} zeigt, was da ist.</translation>
-  </message>
-  <message>
-   <source>{name} is being downloaded right now:</source>
-   <translation>{name} wird gerade heruntergeladen:</translation>
-  </message>
-  <message>
-   <source>cancel that first.</source>
-   <translation>Brich das zuerst ab.</translation>
-  </message>
-  <message>
-   <source>{folder} is no model of this data folder: {command} lists them.</source>
-   <translation>{folder} ist kein Modell dieses Datenordners: {command} zeigt sie.</translation>
-  </message>
-  <message>
    <source>{name} has no tokenizer:</source>
    <translation>{name} hat keinen Tokenizer:</translation>
   </message>
@@ -8347,6 +8347,22 @@
    <translation>Die Chat-Vorlage von {name} ist beschädigt ({error}):</translation>
   </message>
   <message>
+   <source>{n} completions of {max_tokens} tokens can't be sampled:</source>
+   <translation>{n} Antworten mit {max_tokens} Token gehen nicht:</translation>
+  </message>
+  <message>
+   <source>both must be at least 1.</source>
+   <translation>Beides muss mindestens 1 sein.</translation>
+  </message>
+  <message>
+   <source>A prompt of {longest} tokens and {max_tokens} more exceed the {context} tokens that {name} can read:</source>
+   <translation>Eine Frage mit {longest} Token und {max_tokens} mehr sind über den {context} Token, die {name} lesen kann:</translation>
+  </message>
+  <message>
+   <source>choose shorter answers or another task.</source>
+   <translation>Wähle kürzere Antworten oder andere Rätsel.</translation>
+  </message>
+  <message>
    <source>The chat template of {name} takes longer than {TRIAL_S} seconds for one prompt:</source>
    <translation>Die Chat-Vorlage von {name} braucht über {TRIAL_S} Sekunden für eine Frage:</translation>
   </message>
@@ -8357,14 +8373,6 @@
   <message>
    <source>tokenizer.json of {name} is damaged:</source>
    <translation>tokenizer.json von {name} ist beschädigt:</translation>
-  </message>
-  <message>
-   <source>The package {name} on offer isn't the one that Shoal's catalogue names, so nothing of it was used:</source>
-   <translation>Das angebotene Paket {name} ist nicht das aus Shoals Liste, darum wurde nichts davon benutzt:</translation>
-  </message>
-  <message>
-   <source>try again later, or from another network.</source>
-   <translation>Versuch es später oder in einem anderen Netz.</translation>
   </message>
   <message>
    <source>llama.cpp isn't installed: {repair}.</source>
@@ -8413,22 +8421,6 @@
   <message>
    <source>download it again or choose another.</source>
    <translation>Lade es noch einmal herunter, oder wähle ein anderes.</translation>
-  </message>
-  <message>
-   <source>{n} completions of {max_tokens} tokens can't be sampled:</source>
-   <translation>{n} Antworten mit {max_tokens} Token gehen nicht:</translation>
-  </message>
-  <message>
-   <source>both must be at least 1.</source>
-   <translation>Beides muss mindestens 1 sein.</translation>
-  </message>
-  <message>
-   <source>A prompt of {longest} tokens and {max_tokens} more exceed the {context} tokens that {name} can read:</source>
-   <translation>Eine Frage mit {longest} Token und {max_tokens} mehr sind über den {context} Token, die {name} lesen kann:</translation>
-  </message>
-  <message>
-   <source>choose shorter answers or another task.</source>
-   <translation>Wähle kürzere Antworten oder andere Rätsel.</translation>
   </message>
   <message>
    <source>{name} needs {needed} MB and {budget_bytes} MB are free:</source>

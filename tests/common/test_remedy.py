@@ -21,8 +21,8 @@ from app.install.packs.manifest import trust
 from app.models.shelf import locate
 from app.node.trainer import link
 from app.sapo.scoring import sandbox
-from engines import errors as engines_remedy
 from engines import opening
+from engines import remedy as engines_remedy
 from engines.contract import EngineError
 from tests.ui.screen.installed import stand_in
 
@@ -37,7 +37,7 @@ HERE = {
 """What is for those who have a checkout."""
 SAID = {
     "app/common/remedy.py": "./shoal",
-    "engines/errors.py": "./shoal",
+    "engines/remedy.py": "./shoal",
     "app/install/updates/installed.py": "./shoal",
     "app/cli/__main__.py": "of Shoal's source with ./shoal, which installs everything.",
     "app/relay/page/page.py": "<code>./shoal run --relay ",
@@ -215,7 +215,7 @@ def test_no_text_of_an_installed_app_speaks_of_a_checkout() -> None:
         if "./shoal" in source and not name.startswith(tuple(HERE)):
             found |= {(name, line): text for line, text in spoken(source)}
     wrong = {place: text for place, text in found.items() if SAID.get(place[0], text + "?") not in text}
-    assert wrong == {}, "app.common.remedy and engines.errors say how this copy is started"
+    assert wrong == {}, "app.common.remedy and engines.sound say how this copy is started"
     assert {name for name, _ in found} == set(SAID), "nothing is excused that is not there"
 
 

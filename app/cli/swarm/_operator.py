@@ -181,7 +181,7 @@ def give(args: argparse.Namespace) -> int:
 def _give(args: argparse.Namespace) -> Reply:
     from app.relay.admin import operator
     from app.swarm.wire import frames, protocol
-    from app.swarm.wire.refusals import Refused
+    from app.swarm.wire.limits import Refused
 
     seed = _seed(args)
     base = _base(args)

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.node.record.errors import UsageError
-from app.swarm.invite.admission import joining
 from app.swarm.invite.invite import Invite, InviteError, where
-from app.swarm.invite.private import Private
+from app.swarm.invite.private import Private, joining
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from app.node.trainer.channel import own_standard_output, send
 from app.node.trainer.reading import read
 from engines import opening
 from engines.contract import AdapterError, Completion, Engine, EngineError
-from engines.errors import sound
+from engines.sound import sound
 
 SOLO = "--solo"
 """The trainer's only flag: no network, whatever is asked."""

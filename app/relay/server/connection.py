@@ -21,9 +21,8 @@ from aiohttp.http import WS_CLOSED_MESSAGE
 from app.relay.session.session import Session
 from app.swarm.wire import noise
 from app.swarm.wire.frames import to_frame
-from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES
+from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES, Code, Refused
 from app.swarm.wire.protocol import OLD_SUBPROTOCOL, SUBPROTOCOL, Err
-from app.swarm.wire.refusals import Code, Refused
 
 # What comes from a websocket, before aiohttp reads it: whether a client masks its frames, as every client must
 # (RFC 6455, 5.1; aiohttp's reader takes both), and the shorter way for what comes whole.

@@ -22,6 +22,7 @@ from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
 from app.relay.standing import Ban, Source
 from app.swarm.wire import noise
+from app.swarm.wire.limits import Flaw, Refused
 from app.swarm.wire.protocol import (
     INFO_PATH,
     NONCE_BYTES,
@@ -31,7 +32,6 @@ from app.swarm.wire.protocol import (
     SUBPROTOCOL,
     VERSIONS,
 )
-from app.swarm.wire.refusals import Flaw, Refused
 
 STATS_EVERY_S = 10.0
 CONNECTIONS_OF_AN_ADDRESS = 32

@@ -16,8 +16,8 @@ from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
 from app.swarm.wire.body import Body, check_age, unseal
 from app.swarm.wire.frames import envelope_of
+from app.swarm.wire.limits import Code, Refused
 from app.swarm.wire.protocol import Pub
-from app.swarm.wire.refusals import Code, Refused
 
 Outcome = tuple[Code, str, float | None]
 """What becomes of a publish: the code, a sentence, seconds until the next try."""

@@ -16,6 +16,7 @@ from app.relay.store.backplane import Unavailable
 from app.relay.store.turns import SampleQuery
 from app.swarm.wire import limits
 from app.swarm.wire.frames import read_client, to_frame
+from app.swarm.wire.limits import Code, Flaw, Refused
 from app.swarm.wire.protocol import (
     ARCHIVE,
     CLASS,
@@ -38,7 +39,6 @@ from app.swarm.wire.protocol import (
     Sample,
     Welcome,
 )
-from app.swarm.wire.refusals import Code, Flaw, Refused
 from app.swarm.wire.signin import check_sign_in, signed_hello
 
 FAULTS = 32

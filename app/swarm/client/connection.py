@@ -22,7 +22,7 @@ from app.swarm.client.ledger import Ledger
 from app.swarm.invite.private import Private
 from app.swarm.wire import noise
 from app.swarm.wire.frames import from_relay, to_frame
-from app.swarm.wire.limits import BATCH_FRAME, KB, allowance
+from app.swarm.wire.limits import BATCH_FRAME, KB, Flaw, Refused, allowance
 from app.swarm.wire.protocol import (
     NONCE_BYTES,
     OLD_SUBPROTOCOL,
@@ -32,7 +32,6 @@ from app.swarm.wire.protocol import (
     FromClient,
     FromRelay,
 )
-from app.swarm.wire.refusals import Flaw, Refused
 
 if TYPE_CHECKING:
     import aiohttp

@@ -17,9 +17,8 @@ import msgspec
 from app.common.transaction import alone, tables, transaction
 from app.swarm.wire.body import Envelope
 from app.swarm.wire.frames import to_frame
-from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES, SAFE_INTEGER
+from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES, SAFE_INTEGER, Code
 from app.swarm.wire.protocol import Pub
-from app.swarm.wire.refusals import Code
 
 FORMAT = 1
 MAX_MESSAGES = 10_000

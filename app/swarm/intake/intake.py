@@ -24,8 +24,7 @@ from app.swarm.intake.reasons import IntakeReason, of_flaw
 from app.swarm.intake.unsafe import unsafe
 from app.swarm.wire.body import Body, Envelope, check_age, unseal
 from app.swarm.wire.frames import item
-from app.swarm.wire.limits import COMPLETION, OLDEST_S, Quotas, allowance
-from app.swarm.wire.refusals import Refused
+from app.swarm.wire.limits import COMPLETION, OLDEST_S, Quotas, Refused, allowance
 
 REMEMBERED_IDS = 8192
 REMEMBERED_PEERS = 2048

@@ -16,9 +16,8 @@ import psutil
 import pytest
 
 from app.bench.runs.window import prepare
-from app.swarm.invite.admission import joining
 from app.swarm.invite.invite import Invite, parse
-from app.swarm.invite.private import Private
+from app.swarm.invite.private import Private, joining
 from tests.e2e.shoal import PATIENCE_S, ROOT, command
 
 if sys.platform != "linux":

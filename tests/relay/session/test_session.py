@@ -17,6 +17,7 @@ from app.sapo.groups import Group
 from app.sapo.questions import VERSION, Coordinates
 from app.swarm.wire.body import Body, Envelope, seal, unseal
 from app.swarm.wire.frames import from_relay, item, to_frame
+from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
     AskStats,
     BatchReply,
@@ -31,7 +32,6 @@ from app.swarm.wire.protocol import (
     Stats,
     Welcome,
 )
-from app.swarm.wire.refusals import Code
 from app.swarm.wire.signin import find_work, sign_in
 from app.swarm.wire.signing import public_key
 

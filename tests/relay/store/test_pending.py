@@ -15,9 +15,8 @@ from app.relay.store.backplane import CheckedGroup, MemoryBroker, OnGroup, OnPre
 from app.relay.store.window import Added
 from app.swarm.wire.body import Body, seal
 from app.swarm.wire.frames import from_relay, to_frame
-from app.swarm.wire.limits import OPEN_PUBLISHES
+from app.swarm.wire.limits import OPEN_PUBLISHES, Code
 from app.swarm.wire.protocol import OPENING, SOCKET_PATH, SUBPROTOCOL, Hello, Ok, Pub, Welcome
-from app.swarm.wire.refusals import Code
 from app.swarm.wire.signin import sign_in
 from tests.swarm.relays import group
 

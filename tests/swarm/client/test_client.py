@@ -22,9 +22,8 @@ from app.swarm.client.outbox import Outbox
 from app.swarm.invite.invite import Invite
 from app.swarm.wire.body import unseal
 from app.swarm.wire.frames import item
-from app.swarm.wire.limits import RECALLS_PER_MIN, Quotas
+from app.swarm.wire.limits import RECALLS_PER_MIN, Code, Quotas
 from app.swarm.wire.protocol import SOCKET_PATH, Bye, Err, Ok, Pub, Report, Wanted
-from app.swarm.wire.refusals import Code
 from tests.swarm.relays import (
     ANN,
     BOB,

@@ -1,12 +1,12 @@
-"""The commands that people are told to run when an engine's library is missing or broken.
+"""The errors that a broken model makes a library raise, as one sentence.
 
-In a checkout the set-up mends it; in an installed app the engine is a pack, which can be repaired.
-app/common/remedy.py says the same for the application, of which engines know nothing."""
+A model's files come from anywhere. They are read with checks; the libraries behind (tokenizers, safetensors,
+jinja, torch) raise what they like at a wrong type, a shape that does not fit or a tree without end. Starting
+the process again would raise the same again.
+"""
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -15,12 +15,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from engines.contract import EngineError
-
-# The errors that a broken model makes a library raise, as one sentence.
-#
-# A model's files come from anywhere. They are read with checks; the libraries behind (tokenizers, safetensors,
-# jinja, torch) raise what they like at a wrong type, a shape that does not fit or a tree without end. Starting
-# the process again would raise the same again.
 
 _Result = TypeVar("_Result")
 _OF_DATA = (
@@ -107,31 +101,3 @@ def within(seconds: float, work: Callable[[], _Result]) -> _Result:
     if not done:
         raise TimeoutError(f"It took longer than {seconds:.0f} seconds.")
     return done[0]
-
-
-VARIABLE = "SHOAL_COMMAND"
-"""What starts an installed app in a terminal; its program sets it."""
-PACK = "shoal-pack.json"
-"""Stands in the environment of an installed app's engine."""
-
-
-def packed() -> bool:
-    """Whether this is the engine pack's Python."""
-    return (Path(sys.prefix) / PACK).exists()
-
-
-def installed() -> bool:
-    """Whether an installed app runs, with its own Python or with that of its engine pack."""
-    return bool(getattr(sys, "frozen", False)) or packed()
-
-
-def command(words: str) -> str:
-    """What to type in a terminal: "./shoal doctor" in a checkout, "shoal doctor" where that is installed."""
-    return f"{(os.environ.get(VARIABLE) or 'shoal') if installed() else './shoal'} {words}"
-
-
-def repair(engine: str = "", note: str = "") -> str:
-    """What mends an engine, for the middle of a sentence; `note` follows where the set-up does it."""
-    if installed():
-        return f"repair the engine in Shoal's window, or with {command('pack repair')}"
-    return f"run {command(f'setup --engine {engine}' if engine else 'setup')}{note}"
