@@ -5067,6 +5067,14 @@
    <translation>Installiere das Paket ca-certificates, dann versuch es noch einmal.</translation>
   </message>
   <message>
+   <source>The proxy asks for a name and a password:</source>
+   <translation>Der Proxy verlangt Name und Passwort:</translation>
+  </message>
+  <message>
+   <source>put them into its address (HTTPS_PROXY=http://name:password@proxy:port), then try again.</source>
+   <translation>Schreib sie in seine Adresse (HTTPS_PROXY=http://name:password@proxy:port), dann versuch es noch einmal.</translation>
+  </message>
+  <message>
    <source>{host} answers {status}:</source>
    <translation>{host} antwortet mit {status}:</translation>
   </message>
@@ -5085,14 +5093,6 @@
   <message>
    <source>try again.</source>
    <translation>Versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>The proxy asks for a name and a password:</source>
-   <translation>Der Proxy verlangt Name und Passwort:</translation>
-  </message>
-  <message>
-   <source>put them into its address (HTTPS_PROXY=http://name:password@proxy:port), then try again.</source>
-   <translation>Schreib sie in seine Adresse (HTTPS_PROXY=http://name:password@proxy:port), dann versuch es noch einmal.</translation>
   </message>
   <message>
    <source>{host} sends on to an address without encryption ({to}), which isn't followed:</source>
@@ -6283,16 +6283,20 @@
    <translation>Nenne mit --relay ein anderes.</translation>
   </message>
   <message>
-   <source>The node learns alone until it is started again.</source>
-   <translation>Es lernt allein, bis du es neu startest.</translation>
+   <source>This computer's clock and the relay's are {apart} apart.</source>
+   <translation>Die Uhr dieses Computers und die des Relays gehen {apart} auseinander.</translation>
   </message>
   <message>
-   <source>The swarm's folder can't be used ({strerror}).</source>
-   <translation>Der Ordner des Schwarms ist nicht brauchbar ({strerror}).</translation>
+   <source>Check this computer's date and time.</source>
+   <translation>Prüfe Datum und Uhrzeit dieses Computers.</translation>
   </message>
   <message>
-   <source>The outbox can't be used ({error}).</source>
-   <translation>Der Postausgang ist nicht brauchbar ({error}).</translation>
+   <source>Next try in {next_try_s} s.</source>
+   <translation>Nächster Versuch in {next_try_s} s.</translation>
+  </message>
+  <message>
+   <source>Your model learns on its own meanwhile; Shoal tries again by itself.</source>
+   <translation>Dein Modell lernt solange allein; Shoal versucht es von selbst wieder.</translation>
   </message>
   <message>
    <source>You're in a class:</source>
@@ -6303,8 +6307,24 @@
    <translation>Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren.</translation>
   </message>
   <message>
-   <source>Next try in {next_try_s} s.</source>
-   <translation>Nächster Versuch in {next_try_s} s.</translation>
+   <source>Sharing stopped because of a mistake in Shoal ({name}).</source>
+   <translation>Das Teilen hielt wegen eines Fehlers in Shoal an ({name}).</translation>
+  </message>
+  <message>
+   <source>Sharing waits for your system's keyring:</source>
+   <translation>Das Teilen wartet auf den Schlüsselbund deines Systems:</translation>
+  </message>
+  <message>
+   <source>answer its prompt.</source>
+   <translation>beantworte seine Frage.</translation>
+  </message>
+  <message>
+   <source>Your model learns meanwhile.</source>
+   <translation>Dein Modell lernt solange weiter.</translation>
+  </message>
+  <message>
+   <source>{folder} can't be used ({strerror}).</source>
+   <translation>{folder} lässt sich nicht benutzen ({strerror}).</translation>
   </message>
   <message>
    <source>close other programs or choose a smaller --model.</source>
@@ -6875,6 +6895,14 @@
    <translation>{place} antwortet nicht mehr.</translation>
   </message>
   <message>
+   <source>This computer's proxy isn't used for ws:// addresses:</source>
+   <translation>Der Proxy dieses Computers gilt nicht für ws://-Adressen:</translation>
+  </message>
+  <message>
+   <source>they are on the local network.</source>
+   <translation>die liegen im lokalen Netz.</translation>
+  </message>
+  <message>
    <source>The connection to {place} broke off.</source>
    <translation>Die Verbindung zu {place} ist abgerissen.</translation>
   </message>
@@ -6903,6 +6931,34 @@
    <translation>Prüf seine Adresse.</translation>
   </message>
   <message>
+   <source>Relays can't be reached through a SOCKS proxy ({shown}):</source>
+   <translation>Relays sind über einen SOCKS-Proxy nicht erreichbar ({shown}):</translation>
+  </message>
+  <message>
+   <source>name an HTTP proxy in HTTPS_PROXY, or except the relay with NO_PROXY.</source>
+   <translation>nenne in HTTPS_PROXY einen HTTP-Proxy, oder nimm das Relay mit NO_PROXY aus.</translation>
+  </message>
+  <message>
+   <source>The proxy's address {shown} isn't one:</source>
+   <translation>Die Adresse des Proxys {shown} ist keine:</translation>
+  </message>
+  <message>
+   <source>write HTTPS_PROXY as http://proxy:port.</source>
+   <translation>schreibe HTTPS_PROXY als http://proxy:port.</translation>
+  </message>
+  <message>
+   <source>{place} doesn't answer:</source>
+   <translation>{place} antwortet nicht:</translation>
+  </message>
+  <message>
+   <source>is the address right, and the relay running?</source>
+   <translation>Stimmt die Adresse, und läuft das Relay?</translation>
+  </message>
+  <message>
+   <source>{place} can't be reached ({strerror}).</source>
+   <translation>{place} ist nicht erreichbar ({strerror}).</translation>
+  </message>
+  <message>
    <source>{place} sends far more than anybody asked for.</source>
    <translation>{place} schickt viel mehr, als verlangt war.</translation>
   </message>
@@ -6921,14 +6977,6 @@
   <message>
    <source>{place} is no relay of this kind:</source>
    <translation>{place} ist kein solches Relay:</translation>
-  </message>
-  <message>
-   <source>{place} doesn't answer:</source>
-   <translation>{place} antwortet nicht:</translation>
-  </message>
-  <message>
-   <source>is the address right, and the relay running?</source>
-   <translation>Stimmt die Adresse, und läuft das Relay?</translation>
   </message>
   <message>
    <source>The proxy doesn't let this computer through to {place} ({status}).</source>
@@ -6957,10 +7005,6 @@
   <message>
    <source>There is no computer called {hostname}, or the network is down.</source>
    <translation>Einen Computer {hostname} gibt es nicht, oder das Netz ist weg.</translation>
-  </message>
-  <message>
-   <source>{place} can't be reached ({strerror}).</source>
-   <translation>{place} ist nicht erreichbar ({strerror}).</translation>
   </message>
   <message>
    <source>A message in the open.</source>
@@ -7029,6 +7073,18 @@
   <message>
    <source>An outbox needs room for {LEAST_MESSAGES} messages and {LEAST_BYTES} bytes.</source>
    <translation>Ein Postausgang braucht Platz für {LEAST_MESSAGES} Nachrichten und {LEAST_BYTES} Byte.</translation>
+  </message>
+  <message>
+   <source>{parent} can't be used ({strerror}).</source>
+   <translation>{parent} lässt sich nicht benutzen ({strerror}).</translation>
+  </message>
+  <message>
+   <source>{path} can't be opened ({error}).</source>
+   <translation>{path} lässt sich nicht öffnen ({error}).</translation>
+  </message>
+  <message>
+   <source>{path} can't be used ({error}).</source>
+   <translation>{path} lässt sich nicht benutzen ({error}).</translation>
   </message>
   <message>
    <source>{path} was written by another version of Shoal:</source>

@@ -19,6 +19,7 @@ from app.node.record.snapshot import Energy
 from app.node.rules.energy import Purse
 from app.node.rules.orders import Moment
 from app.node.rules.preferences import Preferences
+from app.swarm.client.connection import system_proxy, without_password
 from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.storage import key_location
 from engines import opening
@@ -80,6 +81,8 @@ class DoctorFindings(msgspec.Struct, frozen=True, kw_only=True):
     python: dict[str, str]
     packages: dict[str, str | None]
     energy: Energy
+    proxy: str
+    """Without its password; empty without one."""
     """What learning took here, how that was found out, and what it cost by the owner's price."""
     sources: list[FactRow]
     """What the rules of `run --rules` go by: every fact, from whom, and why it is unknown."""
@@ -131,6 +134,7 @@ def examine(data: Path | None, model: str) -> DoctorFindings:
         },
         packages={name: package_version(name) or None for name in PACKAGES},
         energy=_energy(place),
+        proxy=without_password(system_proxy()),
         sources=_sources(),
     )
 
@@ -279,6 +283,8 @@ def _show(findings: DoctorFindings) -> None:
         )
     table.add_row("Memory", f"{memory['available_mb']:,} of {memory['total_mb']:,} MB free")
     table.add_row("Data", f"{disk['home']}, {disk['free_mb']:,} MB free")
+    if findings.proxy:
+        table.add_row("Proxy", f"{findings.proxy}, for downloads and wss:// relays")
     table.add_row("Energy", told_energy(findings.energy))
     table.add_row("Identity", _told_identity(findings.identity))
     table.add_row("Python", f"{findings.python['version']} on {findings.python['system']}")

@@ -192,6 +192,21 @@ def own_relays(home: Path) -> frozenset[str]:
     return frozenset(one.relay for one in found if one is not None)
 
 
+def reached_by_others(url: str) -> str:
+    """The address of a relay that this computer hosts, as other computers on its network reach it. Unchanged
+    where this computer has no network.
+
+    >>> reached_by_others("ws://10.0.0.7:8777/v1/ws")
+    'ws://10.0.0.7:8777/v1/ws'
+    """
+    from app.swarm.invite.discovery import lan_address
+
+    parts = urllib.parse.urlsplit(url)
+    if parts.hostname != "127.0.0.1" or (address := lan_address()) is None:
+        return url
+    return parts._replace(netloc=f"{address}:{parts.port}").geturl()
+
+
 def _kept(folder: Path) -> _HostedRelay | None:
     return files.read_json(folder / "hosted.json", _HostedRelay)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sqlite3
+import sys
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -17,10 +18,13 @@ from pathlib import Path
 from random import Random
 from urllib.parse import urlsplit
 
+from app.common.retry import wait_s
+from app.common.text import span
 from app.node.record import events
 from app.node.record.records import Probe
 from app.node.record.snapshot import SwarmView
 from app.node.round.peers import JudgedGroup, OwnGroup, PeerGroup
+from app.node.swarm.hosting import own_relays, reached_by_others
 from app.node.swarm.supply import Supply
 from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Coordinates
@@ -31,7 +35,8 @@ from app.swarm.client.outbox import Outbox, OutboxError
 from app.swarm.client.receipts import Thanked
 from app.swarm.client.status import ConnectionStatus, Status
 from app.swarm.identity.identity import IdentityError
-from app.swarm.identity.storage import StoredIdentity, open_identity
+from app.swarm.identity.keyrings import PATIENCE_S
+from app.swarm.identity.storage import StoredIdentity, kept_in_keyring, open_identity
 from app.swarm.intake.intake import Intake
 from app.swarm.invite.invite import Invite
 
@@ -40,6 +45,13 @@ FLUSH_S, FLUSH_ALONE_S = 30.0, 5.0
 _LAST_WORDS_S, _CLOSE_S = 0.5, 1.0
 """For answers that are on their way when the owner stops the node, and for the good-bye."""
 _REFRESH_S = 0.5
+_AGAIN_S, _LONGEST_AGAIN_S = 30.0, 900.0
+"""Between two looks at a swarm, a key or a folder that can't be used, doubling. A look may open the keyring's
+prompt, so it comes seldom."""
+_PROMPT_S, _PROMPT_PATIENCE_S = 2.0, 600.0
+"""A keyring that is silent for this long waits for a person, and a key in it is waited for up to the second."""
+CLOCKS_S = 300.0
+"""Clocks that differ by less trouble nobody: groups are good for hours."""
 _EARLY = 64
 """Groups kept while the key is still being fetched."""
 _GIVEN = 4096
@@ -77,6 +89,8 @@ class Swarming:
         self._folder, self._find, self._passphrase = folder, find, passphrase
         self._recipe, self._external, self._families = recipe, external, tuple(families)
         self._view = SwarmView(sentence="Looking for a swarm.")
+        self._explained = ""
+        self._clocks_told = False
         self._resting = self._in_class = False
         self._probe: Probe | None = None
         self._early: deque[OwnGroup] = deque(maxlen=_EARLY)
@@ -172,22 +186,57 @@ class Swarming:
             self._outbox.close()
 
     async def _live(self) -> None:
-        """Until it is cancelled. What ends it earlier costs the node its swarm, never a round."""
+        """Until it is cancelled. What ends the node's part in the swarm costs it a while of that, never a
+        round: the key, the folder and the swarm are looked for again."""
+        failures = 0
+        while True:
+            began = time.monotonic()
+            try:
+                await self._share()
+            except* (IdentityError, NowhereError, OutboxError, SandboxError) as errors:
+                why = str(_first(errors))
+            except* Exception as errors:  # a mistake of this program's
+                traceback.print_exception(errors, file=sys.stderr)
+                why = f"Sharing stopped because of a mistake in Shoal ({type(_first(errors)).__name__})."
+            steady = time.monotonic() - began > _LONGEST_AGAIN_S
+            failures = 1 if steady else failures + 1
+            self._alone(why)
+            await asyncio.sleep(wait_s(failures, first_s=_AGAIN_S, longest_s=_LONGEST_AGAIN_S))
+
+    async def _share(self) -> None:
+        """Forever. Raises IdentityError, NowhereError, OutboxError and SandboxError, in a group or alone."""
+        kept = await self._key()
+        self._introduce(kept)
+        async with self._find(self.say) as invites, asyncio.TaskGroup() as together:
+            client, supply = self._join(kept, invites)
+            together.create_task(client.run())
+            together.create_task(supply.run())
+            together.create_task(self._keep_showing())
+
+    async def _key(self) -> StoredIdentity:
+        """Says so at once where the keyring waits for a person. Raises IdentityError."""
+        patience_s = _PROMPT_PATIENCE_S if kept_in_keyring(self._folder) else PATIENCE_S
+        opening = asyncio.create_task(
+            open_identity(self._folder, passphrase=self._passphrase, patience_s=patience_s)
+        )
         try:
-            kept = await open_identity(self._folder, passphrase=self._passphrase)
-            self._introduce(kept)
-            async with self._find(self.say) as invites, asyncio.TaskGroup() as together:
-                client, supply = self._join(kept, invites)
-                together.create_task(client.run())
-                together.create_task(supply.run())
-                together.create_task(self._keep_showing())
-        except* (IdentityError, NowhereError, OutboxError, SandboxError, sqlite3.Error, OSError) as errors:
-            self._alone(_first(errors))
+            if not (await asyncio.wait({opening}, timeout=_PROMPT_S))[0]:
+                self._explain(
+                    "Sharing waits for your system's keyring: answer its prompt. Your model learns meanwhile."
+                )
+            return await opening
+        except OSError as error:
+            raise IdentityError(f"{self._folder} can't be used ({error.strerror or error}).") from error
+        finally:
+            opening.cancel()
 
     def _introduce(self, kept: StoredIdentity) -> None:
         identity = kept.identity
-        self._view = SwarmView(name=identity.name, sentence=self._view.sentence)
+        before = self._view.name
+        self._view = SwarmView(name=identity.name, sentence="Looking for a swarm.")
         self._show(self._view)
+        if before == identity.name:
+            return
         self._tell(
             events.IdentityNamed(name=identity.name, public_key=identity.key.hex(), kept=kept.where.value)
         )
@@ -197,7 +246,7 @@ class Swarming:
     def _join(self, kept: StoredIdentity, invites: Sequence[Invite]) -> tuple[Client, Supply]:
         identity = kept.identity
         self._guarded = any(invite.token is not None for invite in invites)
-        self._outbox = outbox = Outbox(self._folder / "outbox.sqlite")
+        self._outbox = outbox = self._outbox or Outbox(self._folder / "outbox.sqlite")
         own_keys = {identity.key} | outbox.keys()
         client = Client(
             invites,
@@ -268,6 +317,9 @@ class Swarming:
         status, supply = self._client.status, self._supply
         self._meet_class(status)
         soon = status.next_try_s is not None and status.next_try_s >= 1
+        sentence = f"{status.sentence} Next try in {status.next_try_s:.0f} s." if soon else status.sentence
+        if clocks := self._compare_clocks(status):
+            sentence = f"{sentence} {clocks}"
         thanked = self._thanked.today
         view = SwarmView(
             name=self._view.name,
@@ -275,7 +327,7 @@ class Swarming:
             helped_with=thanked.groups,
             connected=status.connected,
             relay=status.relay or "",
-            sentence=f"{status.sentence} Next try in {status.next_try_s:.0f} s." if soon else status.sentence,
+            sentence=sentence,
             in_class=status.in_class,
             class_paused=status.learning is False,
             online=max(0, (status.peers or 1) - 1),
@@ -299,6 +351,20 @@ class Swarming:
             self._view = view
             self._show(view)
 
+    def _compare_clocks(self, status: Status) -> str:
+        """A sentence where this computer's clock and the relay's differ by CLOCKS_S or more, said aloud once.
+        Shoal stamps groups with the relay's time, so nothing is lost by it."""
+        if not status.connected or abs(status.clock_offset_ms) < CLOCKS_S * 1000:
+            return ""
+        apart = span(abs(status.clock_offset_ms) / 1000)
+        sentence = (
+            f"This computer's clock and the relay's are {apart} apart. Check this computer's date and time."
+        )
+        if not self._clocks_told:
+            self._clocks_told = True
+            self.say(sentence)
+        return sentence
+
     def _meet_class(self, status: Status) -> None:
         """Each time it is met, the class hears what the model can do."""
         if status.in_class and not self._in_class:
@@ -313,8 +379,10 @@ class Swarming:
         """To the relay that this node is at. A token is for the one who got it, and not handed on."""
         if not status.connected or status.url is None or self._guarded:
             return ""
-        room = "class" if status.in_class else None
-        return Invite(url=status.url, swarm=status.swarm, relay=status.relay, room=room).link()
+        url, room = status.url, "class" if status.in_class else None
+        if urlsplit(url).hostname == "127.0.0.1" and status.relay in own_relays(self._folder):
+            url = reached_by_others(url)
+        return Invite(url=url, swarm=status.swarm, relay=status.relay, room=room).link()
 
     def _figures(self) -> events.SwarmDone:
         status = self._client.status if self._client is not None else None
@@ -337,23 +405,24 @@ class Swarming:
             stored=status.stored if status else None,
         )
 
-    def _alone(self, sentence: str) -> None:
-        sentence = f"{sentence} The node learns alone until it is started again."
+    def _alone(self, why: str) -> None:
+        self._explain(f"{why} Your model learns on its own meanwhile; Shoal tries again by itself.")
+
+    def _explain(self, sentence: str) -> None:
+        """Why there is no swarm now, to whoever looks and, once, to who listens."""
         self._view = SwarmView(name=self._view.name, sentence=sentence)
         self._show(self._view)
-        self.say(sentence)
+        if sentence != self._explained:
+            self.say(sentence)
+        self._explained = sentence
 
     def say(self, sentence: str) -> None:
         """A sentence for the owner; while the node is open."""
         self._tell(events.NodeNote(round=0, sentence=sentence))
 
 
-def _first(errors: BaseExceptionGroup[BaseException]) -> str:
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     error = errors.exceptions[0]
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    if isinstance(error, OSError):
-        return f"The swarm's folder can't be used ({error.strerror or error})."
-    if isinstance(error, sqlite3.Error):
-        return f"The outbox can't be used ({error})."
-    return str(error)
+    return error

@@ -94,10 +94,10 @@ async def open_identity(
 ) -> StoredIdentity:
     """The folder's identity; made silently the first time and kept as `keep` does.
 
-    A keyring that is locked, gone or silent, or a key's file that is damaged, costs this session its name,
-    never the kept key: the node goes on with a key in memory and the note says so. A key in a file without a
-    passphrase gets the one that is given. Raises PassphraseNeeded, and IdentityError for a damaged record or a
-    wrong passphrase.
+    A key's file that is damaged costs this session its name, never the kept key: the node goes on with a key in
+    memory and the note says so. A key in a file without a passphrase gets the one that is given. Raises
+    PassphraseNeeded, and IdentityError for a damaged record, a wrong passphrase, and a keyring that is locked,
+    gone or silent: later it may not be.
     """
     record = _read(folder)
     if record is None:
@@ -113,6 +113,8 @@ async def open_identity(
     try:
         one = await read_identity(folder, find=find, patience_s=patience_s)
     except IdentityError as error:
+        if record.where == "keyring":
+            raise
         note = f"{error} Until then, {record.name} stays away and this session has another name."
         return StoredIdentity(identity=Identity.new(), where=Where.MEMORY, note=note)
     if one.where is Where.PLAIN and passphrase is not None:

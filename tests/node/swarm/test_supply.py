@@ -279,6 +279,23 @@ def test_no_copy_of_own_groups_comes_back(tmp_path: Path) -> None:
     assert take(supply) == ["question 2"]
 
 
+def test_a_clock_that_is_far_off_is_told_once_and_stays_in_sight(tmp_path: Path) -> None:
+    member = Swarming(
+        tmp_path,
+        lambda say: contextlib.nullcontext(()),  # type: ignore[arg-type,return-value]
+        recipe=RECIPES["default"],
+        external=2,
+        families=("gcd",),
+    )
+    told: list[str] = []
+    member.say = told.append  # type: ignore[method-assign]
+    apart = SimpleNamespace(connected=True, clock_offset_ms=-86_400_000)
+    shown = [member._compare_clocks(apart) for _ in range(2)]  # type: ignore[arg-type]
+    assert shown[0] == shown[1] and "24 h" in shown[0] and told == shown[:1]
+    near = SimpleNamespace(connected=True, clock_offset_ms=2_000)
+    assert member._compare_clocks(near) == ""  # type: ignore[arg-type]
+
+
 def test_who_is_alone_asks_for_what_was_left_behind_where_it_failed() -> None:
     """What comes is hours old, and as good as new here; with somebody there the archive is left alone."""
 
