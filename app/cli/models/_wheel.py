@@ -31,11 +31,23 @@ def fetch(package: Package, folder: Path, tell: Callable[[int], None]) -> Path:
         pip = install.pip_of(Path(sys.executable), pythons.own())
         with _told(work, tell):
             said, code = install.run(
-                pip,
-                ["download", *arguments, "--dest", str(folder), "-r", str(wanted)],
+                [
+                    *pip,
+                    "download",
+                    "--progress-bar",
+                    "off",
+                    *arguments,
+                    "--dest",
+                    str(folder),
+                    "-r",
+                    str(wanted),
+                ],
                 lambda line: None,
                 folder / "pip.log",
-                variables=dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(work)),
+                {
+                    **install.for_pip(install.pip_settings(pip[0]), work),
+                    **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(work)),
+                },
             )
     except SetupError as error:
         raise EngineError(str(error)) from error

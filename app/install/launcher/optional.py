@@ -9,16 +9,19 @@ its sentence, which `./shoal doctor` shows, and is not repeated at every start.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from app.install.launcher import install, pythons, stamp, system
+from app.install.launcher.environment import Environment
 from app.install.launcher.lock import lock
 from app.install.launcher.progress import ProgressLine, say
 from app.install.launcher.pythons import SetupError
@@ -65,7 +68,7 @@ class _Busy(Exception):
 
 def wanted() -> bool:
     """Whether building llama.cpp in the background is worth it here: not where a better engine runs."""
-    return not stamp.APPLE_SILICON and not os.path.exists("/dev/nvidiactl")
+    return not stamp.APPLE_SILICON and not system.has_nvidia_card() and "SHOAL_NO_OPTIONAL" not in os.environ
 
 
 def begin(root: str, variables: dict[str, str]) -> None:
@@ -115,23 +118,22 @@ def provide(root: Path, name: str, waiting: Callable[[], None], number: Path | N
 
 def _provide(root: Path, name: str, held: int) -> None:
     folder, python = root / ".venv", Path(stamp.python_of(str(root)))
-    pip = install.pip_of(python, pythons.own())
     ((name_of_list, options),) = stamp.PURPOSES[name]
     requirements = stamp.requirement_file(str(root), name_of_list)
     file, options = stamp.listed(requirements, options)
-    log = folder / (LOG if name == "llamacpp" else "shoal-setup.log")
-    with ProgressLine(total=install.pins(Path(file))) as progress:
+    with ProgressLine() as progress:
         orders = [["-r", file, *options]]
         if name == "llamacpp":
-            wheel = _wheel(root, pip, Path(requirements), progress, log, held)
+            pip = install.pip_of(python, pythons.own())
+            wheel = _wheel(root, pip, Path(requirements), progress, folder / LOG, held)
             beside = folder / "shoal-beside.txt"
             beside.write_text(_SOURCE.sub("", Path(file).read_text(encoding="utf-8")), encoding="utf-8")
             # By force: files of one that was killed while it put them in place may be cut off.
-            again = ["--force-reinstall", "--no-deps"]
-            orders = [["-r", str(beside), *options, *again], ["--no-index", str(wheel), *again]]
+            orders = [["-r", str(beside), *options, "--reinstall"], ["--no-index", str(wheel), "--reinstall"]]
         with lock(root / ".venv.lock", lambda: None) as also_held:
+            installer = Environment(root).installer(also_held)
             for order in orders:
-                install.install(pip, order, progress, log=log, keep_open=also_held)
+                installer.install(order, progress)
 
 
 def _wheel(
@@ -144,12 +146,13 @@ def _wheel(
         line for line in requirements.read_text(encoding="utf-8").splitlines() if line.startswith("llama")
     )
     name, _, version = pin.partition("==")
+    work = _work(root / ".venv")
     definitions = {
         **SLIM,
         "GGML_NATIVE": "ON",  # half as fast again in 16 bits where there is AVX-512
-        "CMAKE_PROJECT_llama_cpp_INCLUDE": str(requirements.with_suffix(".cmake")),
+        "CMAKE_PROJECT_llama_cpp_INCLUDE": str(work / requirements.with_suffix(".cmake").name),
     }
-    done, work = folder / "shoal-wheels" / _made_for(definitions), folder / "shoal-build"
+    done = folder / "shoal-wheels" / _made_for(definitions)
     done.mkdir(parents=True, exist_ok=True)
     for place in (done, work):
         for wheel in place.glob(f"{name.replace('-', '_')}-{version}-*.whl"):
@@ -166,10 +169,11 @@ def _wheel(
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
     try:
+        shutil.copy(requirements.with_suffix(".cmake"), work)
         tools = build_tools(pip, requirements.with_name(COMPILE), work)
         said, code = install.run(
-            pip,
             [
+                *pip,
                 "wheel",
                 *(["--no-build-isolation"] if tools else []),
                 "--verbose",
@@ -182,8 +186,8 @@ def _wheel(
             ],
             Steps(progress),
             log,
-            keep_open=held,
-            variables={"TMPDIR": str(work), "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs()), **tools},
+            {**_pip(pip, work), "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs()), **tools},
+            held,
         )
         built = next(work.glob("*.whl"), None)
         if code or built is None:
@@ -192,6 +196,18 @@ def _wheel(
         return built.replace(done / built.name)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _work(folder: Path) -> Path:
+    """Where it is built. CMake takes square brackets in a path for its own."""
+    if "[" not in str(folder) and "]" not in str(folder):
+        return folder / "shoal-build"
+    name = hashlib.sha256(str(folder).encode()).hexdigest()[:12]
+    return Path(tempfile.gettempdir()) / f"shoal-build-{name}"
+
+
+def _pip(pip: list[str], work: Path) -> dict[str, str]:
+    return install.for_pip(install.pip_settings(pip[0]), work)
 
 
 def _made_for(definitions: Mapping[str, str]) -> str:
@@ -288,7 +304,10 @@ def build_tools(pip: list[str], requirements: Path, work: Path) -> dict[str, str
         return {}
     options = ("--quiet", "--only-binary", ":all:", *stamp.HASHED)
     said, code = install.run(
-        pip, ["install", "--target", str(work / "tools"), *options, "-r", lock], print, work / "tools.log"
+        [*pip, "install", "--target", str(work / "tools"), *options, "-r", lock],
+        print,
+        work / "tools.log",
+        _pip(pip, work),
     )
     if code:
         raise SetupError(install.explain(said, work / "tools.log"))
@@ -312,6 +331,9 @@ def main(root: str) -> int:
     """The process in the background. Returns 1 after a failure, which it has remembered."""
     if hasattr(os, "nice"):
         os.nice(19)
+    # Linux weighs sessions before processes: without this, a session of its own counts like any other.
+    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as group:
+        group.write("19")
     number = Path(root) / ".venv" / PID
     try:
         provide(Path(root), "llamacpp", _leave, number)

@@ -28,6 +28,10 @@ BUILDS = ("run", "window")
 def start(root: str, arguments: list[str]) -> int:
     """Runs one command and returns its exit code; on POSIX this process becomes the command and nothing
     returns. Raises SetupError when the environment cannot be made."""
+    try:
+        os.getcwd()
+    except OSError:  # the folder that the owner stands in was deleted
+        os.chdir(root)
     if arguments[:1] == ["setup"]:
         return _setup(root, arguments[1:])
     command = ["-m", "app.cli", *arguments]
@@ -126,11 +130,12 @@ def _setup(root: str, arguments: list[str]) -> int:
 
 
 def variables(root: str) -> dict[str, str]:
-    """The environment of the command: the project is importable from any folder, and the folder the owner
-    stands in is not (a stray torch.py there would be taken for the library)."""
-    wanted = dict(os.environ)
-    wanted.pop("PYTHONHOME", None)
-    wanted["PYTHONPATH"] = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+    """The environment of the command: the project is importable from any folder, and nothing else is that the
+    owner's PYTHONPATH or the folder he stands in has (a stray numpy.py there would be taken for the library).
+    Libraries come from the packages and the system, not from LD_LIBRARY_PATH."""
+    dropped = ("PYTHONHOME", "LD_LIBRARY_PATH", "LD_PRELOAD")
+    wanted = {name: text for name, text in os.environ.items() if name not in dropped}
+    wanted["PYTHONPATH"] = root
     wanted["PYTHONSAFEPATH"] = "1"
     wanted["PYTHONUTF8"] = "1"
     wanted.setdefault("TOKENIZERS_PARALLELISM", "false")
