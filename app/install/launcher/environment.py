@@ -32,8 +32,15 @@ NEEDED_MB = {"cpu": 1_900, "cuda": 5_600}
 _FOR_CARDS = re.compile(r"(?:nvidia-(?!ml-py\b)[\w-]+|cuda-[\w-]+|triton)(?===)")
 """In the lock, what only PyTorch's build for NVIDIA cards needs."""
 
-CHECKED = ("msgspec", "aiohttp", "numpy", "tokenizers", "safetensors", "torch", "PySide6.QtCore")
-"""Modules that are imported before a set-up is called done."""
+CHECKED = {
+    "aiohttp": "aiohttp",
+    "msgspec": "msgspec",
+    "numpy": "numpy",
+    "pyside6-essentials": "PySide6.QtCore",
+    "tokenizers": "tokenizers",
+    "torch": "torch",
+}
+"""Modules that are imported before a set-up is called done, by the packages that bring them."""
 
 
 class Environment:
@@ -126,23 +133,23 @@ class Environment:
         """PyTorch comes in its build for processors where that is on offer and no NVIDIA card is here."""
         (name, options), *_ = PURPOSES["run"]
         file, options = stamp.listed(stamp.requirement_file(str(self.root), name), options)
-        if sys.platform != "linux" or system.has_nvidia_card():
-            self._make_room("cuda" if sys.platform == "linux" else "cpu")
-            installer.install(["-r", file, *options, *again], progress)
-            return
         text = Path(file).read_text(encoding="utf-8")
+        if sys.platform != "linux" or system.has_nvidia_card() or "\ntorch==" not in text:
+            self._make_room("cuda" if sys.platform == "linux" else "cpu")
+            exact = self._listed("base-exact.txt", _without(text, cards=False))
+            installer.install(["-r", str(exact), *options, *again], progress)
+            return
         cpu = Path(stamp.requirement_file(str(self.root), "torch-cpu.lock"))
         progress.step("looking for PyTorch's build for processors")
+        there = any(self.folder.glob("lib/python*/site-packages/torch-*+cpu.dist-info"))
         for backend in ({}, {"UV_TORCH_BACKEND": "cpu"}):
-            if installer.can_install(["-r", str(cpu), *options], progress, **backend):
+            if there or installer.can_install(["-r", str(cpu), *options], progress, **backend):
                 self._make_room("cpu")
                 without = self._listed("base-cpu.txt", _without(text, "torch"))
                 installer.install(["-r", str(cpu), *options, *again], progress, **backend)
                 installer.install(["-r", str(without), *options, *again], progress)
                 return
-        say(
-            "PyTorch's build for processors isn't on offer here, so the one for NVIDIA cards is installed: 4.5 GB."
-        )
+        say("PyTorch's build for processors isn't on offer here, so its larger one is installed: 4.5 GB.")
         self._make_room("cuda")
         file = str(self._listed("base-cuda.txt", _without(text, "triton", cards=False)))
         installer.install(["-r", file, *options, *again], progress)
@@ -153,19 +160,20 @@ class Environment:
         return listed
 
     def _make_room(self, build: str) -> None:
-        """Raises SetupError where a first set-up has too little disk; one that goes on has some of it already."""
+        """Raises SetupError where a first set-up has too little disk; a later one has some already."""
         free, needed = shutil.disk_usage(self.root).free // 10**6, NEEDED_MB[build]
         if free < needed and not any(self.folder.glob("lib*/python*/site-packages/torch")):
             raise SetupError(
-                f"Shoal needs {needed / 1000:.1f} GB of disk in {self.root}, and {free / 1000:.1f} GB are free; "
-                "free some space, then start it again."
+                f"Shoal needs {needed / 1000:.1f} GB of disk in {self.root}, and {free / 1000:.1f} GB are "
+                "free; free some space, then start it again."
             )
 
     def _complaint(self, purpose: str) -> str:
         """Why what is installed can't be used, empty where it can. Modules are imported in a process apart."""
         if purpose != "run":
             return ""
-        names = "; ".join(f"import {name}" for name in CHECKED)
+        listed = Path(stamp.requirement_file(str(self.root), "base.txt")).read_text(encoding="utf-8")
+        names = "; ".join(f"import {name}" for package, name in CHECKED.items() if f"\n{package}==" in listed)
         done = subprocess.run(
             [str(self.python), "-I", "-c", names],
             cwd=self.folder,
@@ -188,7 +196,8 @@ def _without(text: str, *names: str, cards: bool = True) -> str:
         and re.match(r"[\w.-]+", entry)[0] not in names  # type: ignore[index]
         and not (cards and _FOR_CARDS.match(entry))
     ]
-    return "\n".join(kept) + "\n"
+    # "==2.13.0" would also take "2.13.0+cpu" from a folder that has it, whose digest is not in this lock.
+    return "\n".join(kept).replace("\ntorch==", "\ntorch===") + "\n"
 
 
 def _waiting() -> None:

@@ -1,8 +1,8 @@
-"""Installing packages. pip brings uv, of the hash in its lock; uv does the rest. Their lines become progress, and
-what goes wrong becomes one sentence.
+"""Installing packages. pip brings uv, of the hash in its lock; uv does the rest. Their lines become progress,
+and what goes wrong becomes one sentence.
 
-Both see what the owner's pip is told of indexes, proxies and certificates, and nothing else of it: a `target` or
-`prefix` in pip's configuration would put packages where no one looks for them.
+Both see what the owner's pip is told of indexes, proxies and certificates, and nothing else of it: a `target`
+or `prefix` in pip's configuration would put packages where no one looks for them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ UNREACHABLE = re.compile(
     r"error sending request|dns error|Could not connect|operation timed out|network connectivity is disabled"
 )
 UNAVAILABLE = re.compile(
-    r"No matching distribution found for (\S+)|no wheels with a matching|Because (\S+?)(?:==\S+)? (?:was not found|has no)"
+    r"No matching distribution found for (\S+)|no wheels with a matching|"
+    r"(?:there is no version of|Because) (\S+?)(?:,| and| was not found| has no)"
 )
 DOWNLOADING = re.compile(r"^\s*Downloading (?P<name>\S+?)(?:-\d\S*)? \((?P<size>[^)]+)\)")
 _MEGA = re.compile(r"[MG]i?B")
@@ -125,7 +126,7 @@ def for_uv(settings: Mapping[str, str], folder: Path) -> dict[str, str]:
         **told,
         **own,
         "UV_NO_CONFIG": "1",
-        "UV_INDEX_STRATEGY": "unsafe-best-match",  # as pip does: every file's hash is known, so no one can slip in
+        "UV_INDEX_STRATEGY": "unsafe-best-match",  # as pip does; every file's hash is known beforehand
         "UV_CACHE_DIR": str(folder / "cache"),
         "UV_NO_PROGRESS": "1",
         "TMPDIR": str(folder / "tmp"),
@@ -141,7 +142,7 @@ def _without_pythons_own(variables: Mapping[str, str], *prefixes: str) -> dict[s
 
 
 class Installer:
-    """Installs into one environment, from locks with hashes. `folder` holds uv, its cache and temporary files."""
+    """Installs into one environment, from locks with hashes. `folder` has uv, its cache and temporary files."""
 
     def __init__(self, root: str, python: Path, outer: str, folder: Path, log: Path, held: int | None) -> None:
         self._root, self._python, self._outer = root, python, outer
@@ -156,8 +157,12 @@ class Installer:
             raise SetupError(explain(said, self._log))
 
     def can_install(self, arguments: Sequence[str], progress: ProgressLine, **variables: str) -> bool:
-        """Whether everything that is asked for can be found."""
-        return self._uv(["--dry-run", *arguments], progress, variables)[1] == 0
+        """Whether everything that is asked for can be found. Raises SetupError where the owner's own index
+        can't be asked; other indexes may be out of reach."""
+        said, code = self._uv(["--dry-run", *arguments], progress, variables)
+        if code and not variables and UNREACHABLE.search("\n".join(said)):
+            raise SetupError(explain(said, self._log))
+        return code == 0
 
     def _uv(
         self, arguments: Sequence[str], progress: ProgressLine, variables: Mapping[str, str]
@@ -165,7 +170,7 @@ class Installer:
         no_index = (
             ["--no-index"] if self.settings.get("no-index", "").lower() in ("1", "true", "yes", "on") else []
         )
-        command = [str(self._program(progress)), "pip", "install", "--python", str(self._python)]
+        command = [str(self.program(progress)), "pip", "install", "--python", str(self._python)]
         return run(
             [*command, "--no-deps", *no_index, *(word for word in arguments if word != "--no-deps")],
             lambda line: show(line, progress),
@@ -174,7 +179,7 @@ class Installer:
             self._held,
         )
 
-    def _program(self, progress: ProgressLine) -> Path:
+    def program(self, progress: ProgressLine) -> Path:
         """uv, brought by pip when this version is not there yet."""
         lock = stamp.lock_of(stamp.requirement_file(self._root, "uv.txt"))
         version = re.search(r"(?m)^uv==(\S+)", Path(lock).read_text(encoding="utf-8"))
@@ -273,4 +278,4 @@ def explain(said: Sequence[str], log: Path) -> str:
         )
     errors = [line for line in said if line.lower().startswith("error:")]
     reason = (errors or list(said) or ["nothing said"])[-1][:200]
-    return f"Shoal could not install its packages, for the installer stopped ({reason}); look into {log}, and {again}."
+    return f"Shoal could not install its packages: it stopped ({reason}); look into {log}, and {again}."

@@ -21,8 +21,8 @@ def clock(seconds: float) -> str:
 
 
 class ProgressLine:
-    """Says what is being done. On a terminal one line is rewritten with the elapsed time; otherwise each step is
-    a line, and a long silence is broken every half minute."""
+    """Says what is being done. On a terminal one line is rewritten with the elapsed time; otherwise each step
+    is a line, and a long silence is broken every half minute."""
 
     def __init__(self) -> None:
         self._doing = "looking at what is there"
