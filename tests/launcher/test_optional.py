@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from app.desktop.facts import own
-from app.install.launcher import install, optional, stamp
+from app.install.launcher import optional, stamp
 from engines.llamacpp import model as library
 from tests.launcher.conftest import LIMIT, Launch, make_wheel, packages_of
 from tests.launcher.test_setup import finish
@@ -89,6 +89,7 @@ def world(wheels: Path, tmp_path: Path) -> dict[str, str]:
     return {
         "PIP_FIND_LINKS": str(links),
         "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+        "SHOAL_LLAMACPP": "now",
         "FAKE_MARKER": str(tmp_path / "marker"),
         "FAKE_GATE": str(tmp_path / "gate"),
     }
@@ -279,21 +280,3 @@ def test_the_build_is_for_this_processor_and_says_which(tmp_path: Path) -> None:
     assert optional.PROCESSOR == library.PROCESSOR, "the launcher may import nothing of the engines"
     assert optional.processor(info) == "fpu avx avx2" and optional.processor(tmp_path / "missing") == ""
     assert optional.jobs() >= 1
-
-
-@pytest.mark.parametrize(
-    ("marker", "here"),
-    [
-        ("", True),
-        (' sys_platform == "no such system"', False),
-        (' sys_platform != "no such system"', True),
-        (' python_version < "3.10"', False),
-        (' python_version >= "3.10"', True),
-        (' platform_machine == "pdp11"', False),
-    ],
-)
-def test_markers(marker: str, here: bool, tmp_path: Path) -> None:
-    assert install.holds(marker) is here
-    file = tmp_path / "some.txt"
-    file.write_text(f"# a comment\none==1.0\ntwo==2.0{';' if marker else ''}{marker}\n")
-    assert install.pins(file) == 1 + here

@@ -167,9 +167,8 @@ class Installer:
     def _uv(
         self, arguments: Sequence[str], progress: ProgressLine, variables: Mapping[str, str]
     ) -> tuple[list[str], int]:
-        no_index = (
-            ["--no-index"] if self.settings.get("no-index", "").lower() in ("1", "true", "yes", "on") else []
-        )
+        alone = self.settings.get("no-index", "").lower() in ("1", "true", "yes", "on")
+        no_index = ["--no-index"] if alone and "--no-index" not in arguments else []
         command = [str(self.program(progress)), "pip", "install", "--python", str(self._python)]
         return run(
             [*command, "--no-deps", *no_index, *(word for word in arguments if word != "--no-deps")],

@@ -39,6 +39,9 @@ PROCESSOR = "shoal-llamacpp.processor"
 """In the environment too: what the processor it was built for can do, in Linux's words. Another one may not run
 it; engines.llamacpp.model reads this."""
 
+WHEN = "SHOAL_LLAMACPP"
+"""Environment variable: "never" builds nothing, "now" builds without giving way to other programs."""
+
 COMPILE = "compile.txt"
 """Beside the list of the sampler: what builds it."""
 _SOURCE = re.compile(r"(?m)^llama.*(\n[ \t].*)*")
@@ -68,7 +71,7 @@ class _Busy(Exception):
 
 def wanted() -> bool:
     """Whether building llama.cpp in the background is worth it here: not where a better engine runs."""
-    return not stamp.APPLE_SILICON and not system.has_nvidia_card() and "SHOAL_NO_OPTIONAL" not in os.environ
+    return not stamp.APPLE_SILICON and not system.has_nvidia_card() and os.environ.get(WHEN) != "never"
 
 
 def begin(root: str, variables: dict[str, str]) -> None:
@@ -331,9 +334,10 @@ def main(root: str) -> int:
     """The process in the background. Returns 1 after a failure, which it has remembered."""
     if hasattr(os, "nice"):
         os.nice(19)
-    # Linux weighs sessions before processes: without this, a session of its own counts like any other.
-    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as group:
-        group.write("19")
+    if os.environ.get(WHEN) != "now":
+        # Linux weighs sessions before processes: without this, a session of its own counts like any other.
+        with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as group:
+            group.write("19")
     number = Path(root) / ".venv" / PID
     try:
         provide(Path(root), "llamacpp", _leave, number)
