@@ -122,6 +122,7 @@ class Environment:
         with ProgressLine() as progress:
             installer = self.installer(held)
             again = [word for name in damaged for word in ("--reinstall-package", name)]
+            again += ["--no-cache"] * bool(damaged)  # what is in place are links into the cache
             if purpose == "run":
                 self._install_base(installer, progress, again)
             for name, options in PURPOSES[purpose]:

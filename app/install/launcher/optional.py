@@ -131,8 +131,12 @@ def _provide(root: Path, name: str, held: int) -> None:
             wheel = _wheel(root, pip, Path(requirements), progress, folder / LOG, held)
             beside = folder / "shoal-beside.txt"
             beside.write_text(_SOURCE.sub("", Path(file).read_text(encoding="utf-8")), encoding="utf-8")
-            # By force: files of one that was killed while it put them in place may be cut off.
-            orders = [["-r", str(beside), *options, "--reinstall"], ["--no-index", str(wheel), "--reinstall"]]
+            # Files of one that was killed while it put them in place may be cut off, in uv's cache too, for
+            # what is in place are links to that.
+            orders = [
+                [*words, "--reinstall", "--no-cache"]
+                for words in (["-r", str(beside), *options], ["--no-index", str(wheel)])
+            ]
         with lock(root / ".venv.lock", lambda: None) as also_held:
             installer = Environment(root).installer(also_held)
             for order in orders:
