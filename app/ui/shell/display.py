@@ -56,7 +56,7 @@ def answers(environment: Mapping[str, str]) -> bool:
     return bool(x11) and _within(PATIENCE_S, lambda: _takes_us(x11 or ""))
 
 
-_SYNC = struct.pack("=IHHI", 1, 0, 12, 2)
+SYNC = struct.pack("=IHHI", 1, 0, 12, 2)
 """Wayland's wl_display.sync: object 1, opcode 0, 12 bytes, and object 2 as the callback. A compositor answers
 it at once (wayland.xml, wl_display)."""
 
@@ -66,7 +66,7 @@ def _listens(path: str) -> bool:
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(PATIENCE_S)
         connection.connect(path)
-        connection.sendall(_SYNC)
+        connection.sendall(SYNC)
         return bool(connection.recv(1))
     return False
 
