@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from engines.models.gguf.config import UnpackPlan
 
 HUB = "hub"
-"""The folder of all models, in the data folder; engines.models.shelf says what lies there."""
+"""The folder of all models, in the data folder; app.models.shelf says what lies there."""
 FOLDER = "gguf"
 ORIGIN = "gguf.json"
 VERSION = 1

@@ -69,6 +69,9 @@ def make_project(folder: Path) -> Path:
     (folder / "app" / "install").mkdir()
     for package in ("app", "app/install"):
         shutil.copy2(ROOT / package / "__init__.py", folder / package / "__init__.py")
+    (folder / "app" / "common" / "process").mkdir(parents=True)
+    for file in ("__init__.py", "process/__init__.py", "process/surroundings.py"):
+        shutil.copy2(ROOT / "app" / "common" / file, folder / "app" / "common" / file)
     shutil.copytree(
         ROOT / "app" / "install" / "launcher",
         folder / "app" / "install" / "launcher",

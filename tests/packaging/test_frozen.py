@@ -61,6 +61,8 @@ def test_a_child_gets_the_systems_environment_back(entry: ModuleType) -> None:
         "LD_LIBRARY_PATH": "/own/lib",
         "LANG": "de_DE.UTF-8",
         "PYTHONPATH": "/app/source",
+        "PYTHONSAFEPATH": "1",
+        "PYTHONUTF8": "1",
     }
     assert "LD_LIBRARY_PATH" not in entry.cleaned({"LD_LIBRARY_PATH": "/app"}, Path("s"))
 

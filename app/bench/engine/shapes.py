@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from app.bench import BenchError
+from app.common.home import home
 
 SHAPES: dict[str, dict[str, int]] = {
     "tiny": dict(hidden=64, layers=2, heads=4, kv=2, inner=128, vocabulary=512),
@@ -111,7 +112,7 @@ def prepare(model: str, folder: Path, prompt: int, new: int) -> dict[str, Any]:
         write(model, folder / "model")
         path = folder / "model"
     else:
-        path = locate(model)
+        path = locate(model, home())
     settings = json.loads((path / "config.json").read_text())
     context = int(settings.get("max_position_embeddings", 2048))
     if prompt + new > context:

@@ -12,6 +12,7 @@ import msgspec
 
 from app.cli.swarm.identity import told as told_key
 from app.common import files, home
+from app.common.process.surroundings import left_out
 from app.desktop import FactRow, Gatherer
 from app.desktop.energy import Meter
 from app.models.shelf import locate
@@ -79,6 +80,8 @@ class DoctorFindings(msgspec.Struct, frozen=True, kw_only=True):
     identity: dict[str, str]
     """Name among other Shoals, and where its key is kept; empty where there is none yet. No secret."""
     python: dict[str, str]
+    left_out: list[str]
+    """Variables of the owner's that Shoal's processes start without."""
     packages: dict[str, str | None]
     energy: Energy
     proxy: str
@@ -132,6 +135,7 @@ def examine(data: Path | None, model: str) -> DoctorFindings:
             "executable": sys.executable,
             "system": platform.platform(),
         },
+        left_out=left_out(),
         packages={name: package_version(name) or None for name in PACKAGES},
         energy=_energy(place),
         proxy=without_password(system_proxy()),
@@ -230,6 +234,9 @@ def verdict(findings: DoctorFindings) -> list[str]:
     wrong = []
     if (free := int(findings.disk["free_mb"])) < _LITTLE_MB:
         wrong.append(f"Only {free:,} MB of disk space are free at {findings.disk['home']}: free up some.")
+    if findings.left_out:
+        names = " and ".join(findings.left_out)
+        wrong.append(f"Shoal doesn't use your {names}: what is there would replace parts of Shoal.")
     if findings.identity and not findings.identity["name"]:
         wrong.append(findings.identity["key"])
     if unknown := [FACTS.get(row.field, row.field) for row in findings.sources if _unknown(row)]:

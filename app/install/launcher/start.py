@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from app.common.process.surroundings import surroundings
 from app.install.launcher import pythons, stamp
 
 SETUP_HELP = """usage: shoal setup [--engine NAME | --bench | --nats | --ray]
@@ -28,10 +29,6 @@ BUILDS = ("run", "window")
 def start(root: str, arguments: list[str]) -> int:
     """Runs one command and returns its exit code; on POSIX this process becomes the command and nothing
     returns. Raises SetupError when the environment cannot be made."""
-    try:
-        os.getcwd()
-    except OSError:  # the folder that the owner stands in was deleted
-        os.chdir(root)
     if arguments[:1] == ["setup"]:
         return _setup(root, arguments[1:])
     command = ["-m", "app.cli", *arguments]
@@ -130,13 +127,8 @@ def _setup(root: str, arguments: list[str]) -> int:
 
 
 def variables(root: str) -> dict[str, str]:
-    """The environment of the command: the project is importable from any folder, and nothing else is that the
-    owner's PYTHONPATH or the folder he stands in has (a stray numpy.py there would be taken for the library).
-    Libraries come from the packages and the system, not from LD_LIBRARY_PATH."""
-    dropped = ("PYTHONHOME", "LD_LIBRARY_PATH", "LD_PRELOAD")
-    wanted = {name: text for name, text in os.environ.items() if name not in dropped}
-    wanted["PYTHONPATH"] = root
-    wanted["PYTHONSAFEPATH"] = "1"
-    wanted["PYTHONUTF8"] = "1"
+    """The environment of the command: the project is importable from any folder, and the folder the owner
+    stands in is not (a stray torch.py there would be taken for the library), nor is what PYTHONPATH names."""
+    wanted = surroundings(root=root)
     wanted.setdefault("TOKENIZERS_PARALLELISM", "false")
     return wanted

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import signal
 import sys
 import time
@@ -21,10 +20,10 @@ from pathlib import Path
 import msgspec
 
 from app.common.process.stopping import out_of_reach
+from app.common.process.surroundings import surroundings, working_folder
 from app.node.record import events
 from app.node.record.errors import NodeError
 from app.node.record.records import Probe, Round
-from app.node.trainer.link import ROOT
 from app.node.trainer.process import THREADS
 from app.swarm.client.connection import ConnectionEnded, connect
 from app.swarm.client.outbox import Outbox
@@ -267,7 +266,6 @@ class Fleet:
 
     async def _spawn(self, arguments: Sequence[str], log: Path) -> Process:
         log.parent.mkdir(parents=True, exist_ok=True)
-        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         with log.open("ab") as errors:
             return await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -275,7 +273,8 @@ class Fleet:
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=errors,
-                env={THREADS: "1", **os.environ, "PYTHONPATH": path},
+                env={THREADS: "1", **surroundings()},
+                cwd=working_folder(),
                 limit=_LINE,
                 **out_of_reach(),
             )
