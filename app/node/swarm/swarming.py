@@ -68,13 +68,12 @@ class Swarming:
         recipe: Recipe,
         external: int,
         families: Sequence[str],
-        passphrase: str | None = None,
         receipts: Callable[[], bool] = lambda: True,
         people: Callable[[], bool] = lambda: True,
     ) -> None:
         """Whether the owner likes, `receipts`: to say, and to hear, that somebody learned from a group;
         `people`: to learn from people's answers."""
-        self._folder, self._find, self._passphrase = folder, find, passphrase
+        self._folder, self._find = folder, find
         self._recipe, self._external, self._families = recipe, external, tuple(families)
         self._view = SwarmView(sentence="Looking for a swarm.")
         self._resting = self._in_class = False
@@ -174,7 +173,7 @@ class Swarming:
     async def _live(self) -> None:
         """Until it is cancelled. What ends it earlier costs the node its swarm, never a round."""
         try:
-            kept = await open_identity(self._folder, passphrase=self._passphrase)
+            kept = await open_identity(self._folder)
             self._introduce(kept)
             async with self._find(self.say) as invites, asyncio.TaskGroup() as together:
                 client, supply = self._join(kept, invites)
