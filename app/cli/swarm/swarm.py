@@ -66,8 +66,8 @@ def main(args: argparse.Namespace) -> int:
 class LocalSwarm:
     """The relay, which is started again when it ends unasked, and the nodes, which are not."""
 
-    def __init__(self, home: Path, options: list[str]) -> None:
-        self._home, self._options, self._url = home, options, ""
+    def __init__(self, place: Path, options: list[str]) -> None:
+        self._place, self._options, self._url = place, options, ""
         self._nodes: list[Process] = []
         self._rows: list[dict[str, Any]] = []
         self._ready, self._failed = 0, False
@@ -92,9 +92,9 @@ class LocalSwarm:
     async def _live(self, number: int, model: str) -> None:
         row: dict[str, Any] = {"name": "", "rounds": 0, "informative_peer": 0, "pass_at_1": None}
         self._rows.append(row)
-        home = self._home / f"node-{number}"
-        where = ["--json", "--hold", "--relay", self._url, "--home", str(home), "--model", model]
-        node = await _spawn(["run", *where, *self._options], home / "node.log")
+        own = self._place / f"node-{number}"
+        where = ["--json", "--hold", "--relay", self._url, "--home", str(own), "--model", model]
+        node = await _spawn(["run", *where, *self._options], own / "node.log")
         self._nodes.append(node)
         assert node.stdout is not None
         async for line in node.stdout:
@@ -110,12 +110,12 @@ class LocalSwarm:
                 case "probe":
                     row["pass_at_1"] = share = event["pass_at_1"]
                     _say(
-                        f"{row['name'] or home.name}, round {event['round']}: solves {share:.0%} of new puzzles"
+                        f"{row['name'] or own.name}, round {event['round']}: solves {share:.0%} of new puzzles"
                     )
         self._ready += 1
         if await node.wait():
             self._failed = True
-            lines = (home / "node.log").read_text(errors="replace").splitlines()
+            lines = (own / "node.log").read_text(errors="replace").splitlines()
             _say(f"Node {number} ({row['name'] or 'no name yet'}) ended: {lines[-1] if lines else 'killed'}")
 
     async def _begin(self, nodes: int) -> None:
@@ -131,15 +131,15 @@ class LocalSwarm:
     async def _open_relay(self, port: str) -> Process:
         from app.node.record.errors import NodeError
 
-        where = ["--port", port, "--state", str(self._home / "relay"), "--until-stdin-closes"]
-        relay = await _spawn(["relay", *where], self._home / "relay.log")
+        where = ["--port", port, "--state", str(self._place / "relay"), "--until-stdin-closes"]
+        relay = await _spawn(["relay", *where], self._place / "relay.log")
         assert relay.stdout is not None
         try:
             async with asyncio.timeout(_OPENING_S):
                 self._url = json.loads(await relay.stdout.readline())["url"]
         except (TimeoutError, ValueError, KeyError) as error:
             await _end(relay)
-            raise NodeError(f"The relay doesn't open: see {self._home / 'relay.log'}.") from error
+            raise NodeError(f"The relay doesn't open: see {self._place / 'relay.log'}.") from error
         return relay
 
     async def _watch_relay(self) -> None:
@@ -156,7 +156,7 @@ class LocalSwarm:
         from app.swarm.wire.protocol import AskStats, Stats
 
         created = acknowledged = waiting = 0
-        for path in [self._home / f"node-{n + 1}" / "outbox.sqlite" for n in range(len(self._rows))]:
+        for path in [self._place / f"node-{n + 1}" / "outbox.sqlite" for n in range(len(self._rows))]:
             if path.exists():
                 with contextlib.closing(Outbox(path)) as outbox:
                     counts = outbox.counts()
