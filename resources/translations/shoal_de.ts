@@ -2208,6 +2208,10 @@
    <translation>Schreib sie in dieser Reihenfolge auf und bewahre sie gut auf. Sie bringen deinen Namen auf jedem Computer zurück.</translation>
   </message>
   <message>
+   <source>You get back the name these words belong to.</source>
+   <translation>Du bekommst den Namen zurück, zu dem diese Wörter gehören.</translation>
+  </message>
+  <message>
    <source>Changing your identity …</source>
    <translation>Deine Identität wird gewechselt …</translation>
   </message>
@@ -2272,10 +2276,6 @@
    <translation>Wiederherstellen</translation>
   </message>
   <message>
-   <source>You get back the name these words belong to.</source>
-   <translation>Du bekommst den Namen zurück, zu dem diese Wörter gehören.</translation>
-  </message>
-  <message>
    <source>Enter your recovery words</source>
    <translation>Gib deine Wiederherstellungswörter ein</translation>
   </message>
@@ -2288,8 +2288,8 @@
    <translation>Andere Shoals kennen dich unter diesem Namen. Sein Schlüssel liegt im Schlüsselbund dieses Computers.</translation>
   </message>
   <message>
-   <source>Other Shoals know you by this name. Its key is in a file, locked with your passphrase:</source>
-   <translation>Andere Shoals kennen dich unter diesem Namen. Sein Schlüssel liegt in einer Datei, gesichert mit deiner Passphrase:</translation>
+   <source>This name's key is locked with a passphrase, which Shoal no longer uses. Restore it once with the passphrase or its recovery words:</source>
+   <translation>Der Schlüssel dieses Namens ist mit einer Passphrase gesichert, die Shoal nicht mehr verwendet. Stell ihn einmal mit der Passphrase oder den Wiederherstellungswörtern wieder her:</translation>
   </message>
   <message>
    <source>Other Shoals know you by this name. This computer has no keyring, so the key is in a file only you can read:</source>
@@ -2383,8 +2383,8 @@
    <translation>{help} Gilt, sobald das Lernen neu startet.</translation>
   </message>
   <message>
-   <source>your identity name key recovery words restore new keyring passphrase</source>
-   <translation>deine identität name schlüssel wiederherstellungswörter wiederherstellen neu schlüsselbund passwort passphrase</translation>
+   <source>your identity name key recovery words restore new keyring</source>
+   <translation>deine identität name schlüssel wiederherstellungswörter wiederherstellen neu schlüsselbund passwort</translation>
   </message>
   <message>
    <source>Versions, settings, events and logs, to help find a fault. You see every file before you save it. Nothing is sent.</source>
@@ -5727,6 +5727,14 @@
    <translation>Darin wurde nichts verändert.</translation>
   </message>
   <message>
+   <source>The data folder {home} belongs to {owner}, and this is root:</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>start Shoal without sudo.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>The data folder {home} can't be made ({strerror}):</source>
    <translation>Der Datenordner {home} lässt sich nicht anlegen ({strerror}):</translation>
   </message>
@@ -5741,6 +5749,14 @@
   <message>
    <source>move it away, and a new identity is made at the next start.</source>
    <translation>Räum die Datei weg; beim nächsten Start entsteht eine neue Identität.</translation>
+  </message>
+  <message>
+   <source>{user} may not read and write {path}; nothing is lost.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Run sudo chown -R {user2} {home}, then start Shoal again.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Another node (process {holder}) is using {home}:</source>
@@ -6017,6 +6033,10 @@
   <message>
    <source>It continues from round {round}, the one before.</source>
    <translation>Es geht weiter ab Runde {round}, der davor.</translation>
+  </message>
+  <message>
+   <source>{folder} can't be read ({strerror}); nothing is lost.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>The checkpoint {name} can't be used ({why}).</source>
@@ -7123,20 +7143,12 @@
    <translation>In der Schlüsseldatei liegt ein anderer Schlüssel, als sie sagt.</translation>
   </message>
   <message>
-   <source>A passphrase needs {SHORTEST_PASSPHRASE} characters or more:</source>
-   <translation>Eine Passphrase braucht mindestens {SHORTEST_PASSPHRASE} Zeichen:</translation>
-  </message>
-  <message>
-   <source>choose a longer one.</source>
-   <translation>Wähle eine längere.</translation>
-  </message>
-  <message>
    <source>The file holds another key than it says:</source>
    <translation>In der Datei liegt ein anderer Schlüssel, als sie sagt:</translation>
   </message>
   <message>
-   <source>bring yours back with its recovery words.</source>
-   <translation>Hol deinen mit seinen Wiederherstellungswörtern zurück.</translation>
+   <source>enter your recovery words.</source>
+   <translation>gib deine Wiederherstellungswörter ein.</translation>
   </message>
   <message>
    <source>There are {WORDS} recovery words; these are {words}.</source>
@@ -7151,8 +7163,8 @@
    <translation>Die Schlüsseldatei ist beschädigt:</translation>
   </message>
   <message>
-   <source>bring the key back with its recovery words.</source>
-   <translation>Hol den Schlüssel mit seinen Wiederherstellungswörtern zurück.</translation>
+   <source>enter its recovery words.</source>
+   <translation>gib seine Wiederherstellungswörter ein.</translation>
   </message>
   <message>
    <source>This passphrase doesn't open the key:</source>
@@ -7235,44 +7247,8 @@
    <translation>Andere auf diesem Computer können deinen Schlüssel in {path} lesen:</translation>
   </message>
   <message>
-   <source>set {PASSPHRASE} to encrypt it.</source>
-   <translation>Setz {PASSPHRASE}, um ihn zu verschlüsseln.</translation>
-  </message>
-  <message>
-   <source>Until then, {name} stays away and this session has another name.</source>
-   <translation>Bis dahin bleibt {name} weg, und diese Sitzung hat einen anderen Namen.</translation>
-  </message>
-  <message>
-   <source>There is no identity here yet: Shoal makes one when it first learns with others, and {remedy} does so now.</source>
-   <translation>Hier gibt es noch keine Identität: Shoal macht eine, sobald es mit anderen lernt, und {remedy} macht sie jetzt.</translation>
-  </message>
-  <message>
-   <source>So the key of {name} is in {path}, which only you can read.</source>
-   <translation>Der Schlüssel von {name} liegt darum in {path}; nur du kannst ihn lesen.</translation>
-  </message>
-  <message>
-   <source>Set {PASSPHRASE} to encrypt it.</source>
-   <translation>Setz {PASSPHRASE}, um ihn zu verschlüsseln.</translation>
-  </message>
-  <message>
-   <source>The key of {name} is still in the keyring, which refused ({name2}):</source>
-   <translation>Der Schlüssel von {name} liegt noch im Schlüsselbund, der sich weigert ({name2}):</translation>
-  </message>
-  <message>
-   <source>The key of {name} is under a passphrase:</source>
-   <translation>Der Schlüssel von {name} hat eine Passphrase:</translation>
-  </message>
-  <message>
-   <source>set {PASSPHRASE} to it.</source>
-   <translation>Setz {PASSPHRASE} darauf.</translation>
-  </message>
-  <message>
-   <source>{path} holds the key of {name}, not of {name2}.</source>
-   <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}.</translation>
-  </message>
-  <message>
-   <source>{path} holds the key of {name}, not of {name2}: {enter}</source>
-   <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}: {enter}</translation>
+   <source>move Shoal's data to a disk of your own.</source>
+   <translation>verschieb Shoals Daten auf eine eigene Platte.</translation>
   </message>
   <message>
    <source>The key can't be kept in {folder} ({why}).</source>
@@ -7283,8 +7259,44 @@
    <translation>Dieser Name gilt, bis Shoal endet.</translation>
   </message>
   <message>
+   <source>There is no identity here yet: Shoal makes one when it first learns with others, and {remedy} does so now.</source>
+   <translation>Hier gibt es noch keine Identität: Shoal macht eine, sobald es mit anderen lernt, und {remedy} macht sie jetzt.</translation>
+  </message>
+  <message>
+   <source>The key of {name} is under a passphrase, which Shoal no longer uses:</source>
+   <translation>Der Schlüssel von {name} ist mit einer Passphrase gesichert, die Shoal nicht mehr verwendet:</translation>
+  </message>
+  <message>
+   <source>enter the passphrase or the recovery words once ({restoring}).</source>
+   <translation>gib die Passphrase oder die Wiederherstellungswörter einmal ein ({restoring}).</translation>
+  </message>
+  <message>
+   <source>So the key of {name} is in {path}, which only you can read.</source>
+   <translation>Der Schlüssel von {name} liegt darum in {path}; nur du kannst ihn lesen.</translation>
+  </message>
+  <message>
+   <source>There is no key under a passphrase here.</source>
+   <translation>Hier gibt es keinen Schlüssel mit Passphrase.</translation>
+  </message>
+  <message>
+   <source>{path} holds the key of {name}, not of {name2}.</source>
+   <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}.</translation>
+  </message>
+  <message>
+   <source>The key of {name} is still in the keyring, which refused ({name2}):</source>
+   <translation>Der Schlüssel von {name} liegt noch im Schlüsselbund, der sich weigert ({name2}):</translation>
+  </message>
+  <message>
+   <source>{path} holds the key of {name}, not of {name2}: {enter}</source>
+   <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}: {enter}</translation>
+  </message>
+  <message>
    <source>{path} can't be read ({strerror}):</source>
    <translation>{path} lässt sich nicht lesen ({strerror}):</translation>
+  </message>
+  <message>
+   <source>enter the recovery words of {name}.</source>
+   <translation>gib die Wiederherstellungswörter von {name} ein.</translation>
   </message>
   <message>
    <source>{path} isn't there: {enter}</source>

@@ -23,8 +23,8 @@ from app.node.record.records import GroupRow, Happening, Probe, Round, Run
 from app.node.record.snapshot import Peer, Ruling, SwarmView
 from app.node.rules.preferences import DEFAULTS
 from app.sapo.questions import Coordinates
-from app.swarm.client.ledger import LineMessage
 from app.swarm.identity.names import name
+from app.swarm.wire.frames import LineMessage
 from app.ui.chat.page import TryIt
 from app.ui.view.identity import Persona
 from app.ui.view.models import Fetch, Holdings

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -233,7 +232,6 @@ def _joins(args: argparse.Namespace) -> Joins:
 
 
 def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> NodeSwarm:
-    from app.common.process.secrets import PASSPHRASE
     from app.node.rules.preferences import Preferences
     from app.node.swarm.swarming import Swarming
 
@@ -243,7 +241,6 @@ def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> NodeSwarm:
         recipe=RECIPES[plan.recipe],
         external=plan.external,
         families=tuple(plan.families),
-        passphrase=os.environ.get(PASSPHRASE),
         receipts=lambda: bool(Preferences(home).values["receipts"]),
         people=lambda: bool(Preferences(home).values["people"]),
     )

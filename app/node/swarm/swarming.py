@@ -80,13 +80,12 @@ class Swarming:
         recipe: Recipe,
         external: int,
         families: Sequence[str],
-        passphrase: str | None = None,
         receipts: Callable[[], bool] = lambda: True,
         people: Callable[[], bool] = lambda: True,
     ) -> None:
         """Whether the owner likes, `receipts`: to say, and to hear, that somebody learned from a group;
         `people`: to learn from people's answers."""
-        self._folder, self._find, self._passphrase = folder, find, passphrase
+        self._folder, self._find = folder, find
         self._recipe, self._external, self._families = recipe, external, tuple(families)
         self._view = SwarmView(sentence="Looking for a swarm.")
         self._explained = ""
@@ -216,9 +215,7 @@ class Swarming:
     async def _key(self) -> StoredIdentity:
         """Says so at once where the keyring waits for a person. Raises IdentityError."""
         patience_s = _PROMPT_PATIENCE_S if kept_in_keyring(self._folder) else PATIENCE_S
-        opening = asyncio.create_task(
-            open_identity(self._folder, passphrase=self._passphrase, patience_s=patience_s)
-        )
+        opening = asyncio.create_task(open_identity(self._folder, patience_s=patience_s))
         try:
             if not (await asyncio.wait({opening}, timeout=_PROMPT_S))[0]:
                 self._explain(

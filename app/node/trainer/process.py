@@ -22,6 +22,7 @@ from typing import BinaryIO, NoReturn
 import msgspec
 
 from app.common.process.ceiling import hold
+from app.common.process.memory import trim
 from app.common.process.priority import settle
 from app.node.record.effort import Effort
 from app.node.record.errors import says_disk_full
@@ -149,7 +150,7 @@ def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: 
                     reply = _answer(engine, request, lambda message: _send(channel, message), rest)
                 if isinstance(reply, messages.Learned):
                     proved = True
-                    memory.trim()
+                    trim()
                     _look_at_memory(watch, engine)
         except Exception as error:
             reply = _refusal(request.number, error)

@@ -51,8 +51,6 @@ _UNSEEN = {
     "app/common/rate.py": "a fault in the source",
     "app/node/models/card.py": "a page for whoever gets an exported model",
     "app/node/rules/causes.py": "faults in the source",
-    "app/node/terminal/fleet.py": "the terminal's",
-    "app/node/terminal/fleet_view.py": "the terminal's",
     "app/node/history/history.py": "a language of databases",
     "app/node/trainer/messages.py": "faults of the protocol",
     "app/node/rules/preferences.py": "a table of its own",

@@ -29,8 +29,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.common.process.memory import give_back
 from app.models.gguf_shelf import is_gguf
-from app.node.trainer.memory import give_back
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.texts import tr
 from app.ui.shell.sidebar import Sidebar

@@ -18,7 +18,6 @@ HOMES = {"home", "_home", "data_folder"}
 ALSO = {"app/swarm/identity/storage.py": {"folder"}, "app/node/swarm/swarming.py": {"_folder"}}
 """Where it has another name."""
 NOT = {
-    "app/node/terminal/fleet.py": "the folder of a whole swarm, HOME/swarm",
     "app/install/packs/place.py": "HOME is the person's",
 }
 LEFT_OUT = ("app/lab", "app/bench")
