@@ -2591,29 +2591,6 @@
    <translation>Weiterlernen, verkleinert</translation>
   </message>
   <message>
-   <source>{peer} showed a way to solve “{family}”; {span} later yours solved its first.</source>
-   <translation>{peer} hat einen Weg für „{family}“ gezeigt; {span} später löste deins sein erstes.</translation>
-  </message>
-  <message>
-   <source>Before: {failed} answers, all wrong. Right after: {right} of {answered}. By chance in {p} of 1,000.</source>
-   <translation>Davor: {failed} Antworten, alle falsch. Gleich danach: {right} von {answered} richtig. Zufällig in {p} von 1.000.</translation>
-  </message>
-  <message>
-   <source>Your answers helped {n} model today.</source>
-   <translation>Deine Antworten haben heute {n} Modell geholfen.</translation>
-  </message>
-  <message numerus="yes">
-   <source>Your answers helped {n} models today.</source>
-   <translation>
-    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
-    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>See the answers of {peer}</source>
-   <translation>Die Antworten von {peer} ansehen</translation>
-  </message>
-  <message>
    <source>Learn with others at {relay}?</source>
    <translation>Mit anderen lernen, bei {relay}?</translation>
   </message>
@@ -2681,6 +2658,17 @@
    <translation>
     <numerusform>{n} anderer</numerusform>
     <numerusform>{n} andere</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Your answers helped {n} model today.</source>
+   <translation>Deine Antworten haben heute {n} Modell geholfen.</translation>
+  </message>
+  <message numerus="yes">
+   <source>Your answers helped {n} models today.</source>
+   <translation>
+    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
+    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
    </translation>
   </message>
   <message>
@@ -3572,18 +3560,6 @@
   <message>
    <source>daily human teach solve myself peer tally against</source>
    <translation>täglich mensch lehren selbst lösen gegen stand</translation>
-  </message>
-  <message>
-   <source>What others showed it</source>
-   <translation>Was andere ihm gezeigt haben</translation>
-  </message>
-  <message>
-   <source>A line on the page Swarm when your model solved something only after a peer did.</source>
-   <translation>Eine Zeile auf der Seite Schwarm, wenn dein Modell etwas erst nach einem anderen gelöst hat.</translation>
-  </message>
-  <message>
-   <source>aha discovery learned from peers feed</source>
-   <translation>aha entdeckung gelernt von anderen peers</translation>
   </message>
   <message>
    <source>The swarm as water</source>

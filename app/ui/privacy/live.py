@@ -116,17 +116,6 @@ class Live(Page):
         self._list.setCurrentIndex(QModelIndex())
         self._filter()
 
-    def show_group(self, round: int, family: str, peer: str) -> None:
-        """Peers' answers of this family in this round, those of `peer` first in sight."""
-        self.show_round(round)
-        self._source.choose(PEERS)
-        self._family.setCurrentIndex(max(0, self._family.findData(family)))
-        self._filter()
-        for at in range(self._groups.rowCount()):
-            if self._groups.group(self._groups.index(at)).peer == peer:
-                self._list.setCurrentIndex(self._groups.index(at))
-                return
-
     def _show_all(self) -> None:
         self._round = 0
         self._source.choose(ALL)

@@ -206,15 +206,6 @@ SETTINGS: tuple[Setting, ...] = (
         words=mark("daily human teach solve myself peer tally against"),
     ),
     Setting(
-        key="ahas",
-        kind="switch",
-        default=True,
-        group=mark("Extras"),
-        label=mark("What others showed it"),
-        help=mark("A line on the page Swarm when your model solved something only after a peer did."),
-        words=mark("aha discovery learned from peers feed"),
-    ),
-    Setting(
         key="water",
         kind="switch",
         default=True,
