@@ -197,15 +197,6 @@ SETTINGS: tuple[Setting, ...] = (
         words=mark("power electricity watts kwh cost"),
     ),
     Setting(
-        key="yours",
-        kind="switch",
-        default=True,
-        group=mark("Extras"),
-        label=mark("Puzzle of the day, and you as a teacher"),
-        help=mark("Under Try it. An answer of yours teaches only after you say yes to its text."),
-        words=mark("daily human teach solve myself peer tally against"),
-    ),
-    Setting(
         key="water",
         kind="switch",
         default=True,
