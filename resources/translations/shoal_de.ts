@@ -202,38 +202,6 @@
    <translation>zu {share} an</translation>
   </message>
   <message>
-   <source>Your verdicts so far: {after} for after, {before} for before, {same} equal.</source>
-   <translation>Deine Urteile bisher: {after} für nachher, {before} für vorher, {same} gleich gut.</translation>
-  </message>
-  <message>
-   <source>{letter} is better</source>
-   <translation>{letter} ist besser</translation>
-  </message>
-  <message>
-   <source>Too few to tell yet.</source>
-   <translation>Noch zu wenige, um etwas zu sagen.</translation>
-  </message>
-  <message>
-   <source>Answer {letter}</source>
-   <translation>Antwort {letter}</translation>
-  </message>
-  <message>
-   <source>Both gave the same answer: that one doesn't count.</source>
-   <translation>Beide haben dasselbe geantwortet: Das zählt nicht.</translation>
-  </message>
-  <message>
-   <source>Which one is better?</source>
-   <translation>Welche ist besser?</translation>
-  </message>
-  <message>
-   <source>Equally good</source>
-   <translation>Gleich gut</translation>
-  </message>
-  <message>
-   <source>The tally couldn't be saved ({why}).</source>
-   <translation>Der Zählstand ließ sich nicht speichern ({why}).</translation>
-  </message>
-  <message>
    <source>Try it</source>
    <translation>Ausprobieren</translation>
   </message>
@@ -321,18 +289,6 @@
    <translation>Das Modell ist ausgefallen, wahrscheinlich fehlte Speicher. Schließ andere Programme und frag noch einmal.</translation>
   </message>
   <message>
-   <source>puzzle of the day, the same for everyone</source>
-   <translation>Rätsel des Tages, für alle dasselbe</translation>
-  </message>
-  <message>
-   <source>a puzzle it never trained on</source>
-   <translation>ein Rätsel, an dem es nie geübt hat</translation>
-  </message>
-  <message>
-   <source>a puzzle of practice</source>
-   <translation>ein Übungsrätsel</translation>
-  </message>
-  <message>
    <source>Stop</source>
    <translation>Anhalten</translation>
   </message>
@@ -367,10 +323,6 @@
   <message>
    <source>Teach it one</source>
    <translation>Bring ihm eins bei</translation>
-  </message>
-  <message>
-   <source>Puzzle of the day</source>
-   <translation>Rätsel des Tages</translation>
   </message>
   <message>
    <source>Or solve it yourself</source>
@@ -413,16 +365,8 @@
    <translation>Nachher</translation>
   </message>
   <message>
-   <source>Blind duel</source>
-   <translation>Blindes Duell</translation>
-  </message>
-  <message>
    <source>Ask</source>
    <translation>Fragen</translation>
-  </message>
-  <message>
-   <source>Puzzle of the day ✓</source>
-   <translation>Rätsel des Tages ✓</translation>
   </message>
   <message>
    <source>Kind of puzzle</source>
@@ -441,10 +385,6 @@
    <translation>Ein Übungsrätsel: Deine richtige Antwort mit Rechenweg kann dein Modell etwas lehren</translation>
   </message>
   <message>
-   <source>The same for everyone today (UTC)</source>
-   <translation>Heute für alle dasselbe (UTC)</translation>
-  </message>
-  <message>
    <source>Level {n}</source>
    <translation>Stufe {n}</translation>
   </message>
@@ -455,6 +395,14 @@
   <message>
    <source>{family}, level {n} of {all}</source>
    <translation>{family}, Stufe {n} von {all}</translation>
+  </message>
+  <message>
+   <source>a puzzle it never trained on</source>
+   <translation>ein Rätsel, an dem es nie geübt hat</translation>
+  </message>
+  <message>
+   <source>a puzzle of practice</source>
+   <translation>ein Übungsrätsel</translation>
   </message>
   <message>
    <source>Your model solves {after} of {n} now, {before} before: {lead} ± {error}.</source>
@@ -2591,29 +2539,6 @@
    <translation>Weiterlernen, verkleinert</translation>
   </message>
   <message>
-   <source>{peer} showed a way to solve “{family}”; {span} later yours solved its first.</source>
-   <translation>{peer} hat einen Weg für „{family}“ gezeigt; {span} später löste deins sein erstes.</translation>
-  </message>
-  <message>
-   <source>Before: {failed} answers, all wrong. Right after: {right} of {answered}. By chance in {p} of 1,000.</source>
-   <translation>Davor: {failed} Antworten, alle falsch. Gleich danach: {right} von {answered} richtig. Zufällig in {p} von 1.000.</translation>
-  </message>
-  <message>
-   <source>Your answers helped {n} model today.</source>
-   <translation>Deine Antworten haben heute {n} Modell geholfen.</translation>
-  </message>
-  <message numerus="yes">
-   <source>Your answers helped {n} models today.</source>
-   <translation>
-    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
-    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>See the answers of {peer}</source>
-   <translation>Die Antworten von {peer} ansehen</translation>
-  </message>
-  <message>
    <source>Learn with others at {relay}?</source>
    <translation>Mit anderen lernen, bei {relay}?</translation>
   </message>
@@ -2681,6 +2606,17 @@
    <translation>
     <numerusform>{n} anderer</numerusform>
     <numerusform>{n} andere</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Your answers helped {n} model today.</source>
+   <translation>Deine Antworten haben heute {n} Modell geholfen.</translation>
+  </message>
+  <message numerus="yes">
+   <source>Your answers helped {n} models today.</source>
+   <translation>
+    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
+    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
    </translation>
   </message>
   <message>
@@ -3562,30 +3498,6 @@
    <translation>strom energie watt kwh kosten</translation>
   </message>
   <message>
-   <source>Puzzle of the day, and you as a teacher</source>
-   <translation>Rätsel des Tages, und du als Lehrer</translation>
-  </message>
-  <message>
-   <source>Under Try it. An answer of yours teaches only after you say yes to its text.</source>
-   <translation>Unter Ausprobieren. Deine Antwort lehrt erst, wenn du zu ihrem Text Ja sagst.</translation>
-  </message>
-  <message>
-   <source>daily human teach solve myself peer tally against</source>
-   <translation>täglich mensch lehren selbst lösen gegen stand</translation>
-  </message>
-  <message>
-   <source>What others showed it</source>
-   <translation>Was andere ihm gezeigt haben</translation>
-  </message>
-  <message>
-   <source>A line on the page Swarm when your model solved something only after a peer did.</source>
-   <translation>Eine Zeile auf der Seite Schwarm, wenn dein Modell etwas erst nach einem anderen gelöst hat.</translation>
-  </message>
-  <message>
-   <source>aha discovery learned from peers feed</source>
-   <translation>aha entdeckung gelernt von anderen peers</translation>
-  </message>
-  <message>
    <source>The swarm as water</source>
    <translation>Der Schwarm als Wasser</translation>
   </message>
@@ -3981,10 +3893,6 @@
    <translation>Der Test dauerte zu lange. Das Lernen geht auch ohne.</translation>
   </message>
   <message>
-   <source>The puzzle's grid</source>
-   <translation>Das Gitter der Aufgabe</translation>
-  </message>
-  <message>
    <source>Copied</source>
    <translation>Kopiert</translation>
   </message>
@@ -4012,8 +3920,40 @@
    <translation>abgeschnitten: zu lang</translation>
   </message>
   <message>
+   <source>The text that would teach: {text}</source>
+   <translation>Der Text, der lehren würde: {text}</translation>
+  </message>
+  <message>
+   <source>Right! May your answer teach?</source>
+   <translation>Richtig! Darf deine Antwort lehren?</translation>
+  </message>
+  <message>
+   <source>Saving it …</source>
+   <translation>Wird gespeichert …</translation>
+  </message>
+  <message>
+   <source>It stays with you.</source>
+   <translation>Sie bleibt bei dir.</translation>
+  </message>
+  <message>
+   <source>Thank you. Your model looks at it in its next round; it learns if it failed that puzzle.</source>
+   <translation>Danke. Dein Modell sieht sie in der nächsten Runde an und lernt daraus, wenn es das Rätsel nicht konnte.</translation>
+  </message>
+  <message>
    <source>no answer</source>
    <translation>keine Antwort</translation>
+  </message>
+  <message>
+   <source>Word for word, nothing else. In the swarm it's marked as a person's answer.</source>
+   <translation>Wort für Wort, sonst nichts. Im Schwarm ist sie als Antwort eines Menschen markiert.</translation>
+  </message>
+  <message>
+   <source>Word for word, nothing else. It stays on this computer.</source>
+   <translation>Wort für Wort, sonst nichts. Sie bleibt auf diesem Computer.</translation>
+  </message>
+  <message>
+   <source>Teach my model</source>
+   <translation>Mein Modell lehren</translation>
   </message>
   <message>
    <source>After (nothing learned yet)</source>
@@ -4022,6 +3962,14 @@
   <message>
    <source>You</source>
    <translation>Du</translation>
+  </message>
+  <message>
+   <source>Teach and share</source>
+   <translation>Lehren und teilen</translation>
+  </message>
+  <message>
+   <source>Keep it to myself</source>
+   <translation>Für mich behalten</translation>
   </message>
   <message>
    <source>This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
@@ -4054,73 +4002,6 @@
   <message>
    <source>About {watts} W now, {kwh} kWh this month ({money}).</source>
    <translation>Etwa {watts} W im Moment, {kwh} kWh in diesem Monat ({money}).</translation>
-  </message>
-  <message>
-   <source>you {you}, model {model} of {n}</source>
-   <translation>du {you}, Modell {model} von {n}</translation>
-  </message>
-  <message>
-   <source>The text that would teach: {text}</source>
-   <translation>Der Text, der lehren würde: {text}</translation>
-  </message>
-  <message>
-   <source>Right! May your answer teach?</source>
-   <translation>Richtig! Darf deine Antwort lehren?</translation>
-  </message>
-  <message>
-   <source>Saving it …</source>
-   <translation>Wird gespeichert …</translation>
-  </message>
-  <message>
-   <source>It stays with you.</source>
-   <translation>Sie bleibt bei dir.</translation>
-  </message>
-  <message>
-   <source>Thank you. Your model looks at it in its next round; it learns if it failed that puzzle.</source>
-   <translation>Danke. Dein Modell sieht sie in der nächsten Runde an und lernt daraus, wenn es das Rätsel nicht konnte.</translation>
-  </message>
-  <message>
-   <source>{n} puzzle: you {you}, your model {model}</source>
-   <translation>{n} Rätsel: du {you}, dein Modell {model}</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} puzzles: you {you}, your model {model}</source>
-   <translation>
-    <numerusform>{n} Rätsel: du {you}, dein Modell {model}</numerusform>
-    <numerusform>{n} Rätsel: du {you}, dein Modell {model}</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Word for word, nothing else. In the swarm it's marked as a person's answer.</source>
-   <translation>Wort für Wort, sonst nichts. Im Schwarm ist sie als Antwort eines Menschen markiert.</translation>
-  </message>
-  <message>
-   <source>Word for word, nothing else. It stays on this computer.</source>
-   <translation>Wort für Wort, sonst nichts. Sie bleibt auf diesem Computer.</translation>
-  </message>
-  <message>
-   <source>Teach my model</source>
-   <translation>Mein Modell lehren</translation>
-  </message>
-  <message>
-   <source>You against your model</source>
-   <translation>Du gegen dein Modell</translation>
-  </message>
-  <message>
-   <source>you, the upper bar</source>
-   <translation>du, der obere Balken</translation>
-  </message>
-  <message>
-   <source>your model, the lower bar</source>
-   <translation>dein Modell, der untere Balken</translation>
-  </message>
-  <message>
-   <source>Teach and share</source>
-   <translation>Lehren und teilen</translation>
-  </message>
-  <message>
-   <source>Keep it to myself</source>
-   <translation>Für mich behalten</translation>
   </message>
   <message>
    <source>Paused by you.</source>
@@ -4999,10 +4880,6 @@
    <translation>Lass dein Modell erst ein paar Runden lernen.</translation>
   </message>
   <message>
-   <source>This puzzle is longer than your model can read, so it isn't compared.</source>
-   <translation>Dieses Rätsel ist länger, als dein Modell lesen kann. Darum wird es nicht verglichen.</translation>
-  </message>
-  <message>
    <source>There is no answer of yours to give:</source>
    <translation>Es gibt noch keine Antwort von dir:</translation>
   </message>
@@ -5728,11 +5605,11 @@
   </message>
   <message>
    <source>The data folder {home} belongs to {owner}, and this is root:</source>
-   <translation type="unfinished" />
+   <translation>Der Datenordner {home} gehört {owner}, und dies ist root:</translation>
   </message>
   <message>
    <source>start Shoal without sudo.</source>
-   <translation type="unfinished" />
+   <translation>starte Shoal ohne sudo.</translation>
   </message>
   <message>
    <source>The data folder {home} can't be made ({strerror}):</source>
@@ -5752,11 +5629,11 @@
   </message>
   <message>
    <source>{user} may not read and write {path}; nothing is lost.</source>
-   <translation type="unfinished" />
+   <translation>{user} darf {path} nicht lesen und schreiben; nichts ist verloren.</translation>
   </message>
   <message>
    <source>Run sudo chown -R {user2} {home}, then start Shoal again.</source>
-   <translation type="unfinished" />
+   <translation>Führe sudo chown -R {user2} {home} aus und starte Shoal dann wieder.</translation>
   </message>
   <message>
    <source>Another node (process {holder}) is using {home}:</source>
@@ -6036,7 +5913,7 @@
   </message>
   <message>
    <source>{folder} can't be read ({strerror}); nothing is lost.</source>
-   <translation type="unfinished" />
+   <translation>{folder} lässt sich nicht lesen ({strerror}); nichts ist verloren.</translation>
   </message>
   <message>
    <source>The checkpoint {name} can't be used ({why}).</source>

@@ -163,11 +163,6 @@ class MainWindow(QMainWindow):
         self.go("live")
         self._pages["live"].show_round(round)  # type: ignore[attr-defined]
 
-    def show_group(self, round: int, family: str, peer: str) -> None:
-        """What this peer said there, as far as it is kept."""
-        self.go("live")
-        self._pages["live"].show_group(round, family, peer)  # type: ignore[attr-defined]
-
     def race(self) -> None:
         """Try it, with a race under way."""
         self.go("tryit")

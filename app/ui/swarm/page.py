@@ -15,7 +15,6 @@ from app.ui.fish.water import Water
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import ago, counted, number, size, tr
-from app.ui.swarm.aha import AhaCard
 from app.ui.swarm.private_card import PrivateCard
 from app.ui.theme import Theme
 from app.ui.view import growth
@@ -61,7 +60,7 @@ class SwarmPage(Page):
         self._who = Elided("", "soft")
         self._as = Segments([(True, tr("Water")), (False, tr("List"))], tr("How peers are shown"))
         self._as.chosen.connect(self._show_as)
-        self._aha = AhaCard(actions)
+        self._helped = Label("", "strong")
         self._view, self._flown = View(), 0
         self._find = search(tr("Search peers"), rows.search, width=220)
         self._count = Label("", "heading")
@@ -70,9 +69,10 @@ class SwarmPage(Page):
         water = boxed(column(self._water, self._who, gap=6, margins=(14, 0, 14, 2), fill=0))
         self._peers = stack(self._nobody, self._table, water)
         table = card(column(head, self._peers, gap=4, margins=(2, 0, 2, 10), fill=1), padding=None)
+        parts = (self._class, self._relay, stats_row(*self._stats), self._helped, table)
         self._stack = stack(
             Alone(theme, actions),
-            boxed(column(self._class, self._relay, stats_row(*self._stats), self._aha, table, gap=16, fill=4)),
+            boxed(column(*parts, gap=16, fill=4)),
         )
         self.add(self._stack, 1)
         self.add(self._private)
@@ -93,7 +93,11 @@ class SwarmPage(Page):
         peers = swarm.peers
         self._count.say(counted("{n} peer", "{n} peers", len(peers)))
         self._view = view
-        self._aha.show_view(view)
+        self._helped.setVisible(swarm.helped > 0 and bool(view.rules.get("receipts", True)))
+        helped = swarm.helped
+        self._helped.say(
+            counted("Your answers helped {n} model today.", "Your answers helped {n} models today.", helped)
+        )
         self._show_peers(view, swarm)
         online, given, taken, traffic = self._stats
         online.say(tr("Online now"), number(swarm.online), tr("others in this swarm"))

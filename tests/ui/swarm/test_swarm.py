@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-from dataclasses import replace
 
 import msgspec
 import pytest
@@ -19,14 +18,10 @@ from app.ui.fish import motion
 from app.ui.fish.places import places
 from app.ui.fish.water import MOST, Water
 from app.ui.frame.frame import Actions
-from app.ui.privacy.live import Live
-from app.ui.swarm.aha import AhaCard, told
 from app.ui.swarm.page import SwarmPage, words_of
 from app.ui.theme import Theme
 from app.ui.view.growth import Fish
 from app.ui.view.view import View
-from app.ui.widgets.pieces import Label
-from tests.node.history.test_aha import claimed
 from tests.ui import views
 
 NOW = time.time()
@@ -138,38 +133,16 @@ def test_water_or_list_is_one_setting(
     assert page._peers.currentIndex() == 1
 
 
-def test_what_others_showed_opens_that_very_group(qtbot: QtBot, light: Theme, actions: Actions) -> None:
-    opened: list[tuple[int, str, str]] = []
-    rounds, aha = claimed()
-    card = AhaCard(hearing(actions, opened))
-    qtbot.addWidget(card)
-    view = msgspec.structs.replace(swarm(helped=12, helped_with=30), rounds=tuple(rounds))
-    card.show_view(view)
-    texts = [label.text() for label in card.findChildren(Label)]
-    assert told(aha) in texts and "Your answers helped 12 models today." in texts
-    for one in card._known:
-        card._open(one)
-    assert (aha.shown, aha.family, aha.peer) in opened
-    actions.choices.put("ahas", False)
-    card.show_view(msgspec.structs.replace(view, rules={"receipts": False}))
-    assert card.isHidden()
-
-
-def test_the_answers_of_that_group_come_first(qtbot: QtBot, light: Theme, actions: Actions) -> None:
-    page = Live(light, actions)
+def test_how_many_models_own_answers_helped_is_said_unless_thanks_are_off(
+    qtbot: QtBot, light: Theme, actions: Actions
+) -> None:
+    page = SwarmPage(light, actions)
     qtbot.addWidget(page)
-    view = swarm()
+    view = swarm(helped=12, helped_with=30)
     page.show_view(view)
-    group = next(one for one in reversed(view.groups) if one.peer is not None)
-    assert group.peer is not None
-    page.show_group(group.round, group.family, group.peer)
-    shown = page._groups.group(page._list.currentIndex())
-    assert (shown.round, shown.family, shown.peer) == (group.round, group.family, group.peer)
-
-
-def hearing(actions: Actions, opened: list[tuple[int, str, str]]) -> Actions:
-    """The same with what hears which group is to be opened."""
-    return replace(actions, show_group=lambda *where: opened.append(where))
+    assert "12" in page._helped.text() and not page._helped.isHidden()
+    page.show_view(msgspec.structs.replace(view, rules={"receipts": False}))
+    assert page._helped.isHidden()
 
 
 def _moved(x: float, y: float) -> QMouseEvent:
