@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, FamilyKind, in_any_order
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _factors(entry: Entry) -> list[int]:
@@ -43,8 +43,8 @@ FAMILY = Family(
         dict(min_terms=2, max_terms=3, min_digits=2, max_digits=3),
         dict(min_terms=3, max_terms=4, min_digits=2, max_digits=4),
     ),
+    content=lambda entry: tuple(sorted(_factors(entry))),
     score=scores.integer,
     sound=_sound,
     work=_work,
-    recalled=lambda entry: in_any_order(_factors(entry)),
 )

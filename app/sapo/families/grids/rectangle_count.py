@@ -71,6 +71,7 @@ FAMILY = Family(
         dict(max_rectangles=8, width=24, height=16),
         dict(max_rectangles=12, width=32, height=20),
     ),
+    content=lambda entry: entry["metadata"]["puzzle"],
     score=scores.integer,
     sound=_sound,
     work=_work,

@@ -56,6 +56,7 @@ FAMILY = Family(
         dict(min_trials=4, max_trials=8),
         dict(min_trials=7, max_trials=10),
     ),
+    content=lambda entry: (entry["metadata"]["num_trials"], entry["metadata"]["k_heads"], str(_chance(entry))),
     score=_score,
     sound=_sound,
     solution=_solution,

@@ -20,6 +20,7 @@ FAMILY = Family(
         dict(min_n=1024, max_n=65535),
         dict(min_n=65536, max_n=2**31 - 1),
     ),
+    content=lambda entry: entry["metadata"]["number"],
     score=scores.integer,
     work=_work,
     thinned=(

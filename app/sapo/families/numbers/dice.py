@@ -63,6 +63,7 @@ FAMILY = Family(
         dict(num_dice=3, max_dice_size=20),
         dict(num_dice=4, max_dice_size=20),
     ),
+    content=lambda entry: (*sorted(_dice(entry)), "at least", entry["metadata"]["puzzle"]["target"]),
     score=_score,
     sound=_sound,
     work=_work,

@@ -45,6 +45,7 @@ FAMILY = Family(
         dict(min_value=100, max_value=1000),
         dict(min_value=500, max_value=10_000),
     ),
+    content=lambda entry: entry["metadata"]["number"],
     score=_score,
     sound=_sound,
     work=_work,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.sapo import reading
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
 
 _COUNTED = ("count_days", "count_business_days", "recurring_event_day")
 
@@ -30,6 +30,14 @@ def _sound(entry: Entry) -> bool:
     return True
 
 
+def _content(entry: Entry) -> Content:
+    """The task and its dates, whatever the words and the form of a date."""
+    metadata = entry["metadata"]
+    told = ("start_date", "end_date", "target_date", "offset_days", "first_day", "month", "ordinal", "weekday")
+    year = metadata["year"] if metadata["task"] == "is_leap_year" else 0
+    return metadata["task"], year, *(str(metadata.get(name, "")) for name in told), entry["answer"]
+
+
 FAMILY = Family(
     name="calendar_arithmetic",
     title="Calendar",
@@ -42,6 +50,7 @@ FAMILY = Family(
         ),
         dict(offset_upper_bound=365),
     ),
+    content=_content,
     score=_score,
     sound=_sound,
     paper=True,

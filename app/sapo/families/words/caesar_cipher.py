@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
 
 
 def _score(answer: str, entry: Entry) -> float:
@@ -27,6 +27,12 @@ def _clear(entry: Entry) -> str:
     return str(entry["answer"])
 
 
+def _content(entry: Entry) -> Content:
+    """The clear text: few come with many rotations, and who knows them has to recognise one, not to decipher
+    it."""
+    return str(entry["answer"])
+
+
 FAMILY = Family(
     name="caesar_cipher",
     title="Caesar cipher",
@@ -37,7 +43,7 @@ FAMILY = Family(
         dict(min_words=3, max_words=8),
         dict(min_words=5, max_words=20),
     ),
+    content=_content,
     score=_score,
     sound=_sound,
-    recalled=_clear,
 )
