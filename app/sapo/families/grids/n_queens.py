@@ -49,8 +49,8 @@ FAMILY = Family(
     title="Queens",
     kind=FamilyKind.GRIDS,
     levels=(
-        dict(n=5, min_remove=1, max_remove=2),
         dict(n=5, min_remove=1, max_remove=3),
+        dict(n=5, min_remove=2, max_remove=4),
         dict(n=7, min_remove=1, max_remove=4),
         dict(n=8, min_remove=2, max_remove=6),
     ),

@@ -105,7 +105,7 @@ FAMILY = Family(
     kind=FamilyKind.LOGIC,
     # A premise of complexity 1 is a bare variable: two such premises make only four different questions.
     levels=(
-        dict(min_vars=3, max_vars=3, min_statements=2, max_statements=2, min_complexity=2, max_complexity=2),
+        dict(min_vars=3, max_vars=3, min_statements=2, max_statements=3, min_complexity=2, max_complexity=2),
         dict(min_vars=3, max_vars=4, min_statements=2, max_statements=3, min_complexity=2, max_complexity=2),
         dict(min_vars=3, max_vars=4, min_statements=2, max_statements=4, min_complexity=2, max_complexity=3),
     ),

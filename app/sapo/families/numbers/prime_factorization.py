@@ -40,8 +40,8 @@ FAMILY = Family(
     title="Prime factors",
     kind=FamilyKind.NUMBERS,
     levels=(
-        dict(min_value=4, max_value=100),
-        dict(min_value=20, max_value=300),
+        dict(min_value=4, max_value=300),
+        dict(min_value=20, max_value=600),
         dict(min_value=100, max_value=1000),
         dict(min_value=500, max_value=10_000),
     ),
