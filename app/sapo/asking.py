@@ -132,8 +132,10 @@ def _bare(answer: str) -> str:
     """Without what people and models write around a result, in any order and as often as it is there: full
     stops at the end, `=` before, marks of bold, code and mathematics, quotes. With a plain minus.
 
-    >>> _bare(" $-3$. "), _bare("**7.**"), _bare("= `\\\\boxed{7}`."), _bare("```text\\n1 0\\n0 1\\n```"), _bare("3.5")
-    ('-3', '7', '7', '1 0\\n0 1', '3.5')
+    >>> _bare(" $-3$. "), _bare("**7.**"), _bare("= `\\\\boxed{7}`."), _bare("3.5")
+    ('-3', '7', '7', '3.5')
+    >>> _bare("```text\\n1 0\\n0 1\\n```")
+    '1 0\\n0 1'
     >>> _bare("'6', '7'"), _bare("$1$ or $2$"), _bare("\\\\frac{1}{2}"), _bare("...")
     ("'6', '7'", '$1$ or $2$', '\\\\frac{1}{2}', '')
     """
