@@ -118,12 +118,13 @@ def shows_work(completion: str) -> bool:
 _NUMBER = re.compile(r"-?\d{1,40}(?:[./]\d{1,40})?")
 
 
-_AROUND = {"```": "```", "**": "**", "$$": "$$", "$": "$", "`": "`", '"': '"', "'": "'"} | {
+_AROUND = {"```": "```", "**": "**", "`": "`", '"': '"', "'": "'"} | {
     "\u201c": "\u201d",
     "\u2018": "\u2019",
     "\\(": "\\)",
     "\\[": "\\]",
 }
+_DOLLARS = re.compile(r"(\$+)([^$]+|\\boxed\{.+\})\1", re.DOTALL)
 _IN_BRACES = (_BOXED, "\\text{")
 _LANGUAGE = re.compile(r"[A-Za-z]*\n")
 
@@ -149,8 +150,11 @@ def _peeled(answer: str) -> str:
     """Without the outermost mark, if there is one and it stands around the whole."""
     for opening, closing in _AROUND.items():
         inner = answer[len(opening) : -len(closing)]
-        if answer == f"{opening}{inner}{closing}" and inner and opening not in inner and closing not in inner:
+        once = opening not in inner and closing not in inner
+        if answer == f"{opening}{inner}{closing}" and inner and (once or inner[0] + inner[-1] in ("[]", "{}")):
             return _LANGUAGE.sub("", inner, count=1) if opening == "```" and _LANGUAGE.match(inner) else inner
+    if dollars := _DOLLARS.fullmatch(answer):
+        return dollars[2]
     for opening in _IN_BRACES:
         inner = answer[len(opening) : -1]
         if answer.startswith(opening) and answer.endswith("}") and inner == _braced(answer, len(opening)):

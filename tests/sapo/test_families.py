@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from app.bench.runs.families import best_constant, items
+from app.bench.runs.puzzles import best_constant, items
 from app.sapo import library
 from app.sapo.asking import extract_answer, shows_work
 from app.sapo.families import FAMILIES
