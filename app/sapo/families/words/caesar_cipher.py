@@ -38,8 +38,8 @@ FAMILY = Family(
     title="Caesar cipher",
     kind=FamilyKind.WORDS,
     levels=(
-        dict(min_words=1, max_words=8, min_rotation=1, max_rotation=3),
-        dict(min_words=2, max_words=10, min_rotation=1, max_rotation=8),
+        dict(min_words=1, max_words=6, min_rotation=1, max_rotation=3),
+        dict(min_words=2, max_words=8, min_rotation=1, max_rotation=8),
         dict(min_words=3, max_words=12),
         dict(min_words=5, max_words=20),
     ),
