@@ -12,6 +12,7 @@ from app.bench import BenchError
 from app.bench.runs import puzzles
 from app.bench.runs.beginning import BaseScore
 from app.sapo.families import FAMILIES
+from app.sapo.questions import draw
 
 
 def arguments(*given: str) -> argparse.Namespace:
@@ -33,6 +34,14 @@ def test_figures_are_kept_and_nothing_is_measured_twice(tmp_path: Path) -> None:
     head, _, line = (tmp_path / "table.md").read_text().splitlines()
     assert head.endswith("| starter |") and line.startswith("| gcd | numbers | 5 |")
     assert f"{base.pass_at_1:.0%}, {base.any_of_8:.0%}" in line
+
+
+def test_contents_what_is_held_out_and_spellings_are_counted() -> None:
+    coins = puzzles.measure(FAMILIES["coin_flip"], 0, 200)
+    assert coins.contents < coins.texts < coins.questions == 200, "at least all heads are all heads"
+    assert 0 < coins.held_out < coins.contents and 0.2 < coins.held_out_share < 0.5 and coins.refused == ()
+    wrong = msgspec.structs.replace(FAMILIES["coin_flip"], solution=lambda entry: "2")
+    assert puzzles.refused_spellings(wrong, [draw("coin_flip", 0, 5)]) == tuple(puzzles.SPELLINGS)
 
 
 def test_who_cannot_begin_waits() -> None:

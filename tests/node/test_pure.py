@@ -71,7 +71,7 @@ def mark(questions: list[Asked]) -> str:
     return sha256("\n".join(question.text for question in questions).encode()).hexdigest()[:16]
 
 
-@pytest.mark.parametrize(("levels", "items"), [({"gcd": 3, "bf": 0, "caesar_cipher": 0}, 61), ({"lcm": 1}, 1)])
+@pytest.mark.parametrize(("levels", "items"), [({"gcd": 3, "bf": 0, "caesar_cipher": 3}, 61), ({"lcm": 1}, 1)])
 def test_the_probe_is_the_same_wherever_it_is_made(
     sandbox: Sandbox, levels: dict[str, int], items: int
 ) -> None:
@@ -93,7 +93,7 @@ def test_the_probe_stays_what_it_was(sandbox: Sandbox) -> None:
     assert len(asked) == 256 and all(one.held_out for one in asked)
     distinct = list({one.content: one for one in asked}.values())
     if VERSION == "0.1.25/3":  # some levels have fewer than the 14 or 15 asked for, so some come twice
-        assert (len(distinct), mark(distinct)) == (254, "723455b75069908b")
+        assert (len(distinct), mark(distinct)) == (251, "377bf041ed0eb4e3")
 
 
 def test_the_mark_of_a_probe_follows_its_questions() -> None:

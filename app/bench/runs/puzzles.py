@@ -253,7 +253,9 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
                 keep()
         except EngineError as error:
             raise BenchError(str(error)) from error
-    passed = all(one.constant <= one.guess_rate and one.p99_ms <= SLOW_MS for one in figures.levels)
+    passed = all(
+        one.constant <= one.guess_rate and one.p99_ms <= SLOW_MS and not one.refused for one in figures.levels
+    )
     return msgspec.to_builtins(figures) | {"passed": passed}
 
 
