@@ -31,11 +31,13 @@ def _sound(entry: Entry) -> bool:
 
 
 def _content(entry: Entry) -> Content:
-    """The task and its dates, whatever the words and the form of a date."""
+    """The task, its dates and its result, whatever the words and the form of a date; days forward or back where
+    both come to the same."""
     metadata = entry["metadata"]
-    told = ("start_date", "end_date", "target_date", "offset_days", "first_day", "month", "ordinal", "weekday")
-    year = metadata["year"] if metadata["task"] == "is_leap_year" else 0
-    return metadata["task"], year, *(str(metadata.get(name, "")) for name in told), entry["answer"]
+    told = ["start_date", "end_date", "first_day", "month", "ordinal", "weekday"]
+    told += ["target_date"] * ("offset_days" not in metadata) + ["year"] * (metadata["task"] == "is_leap_year")
+    days = abs(metadata.get("offset_days", 0))
+    return metadata["task"], days, *(str(metadata.get(name, "")) for name in told), entry["answer"]
 
 
 FAMILY = Family(
