@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from app.sapo import reading
+from app.sapo.families import contents
 from app.sapo.families.family import Entry, Family, FamilyKind
 
 _HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9a-fA-F]{1,64}")
@@ -56,6 +57,7 @@ FAMILY = Family(
     title="Hexadecimal arithmetic",
     kind=FamilyKind.NUMBERS,
     levels=tuple(dict(difficulty=depth) for depth in (1, 2, 3, 4)),
+    content=lambda entry: contents.calculation(entry["metadata"]["problem"], entry["answer"]),
     score=_score,
     sound=_sound,
 )

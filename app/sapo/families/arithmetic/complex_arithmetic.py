@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
 
 _NUMBER = r"[0-9]{1,40}(?:\.[0-9]{1,40})?"
 _TERM = rf"(?:{_NUMBER}i?|i)"
@@ -107,6 +107,12 @@ def _level(least: int, most: int, operations: str) -> dict[str, object]:
     )
 
 
+def _content(entry: Entry) -> Content:
+    """Both numbers in any order, and the result."""
+    a, b, c, d = _parts(entry)
+    return *sorted([(a, b), (c, d)]), _truth(entry)
+
+
 FAMILY = Family(
     name="complex_arithmetic",
     title="Complex numbers",
@@ -117,6 +123,7 @@ FAMILY = Family(
         _level(-10, 10, "+-*"),
         _level(-20, 20, "+-*/"),
     ),
+    content=_content,
     score=_score,
     sound=_sound,
     solution=_solution,

@@ -8,8 +8,8 @@ from random import Random
 from typing import Any
 
 from app.sapo import library, reading
-from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families import contents, scores
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
 from app.sapo.reading.expression import exactly
 
 _UNIT = re.compile(r"/[a-z]+")
@@ -58,6 +58,11 @@ def _work(entry: Entry) -> str:
     return " ".join(f"{expression} = {value}." for expression, value in _equations(entry))
 
 
+def _content(entry: Entry) -> Content:
+    """The numbers of the story and the result: people, things and templates do not matter."""
+    return contents.calculation(entry["question"], entry["answer"])
+
+
 FAMILY = Family(
     name="gsm_symbolic",
     title="Word problems",
@@ -70,6 +75,7 @@ FAMILY = Family(
         dict(templates=(3, 18, 41, 64, 81)),
     ),
     opened=_opened,
+    content=_content,
     score=scores.integer,
     sound=_sound,
     work=_work,

@@ -48,6 +48,7 @@ FAMILY = Family(
         dict(min_animals=3, max_animals=6, min_instances=1, max_instances=15),
         dict(min_animals=5, max_animals=10, min_instances=5, max_instances=30),
     ),
+    content=lambda entry: tuple(sorted(entry["metadata"]["animals"].items())),
     score=scores.integer,
     sound=_sound,
     work=_work,

@@ -47,6 +47,7 @@ FAMILY = Family(
         dict(min_base=-100.0, max_base=100.0, min_exponent=2, max_exponent=5),
         dict(min_base=-1000.0, max_base=1000.0, min_exponent=2, max_exponent=8),
     ),
+    content=lambda entry: (str(entry["metadata"]["base"]), int(entry["metadata"]["exponent"])),
     score=_score,
     sound=_sound,
     solution=lambda entry: f"{_rounded(_power(entry)):.2e}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
 
 
 def _score(answer: str, entry: Entry) -> float:
@@ -19,6 +19,12 @@ def _sound(entry: Entry) -> bool:
     return test["input"] != test["output"] and all(test["input"] != example["input"] for example in examples)
 
 
+def _content(entry: Entry) -> Content:
+    """The row and what becomes of it, whatever examples tell the rule."""
+    test = entry["metadata"]["test_example"]
+    return tuple(test["input"]), tuple(test["output"])
+
+
 FAMILY = Family(
     name="arc_1d",
     title="Rows of colours",
@@ -28,6 +34,7 @@ FAMILY = Family(
         dict(min_size=8, max_size=16),
         dict(min_size=10, max_size=30),
     ),
+    content=_content,
     score=_score,
     sound=_sound,
     paper=True,

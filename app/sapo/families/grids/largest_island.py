@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.sapo.families import scores
+from app.sapo.families import contents, scores
 from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.families.grids.cells import cells_of, distances
 
@@ -74,6 +74,7 @@ FAMILY = Family(
             max_island_size=16,
         ),
     ),
+    content=lambda entry: contents.cells(entry["metadata"]["grid"]),
     score=scores.integer,
     sound=_sound,
     work=_work,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from app.sapo.families import scores
+from app.sapo.families import contents, scores
 from app.sapo.families.family import Entry, Family, FamilyKind
 
 _Grid = list[list[int]]
@@ -84,6 +84,10 @@ FAMILY = Family(
         dict(min_rows=2, max_rows=3, min_cols=2, max_cols=3, max_transforms=2, **_CLEAR),
         dict(min_rows=3, max_rows=4, min_cols=3, max_cols=4, min_transforms=2, max_transforms=3, **_CLEAR),
         dict(min_rows=4, max_rows=6, min_cols=4, max_cols=6, min_transforms=2, max_transforms=4, **_CLEAR),
+    ),
+    content=lambda entry: (
+        contents.cells(entry["metadata"]["matrix"]),
+        contents.cells(entry["metadata"]["solution"]),
     ),
     score=scores.grid,
     sound=_sound,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
 from app.sapo.families.grids.cells import Cell, cells_of, named, route
 
 _QUOTES = "`'\""
@@ -28,6 +28,13 @@ def _work(entry: Entry) -> str:
     return f"{named(_shortest(entry))}."
 
 
+def _content(entry: Entry) -> Content:
+    """The maze with the same signs for all."""
+    metadata = entry["metadata"]
+    signs = {metadata["wall"]: "#", metadata["path"]: ".", metadata["start"]: "S", metadata["goal"]: "G"}
+    return tuple("".join(signs[sign] for sign in row) for row in metadata["grid"])
+
+
 FAMILY = Family(
     name="maze",
     title="Mazes",
@@ -37,6 +44,7 @@ FAMILY = Family(
         dict(min_dist=2, max_dist=8, min_grid_size=7, max_grid_size=7),
         dict(min_dist=3, max_dist=12, min_grid_size=7, max_grid_size=9),
     ),
+    content=_content,
     score=scores.integer,
     sound=_sound,
     work=_work,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.sapo import reading
+from app.sapo.families import contents
 from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.families.grids.cells import Cell, cells_of, named
 
@@ -48,11 +49,12 @@ FAMILY = Family(
     title="Queens",
     kind=FamilyKind.GRIDS,
     levels=(
-        dict(n=5, min_remove=1, max_remove=2),
         dict(n=5, min_remove=1, max_remove=3),
+        dict(n=5, min_remove=2, max_remove=4),
         dict(n=7, min_remove=1, max_remove=4),
         dict(n=8, min_remove=2, max_remove=6),
     ),
+    content=lambda entry: contents.cells(entry["metadata"]["puzzle"]),
     score=_score,
     sound=_sound,
     work=_work,

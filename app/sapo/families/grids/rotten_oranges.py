@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from app.sapo.families import scores
+from app.sapo.families import contents, scores
 from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.families.grids.cells import cells_of, distances
 
@@ -43,6 +43,7 @@ FAMILY = Family(
         dict(min_n=5, max_n=7),
         dict(min_n=7, max_n=9),
     ),
+    content=lambda entry: contents.cells(entry["metadata"]["matrix"]),
     score=scores.integer,
     sound=_sound,
     work=_work,

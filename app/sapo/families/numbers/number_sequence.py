@@ -110,6 +110,7 @@ FAMILY = Family(
         dict(min_terms=5, max_terms=8, max_complexity=2),
         dict(min_terms=4, max_terms=8, max_complexity=3),
     ),
+    content=lambda entry: tuple(_shown(entry)),
     score=scores.integer,
     sound=_sound,
     work=_work,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from app.sapo import reading
+from app.sapo.families import contents
 from app.sapo.families.family import Entry, Family, FamilyKind
 
 
@@ -24,5 +25,6 @@ FAMILY = Family(
         dict(min_numbers=5, max_numbers=8, max_decimals=1),
         dict(min_numbers=6, max_numbers=12, max_decimals=2, min_value=-1000, max_value=1000),
     ),
+    content=lambda entry: contents.decimals(entry["metadata"]["original_numbers"]),
     score=_score,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.sapo import reading
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
 
 _COUNTED = ("count_days", "count_business_days", "recurring_event_day")
 
@@ -30,6 +30,16 @@ def _sound(entry: Entry) -> bool:
     return True
 
 
+def _content(entry: Entry) -> Content:
+    """The task, its dates and its result, whatever the words and the form of a date; days forward or back where
+    both come to the same."""
+    metadata = entry["metadata"]
+    told = ["start_date", "end_date", "first_day", "month", "ordinal", "weekday"]
+    told += ["target_date"] * ("offset_days" not in metadata) + ["year"] * (metadata["task"] == "is_leap_year")
+    days = abs(metadata.get("offset_days", 0))
+    return metadata["task"], days, *(str(metadata.get(name, "")) for name in told), entry["answer"]
+
+
 FAMILY = Family(
     name="calendar_arithmetic",
     title="Calendar",
@@ -42,6 +52,7 @@ FAMILY = Family(
         ),
         dict(offset_upper_bound=365),
     ),
+    content=_content,
     score=_score,
     sound=_sound,
     paper=True,

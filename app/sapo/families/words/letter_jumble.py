@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from app.sapo import library, reading
+from app.sapo.families import contents
 from app.sapo.families.family import Entry, Family, FamilyKind
 
 _BEFORE = '"words": ["'
@@ -38,10 +39,6 @@ def _ambiguous() -> frozenset[str]:
         return frozenset(_letters(line.partition(_BEFORE)[2].partition('"')[0]) for line in lines)
 
 
-def _recalled(entry: Entry) -> str:
-    return str(entry["answer"]).lower()
-
-
 def _work(entry: Entry) -> str:
     metadata = entry["metadata"]
     pairs = zip(metadata["scrambled_words"], metadata["original_words"], strict=True)
@@ -71,8 +68,8 @@ FAMILY = Family(
             **dict(min_corruption_level=0.5, max_corruption_level=0.9),
         ),
     ),
+    content=lambda entry: contents.words(entry["metadata"]["original_words"]),
     score=_score,
     sound=_sound,
-    recalled=_recalled,
     work=_work,
 )

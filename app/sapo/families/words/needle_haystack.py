@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
 
 _ASKED = re.compile(r"Who (.+)\? Reply only with a name\.")
 
@@ -29,6 +29,11 @@ def _work(entry: Entry) -> str:
     return f"{_fitting(entry)[0]}."
 
 
+def _content(entry: Entry) -> Content:
+    """The statement that is asked for. Its name and its thing are all there is to know; the others are hay."""
+    return _fitting(entry)[0]
+
+
 FAMILY = Family(
     name="needle_haystack",
     title="Needle in a haystack",
@@ -40,6 +45,7 @@ FAMILY = Family(
         dict(min_num_statements=20, max_num_statements=30),
         dict(min_num_statements=40, max_num_statements=60),
     ),
+    content=_content,
     score=scores.word,
     sound=_sound,
     work=_work,

@@ -9,7 +9,8 @@ from random import Random
 from typing import Any
 
 from app.sapo import library, reading
-from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families import contents
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
 
 
 class _Ladders:
@@ -84,18 +85,18 @@ def _score(answer: str, entry: Entry) -> float:
     return float(whole and _climbs(ladder) and _known().issuperset(ladder))
 
 
-def _recalled(entry: Entry) -> str:
-    """A ladder can be climbed down as well."""
-    first, *_, last = entry["metadata"]["ladder"]
-    return " ".join(sorted((first, last)))
-
-
 def _work(entry: Entry) -> str:
     steps = []
     for one, other in pairwise(entry["metadata"]["ladder"]):
         [(old, new)] = _differ(one, other)
         steps.append(f"{one}, {old} to {new}: {other}.")
     return " ".join(steps)
+
+
+def _content(entry: Entry) -> Content:
+    """The two ends: a ladder can be climbed down as well."""
+    first, *_, last = entry["metadata"]["ladder"]
+    return contents.words((first, last))
 
 
 FAMILY = Family(
@@ -110,7 +111,7 @@ FAMILY = Family(
         dict(letters=5, steps=5),
     ),
     opened=_opened,
+    content=_content,
     score=_score,
-    recalled=_recalled,
     work=_work,
 )

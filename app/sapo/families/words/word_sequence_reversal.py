@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.sapo import reading
+from app.sapo.families import contents
 from app.sapo.families.family import Entry, Family, FamilyKind
 
 
@@ -32,6 +33,7 @@ FAMILY = Family(
         dict(min_words=6, max_words=8),
         dict(min_words=9, max_words=14),
     ),
+    content=lambda entry: contents.words(entry["metadata"]["words"]),
     score=_score,
     sound=_sound,
     work=_work,
