@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.learning.choosing import JudgedGroup
 from app.learning.lesson import weighty
 from app.node.data.home import model_folder, model_mark
 from app.node.healing import Healer, placed
@@ -34,7 +35,7 @@ from app.node.record.snapshot import Phase, standing
 from app.node.record.state import NodeState
 from app.node.round import language
 from app.node.round.keeping import free_older, keep
-from app.node.round.peers import JudgedGroup, NodeSwarm, OwnGroup
+from app.node.round.peers import NodeSwarm, OwnGroup
 from app.node.round.probing import due, probe
 from app.node.round.round import Played, Tools, play
 from app.node.round.teaching import teach
@@ -184,7 +185,7 @@ class Course:
         if state.round == 0 and (other := other_models(self._folder)):
             sentences.append(other)
         if self._swarm is not None:
-            self._swarm.remember(self._store.used())
+            self._swarm.remember_used(self._store.used())
         self.watch.ready(engine, self.state, self._curve, self._ends_at)
         self._tell(self._started(engine))
         for sentence in (*self._news, *sentences):
@@ -228,7 +229,7 @@ class Course:
                 JudgedGroup(group, *right)
                 for group, right in zip(played.mixed.groups_P, played.weighed.right_P, strict=True)
             ]
-            self._swarm.settle(own_P, time.monotonic() - began, judged_P)
+            self._swarm.settle_round(own_P, time.monotonic() - began, judged_P)
         if not played.lesson:
             await self._use_owner_answers(played)
         if self._settings.rest and self.state.round != self._ends_at:

@@ -105,7 +105,7 @@ class InPlay:
         if found.families:
             self.settings = msgspec.structs.replace(self.settings, families=found.in_play)
             if self._swarm is not None:
-                self._swarm.practise(found.in_play)
+                self._swarm.practise_families(found.in_play)
 
 
 def told(found: Placement, round_: int, sentence: str) -> events.Placed:

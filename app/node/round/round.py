@@ -16,8 +16,8 @@ from typing import Protocol
 
 import msgspec
 
+from app.learning.choosing import PeerGroup, whole_group
 from app.learning.lesson import Lesson, Own, Weighed, lesson
-from app.learning.people import whole
 from app.learning.questions import own_questions
 from app.learning.state import climbed
 from app.node.record.figures import shuffled
@@ -25,7 +25,7 @@ from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round import language, stepping
-from app.node.round.peers import NOBODY, MixedGroups, PeerGroup, Peers, foreign, mixed
+from app.node.round.peers import NOBODY, MixedGroups, NodeSwarm, foreign, mixed
 from app.node.trainer.link import TrainerLink
 from app.sapo import seeds
 from app.sapo.asking import messages
@@ -53,7 +53,7 @@ class Tools:
     settings: Settings
     identity: bytes
     report: ProgressReport
-    peers: Peers | None = None
+    peers: NodeSwarm | None = None
     remembered: Sequence[language.Remembered] = ()
     """Small talk that the rounds hold where it was."""
     owner_P: Sequence[PeerGroup] = ()
@@ -180,7 +180,7 @@ async def mix(tools: Tools, recipe: Recipe, before: NodeState) -> tuple[MixedGro
     groups_P = [] if before.vigil.alone else list(tools.owner_P)
     if tools.peers is not None and tools.settings.external and not before.vigil.alone:
         rng = Random(seeds.sampling_seed(tools.identity, before.round + 1, "mix"))
-        groups_P += tools.peers.take(recipe, tools.settings.external, rng)
+        groups_P += tools.peers.take_groups(recipe, tools.settings.external, rng)
     try:
         lessons_P = await _lessons(tools, before, groups_P)
         if not lessons_P:
@@ -215,7 +215,7 @@ async def _lessons(
         for group in people_P
     ]
     own_P = await asyncio.to_thread(score, tools, asked_P, sampled.groups_PG)
-    wholes_P = [whole(group.scored, own) for group, own in zip(people_P, own_P, strict=True)]
+    wholes_P = [whole_group(group.scored, own) for group, own in zip(people_P, own_P, strict=True)]
     return lessons_P + [
         (group, lesson) for group, lesson in zip(people_P, wholes_P, strict=True) if lesson is not None
     ]

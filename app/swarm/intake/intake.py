@@ -13,13 +13,13 @@ from typing import TypeVar
 
 import msgspec
 
+from app.learning.choosing import PeerGroup
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION, QuestionError, UnmadeQuestion
 from app.sapo.scoring.sandbox import Sandbox, SandboxResting
 from app.sapo.scoring.scoring import score_group
 from app.swarm.identity import names
 from app.swarm.intake.likeness import Likeness
-from app.swarm.intake.pool import Checked
 from app.swarm.intake.reasons import IntakeReason, of_flaw
 from app.swarm.intake.unsafe import unsafe
 from app.swarm.wire.body import Body, Envelope, check_age, unseal
@@ -40,7 +40,7 @@ V = TypeVar("V")
 class Sifted(msgspec.Struct, frozen=True, kw_only=True):
     """A batch after the checks. `reports` are for the relay: ids by complaint."""
 
-    checked: tuple[Checked, ...]
+    checked: tuple[PeerGroup, ...]
     refused: Mapping[IntakeReason, int]
     reports: Mapping[str, tuple[str, ...]]
 
@@ -99,7 +99,7 @@ class Intake:
     ) -> Sifted:
         """Checks every item of a batch, or those before the sandbox was put to rest. `oldest_s` is another age
         up to which they are taken, as of an archive. Raises SandboxError and nothing else."""
-        checked: list[Checked] = []
+        checked: list[PeerGroup] = []
         refused: Counter[IntakeReason] = Counter()
         reports: dict[str, list[str]] = {}
         for one in items:
@@ -108,7 +108,7 @@ class Intake:
                 verdict = self.check(envelope, now_ms, oldest_s)
             except SandboxResting:
                 break
-            if isinstance(verdict, Checked):
+            if isinstance(verdict, PeerGroup):
                 checked.append(verdict)
                 continue
             refused[verdict] += 1
@@ -122,7 +122,7 @@ class Intake:
 
     def check(
         self, one: bytes | msgspec.Raw | Envelope | IntakeReason, now_ms: int, oldest_s: int | None = None
-    ) -> Checked | IntakeReason:
+    ) -> PeerGroup | IntakeReason:
         """One group, or why it is not used. `now_ms` is Unix milliseconds by the relay's clock. Raises
         SandboxError."""
         with self._one_at_a_time:
@@ -136,7 +136,7 @@ class Intake:
                 self._accepted += 1
             return verdict
 
-    def _check(self, envelope: Envelope, now_ms: int, oldest_s: int | None) -> Checked | IntakeReason:
+    def _check(self, envelope: Envelope, now_ms: int, oldest_s: int | None) -> PeerGroup | IntakeReason:
         if envelope.id in self._ids:
             return IntakeReason.SEEN
         if envelope.pk in self._own:
@@ -153,7 +153,7 @@ class Intake:
         author = author or _Author()
         _keep(self._authors, envelope.pk, author, REMEMBERED_PEERS)
         verdict = self._signed(envelope, body, author, now_ms, oldest_s or self._oldest_s)
-        if isinstance(verdict, Checked):
+        if isinstance(verdict, PeerGroup):
             author.good += 1
         elif verdict.deliberate:
             author.strikes += 1
@@ -164,7 +164,7 @@ class Intake:
 
     def _signed(
         self, envelope: Envelope, body: Body, author: _Author, now_ms: int, oldest_s: int
-    ) -> Checked | IntakeReason:
+    ) -> PeerGroup | IntakeReason:
         try:
             check_age(body.created_ms, now_ms, oldest_s)
         except Refused as refused:
@@ -182,7 +182,7 @@ class Intake:
         except QuestionError:
             return IntakeReason.NO_QUESTION
 
-    def _regenerated(self, envelope: Envelope, body: Body) -> Checked | IntakeReason:
+    def _regenerated(self, envelope: Envelope, body: Body) -> PeerGroup | IntakeReason:
         """Raises QuestionError. The question is made in the sandbox alone, where it can be cut short."""
         group = body.group()
         asked = self._sandbox.questions([group.coordinates])[0]
@@ -198,12 +198,12 @@ class Intake:
         if scored.rewards_G != body.rewards:
             return IntakeReason.FALSE_REWARDS
         self._likeness.remember(sketch)
-        return Checked(
+        return PeerGroup(
             id=envelope.id,
-            peer=envelope.pk,
-            name=names.name(bytes.fromhex(envelope.pk)),
+            key=envelope.pk,
+            peer=names.name(bytes.fromhex(envelope.pk)),
             scored=scored,
-            text=text,
+            question=text,
             created_ms=body.created_ms,
         )
 
