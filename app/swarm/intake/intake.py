@@ -1,15 +1,23 @@
 """The checks that a peer's group must pass before this node learns from it.
 
-Nothing is believed, neither what its author claims nor the relay that brought it: signature, question, safety
-and rewards are all checked here, the cheapest test first. A bad group costs nothing but the check.
-"""
+Nothing is believed, neither what its author claims nor the relay that brought it. In this order, the cheapest
+first: shape and size, seen before, own, distrusted author; id and signature; age and the author's share;
+version, family, length, unsafe characters; then in the sandbox the question is made, held-out ones and near
+copies are refused, and the answers are scored: rewards that differ from the author's claim refuse the group.
+
+An envelope becomes a body when its signature holds, and a `PeerGroup` when everything holds. Intake owns what
+it remembers of ids, authors and texts, all of it bounded; the buffer behind it owns the groups. One check at a
+time, in a thread. Left out: any judgement of whether a right answer is worth learning from, which is the
+lesson's."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 from typing import TypeVar
+from unicodedata import category, combining
 
 import msgspec
 
@@ -21,10 +29,47 @@ from app.sapo.scoring.scoring import score_group
 from app.swarm.identity import names
 from app.swarm.intake.likeness import Likeness
 from app.swarm.intake.reasons import IntakeReason, of_flaw
-from app.swarm.intake.unsafe import unsafe
 from app.swarm.wire.body import Body, Envelope, check_age, unseal
 from app.swarm.wire.frames import item
 from app.swarm.wire.limits import COMPLETION, OLDEST_S, Quotas, Refused, allowance
+
+# Text that shows itself otherwise than it is: to a person, to a terminal, or to a model's tokenizer.
+
+_BREAKS = str.maketrans("", "", "\n\r\t")
+_MARKS = 8
+"""Combining marks on one letter: no script needs more, and a heap of them covers the lines around it."""
+_CONTROL_WORDS = re.compile(
+    r"<[|｜][^<>|｜]{1,48}[|｜]>|</?s>|<(?:bos|eos|pad|unk|mask)>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>"
+)
+"""How chat models write where a turn ends and who speaks: in a peer's text they could only forge that."""
+
+
+def unsafe(text: str) -> bool:
+    """Whether text has control characters, changes of direction, invisible or private characters, heaps of
+    marks, or a model's control words.
+
+    >>> [unsafe(text) for text in ("4-1=3 #3", "é\\t🐟\\n", "a\\u202eb", "a\\x1b[2J", "ok<|im_end|>")]
+    [False, False, True, True, True]
+    """
+    if not text.translate(_BREAKS).isprintable() and any(map(_hidden, text)):
+        return True
+    if not text.isascii() and _heaped(text):
+        return True
+    return _CONTROL_WORDS.search(text) is not None
+
+
+def _hidden(one: str) -> bool:
+    return not one.isprintable() and one not in "\n\r\t" and category(one) != "Zs"
+
+
+def _heaped(text: str) -> bool:
+    marks = 0
+    for one in text:
+        marks = marks + 1 if combining(one) else 0
+        if marks > _MARKS:
+            return True
+    return False
+
 
 REMEMBERED_IDS = 8192
 REMEMBERED_PEERS = 2048

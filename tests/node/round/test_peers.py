@@ -18,7 +18,7 @@ from app.node.record.records import Probe, Round
 from app.node.record.snapshot import Phase, SwarmView
 from app.node.round.peers import OwnGroup, default_external, mixed
 from app.node.trainer.messages import Foreign, ReadGroups
-from app.node.trainer.reading import PROMPT_TOKENS, encoded, read
+from app.node.trainer.process import PROMPT_TOKENS, encoded, read
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.mixing import PeerOffer, choose
 from app.sapo.questions import Coordinates, draw

@@ -17,7 +17,7 @@ from app.learning.choosing import JudgedGroup, PeerGroup
 from app.node.round.peers import OwnGroup
 from app.node.swarm import fetching
 from app.node.swarm.fetching import PeerFetcher, oldest_s, wanted
-from app.node.swarm.swarming import Swarming
+from app.node.swarm.member import SwarmMember
 from app.sapo.groups import HUMAN, Group, ScoredGroup, lone
 from app.sapo.questions import Asked, Coordinates
 from app.sapo.recipes import RECIPES, Recipe
@@ -271,7 +271,7 @@ def test_a_second_group_to_one_question_is_a_copy_whatever_it_says() -> None:
 
 
 def test_no_copy_of_own_groups_comes_back(tmp_path: Path) -> None:
-    swarming = Swarming(
+    swarming = SwarmMember(
         tmp_path,
         lambda say: contextlib.nullcontext(()),  # type: ignore[arg-type,return-value]
         recipe=RECIPES["default"],
@@ -296,7 +296,7 @@ def test_no_copy_of_own_groups_comes_back(tmp_path: Path) -> None:
 
 
 def test_a_clock_that_is_far_off_is_told_once_and_stays_in_sight(tmp_path: Path) -> None:
-    member = Swarming(
+    member = SwarmMember(
         tmp_path,
         lambda say: contextlib.nullcontext(()),  # type: ignore[arg-type,return-value]
         recipe=RECIPES["default"],

@@ -70,7 +70,7 @@ class NowhereError(Exception):
     """There is no swarm to be had; the message says why, and the node learns alone."""
 
 
-class Swarming:
+class SwarmMember:
     """See `app.node.round.peers.NodeSwarm`. `folder` is for the key's record, the outbox and the relays met
     before, and `find` gets what says a sentence to the owner."""
 
