@@ -21,8 +21,7 @@ from app.node.data.home import held, identity, model_folder, model_mark
 from app.node.record import settings
 from app.node.record.errors import NodeError, UsageError
 from app.node.record.figures import questions_mark, shuffled
-from app.node.round.round import prompts_at_once
-from app.node.round.stepping import take
+from app.node.round.round import prompts_at_once, take
 from app.sapo import seeds
 from app.sapo.families import FAMILIES
 from app.sapo.groups import Group, ScoredGroup

@@ -233,9 +233,9 @@ def _joins(args: argparse.Namespace) -> Joins:
 
 def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> NodeSwarm:
     from app.node.rules.preferences import Preferences
-    from app.node.swarm.swarming import Swarming
+    from app.node.swarm.member import SwarmMember
 
-    return Swarming(
+    return SwarmMember(
         home,
         lambda say: joins.find(home, say),
         recipe=RECIPES[plan.recipe],

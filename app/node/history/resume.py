@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.learning import vigil
+from app.learning import brake
 from app.node.history import checkpoint
 from app.node.history.history import FILE as HISTORY
 from app.node.history.store import Store, StoreError
@@ -88,7 +88,7 @@ def with_questions(state: NodeState) -> NodeState:
         state,
         questions=VERSION,
         curriculum=curriculum.Curriculum(families=tuple(families)),
-        vigil=vigil.anew(state.vigil, state.vigil.levels),
+        vigil=brake.restarted(state.vigil, state.vigil.levels),
     )
 
 

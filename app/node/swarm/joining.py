@@ -31,7 +31,7 @@ class Joins:
         )
 
     def find(self, home: Path, say: Callable[[str], None]) -> AbstractAsyncContextManager[Sequence[Invite]]:
-        """See `app.node.swarm.swarming.Find`."""
+        """See `app.node.swarm.member.Find`."""
         if self.invites:
             return _these(self.invites)
         from app.node.swarm.choice import anywhere

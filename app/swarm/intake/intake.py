@@ -1,30 +1,75 @@
 """The checks that a peer's group must pass before this node learns from it.
 
-Nothing is believed, neither what its author claims nor the relay that brought it: signature, question, safety
-and rewards are all checked here, the cheapest test first. A bad group costs nothing but the check.
-"""
+Nothing is believed, neither what its author claims nor the relay that brought it. In this order, the cheapest
+first: shape and size, seen before, own, distrusted author; id and signature; age and the author's share;
+version, family, length, unsafe characters; then in the sandbox the question is made, held-out ones and near
+copies are refused, and the answers are scored: rewards that differ from the author's claim refuse the group.
+
+An envelope becomes a body when its signature holds, and a `PeerGroup` when everything holds. Intake owns what
+it remembers of ids, authors and texts, all of it bounded; the buffer behind it owns the groups. One check at a
+time, in a thread. Left out: any judgement of whether a right answer is worth learning from, which is the
+lesson's."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 from typing import TypeVar
+from unicodedata import category, combining
 
 import msgspec
 
+from app.learning.choosing import PeerGroup
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION, QuestionError, UnmadeQuestion
 from app.sapo.scoring.sandbox import Sandbox, SandboxResting
 from app.sapo.scoring.scoring import score_group
 from app.swarm.identity import names
 from app.swarm.intake.likeness import Likeness
-from app.swarm.intake.pool import Checked
 from app.swarm.intake.reasons import IntakeReason, of_flaw
-from app.swarm.intake.unsafe import unsafe
 from app.swarm.wire.body import Body, Envelope, check_age, unseal
 from app.swarm.wire.frames import item
 from app.swarm.wire.limits import COMPLETION, OLDEST_S, Quotas, Refused, allowance
+
+# Text that shows itself otherwise than it is: to a person, to a terminal, or to a model's tokenizer.
+
+_BREAKS = str.maketrans("", "", "\n\r\t")
+_MARKS = 8
+"""Combining marks on one letter: no script needs more, and a heap of them covers the lines around it."""
+_CONTROL_WORDS = re.compile(
+    r"<[|｜][^<>|｜]{1,48}[|｜]>|</?s>|<(?:bos|eos|pad|unk|mask)>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>"
+)
+"""How chat models write where a turn ends and who speaks: in a peer's text they could only forge that."""
+
+
+def unsafe(text: str) -> bool:
+    """Whether text has control characters, changes of direction, invisible or private characters, heaps of
+    marks, or a model's control words.
+
+    >>> [unsafe(text) for text in ("4-1=3 #3", "é\\t🐟\\n", "a\\u202eb", "a\\x1b[2J", "ok<|im_end|>")]
+    [False, False, True, True, True]
+    """
+    if not text.translate(_BREAKS).isprintable() and any(map(_hidden, text)):
+        return True
+    if not text.isascii() and _heaped(text):
+        return True
+    return _CONTROL_WORDS.search(text) is not None
+
+
+def _hidden(one: str) -> bool:
+    return not one.isprintable() and one not in "\n\r\t" and category(one) != "Zs"
+
+
+def _heaped(text: str) -> bool:
+    marks = 0
+    for one in text:
+        marks = marks + 1 if combining(one) else 0
+        if marks > _MARKS:
+            return True
+    return False
+
 
 REMEMBERED_IDS = 8192
 REMEMBERED_PEERS = 2048
@@ -40,7 +85,7 @@ V = TypeVar("V")
 class Sifted(msgspec.Struct, frozen=True, kw_only=True):
     """A batch after the checks. `reports` are for the relay: ids by complaint."""
 
-    checked: tuple[Checked, ...]
+    checked: tuple[PeerGroup, ...]
     refused: Mapping[IntakeReason, int]
     reports: Mapping[str, tuple[str, ...]]
 
@@ -99,7 +144,7 @@ class Intake:
     ) -> Sifted:
         """Checks every item of a batch, or those before the sandbox was put to rest. `oldest_s` is another age
         up to which they are taken, as of an archive. Raises SandboxError and nothing else."""
-        checked: list[Checked] = []
+        checked: list[PeerGroup] = []
         refused: Counter[IntakeReason] = Counter()
         reports: dict[str, list[str]] = {}
         for one in items:
@@ -108,7 +153,7 @@ class Intake:
                 verdict = self.check(envelope, now_ms, oldest_s)
             except SandboxResting:
                 break
-            if isinstance(verdict, Checked):
+            if isinstance(verdict, PeerGroup):
                 checked.append(verdict)
                 continue
             refused[verdict] += 1
@@ -122,7 +167,7 @@ class Intake:
 
     def check(
         self, one: bytes | msgspec.Raw | Envelope | IntakeReason, now_ms: int, oldest_s: int | None = None
-    ) -> Checked | IntakeReason:
+    ) -> PeerGroup | IntakeReason:
         """One group, or why it is not used. `now_ms` is Unix milliseconds by the relay's clock. Raises
         SandboxError."""
         with self._one_at_a_time:
@@ -136,7 +181,7 @@ class Intake:
                 self._accepted += 1
             return verdict
 
-    def _check(self, envelope: Envelope, now_ms: int, oldest_s: int | None) -> Checked | IntakeReason:
+    def _check(self, envelope: Envelope, now_ms: int, oldest_s: int | None) -> PeerGroup | IntakeReason:
         if envelope.id in self._ids:
             return IntakeReason.SEEN
         if envelope.pk in self._own:
@@ -153,7 +198,7 @@ class Intake:
         author = author or _Author()
         _keep(self._authors, envelope.pk, author, REMEMBERED_PEERS)
         verdict = self._signed(envelope, body, author, now_ms, oldest_s or self._oldest_s)
-        if isinstance(verdict, Checked):
+        if isinstance(verdict, PeerGroup):
             author.good += 1
         elif verdict.deliberate:
             author.strikes += 1
@@ -164,7 +209,7 @@ class Intake:
 
     def _signed(
         self, envelope: Envelope, body: Body, author: _Author, now_ms: int, oldest_s: int
-    ) -> Checked | IntakeReason:
+    ) -> PeerGroup | IntakeReason:
         try:
             check_age(body.created_ms, now_ms, oldest_s)
         except Refused as refused:
@@ -182,7 +227,7 @@ class Intake:
         except QuestionError:
             return IntakeReason.NO_QUESTION
 
-    def _regenerated(self, envelope: Envelope, body: Body) -> Checked | IntakeReason:
+    def _regenerated(self, envelope: Envelope, body: Body) -> PeerGroup | IntakeReason:
         """Raises QuestionError. The question is made in the sandbox alone, where it can be cut short."""
         group = body.group()
         asked = self._sandbox.questions([group.coordinates])[0]
@@ -198,12 +243,12 @@ class Intake:
         if scored.rewards_G != body.rewards:
             return IntakeReason.FALSE_REWARDS
         self._likeness.remember(sketch)
-        return Checked(
+        return PeerGroup(
             id=envelope.id,
-            peer=envelope.pk,
-            name=names.name(bytes.fromhex(envelope.pk)),
+            key=envelope.pk,
+            peer=names.name(bytes.fromhex(envelope.pk)),
             scored=scored,
-            text=text,
+            question=text,
             created_ms=body.created_ms,
         )
 

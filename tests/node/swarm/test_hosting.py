@@ -22,7 +22,7 @@ import psutil
 import pytest
 
 from app.node.swarm.hosting import Hosting, HostingError, kept_port, own_relays
-from app.node.swarm.swarming import Swarming
+from app.node.swarm.member import SwarmMember
 from app.sapo.recipes import RECIPES
 from app.swarm.client.client import Client
 from app.swarm.client.connection import ConnectionEnded, connect
@@ -149,7 +149,7 @@ def test_the_link_that_the_window_shows_is_good_on_other_computers(tmp_path: Pat
     async def story() -> None:
         hosting = await Hosting.start(tmp_path, private=private, lan=True)
         try:
-            member = Swarming(
+            member = SwarmMember(
                 tmp_path,
                 lambda say: contextlib.nullcontext(()),  # type: ignore[arg-type,return-value]
                 recipe=RECIPES["default"],

@@ -1,8 +1,8 @@
-"""The vigil: peers stand by what becomes of this learner. Where its own success, or the share of its answers
-that show work, falls beyond chance while peers' answers are mixed in, it learns without them for a while.
+"""The peer brake: where this learner's own success, or the share of its answers that show work, falls beyond
+chance while peers' answers are mixed in, it learns without them for a while.
 
-No figure of a peer's is needed for that, so no peer can pass by it; what it costs is that harm is found out
-only when it is done. Own rounds are put together in windows of LOOK, and each is held against what was before
+It uses figures of own answers alone, so no peer can influence it; the price is that harm is found only after it
+is done. Own rounds are put together in windows of LOOK, and each is held against what was before
 it, the latest windows weighing most. It has fallen where it lies lower by more than LEAST and by SURE
 standard errors of the difference, a group counting as one observation (its answers are alike). A fall too
 slow for this is found by the held-out curve (`app.learning.flat.torn`). Pure functions.
@@ -32,7 +32,7 @@ Signs = tuple[float, float]
 """Share of right answers, and of answers with work."""
 
 
-class VigilWindow(msgspec.Struct, frozen=True, kw_only=True):
+class BrakeWindow(msgspec.Struct, frozen=True, kw_only=True):
     """Sums over groups of each share and of its square; of faded windows, `groups` is no whole number."""
 
     rounds: int = 0
@@ -51,25 +51,25 @@ class VigilWindow(msgspec.Struct, frozen=True, kw_only=True):
         return math.sqrt(max(0.0, (self.squares[sign] + 1.0) / n - share * share) / n)
 
 
-class Vigil(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of own rounds. `past` is what was before the window `now`, `mixed` whether peers' answers
+class PeerBrake(msgspec.Struct, frozen=True, kw_only=True):
+    """State of the brake. `past` is what was before the window `now`, `mixed` whether peers' answers
     were learned from, `alone` how many rounds are left without peers, `falls` how often it came to that,
     `torn` whether the keeper of safe points has still to go back to the best."""
 
     levels: dict[str, int] = {}
-    now: VigilWindow = VigilWindow()
-    past: VigilWindow = VigilWindow()
+    now: BrakeWindow = BrakeWindow()
+    past: BrakeWindow = BrakeWindow()
     mixed: bool = False
     alone: int = 0
     falls: int = 0
     torn: bool = False
 
 
-def watched(before: Vigil, own_P: Sequence[ScoredGroup], levels: dict[str, int], mixed: bool) -> Vigil:
-    """After a round with these own groups; `mixed`: with peers' groups that weighed something. Other levels
-    are other questions, and begin a new vigil."""
+def watched(before: PeerBrake, own_P: Sequence[ScoredGroup], levels: dict[str, int], mixed: bool) -> PeerBrake:
+    """After a round with these own groups; `mixed`: with peers' groups that carried weight. At other levels
+    the questions differ, so the comparison starts again."""
     if before.levels != levels:
-        before = anew(before, levels)
+        before = restarted(before, levels)
     after = msgspec.structs.replace(
         before,
         now=_with(before.now, own_P),
@@ -79,26 +79,26 @@ def watched(before: Vigil, own_P: Sequence[ScoredGroup], levels: dict[str, int],
     if after.now.rounds < LOOK:
         return after
     if after.mixed and not after.alone and _fallen(after):
-        return left_alone(after)
-    return msgspec.structs.replace(after, past=_faded(after.past, after.now), now=VigilWindow())
+        return start_cooldown(after)
+    return msgspec.structs.replace(after, past=_faded(after.past, after.now), now=BrakeWindow())
 
 
-def anew(before: Vigil, levels: dict[str, int]) -> Vigil:
-    """At other questions: what was seen of own rounds counts no more."""
-    return Vigil(levels=levels, alone=before.alone, falls=before.falls, torn=before.torn)
+def restarted(before: PeerBrake, levels: dict[str, int]) -> PeerBrake:
+    """Without the windows seen so far; a cooldown in progress goes on."""
+    return PeerBrake(levels=levels, alone=before.alone, falls=before.falls, torn=before.torn)
 
 
-def left_alone(vigil: Vigil) -> Vigil:
-    """From now on without peers, for a while."""
+def start_cooldown(vigil: PeerBrake) -> PeerBrake:
+    """Ignores peer groups for ALONE * 2^falls rounds, at most ALONE * 2^DOUBLINGS (20 to 320)."""
     rounds = ALONE << min(vigil.falls, DOUBLINGS)
     return msgspec.structs.replace(
-        vigil, alone=rounds, falls=vigil.falls + 1, torn=True, mixed=False, now=VigilWindow()
+        vigil, alone=rounds, falls=vigil.falls + 1, torn=True, mixed=False, now=BrakeWindow()
     )
 
 
-def _with(window: VigilWindow, own_P: Sequence[ScoredGroup]) -> VigilWindow:
+def _with(window: BrakeWindow, own_P: Sequence[ScoredGroup]) -> BrakeWindow:
     signs_P = [_signs(own) for own in own_P]
-    return VigilWindow(
+    return BrakeWindow(
         rounds=window.rounds + 1,
         groups=window.groups + len(signs_P),
         sums=_added(window.sums, signs_P),
@@ -116,11 +116,11 @@ def _added(sums: Signs, more: Sequence[Signs]) -> Signs:
     return sums[0] + sum(a for a, _ in more), sums[1] + sum(b for _, b in more)
 
 
-def _faded(past: VigilWindow, now: VigilWindow) -> VigilWindow:
+def _faded(past: BrakeWindow, now: BrakeWindow) -> BrakeWindow:
     def both(old: Signs, new: Signs) -> Signs:
         return FADE * old[0] + new[0], FADE * old[1] + new[1]
 
-    return VigilWindow(
+    return BrakeWindow(
         rounds=past.rounds + now.rounds,
         groups=FADE * past.groups + now.groups,
         sums=both(past.sums, now.sums),
@@ -128,7 +128,7 @@ def _faded(past: VigilWindow, now: VigilWindow) -> VigilWindow:
     )
 
 
-def _fallen(vigil: Vigil) -> bool:
+def _fallen(vigil: PeerBrake) -> bool:
     past, now = vigil.past, vigil.now
     return past.rounds > 0 and any(
         past.mean(sign) - now.mean(sign) > max(LEAST, SURE * math.hypot(past.error(sign), now.error(sign)))

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from random import Random
 
-from app.learning.vigil import ALONE, LOOK, Vigil, left_alone, watched
+from app.learning.brake import ALONE, LOOK, PeerBrake, start_cooldown, watched
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates
 
 LEVELS, G = {"gcd": 0}, 8
-NEW = Vigil()
+NEW = PeerBrake()
 
 
 def round_(rng: Random, right: float, worked: float, groups: int = 8) -> list[ScoredGroup]:
@@ -28,8 +28,8 @@ def _group(rng: Random, right: float, worked: float) -> ScoredGroup:
 
 
 def after(
-    rounds: int, right: float, worked: float, vigil: Vigil = NEW, seed: int = 0, mixed: bool = True
-) -> Vigil:
+    rounds: int, right: float, worked: float, vigil: PeerBrake = NEW, seed: int = 0, mixed: bool = True
+) -> PeerBrake:
     rng = Random(seed)
     for _ in range(rounds):
         vigil = watched(vigil, round_(rng, right, worked), LEVELS, mixed)
@@ -56,9 +56,9 @@ def test_getting_better_or_learning_alone_or_harder_puzzles_are_no_fall() -> Non
 
 
 def test_each_further_fall_costs_twice_as_many_rounds_up_to_a_limit() -> None:
-    vigil, rounds = Vigil(), []
+    vigil, rounds = PeerBrake(), []
     for _ in range(6):
-        vigil = left_alone(vigil)
+        vigil = start_cooldown(vigil)
         rounds.append(vigil.alone)
     assert rounds == [ALONE, 2 * ALONE, 4 * ALONE, 8 * ALONE, 16 * ALONE, 16 * ALONE]
 

@@ -20,12 +20,13 @@ from urllib.parse import urlsplit
 
 from app.common.retry import wait_s
 from app.common.text import span
+from app.learning.choosing import JudgedGroup, PeerGroup
 from app.node.record import events
 from app.node.record.records import Probe
 from app.node.record.snapshot import SwarmView
-from app.node.round.peers import JudgedGroup, OwnGroup, PeerGroup
+from app.node.round.peers import OwnGroup
+from app.node.swarm.fetching import PeerFetcher
 from app.node.swarm.hosting import own_relays, reached_by_others
-from app.node.swarm.supply import Supply
 from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
@@ -37,6 +38,7 @@ from app.swarm.client.status import ConnectionStatus, Status
 from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.keyrings import PATIENCE_S
 from app.swarm.identity.storage import StoredIdentity, kept_in_keyring, open_identity
+from app.swarm.intake.buffer import PeerBuffer
 from app.swarm.intake.intake import Intake
 from app.swarm.invite.invite import Invite
 
@@ -68,7 +70,7 @@ class NowhereError(Exception):
     """There is no swarm to be had; the message says why, and the node learns alone."""
 
 
-class Swarming:
+class SwarmMember:
     """See `app.node.round.peers.NodeSwarm`. `folder` is for the key's record, the outbox and the relays met
     before, and `find` gets what says a sentence to the owner."""
 
@@ -94,9 +96,9 @@ class Swarming:
         self._probe: Probe | None = None
         self._early: deque[OwnGroup] = deque(maxlen=_EARLY)
         self._client: Client | None = None
-        self._supply: Supply | None = None
+        self._fetcher: PeerFetcher | None = None
+        self._buffer = PeerBuffer(self._now_ms)
         self._outbox: Outbox | None = None
-        self._used: set[Coordinates] = set()
         self._given: deque[Coordinates] = deque()
         self._guarded = False
         self._published = self._acknowledged_before = 0
@@ -113,37 +115,45 @@ class Swarming:
         show(self._view)
         self._life = asyncio.create_task(self._live(), name="swarm")
 
-    def practise(self, families: Iterable[str]) -> None:
+    def practise_families(self, families: Iterable[str]) -> None:
         self._families = tuple(families)
-        if self._supply is not None:
-            self._supply.families = self._families
+        if self._fetcher is not None:
+            self._fetcher.families = self._families
 
-    def remember(self, used: Iterable[Coordinates]) -> None:
-        self._used.update(used)
+    def remember_used(self, used: Iterable[Coordinates]) -> None:
+        self._buffer.used.update(used)
 
-    def take(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
-        return [] if self._supply is None else self._supply.take(recipe, most, rng)
+    def take_groups(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
+        if self._fetcher is not None:
+            self._fetcher.on_take()
+        return self._buffer.take_groups(recipe, most, rng, self._people())
 
     def give_back(self, blamed: bool = True) -> None:
-        if self._supply is not None:
-            self._supply.give_back(blamed)
+        self._buffer.give_back(blamed)
 
-    def settle(self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()) -> None:
+    def settle_round(
+        self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()
+    ) -> None:
         self._keep_out(own_P)
         self._publish(own_P)
         now = time.monotonic()
         length = seconds if self._settled_at is None else now - self._settled_at  # with rest and probes
         self._settled_at = now
         mean = length if self._round_s is None else self._round_s
-        self._round_s = (1 - _LATEST) * mean + _LATEST * length
-        if self._supply is not None:
-            learned = self._supply.settle(self._round_s, judged_P, own_P)
+        self._round_s = self._buffer.round_s = (1 - _LATEST) * mean + _LATEST * length
+        learned = self._buffer.settle_used(judged_P)
+        if self._fetcher is not None:
+            self._fetcher.on_round_over(own_P)
             if self._client is not None and self._receipts():
                 self._client.thank(learned)
             with contextlib.suppress(OSError):  # a figure, which the next round writes again
                 self._thanked.save()
         self._refresh()
         self._tell(self._figures())
+
+    def _now_ms(self) -> int:
+        """By the relay's clock, before there is one by this computer's."""
+        return self._client.now_ms if self._client is not None else time.time_ns() // 1_000_000
 
     def report_probe(self, probe: Probe) -> None:
         self._probe = probe
@@ -156,13 +166,13 @@ class Swarming:
             return False
         self._published += 1
         self._given.append(scored.group.coordinates)
-        self._used.add(scored.group.coordinates)
+        self._buffer.used.add(scored.group.coordinates)
         return True
 
     def rest(self, resting: bool) -> None:
         self._resting = resting
-        if self._supply is not None:
-            self._supply.resting = resting
+        if self._fetcher is not None:
+            self._fetcher.resting = resting
 
     async def flush(self) -> None:
         await self._hand_over(FLUSH_S, FLUSH_ALONE_S)
@@ -207,9 +217,9 @@ class Swarming:
         kept = await self._key()
         self._introduce(kept)
         async with self._find(self.say) as invites, asyncio.TaskGroup() as together:
-            client, supply = self._join(kept, invites)
+            client, fetcher = self._join(kept, invites)
             together.create_task(client.run())
-            together.create_task(supply.run())
+            together.create_task(fetcher.run())
             together.create_task(self._keep_showing())
 
     async def _key(self) -> StoredIdentity:
@@ -240,7 +250,7 @@ class Swarming:
         if kept.note:
             self.say(kept.note)
 
-    def _join(self, kept: StoredIdentity, invites: Sequence[Invite]) -> tuple[Client, Supply]:
+    def _join(self, kept: StoredIdentity, invites: Sequence[Invite]) -> tuple[Client, PeerFetcher]:
         identity = kept.identity
         self._guarded = any(invite.token is not None for invite in invites)
         self._outbox = outbox = self._outbox or Outbox(self._folder / "outbox.sqlite")
@@ -254,31 +264,28 @@ class Swarming:
             thanked=self._thanked,
         )
         self._acknowledged_before = client.status.acknowledged
-        supply = Supply(
+        fetcher = PeerFetcher(
             client,
             lambda swarm: Intake(self._sandbox, swarm, own_keys, families=self._families),
+            self._buffer,
             self._recipe,
             self._external,
             self._families,
-            self._used,
-            self._people,
         )
-        if self._round_s is not None:
-            supply.round_s = self._round_s
-        supply.resting = self._resting
-        self._client, self._supply = client, supply
+        fetcher.resting = self._resting
+        self._client, self._fetcher = client, fetcher
         early = tuple(self._early)
         self._early.clear()
         self._publish(early)
-        return client, supply
+        return client, fetcher
 
     def _keep_out(self, own_P: Sequence[OwnGroup]) -> None:
         """No copy of what this node gave comes back to it under another's name."""
         for own in own_P:
             if len(self._given) == _GIVEN:
-                self._used.discard(self._given.popleft())
+                self._buffer.used.discard(self._given.popleft())
             self._given.append(own.question.coordinates)
-        self._used.update(self._given)
+        self._buffer.used.update(self._given)
 
     def _publish(self, own_P: Sequence[OwnGroup]) -> None:
         """As many of a round's lessons as the relay takes in, chosen by chance. Held-out questions, which a
@@ -309,9 +316,9 @@ class Swarming:
             await asyncio.sleep(_REFRESH_S)
 
     def _refresh(self) -> None:
-        if self._client is None or self._supply is None:
+        if self._client is None or self._fetcher is None:
             return
-        status, supply = self._client.status, self._supply
+        status, fetcher, buffer = self._client.status, self._fetcher, self._buffer
         self._meet_class(status)
         soon = status.next_try_s is not None and status.next_try_s >= 1
         sentence = f"{status.sentence} Next try in {status.next_try_s:.0f} s." if soon else status.sentence
@@ -328,17 +335,17 @@ class Swarming:
             in_class=status.in_class,
             class_paused=status.learning is False,
             online=max(0, (status.peers or 1) - 1),
-            ready=supply.ready,
-            taken=supply.taken,
-            taken_last=supply.taken_last,
-            sources=len(supply.sources),
+            ready=buffer.count_ready(self._recipe),
+            taken=buffer.taken,
+            taken_last=buffer.taken_last,
+            sources=len(buffer.authors),
             given=status.acknowledged - self._acknowledged_before,
             given_ever=status.acknowledged,
             waiting=status.waiting + status.held,
-            received=supply.received,
-            refused=dict(supply.refused),
+            received=fetcher.received,
+            refused=dict(fetcher.refused),
             invite=self._invite(status),
-            peers=tuple(supply.peers.values()),
+            peers=tuple(fetcher.peers.values()),
             relay_name=urlsplit(status.url).netloc if status.connected and status.url else "",
             bytes_per_hour=self._client.ledger.sent_bytes,
             received_per_hour=self._client.ledger.received_bytes,
@@ -383,15 +390,15 @@ class Swarming:
 
     def _figures(self) -> events.SwarmDone:
         status = self._client.status if self._client is not None else None
-        supply = self._supply
+        fetcher = self._fetcher
         return events.SwarmDone(
             round=0,
             connected=status is not None and status.connected,
             published=self._published,
-            received=supply.received if supply else 0,
-            accepted=supply.accepted if supply else 0,
-            refused=dict(supply.refused) if supply else {},
-            ready=supply.ready if supply else 0,
+            received=fetcher.received if fetcher else 0,
+            accepted=fetcher.accepted if fetcher else 0,
+            refused=dict(fetcher.refused) if fetcher else {},
+            ready=self._buffer.count_ready(self._recipe),
             created=status.created if status else 0,
             acknowledged=status.acknowledged if status else 0,
             waiting=status.waiting if status else 0,

@@ -1,4 +1,4 @@
-"""Which families a node practises: those that its model can begin with, and those that join later."""
+"""Which puzzle families a node trains on: those that a placement found, and those that join later."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from app.node.round.round import Tools
 from app.node.round.watch import SnapshotWriter
 
 
-class InPlay:
-    """What a placement found, and the settings that it changes for this run; where it found nothing, the
-    candidates stay."""
+class ActiveFamilies:
+    """The puzzle families that this node trains on now, in `settings.families`. Until a placement succeeds
+    these are all candidates."""
 
     def __init__(
         self,
@@ -105,10 +105,10 @@ class InPlay:
         if found.families:
             self.settings = msgspec.structs.replace(self.settings, families=found.in_play)
             if self._swarm is not None:
-                self._swarm.practise(found.in_play)
+                self._swarm.practise_families(found.in_play)
 
 
-def told(found: Placement, round_: int, sentence: str) -> events.Placed:
+def placement_event(found: Placement, round_: int, sentence: str) -> events.Placed:
     """A placement as an event."""
     return events.Placed(
         round=round_,

@@ -1,4 +1,15 @@
-"""What a node does while it learns: rounds, measurements and placements, and what it keeps of them."""
+"""The run of one model: `TrainingRun.step` does whatever comes next, one thing at a time.
+
+In this order: a model that is not open is opened with its last checkpoint (`_ready`); a placement, if one is
+due, finds the families it can begin with; a measurement on held-out questions, if one is due, adds a point to
+the curve; families that waited are tried again; else a round is played, saved and settled. A step that is cut
+off by a dead trainer or a pause leaves no trace: the next step repeats it from the last checkpoint.
+
+It owns the state, the history and the curve. Its parts: `ActiveFamilies` (families and placement), `Healer`
+(what to do when nothing is gained), `EventFanout` and `SnapshotWriter` (what is told), `Supervisor` (the
+trainer process). `Node` (app.node.node) owns it, decides when it may work, and starts the trainer.
+
+Left out: retries, pauses and the rules. They are the node's, so that a step here is straight-line code."""
 
 from __future__ import annotations
 
@@ -12,7 +23,9 @@ from pathlib import Path
 
 import msgspec
 
+from app.learning.choosing import JudgedGroup
 from app.learning.lesson import weighty
+from app.node.active_families import ActiveFamilies, placement_event
 from app.node.data.home import model_folder, model_mark
 from app.node.healing import Healer, placed
 from app.node.history import checkpoint, points
@@ -24,7 +37,6 @@ from app.node.history.resume import (
     set_history_aside,
     with_questions,
 )
-from app.node.in_play import InPlay, told
 from app.node.record import events
 from app.node.record.errors import DiskFullError, no_room, room_on_disk
 from app.node.record.figures import questions_mark
@@ -34,14 +46,13 @@ from app.node.record.snapshot import Phase, standing
 from app.node.record.state import NodeState
 from app.node.round import language
 from app.node.round.keeping import free_older, keep
-from app.node.round.peers import JudgedGroup, NodeSwarm, OwnGroup
+from app.node.round.peers import NodeSwarm, OwnGroup
 from app.node.round.probing import due, probe
 from app.node.round.round import Played, Tools, play
 from app.node.round.teaching import teach
-from app.node.round.watch import SnapshotWriter
+from app.node.round.watch import EventFanout, SnapshotWriter
 from app.node.supervisor import Supervisor
 from app.node.swarm.answers import Answers
-from app.node.telling import Telling
 from app.node.trainer.link import TrainerDied, TrainerLink
 from app.sapo import curriculum, seeds
 from app.sapo.probe import probe_questions
@@ -50,9 +61,9 @@ from app.sapo.scoring.sandbox import Sandbox
 from engines.contract import EngineInfo
 
 
-class Course:
-    """State, history and curve of one model, and whatever comes next for it. The node keeps the trainer running
-    that its `supervisor` starts, and lets it rest."""
+class TrainingRun:
+    """Runs probe, placement and rounds of one model in order; owns state, history and checkpoints. The node
+    starts and ends the trainer through `supervisor`."""
 
     def __init__(
         self,
@@ -71,7 +82,7 @@ class Course:
         self._folder = model_folder(home, settings.model, self._mark)
         self._checkpoints = self._folder / "checkpoints"
         self.watch = SnapshotWriter(settings, str(home))
-        self.telling = Telling(
+        self.telling = EventFanout(
             self.watch, tell, lambda row: self._store.add_event(row), lambda: self.state.round
         )
         self.supervisor = Supervisor(settings, home, trainer, self.telling.note)
@@ -84,7 +95,7 @@ class Course:
         self._fresh = self.state
         self._questions: list[Asked] = []
         self.healer = Healer(self._folder / "best")
-        self._in_play = InPlay(settings, self._folder, home, self.healer, self.watch, swarm)
+        self._active = ActiveFamilies(settings, self._folder, home, self.healer, self.watch, swarm)
         self._answers = Answers(home)
         self._remembered: Sequence[language.Remembered] = ()
         self._run: int | None = None
@@ -108,7 +119,7 @@ class Course:
         """Whatever comes next, with a trainer that runs. True: all is done. Raises TrainerDied."""
         if self.supervisor.engine is None:
             await self._ready()
-        if self._in_play.due(self.state):
+        if self._active.due(self.state):
             await self._place()
         elif self._probe_due():
             await self._probe()
@@ -139,7 +150,7 @@ class Course:
 
     @property
     def _settings(self) -> Settings:
-        return self._in_play.settings
+        return self._active.settings
 
     @property
     def _link(self) -> TrainerLink:
@@ -157,10 +168,10 @@ class Course:
         """Loads the model and the last safe point into a trainer that has just been started."""
         self.watch.report(Phase.LOADING)
         opening = self._link.open(self._model, self._settings.rank, seeds.hashed("adapter", self._identity))
-        self._in_play.read()
+        self._active.read()
         engine, self._questions = await asyncio.gather(opening, self._probe_questions())  # both take seconds
         state, sentences = await resume(self._link, self._checkpoints, self._mark, self._fresh)
-        state = self._in_play.asked_as(state)
+        state = self._active.asked_as(state)
         with room_on_disk(self._home):
             if state.round == 0 and self._store.last_round() > 1:
                 self._store.close()
@@ -177,14 +188,14 @@ class Course:
                 self._run = self._store.begin_run(state.round + 1, self._settings, engine)
         if changed := self.supervisor.opened(engine):
             sentences.append(changed)
-        self.state = self._in_play.practised(state)
+        self.state = self._active.practised(state)
         self._remembered = await self._small_talk()
         if self._ends_at is None and self._settings.rounds is not None:
             self._ends_at = state.round + self._settings.rounds
         if state.round == 0 and (other := other_models(self._folder)):
             sentences.append(other)
         if self._swarm is not None:
-            self._swarm.remember(self._store.used())
+            self._swarm.remember_used(self._store.used())
         self.watch.ready(engine, self.state, self._curve, self._ends_at)
         self._tell(self._started(engine))
         for sentence in (*self._news, *sentences):
@@ -228,7 +239,7 @@ class Course:
                 JudgedGroup(group, *right)
                 for group, right in zip(played.mixed.groups_P, played.weighed.right_P, strict=True)
             ]
-            self._swarm.settle(own_P, time.monotonic() - began, judged_P)
+            self._swarm.settle_round(own_P, time.monotonic() - began, judged_P)
         if not played.lesson:
             await self._use_owner_answers(played)
         if self._settings.rest and self.state.round != self._ends_at:
@@ -254,27 +265,27 @@ class Course:
 
     async def _place(self) -> None:
         """Finds out what the model can begin with, and goes on with that."""
-        found = await self._in_play.place(self._tools())
-        self.state = self._in_play.practised(msgspec.structs.replace(self.state, way=found.way, taught=False))
+        found = await self._active.place(self._tools())
+        self.state = self._active.practised(msgspec.structs.replace(self.state, way=found.way, taught=False))
         self._questions = []
         self._questions = await self._probe_questions()
         self._curve = self._store.probes(questions_mark(self._questions))
         self.watch.show_probes(self.state, self._curve)
-        self.telling.say("placement", told(found, self.state.round, placed(found)))
+        self.telling.say("placement", placement_event(found, self.state.round, placed(found)))
 
     def _joining(self) -> dict[str, int]:
         """Families that may join now; none where this run is the last to know."""
-        return {} if self.state.round == self._ends_at else self._in_play.joining(self.state.round)
+        return {} if self.state.round == self._ends_at else self._active.joining(self.state.round)
 
     async def _join(self, families: dict[str, int]) -> None:
-        sentence = await self._in_play.join(self._tools(), self.state, families)
-        self.state = self._in_play.practised(self.state)
+        sentence = await self._active.join(self._tools(), self.state, families)
+        self.state = self._active.practised(self.state)
         if sentence:
             self.telling.note(sentence)
 
     async def _play(self) -> Played:
         """Lesson zero where a placement has left one, else an ordinary round."""
-        lesson = self._in_play.lesson
+        lesson = self._active.lesson
         if lesson and not self.state.taught:
             return await teach(self._tools(), self.state, lesson)
         return await play(self._tools(), self.state)
@@ -322,7 +333,7 @@ class Course:
     async def _probe_questions(self) -> list[Asked]:
         settings, make = self._settings, self._sandbox.questions
         return self._questions or await asyncio.to_thread(
-            probe_questions, self._in_play.probed, settings.probe_questions, make
+            probe_questions, self._active.probed, settings.probe_questions, make
         )
 
     def _probe_due(self) -> bool:
