@@ -5572,12 +5572,12 @@
    <translation>Führ {name2} aus, oder wähle starter.</translation>
   </message>
   <message>
-   <source>Round {round} is safe.</source>
-   <translation>Runde {round} ist gespeichert.</translation>
+   <source>New to the mix: {new}.</source>
+   <translation>Neu dabei: {new}.</translation>
   </message>
   <message>
-   <source>The earlier history is kept as {name}.</source>
-   <translation>Der frühere Verlauf bleibt als {name}.</translation>
+   <source>They were tried again, and it can learn from them now.</source>
+   <translation>Es hat sie noch einmal probiert und kann jetzt aus ihnen lernen.</translation>
   </message>
   <message>
    <source>{what} is of format {found}, which this version of Shoal ({installed}) doesn't know:</source>
@@ -5928,14 +5928,6 @@
    <translation>Er bleibt als {name2}.</translation>
   </message>
   <message>
-   <source>New to the mix: {new}.</source>
-   <translation>Neu dabei: {new}.</translation>
-  </message>
-  <message>
-   <source>They were tried again, and it can learn from them now.</source>
-   <translation>Es hat sie noch einmal probiert und kann jetzt aus ihnen lernen.</translation>
-  </message>
-  <message>
    <source>Shoal deleted {before} of old answers, logs and cached files.</source>
    <translation>Shoal hat {before} alter Antworten, Protokolle und Zwischendateien gelöscht.</translation>
   </message>
@@ -6082,6 +6074,10 @@
   <message>
    <source>It uses {share} % of its memory for a step now.</source>
    <translation>Er braucht jetzt {share} % seines Speichers für einen Schritt.</translation>
+  </message>
+  <message>
+   <source>Round {round} is safe.</source>
+   <translation>Runde {round} ist gespeichert.</translation>
   </message>
   <message>
    <source>That happened {deaths} times in a row: {remedy}</source>
@@ -6306,6 +6302,10 @@
   <message>
    <source>Solo mode opens no network socket, but something tried to ({event}).</source>
    <translation>Beim Lernen allein öffnet Shoal keine Netzverbindung, aber etwas hat es versucht ({event}).</translation>
+  </message>
+  <message>
+   <source>The earlier history is kept as {name}.</source>
+   <translation>Der frühere Verlauf bleibt als {name}.</translation>
   </message>
   <message>
    <source>{title} of {made} is older than this Shoal, which belongs to one of {least}, so nothing was installed:</source>
