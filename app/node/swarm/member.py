@@ -300,6 +300,8 @@ class SwarmMember:
             self._published += self._client.publish(own.scored.group, own.scored.rewards_G)
 
     def _linked(self, link: ConnectionStatus) -> None:
+        if link.state == "connected":
+            self._explained = ""  # the same trouble is news again
         self._tell(
             events.LinkChanged(
                 state=link.state,

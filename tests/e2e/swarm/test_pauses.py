@@ -5,7 +5,9 @@ length of the night (default 1800 seconds)."""
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -17,12 +19,11 @@ import pytest
 from app.bench.runs.way import Proxy
 from tests.e2e.relay import Relay
 from tests.e2e.shoal import Event, Running
-from tests.e2e.swarm.test_swarm import LIGHT, check_nothing_lost
+from tests.e2e.swarm.test_swarm import LIGHT, check_nothing_lost, connected
+from tests.swarm.relays import Visitor, lying_relay
 
 if sys.platform == "win32":
     pytest.skip("stops processes as POSIX does", allow_module_level=True)
-
-pytestmark = pytest.mark.long
 
 NIGHT_S = float(os.environ.get("SHOAL_NIGHT_S", "1800"))
 BACK_S = 60.0
@@ -49,6 +50,14 @@ def start(model: Path, tmp_path: Path) -> Iterator[Callable[[str], Running]]:
     for node in nodes:
         if node.process.poll() is None:
             node.kill()
+
+
+def speaks_of_clocks(event: Event) -> bool:
+    return event["event"] == "note" and "apart" in event["sentence"]
+
+
+def speaks_of_sharing(event: Event) -> bool:
+    return event["event"] in ("link", "note") and not speaks_of_clocks(event)
 
 
 def tree(pid: int) -> list[psutil.Process]:
@@ -96,6 +105,43 @@ def leave(node: Running, relay: Relay, home: Path) -> int:
     return check_nothing_lost(relay, [home])
 
 
+def test_pings_that_waited_for_a_stopped_node_do_not_end_its_sharing(start: Callable[[str], Running]) -> None:
+    """A relay pings a node that is stopped, and hangs up: when the node answers, its transport is closing."""
+    visits: list[Visitor] = []
+
+    async def story() -> None:
+        stopped = asyncio.Event()
+
+        async def pinging(visitor: Visitor) -> None:
+            await visitor.welcome()
+            visits.append(visitor)
+            await stopped.wait()
+            if len(visits) == 1:
+                for _ in range(8):
+                    await visitor.ws.ping()
+                assert visitor.ws._req is not None and visitor.ws._req.transport is not None
+                visitor.ws._req.transport.abort()
+            else:
+                await asyncio.sleep(BACK_S)
+
+        async with lying_relay(pinging) as url:
+            node = start(url)
+            await asyncio.to_thread(node.wait_for, connected)
+            node.process.send_signal(signal.SIGSTOP)
+            stopped.set()
+            while not visits[0].ws.closed:
+                await asyncio.sleep(0.05)
+            node.process.send_signal(signal.SIGCONT)
+            lost = await asyncio.to_thread(node.wait_for, speaks_of_sharing)
+            assert lost["event"] == "link" and lost["state"] == "lost", lost
+            await asyncio.to_thread(node.wait_for, connected)
+        assert len(visits) == 2
+        assert any(map(speaks_of_clocks, node.events)), "the relay's clock is that of another year"
+
+    asyncio.run(story())
+
+
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("who", ["node", "relay", "both"])
 @pytest.mark.parametrize("seconds", [90, 240])
@@ -114,6 +160,7 @@ def test_a_node_is_connected_again_after_a_sleep(
     assert leave(node, relay, tmp_path / "node") > 0
 
 
+@pytest.mark.long
 @pytest.mark.timeout(NIGHT_S + 1800)
 def test_a_night_of_sleeps_a_restart_and_a_cut(
     relay: Relay, start: Callable[[str], Running], tmp_path: Path

@@ -21,6 +21,7 @@ from app.node.swarm.member import SwarmMember
 from app.sapo.groups import HUMAN, Group, ScoredGroup, lone
 from app.sapo.questions import Asked, Coordinates
 from app.sapo.recipes import RECIPES, Recipe
+from app.swarm.client.status import ConnectionStatus
 from app.swarm.intake.buffer import PeerBuffer
 from app.swarm.intake.intake import Sifted
 from app.swarm.intake.reasons import IntakeReason
@@ -295,9 +296,10 @@ def test_no_copy_of_own_groups_comes_back(tmp_path: Path) -> None:
     assert take(fetcher) == ["question 2"]
 
 
-def test_a_clock_that_is_far_off_is_told_once_and_stays_in_sight(tmp_path: Path) -> None:
+def telling_member(folder: Path) -> tuple[SwarmMember, list[str]]:
+    """A member without a relay, and the sentences that it says."""
     member = SwarmMember(
-        tmp_path,
+        folder,
         lambda say: contextlib.nullcontext(()),  # type: ignore[arg-type,return-value]
         recipe=RECIPES["default"],
         external=2,
@@ -305,6 +307,24 @@ def test_a_clock_that_is_far_off_is_told_once_and_stays_in_sight(tmp_path: Path)
     )
     told: list[str] = []
     member.say = told.append  # type: ignore[method-assign]
+    member._tell = member._show = lambda anything: None  # type: ignore[method-assign]
+    return member, told
+
+
+def test_the_same_trouble_is_told_once_and_again_after_a_connection(tmp_path: Path) -> None:
+    member, told = telling_member(tmp_path)
+    for _ in range(2):
+        member._alone("The outbox is in use.")
+    assert len(told) == 1
+    member._linked(
+        ConnectionStatus(state="connected", url="ws://a/v1/ws", relay="r", swarm="shoal", sentence="")
+    )
+    member._alone("The outbox is in use.")
+    assert len(told) == 2
+
+
+def test_a_clock_that_is_far_off_is_told_once_and_stays_in_sight(tmp_path: Path) -> None:
+    member, told = telling_member(tmp_path)
     apart = SimpleNamespace(connected=True, clock_offset_ms=-86_400_000)
     shown = [member._compare_clocks(apart) for _ in range(2)]  # type: ignore[arg-type]
     assert shown[0] == shown[1] and "24 h" in shown[0] and told == shown[:1]
