@@ -2559,10 +2559,6 @@
    <translation>Noch ist niemand sonst da</translation>
   </message>
   <message>
-   <source>Point at a fish, or use the arrow keys, to see who it is.</source>
-   <translation>Zeig auf einen Fisch oder nimm die Pfeiltasten, um zu sehen, wer es ist.</translation>
-  </message>
-  <message>
    <source>{n} other is online</source>
    <translation>{n} anderes Modell ist online</translation>
   </message>
@@ -2578,20 +2574,8 @@
    <translation>Wer beitritt, erscheint hier.</translation>
   </message>
   <message>
-   <source>The {n} peers seen last. The list has all of them.</source>
-   <translation>Die {n} zuletzt gesehenen Peers. In der Liste stehen alle.</translation>
-  </message>
-  <message>
    <source>Learn alone</source>
    <translation>Allein lernen</translation>
-  </message>
-  <message>
-   <source>The swarm as water. Arrow keys go from peer to peer.</source>
-   <translation>Der Schwarm als Wasser. Pfeiltasten gehen von Peer zu Peer.</translation>
-  </message>
-  <message>
-   <source>How peers are shown</source>
-   <translation>Wie Peers gezeigt werden</translation>
   </message>
   <message>
    <source>Search peers</source>
@@ -2663,21 +2647,6 @@
    <translation>Gib die Einladung oben weiter. Wer beitritt, erscheint hier.</translation>
   </message>
   <message>
-   <source>first seen {ago}</source>
-   <translation>zuerst gesehen {ago}</translation>
-  </message>
-  <message>
-   <source>{n} puzzle</source>
-   <translation>{n} Rätsel</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} puzzles</source>
-   <translation>
-    <numerusform>{n} Rätsel</numerusform>
-    <numerusform>{n} Rätsel</numerusform>
-   </translation>
-  </message>
-  <message>
    <source>Find or start a swarm on this network</source>
    <translation>Schwarm in diesem Netz finden oder starten</translation>
   </message>
@@ -2714,10 +2683,6 @@
    <translation>noch nicht gemessen</translation>
   </message>
   <message>
-   <source>unknown model</source>
-   <translation>unbekanntes Modell</translation>
-  </message>
-  <message>
    <source>The teacher has paused everyone.</source>
    <translation>Die Lehrkraft hat alle pausiert.</translation>
   </message>
@@ -2752,14 +2717,6 @@
   <message>
    <source>Seen</source>
    <translation>Gesehen</translation>
-  </message>
-  <message>
-   <source>Water</source>
-   <translation>Wasser</translation>
-  </message>
-  <message>
-   <source>List</source>
-   <translation>Liste</translation>
   </message>
   <message>
    <source>Six words</source>
@@ -3496,18 +3453,6 @@
   <message>
    <source>power electricity watts kwh cost</source>
    <translation>strom energie watt kwh kosten</translation>
-  </message>
-  <message>
-   <source>The swarm as water</source>
-   <translation>Der Schwarm als Wasser</translation>
-  </message>
-  <message>
-   <source>Peers as fish on the page Swarm. Off: they're a list.</source>
-   <translation>Peers als Fische auf der Seite Schwarm. Aus: als Liste.</translation>
-  </message>
-  <message>
-   <source>fish aquarium peers list drawing</source>
-   <translation>fische aquarium peers liste zeichnung</translation>
   </message>
   <message>
    <source>Offer a race at round 20</source>

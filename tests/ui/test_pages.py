@@ -32,7 +32,7 @@ from app.node.record.snapshot import Energy
 from app.node.rules.preferences import SETTINGS as RULES
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import FamilyKind
-from app.swarm.wire.frames import LineMessage
+from app.swarm.wire.limits import LineMessage
 from app.ui.charts.curve import Curve
 from app.ui.charts.tile import Tile
 from app.ui.frame.frame import Actions

@@ -24,7 +24,7 @@ from app.node.record.snapshot import Peer, Ruling, SwarmView
 from app.node.rules.preferences import DEFAULTS
 from app.sapo.questions import Coordinates
 from app.swarm.identity.names import name
-from app.swarm.wire.frames import LineMessage
+from app.swarm.wire.limits import LineMessage
 from app.ui.chat.page import TryIt
 from app.ui.view.identity import Persona
 from app.ui.view.models import Fetch, Holdings

@@ -12,6 +12,7 @@ import msgspec
 
 from app.cli.swarm.identity import told as told_key
 from app.common import files, home
+from app.common.authorities import system_proxy, without_password
 from app.common.process.surroundings import left_out
 from app.desktop import FactRow, Gatherer
 from app.desktop.energy import Meter
@@ -20,7 +21,6 @@ from app.node.record.snapshot import Energy
 from app.node.rules.energy import Purse
 from app.node.rules.orders import Moment
 from app.node.rules.preferences import Preferences
-from app.swarm.client.connection import system_proxy, without_password
 from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.storage import key_location
 from engines import opening

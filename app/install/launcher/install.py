@@ -187,7 +187,7 @@ class Installer:
         place = self.folder / f"uv-{version[1]}"
         program = place / "bin" / ("uv.exe" if os.name == "nt" else "uv")
         if not program.exists():
-            progress.step("fetching the installer")
+            progress.step("downloading the installer")
             options = ["--only-binary", ":all:", *stamp.HASHED, "--target", str(place), "--upgrade"]
             said, code = run(
                 [*pip_of(self._python, self._outer), "install", "--progress-bar", "off", *options, "-r", lock],

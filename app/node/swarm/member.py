@@ -253,7 +253,9 @@ class SwarmMember:
     def _join(self, kept: StoredIdentity, invites: Sequence[Invite]) -> tuple[Client, PeerFetcher]:
         identity = kept.identity
         self._guarded = any(invite.token is not None for invite in invites)
-        self._outbox = outbox = self._outbox or Outbox(self._folder / "outbox.sqlite")
+        if self._outbox is None:
+            self._outbox = Outbox(self._folder / "outbox.sqlite")
+        outbox = self._outbox
         own_keys = {identity.key} | outbox.keys()
         client = Client(
             invites,

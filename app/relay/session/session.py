@@ -340,7 +340,7 @@ class Session:
         if wait > 0:
             return refusal(Code.RATE_LIMITED, "This key or address sends receipts too often.", wait_s=wait)
         if key in state.standings.known and state.standings.verdict(key, self.address) == "welcome":
-            state.receipts.take(key, receipts, state.swarm, state.window, state.clock())
+            state.receipts.take(key, receipts, state.swarm, state.window)
         return None
 
     def _progress(self, progress: ClassProgress) -> bytes | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol
 
@@ -66,7 +66,6 @@ async def _as_duplicate(flight: asyncio.Future[Added]) -> Added:
 
 
 _PASSED = 65_536
-LATEST = 32
 
 
 class Taker(Protocol):
@@ -76,12 +75,11 @@ class Taker(Protocol):
 
 
 class Passing:
-    """`latest`: when, author and learner of the last ones, for the page. `counted`: since the start."""
+    """Receipts on their way to authors who are connected. `counted` are those since the start."""
 
     def __init__(self) -> None:
         self._here: dict[bytes, set[Taker]] = {}
         self._passed: OrderedDict[bytes, None] = OrderedDict()
-        self.latest: deque[tuple[float, bytes, bytes]] = deque(maxlen=LATEST)
         self.counted = 0
 
     def arrive(self, key: bytes, session: Taker) -> None:
@@ -96,8 +94,8 @@ class Passing:
             if not sessions:
                 del self._here[key]
 
-    def take(self, key: bytes, receipts: Receipts, swarm: str, window: Window, now: float) -> None:
-        """Counts the receipts of `key`, which has standing; `now` by the relay's clock."""
+    def take(self, key: bytes, receipts: Receipts, swarm: str, window: Window) -> None:
+        """Counts the receipts of `key`, which has standing, and passes them on."""
         for one in receipts.items:
             id = bytes.fromhex(one.id)
             group = window.find(id)
@@ -109,7 +107,6 @@ class Passing:
             if len(self._passed) > _PASSED:
                 self._passed.popitem(last=False)
             self.counted += 1
-            self.latest.append((now, group.key, key))
             self._tell(group.key, Thanks(id=one.id, pk=key.hex(), sig=one.sig))
 
     def _tell(self, author: bytes, thanks: Thanks) -> None:

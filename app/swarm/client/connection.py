@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from app.common import authorities
+from app.common.authorities import system_proxy, without_password
 from app.common.text import SAID, safe_line
 from app.swarm.client.ledger import Ledger
 from app.swarm.invite.private import Private
@@ -297,22 +298,6 @@ def proxy_for(url: str) -> str | None:
             f"The proxy's address {shown!r} isn't one: write HTTPS_PROXY as http://proxy:port."
         )
     return proxy
-
-
-def system_proxy() -> str:
-    """The proxy that the environment or the system names, empty without one. May hold a password."""
-    proxies = urllib.request.getproxies()
-    proxy = proxies.get("https") or proxies.get("all") or ""
-    return proxy if "://" in proxy or not proxy else f"http://{proxy}"
-
-
-def without_password(proxy: str) -> str:
-    """
-    >>> without_password("http://ann:secret@proxy:3128")
-    'http://proxy:3128'
-    """
-    before, at, after = proxy.rpartition("@")
-    return f"{before.partition('://')[0]}://{after}" if at else proxy
 
 
 def _not_had(place: str, proxy: str | None, error: Exception) -> ConnectionEnded:

@@ -17,8 +17,7 @@ from typing import Any
 
 import msgspec
 
-from app.swarm.wire.frames import LineMessage
-from app.swarm.wire.limits import BODY, KIND
+from app.swarm.wire.limits import BODY, KIND, LineMessage
 
 MESSAGES = 20
 """Kept in all, half of them sent and half received: a relay's figures, which come every ten seconds, shall not

@@ -148,14 +148,3 @@ def _decode(raw: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
 def _check_size(size: int, limit: int) -> None:
     if size > limit:
         raise Refused(Flaw.TOO_LARGE, f"The message is larger than {limit} bytes.")
-
-
-class LineMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """One message as it went over the line. `at` is in seconds since 1970, `size` the bytes of the whole; of a
-    long one `text` has the beginning."""
-
-    at: float
-    outgoing: bool
-    kind: str
-    size: int
-    text: str

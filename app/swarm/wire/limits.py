@@ -147,3 +147,14 @@ class Refused(Exception):
     @property
     def sentence(self) -> str:
         return str(self)
+
+
+class LineMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """One message as it went over the line. `at` is in seconds since 1970, `size` the bytes of the whole; of a
+    long one `text` has the beginning."""
+
+    at: float
+    outgoing: bool
+    kind: str
+    size: int
+    text: str

@@ -197,15 +197,6 @@ SETTINGS: tuple[Setting, ...] = (
         words=mark("power electricity watts kwh cost"),
     ),
     Setting(
-        key="water",
-        kind="switch",
-        default=True,
-        group=mark("Extras"),
-        label=mark("The swarm as water"),
-        help=mark("Peers as fish on the page Swarm. Off: they're a list."),
-        words=mark("fish aquarium peers list drawing"),
-    ),
-    Setting(
         key="race",
         kind="switch",
         default=True,

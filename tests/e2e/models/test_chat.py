@@ -321,6 +321,6 @@ def test_wrong_usage_is_a_sentence(arguments: list[str], words: str) -> None:
     assert done.returncode == 2 and words in done.stderr and done.stdout == ""
 
 
-def test_help_says_why_a_person_s_answers_are_not_shared() -> None:
+def test_help_says_what_becomes_of_a_person_s_answers() -> None:
     said = " ".join(shoal("puzzle", "--help").stdout.split())
-    assert "Answers are not shared with a swarm" in said
+    assert "neither kept nor shared" in said

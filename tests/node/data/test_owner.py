@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,18 +30,18 @@ folder(pathlib.Path(sys.argv[1]))
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """A data folder of another user's, with a checkpoint."""
-    made = tmp_path / "home"
+def home() -> Iterator[Path]:
+    """A data folder of another user's, with a checkpoint, in a folder that everybody may enter."""
+    above = Path(tempfile.mkdtemp())
+    above.chmod(0o755)
+    made = above / "home"
     point = made / "models" / "starter-1" / "checkpoints" / "round-000002"
     point.mkdir(parents=True)
     (point / "state.json").write_text("{}")
     for path in (made, *made.rglob("*")):
         os.chown(path, NOBODY, NOBODY)
-    for parent in tmp_path.parents[:2]:
-        parent.chmod(0o755)
-    tmp_path.chmod(0o755)
-    return made
+    yield made
+    shutil.rmtree(above)
 
 
 def opened(home: Path, user: int) -> subprocess.CompletedProcess[str]:
