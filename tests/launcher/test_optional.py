@@ -261,6 +261,42 @@ def test_without_a_compiler_it_says_what_to_install(
 
 
 @built_here
+def test_square_brackets_are_kept_from_the_compiler_and_no_stranger_s_wheel_is_taken(
+    project: Path, world: dict[str, str], launch: Launch, tmp_path: Path
+) -> None:
+    project = project.rename(tmp_path / "[test]")
+    shared = tmp_path / "tmp"
+    name = hashlib.sha256(str(project / ".venv").encode()).hexdigest()[:12]
+    planted = shared / f"shoal-build-{name}" / "llama_cpp_python-0.3.36-py3-none-any.whl"
+    planted.parent.mkdir(parents=True)
+    planted.write_text("what another user left where a build could be expected")
+    code, _, err = finish(launch(project, "setup", "--engine", "llamacpp", TMPDIR=str(shared), **world))
+    assert code == 0 and is_there(project), err
+    (settings,) = builds(world)
+    assert f"{shared}/shoal-build-" in settings and "[test]" not in settings
+    assert [one.name for one in shared.glob("shoal-build*")] == [planted.parent.name]
+
+
+@built_here
+@pytest.mark.parametrize(
+    ("complaint", "same_day"),
+    [("No space left on device", True), ("error: unknown type name", False)],
+    ids=["a full disk", "a compiler's error"],
+)
+def test_what_passes_by_itself_is_tried_again_the_same_day(
+    complaint: str, same_day: bool, project: Path, world: dict[str, str], launch: Launch
+) -> None:
+    backend = Path(world["PIP_FIND_LINKS"]).parent / "llama_cpp_python-0.3.36" / "backend.py"
+    backend.write_text(backend.read_text().replace("ggml.c:7:1: error: unknown type name", complaint))
+    with tarfile.open(Path(world["PIP_FIND_LINKS"]) / "llama_cpp_python-0.3.36.tar.gz", "w:gz") as archive:
+        archive.add(backend.parent, backend.parent.name)
+    code, _, err = finish(launch(project, "setup", "--engine", "llamacpp", FAKE_BUILD="fail", **world))
+    assert code == 1 and err.splitlines()[-1].startswith("shoal: llama.cpp could not be built"), err
+    until_s = float((project / ".venv" / "shoal-llamacpp.stamp.failed").read_text().split()[0])
+    assert (until_s - time.time() < 86_400) == same_day
+
+
+@built_here
 def test_tests_go_on_without_it(project: Path, world: dict[str, str], launch: Launch) -> None:
     code, out, err = finish(launch(project, "test", "-k", "x", FAKE_BUILD="fail", **world))
     assert code == 0 and json.loads(out)["arguments"] == ["test", "-k", "x"]

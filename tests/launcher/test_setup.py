@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -20,8 +21,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.install.launcher import system
-from app.install.launcher.environment import FILLING, MAKING, Environment
+from app.install.launcher import install, pythons, system
+from app.install.launcher.environment import FILLING, MAKING, TOOLS, Environment
 from app.install.launcher.pythons import SetupError
 from app.install.launcher.stamp import UNFINISHED
 from tests.interrupting import interruptible
@@ -385,3 +386,41 @@ def test_too_little_disk_is_said_before_anything_is_fetched(
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=10**8))
     with pytest.raises(SetupError, match=r"needs 1\.9 GB of disk in .*0\.1 GB are free"):
         Environment(ready)._make_room("cpu")
+
+
+@pytest.mark.parametrize("folder", ["with a stray module", "deleted"])
+def test_what_pip_is_told_is_heard_in_any_folder(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "logging.py").write_text("raise SystemExit('imported from the current folder')")
+    monkeypatch.chdir(here)
+    if folder == "deleted":
+        shutil.rmtree(here)
+    monkeypatch.setenv("PIP_FIND_LINKS", variables["PIP_FIND_LINKS"])
+    assert install.pip_settings(pythons.own())["find-links"] == variables["PIP_FIND_LINKS"]
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="mounts a small disk")
+def test_a_full_disk_does_not_stay_full(ready: Path, wheels: Path, tmp_path: Path, launch: Launch) -> None:
+    tools, links = ready / TOOLS, tmp_path / "links"
+    links.mkdir()
+    with zipfile.ZipFile(make_wheel(links, "tinydep", "2.0"), "a") as wheel:
+        wheel.writestr("tinydep/large", os.urandom(30_000_000))
+    (packages_of(ready) / "torch").mkdir()  # or a first set-up would compare the room with what PyTorch takes
+    (ready / "packaging" / "requirements" / "base.txt").write_text("tinydep==2.0\n")
+    brought = tools.rename(tmp_path / "brought")
+    tools.mkdir()
+    size = sum(one.stat().st_size for one in brought.rglob("*") if one.is_file()) + 15_000_000
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", tools]).returncode:
+        pytest.skip("may not mount here")
+    try:
+        shutil.copytree(brought, tools, symlinks=True, dirs_exist_ok=True)
+        code, _, err = finish(launch(ready, "run", PIP_FIND_LINKS=f"{links} {wheels}"))
+        assert code == 1 and "is full" in err.splitlines()[-1], err
+        assert not (tools / "cache").exists() and shutil.disk_usage(tools).free > 10_000_000
+    finally:
+        subprocess.run(["umount", tools], check=True)
+    shutil.copytree(brought, tools, symlinks=True, dirs_exist_ok=True)
+    assert finish(launch(ready, "run", PIP_FIND_LINKS=f"{links} {wheels}"))[0] == 0

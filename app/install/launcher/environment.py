@@ -71,7 +71,12 @@ class Environment:
                 marker.write_text(FILLING)
             system.provide_libraries()
             system.provide_useful()
-            self._install(purpose, held, damaged)
+            try:
+                self._install(purpose, held, damaged)
+            except SetupError as error:
+                if "is full" in str(error):  # and shall not stay so
+                    shutil.rmtree(self.tools / "cache", ignore_errors=True)
+                raise
             if complaint := self._complaint(purpose):
                 raise SetupError(
                     f"What was installed doesn't work ({complaint}); look into {self._log}, then delete "

@@ -71,7 +71,8 @@ def pip_settings(python: str) -> dict[str, str]:
     """The owner's settings of pip that are PASSED_ON, by their long names: what PIP_* says, else what stands in
     a configuration file for `install`, else for all commands. Empty where pip can't tell."""
     done = subprocess.run(
-        [python, "-m", "pip", "config", "list"],
+        [python, "-I", "-m", "pip", "config", "list"],
+        cwd=os.path.dirname(python),  # one's own may be gone, or hold a file with the name of a module
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -60,7 +60,10 @@ SLIM = {
 """CMake's definitions: the library alone. packaging/requirements/llamacpp.cmake leaves out one part more."""
 
 _AGAIN_S = 7 * 24 * 3600.0
-"""After a build that failed, or without a compiler; a missing network is forgiven after an hour."""
+"""After a build that failed, or without a compiler."""
+_SOON_S = 3600.0
+_PASSING = ("could not be reached", "is full", "is not there")
+"""What a sentence says of troubles that pass by themselves: a network, a disk, a folder for temporary files."""
 _STEP = re.compile(r"^\s*\[(\d+)/(\d+)\] ")
 _COMPLAINT = re.compile(r"(error: |CMake Error|Killed|cannot allocate|No space left)", re.IGNORECASE)
 
@@ -106,8 +109,8 @@ def provide(root: Path, name: str, waiting: Callable[[], None], number: Path | N
                 number.write_text(str(os.getpid()), encoding="ascii")
             _provide(root, name, held)
         except SetupError as error:
-            unreachable = "could not be reached" in str(error)
-            stamp.put_off(str(root), name, 3600.0 if unreachable else _AGAIN_S)
+            passes = any(words in str(error) for words in _PASSING)
+            stamp.put_off(str(root), name, _SOON_S if passes else _AGAIN_S)
             if name == "llamacpp":
                 _says(root, str(error))
             raise
@@ -153,18 +156,14 @@ def _wheel(
         line for line in requirements.read_text(encoding="utf-8").splitlines() if line.startswith("llama")
     )
     name, _, version = pin.partition("==")
-    work = _work(root / ".venv")
-    definitions = {
-        **SLIM,
-        "GGML_NATIVE": "ON",  # half as fast again in 16 bits where there is AVX-512
-        "CMAKE_PROJECT_llama_cpp_INCLUDE": str(work / requirements.with_suffix(".cmake").name),
-    }
+    unfinished = folder / "shoal-build"
+    definitions = {**SLIM, "GGML_NATIVE": "ON"}  # half as fast again in 16 bits where there is AVX-512
     done = folder / "shoal-wheels" / _made_for(definitions)
     done.mkdir(parents=True, exist_ok=True)
-    for place in (done, work):
+    for place in (done, unfinished):
         for wheel in place.glob(f"{name.replace('-', '_')}-{version}-*.whl"):
             kept = wheel.replace(done / wheel.name)
-            shutil.rmtree(work, ignore_errors=True)
+            shutil.rmtree(unfinished, ignore_errors=True)
             return kept
     if missing := no_compiler():
         raise SetupError(missing)
@@ -173,8 +172,9 @@ def _wheel(
         f"Building llama.cpp in the background ({log} has the progress). Until then, PyTorch does the "
         "sampling. If it is interrupted, the next start tries again.",
     )
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir()
+    shutil.rmtree(unfinished, ignore_errors=True)
+    work = _work(unfinished)
+    definitions["CMAKE_PROJECT_llama_cpp_INCLUDE"] = str(work / requirements.with_suffix(".cmake").name)
     try:
         shutil.copy(requirements.with_suffix(".cmake"), work)
         tools = build_tools(pip, requirements.with_name(COMPILE), work)
@@ -206,11 +206,18 @@ def _wheel(
 
 
 def _work(folder: Path) -> Path:
-    """Where it is built. CMake takes square brackets in a path for its own."""
-    if "[" not in str(folder) and "]" not in str(folder):
-        return folder / "shoal-build"
-    name = hashlib.sha256(str(folder).encode()).hexdigest()[:12]
-    return Path(tempfile.gettempdir()) / f"shoal-build-{name}"
+    """A new folder to build in: this one, or where its path has square brackets, which CMake takes for its
+    own, one among the temporary files, under a name that no other user knows beforehand. Raises SetupError."""
+    try:
+        if "[" in str(folder) or "]" in str(folder):
+            return Path(tempfile.mkdtemp(prefix="shoal-build-"))
+        folder.mkdir()
+    except OSError as error:
+        raise SetupError(
+            f"llama.cpp could not be built, because a folder for it is not there ({error.strerror}); free some "
+            "space, or set TMPDIR to a folder that exists, and start Shoal again."
+        ) from error
+    return folder
 
 
 def _pip(pip: list[str], work: Path) -> dict[str, str]:

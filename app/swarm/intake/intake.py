@@ -32,7 +32,6 @@ from app.swarm.wire.body import Body, Envelope, check_age, unseal
 from app.swarm.wire.frames import item
 from app.swarm.wire.limits import COMPLETION, OLDEST_S, Quotas, Refused, allowance
 
-
 REMEMBERED_IDS = 8192
 REMEMBERED_PEERS = 2048
 STRIKES = 3
