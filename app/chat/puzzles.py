@@ -20,7 +20,7 @@ _ALOUD = re.compile(r"\s*Describe how you derived the rule and your overall reas
 ANSWERED_IN_ROWS = frozenset({"binary_matrix", "rotate_matrix", "manipulate_matrix", "mini_sudoku", "n_queens"})
 """Families whose answer is a grid: one line a row."""
 _TRIES = 48
-"""At least one content in eight is held out, so nearly every level has such a puzzle within so many."""
+"""Draws tried for a held-out puzzle; a level holds out at least one content in eight."""
 _DEALT = 3
 """Draws for each puzzle wanted: some levels hold out hardly any question."""
 

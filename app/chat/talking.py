@@ -161,7 +161,7 @@ class Chat:
     def _solve(self, request: messages.Solve, tell: Tell) -> Iterator[messages.Reply]:
         puzzle = self._puzzle(request.puzzle)
         self._refresh()
-        # Asked as in practice, so that the answer is what practice made of it.
+        # Asked in the same way as during training, so that the answer shows what was learned.
         seed, (way, tokens) = secrets.randbits(48), self._practice()
         for side in chosen(request.sides):
             answer = _Answer(self._engine, tokens, seed, 1.0)

@@ -120,7 +120,7 @@ class LocalSwarm:
             _say(f"Node {number} ({row['name'] or 'no name yet'}) ended: {lines[-1] if lines else 'killed'}")
 
     async def _begin(self, nodes: int) -> None:
-        """All begin together, so that none is done before the last is there."""
+        """Starts all nodes at once, so that no node finishes before the last has started."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_OPENING_S):
                 while self._ready < nodes:

@@ -417,7 +417,7 @@ class SwarmMember:
         self._explain(f"{why} Your model learns on its own meanwhile; Shoal tries again by itself.")
 
     def _explain(self, sentence: str) -> None:
-        """Why there is no swarm now, to whoever looks and, once, to who listens."""
+        """Shows why there is no swarm now. A sentence that was just told is shown but not told again."""
         self._view = SwarmView(name=self._view.name, sentence=sentence)
         self._show(self._view)
         if sentence != self._explained:
