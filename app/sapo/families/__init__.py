@@ -83,7 +83,7 @@ from app.sapo.families.words import (
     word_sorting,
 )
 
-LADDER = 2
+LADDER = 3
 
 FAMILIES: Mapping[str, Family] = {
     one.FAMILY.name: one.FAMILY

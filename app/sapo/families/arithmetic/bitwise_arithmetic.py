@@ -6,6 +6,7 @@ import re
 
 from app.sapo import reading
 from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.wording import replaced
 
 _HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9a-fA-F]{1,64}")
 _INNERMOST = re.compile(r"\((-?0x[0-9a-f]+) (\+|-|\*|<<|>>) (-?0x[0-9a-f]+)\)")
@@ -56,6 +57,7 @@ FAMILY = Family(
     title="Hexadecimal arithmetic",
     kind=FamilyKind.NUMBERS,
     levels=tuple(dict(difficulty=depth) for depth in (1, 2, 3, 4)),
+    wording=replaced(("hexidecimal", "hexadecimal"), ("two's-compliment", "two's-complement")),
     score=_score,
     sound=_sound,
 )

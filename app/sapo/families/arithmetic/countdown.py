@@ -6,6 +6,7 @@ import re
 
 from app.sapo import reading
 from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.wording import replaced
 from app.sapo.reading.expression import exactly
 
 _EXPRESSION = re.compile(r"[-+*/() 0-9]{1,80}")
@@ -55,6 +56,11 @@ FAMILY = Family(
         _level((3, 4), (1, 20), (1, 100)),
         _level((4, 4), (1, 20), (1, 1000)),
         _level((4, 5), (1, 50), (1, 5000)),
+    ),
+    wording=replaced(
+        ("a arithmetic", "an arithmetic"),
+        ("may be used at most once", "must be used exactly once"),
+        ("can only be used once", "must be used exactly once"),
     ),
     score=_score,
     sound=_sound,

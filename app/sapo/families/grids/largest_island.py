@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.sapo.families import scores
 from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.wording import replaced
 from app.sapo.families.grids.cells import cells_of, distances
 
 
@@ -74,6 +75,7 @@ FAMILY = Family(
             max_island_size=16,
         ),
     ),
+    wording=replaced(("in grid.", "in the grid.")),
     score=scores.integer,
     sound=_sound,
     work=_work,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.sapo.families import scores
 from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.wording import replaced
 from app.sapo.families.grids.cells import Cell, cells_of, named, route
 
 _QUOTES = "`'\""
@@ -37,6 +38,7 @@ FAMILY = Family(
         dict(min_dist=2, max_dist=8, min_grid_size=7, max_grid_size=7),
         dict(min_dist=3, max_dist=12, min_grid_size=7, max_grid_size=9),
     ),
+    wording=replaced(("= Passage\n", "= Passage\nA step goes up, down, left or right.\n")),
     score=scores.integer,
     sound=_sound,
     work=_work,

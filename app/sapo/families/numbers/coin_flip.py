@@ -7,6 +7,7 @@ from math import comb
 
 from app.sapo import reading
 from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.wording import replaced
 
 
 def _score(answer: str, entry: Entry) -> float:
@@ -56,6 +57,7 @@ FAMILY = Family(
         dict(min_trials=4, max_trials=8),
         dict(min_trials=7, max_trials=10),
     ),
+    wording=replaced((" 1 heads ", " 1 head ")),
     score=_score,
     sound=_sound,
     solution=_solution,

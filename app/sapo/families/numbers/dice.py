@@ -10,6 +10,7 @@ from math import prod
 
 from app.sapo import reading
 from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.wording import replaced
 
 _SIDES = re.compile(r"1d([0-9]+)")
 
@@ -63,6 +64,7 @@ FAMILY = Family(
         dict(num_dice=3, max_dice_size=20),
         dict(num_dice=4, max_dice_size=20),
     ),
+    wording=replaced(("What are the odds of", "What is the probability of"), ("6-sided dice", "6-sided die")),
     score=_score,
     sound=_sound,
     work=_work,

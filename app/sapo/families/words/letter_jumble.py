@@ -6,6 +6,7 @@ from functools import cache
 
 from app.sapo import library, reading
 from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.wording import replaced
 
 _BEFORE = '"words": ["'
 
@@ -71,6 +72,7 @@ FAMILY = Family(
             **dict(min_corruption_level=0.5, max_corruption_level=0.9),
         ),
     ),
+    wording=replaced(("unsramble", "unscramble"), ("the letter may", "the letters may")),
     score=_score,
     sound=_sound,
     recalled=_recalled,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.sapo import reading
 from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.wording import replaced
 
 
 def _score(answer: str, entry: Entry) -> float:
@@ -32,6 +33,7 @@ FAMILY = Family(
         dict(min_words=6, max_words=8),
         dict(min_words=9, max_words=14),
     ),
+    wording=replaced(("Provide you answer", "Provide your answer")),
     score=_score,
     sound=_sound,
     work=_work,
