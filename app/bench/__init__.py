@@ -23,7 +23,7 @@ BENCHMARKS = {
     "gguf": "app.bench.engine.gguf",
     "relay": "app.bench.relay.relay",
     "window": "app.bench.runs.window",
-    "families": "app.bench.runs.families",
+    "puzzles": "app.bench.runs.puzzles",
     "soak": "app.bench.runs.soak",
     "poison": "app.bench.runs.poison",
     "aha": "app.bench.runs.aha",

@@ -18,7 +18,7 @@ from app.sapo.seeds import TRAINING_SEEDS
 
 _ALOUD = re.compile(r"\s*Describe how you derived the rule and your overall reasoning process[^.]*\.")
 _TRIES = 48
-"""One text in eight is held out, so nearly every level has such a puzzle within so many."""
+"""At least one content in eight is held out, so nearly every level has such a puzzle within so many."""
 _DEALT = 3
 """Draws for each puzzle wanted: some levels hold out hardly any question."""
 

@@ -8,7 +8,7 @@ from app.sapo import curriculum, seeds
 from app.sapo.questions import Asked, Coordinates, Maker, QuestionError
 
 _ATTEMPTS = 200
-"""Redraws of one slot. One text in eight is held out, so this many misses mean a level with almost no items."""
+"""Redraws of one slot. At most one content in three is held out: this many misses mean almost no items."""
 
 
 def own_questions(
@@ -16,7 +16,7 @@ def own_questions(
 ) -> list[Asked]:
     """`count` questions of a round, from slot `first` on; asking for more never changes the earlier ones.
 
-    Held-out questions are passed over by their text. Raises QuestionError when a level has no others.
+    Held-out questions are passed over by their content. Raises QuestionError when a level has no others.
     """
     slots = range(first, first + count)
     levels = {

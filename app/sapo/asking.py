@@ -118,17 +118,48 @@ def shows_work(completion: str) -> bool:
 _NUMBER = re.compile(r"-?\d{1,40}(?:[./]\d{1,40})?")
 
 
-def _bare(answer: str) -> str:
-    """Without one full stop at the end, `$..$` or `**` around, and with a plain minus.
+_AROUND = {"```": "```", "**": "**", "`": "`", '"': '"', "'": "'"} | {
+    "\u201c": "\u201d",
+    "\u2018": "\u2019",
+    "\\(": "\\)",
+    "\\[": "\\]",
+}
+_DOLLARS = re.compile(r"(\$+)([^$]+|\\boxed\{.+\})\1", re.DOTALL)
+_IN_BRACES = (_BOXED, "\\text{")
+_LANGUAGE = re.compile(r"[A-Za-z]*\n")
 
-    >>> _bare(" $-3$. "), _bare("**7**"), _bare("3.5"), _bare("a."), _bare("...")
-    ('-3', '7', '3.5', 'a', '..')
+
+def _bare(answer: str) -> str:
+    """Without what people and models write around a result, in any order and as often as it is there: full
+    stops at the end, `=` before, marks of bold, code and mathematics, quotes. With a plain minus.
+
+    >>> _bare(" $-3$. "), _bare("**7.**"), _bare("= `\\\\boxed{7}`."), _bare("3.5")
+    ('-3', '7', '7', '3.5')
+    >>> _bare("```text\\n1 0\\n0 1\\n```")
+    '1 0\\n0 1'
+    >>> _bare("'6', '7'"), _bare("$1$ or $2$"), _bare("\\\\frac{1}{2}"), _bare("...")
+    ("'6', '7'", '$1$ or $2$', '\\\\frac{1}{2}', '')
     """
-    answer = answer.strip().replace("\u2212", "-").removesuffix(".").rstrip()
-    for around in ("**", "$"):
-        if len(answer) > 2 * len(around) and answer.startswith(around) and answer.endswith(around):
-            answer = answer[len(around) : -len(around)].strip()
+    before, answer = None, answer.replace("\u2212", "-")
+    while before != answer:
+        before, answer = answer, _peeled(answer.strip())
     return answer
+
+
+def _peeled(answer: str) -> str:
+    """Without the outermost mark, if there is one and it stands around the whole."""
+    for opening, closing in _AROUND.items():
+        inner = answer[len(opening) : -len(closing)]
+        once = opening not in inner and closing not in inner
+        if answer == f"{opening}{inner}{closing}" and inner and (once or inner[0] + inner[-1] in ("[]", "{}")):
+            return _LANGUAGE.sub("", inner, count=1) if opening == "```" and _LANGUAGE.match(inner) else inner
+    if dollars := _DOLLARS.fullmatch(answer):
+        return dollars[2]
+    for opening in _IN_BRACES:
+        inner = answer[len(opening) : -1]
+        if answer.startswith(opening) and answer.endswith("}") and inner == _braced(answer, len(opening)):
+            return inner
+    return answer.removesuffix(".").removeprefix("=")
 
 
 def _braced(text: str, start: int) -> str:

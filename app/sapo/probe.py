@@ -18,7 +18,7 @@ held out, and no fewer than a child makes in one breath. The questions found do 
 def probe_questions(levels: Mapping[str, int], items: int, make: Maker = make) -> list[Asked]:
     """`items` questions spread evenly over the families, the same for everyone and every time.
 
-    Where a level has fewer different held-out questions than its share, each comes several times, one after
+    Where a level has fewer different held-out contents than its share, each comes several times, one after
     the other: a family weighs what any other weighs, however many questions it has.
     """
     questions: list[Asked] = []
@@ -32,14 +32,14 @@ def probe_questions(levels: Mapping[str, int], items: int, make: Maker = make) -
 
 
 def _distinct(family: str, level: int, wanted: int, make: Maker) -> list[Asked]:
-    found: dict[str, Asked] = {}
+    found: dict[int, Asked] = {}
     tried = 0
     while len(found) < wanted and tried < wanted * 60:
         end = min(wanted * 60, tried + max(_FEWEST, _AHEAD * (wanted - len(found))))
         places = [_candidate(family, level, item) for item in range(tried, end)]
         for question in make(places):
             if isinstance(question, Asked) and question.held_out:  # else an unsound item, see questions
-                found.setdefault(question.text, question)
+                found.setdefault(question.content, question)
         tried = end
     return list(found.values())[:wanted]
 

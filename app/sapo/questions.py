@@ -55,18 +55,25 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     entry: Mapping[str, Any]
 
     @property
+    def content(self) -> int:
+        """A number for what it is, however it is worded (`Family.content`)."""
+        return FAMILIES[self.coordinates.family].content_hash(self.entry)
+
+    @property
     def held_out(self) -> bool:
         """Whether it belongs to the probes. It is never trained on, no matter who asks it."""
-        return FAMILIES[self.coordinates.family].holds_out(self.entry)
+        return FAMILIES[self.coordinates.family].holds_out(self.content)
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """A question without its truth: all that anyone who asks it has to know. `worked` is an answer with its
-    work, for questions that are examples to others; `held_out` is the question's."""
+    work, for questions that are examples to others; `content` and `held_out` are the question's, and equal
+    contents are one question in several wordings."""
 
     coordinates: Coordinates
     text: str
     held_out: bool
+    content: int = 0
     worked: str = ""
 
 
@@ -133,7 +140,12 @@ def _made(place: Coordinates, onward: bool) -> Asked | QuestionError:
         question = draw(place.family, place.level, place.seed) if onward else generate(place)
     except QuestionError as refusal:
         return refusal
-    return Asked(coordinates=question.coordinates, text=question.text, held_out=question.held_out)
+    return Asked(
+        coordinates=question.coordinates,
+        text=question.text,
+        held_out=question.held_out,
+        content=question.content,
+    )
 
 
 @cache

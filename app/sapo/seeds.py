@@ -1,9 +1,9 @@
 """Seeds: every question, probe and sampled token of a node follows from its identity and its round.
 
 Nothing is drawn from a shared generator, so a resumed node asks exactly what it would have asked, and no two
-nodes walk the same list of questions. Probe and training seeds lie in ranges that do not meet, and what can be
-recalled of a question decides whether it is held out: small levels have few distinct items, so seeds are not
-enough.
+nodes walk the same list of questions. Probe and training seeds lie in ranges that do not meet, and a question's
+content decides whether it is held out (`Family.holds_out`): small levels have few distinct items, so seeds are
+not enough.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ PROBE_SEEDS = range(2**40)
 TRAINING_SEEDS = range(2**41, 2**53)
 
 HELD_OUT_SHARE = 8
-"""One question in this many is held out: probes are drawn from those, and training never touches them."""
+"""One content in this many is held out, unless a family says otherwise: probes are drawn from those, and
+training never touches them."""
 
 
 def hashed(*parts: bytes | str | int) -> int:
@@ -49,9 +50,3 @@ def sampling_seed(identity: bytes, round: int, purpose: str) -> int:
     """Seed for sampling tokens or for a choice, in [0, 2**52). `purpose` keeps the uses of a round independent,
     for example "own", "probe", "mix"."""
     return hashed("sample", identity, round, purpose)
-
-
-def held_out(recalled: str) -> bool:
-    """Whether what can be recalled of a question, mostly its text, belongs to the probes. Ask the question
-    itself: its family knows what that is."""
-    return hashed("held out", recalled.strip()) % HELD_OUT_SHARE == 0

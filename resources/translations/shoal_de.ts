@@ -5775,6 +5775,10 @@
    <translation>Die vorige endete bei {last} nach Runde {round}; sie bleibt im Verlauf erhalten.</translation>
   </message>
   <message>
+   <source>Some puzzles that are kept apart now were perhaps practised before.</source>
+   <translation>Manche Rätsel, die jetzt zurückgehalten werden, hat es vorher vielleicht geübt.</translation>
+  </message>
+  <message>
    <source>This data folder also holds {name} after {rounds} rounds, which is another model:</source>
    <translation>In diesem Datenordner liegt auch {name} nach {rounds} Runden, ein anderes Modell:</translation>
   </message>

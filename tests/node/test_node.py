@@ -288,7 +288,8 @@ def test_puzzles_of_a_new_version_begin_a_new_curve_and_nothing_is_lost(bench: B
     told = [one.sentence for one in of(events.NodeNote, seen)]
     assert told == [
         "This version of Shoal has other puzzles, so the curve starts over. "
-        f"The one before ended at {before[-1]} after round 2; it stays in the history."
+        f"The one before ended at {before[-1]} after round 2; it stays in the history. "
+        "Some puzzles that are kept apart now were perhaps practised before."
     ]
     assert [one.round for one in of(Probe, seen)] == [2, 4] and len(bench.node.snapshot.curve) == 2
     assert rows(bench, "SELECT round, questions_mark='old' FROM probes ORDER BY round, 2 DESC") == [

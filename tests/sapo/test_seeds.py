@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.sapo import seeds
+from app.sapo.families import FAMILIES
 from app.sapo.questions import MAX_SEED
 
 identities = st.binary(max_size=40)
@@ -49,11 +50,10 @@ def test_purposes_are_independent() -> None:
 
 
 def test_seeds_are_the_same_in_another_process_and_forever() -> None:
-    line = "from app.sapo import seeds; print(seeds.training_seed(b'node', 7, 3), seeds.held_out('1 + 1'))"
+    line = "from app.sapo import seeds; print(seeds.training_seed(b'node', 7, 3))"
     other = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=True)
     assert other.stdout.split() == [
         str(seeds.training_seed(b"node", 7, 3)),
-        str(seeds.held_out("1 + 1")),
     ]
     assert seeds.training_seed(b"node", 7, 3) == PINNED  # a change would make every node repeat its questions
 
@@ -61,11 +61,15 @@ def test_seeds_are_the_same_in_another_process_and_forever() -> None:
 PINNED = 2437925638392795
 
 
-def test_one_text_in_eight_is_held_out_and_white_space_does_not_matter() -> None:
-    share = sum(seeds.held_out(f"What is {n} + 1?") for n in range(8000)) / 8000
-    assert 0.11 < share < 0.14
-    assert all(seeds.held_out(f" {n}\n") == seeds.held_out(str(n)) for n in range(50))
+def test_a_share_of_contents_is_held_out_and_a_family_may_say_which() -> None:
+    chain_sum, coin_flip = FAMILIES["chain_sum"], FAMILIES["coin_flip"]
+    contents = [
+        chain_sum.content_hash({"answer": f"{n + 1}", "metadata": {"expression": f"{n} + 1"}})
+        for n in range(2, 8002)
+    ]
+    assert 0.11 < sum(map(chain_sum.holds_out, contents)) / 8000 < 0.14
+    assert 0.31 < sum(map(coin_flip.holds_out, contents)) / 8000 < 0.36
+    assert chain_sum.content_hash({"answer": "3", "metadata": {"expression": "1 + 2"}}) == PINNED_CONTENT
 
 
-def test_lone_surrogates_in_a_text_do_not_raise() -> None:
-    assert seeds.held_out("\ud800") in (True, False)
+PINNED_CONTENT = 4313255860543041

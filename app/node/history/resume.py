@@ -94,7 +94,10 @@ def new_curve(last: Probe | None) -> str:
     sentence = "This version of Shoal has other puzzles, so the curve starts over."
     if last is None:
         return sentence
-    return f"{sentence} The one before ended at {last} after round {last.round}; it stays in the history."
+    return (
+        f"{sentence} The one before ended at {last} after round {last.round}; it stays in the history. "
+        "Some puzzles that are kept apart now were perhaps practised before."
+    )
 
 
 def other_models(folder: Path) -> str | None:

@@ -58,7 +58,7 @@ async def probe(tools: Tools, questions_P: Sequence[Asked], state: NodeState) ->
     completions_P = [group[0] for group in sampled.groups_PG]
     perplexity = await everyday.perplexity(tools.link) if tools.engine.talks else None
     return Probe.of(
-        held_out.score(solved_P, [question.text for question in questions_P]),
+        held_out.score(solved_P, [question.content for question in questions_P]),
         round=state.round,
         questions_mark=questions_mark(questions_P),
         at=time.time(),

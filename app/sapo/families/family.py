@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from math import isnan
 from typing import Any
@@ -10,10 +10,13 @@ from typing import Any
 import msgspec
 
 from app.sapo.asking import MAX_ANSWER, SHORT
-from app.sapo.seeds import hashed, held_out
+from app.sapo.seeds import HELD_OUT_SHARE, hashed
 
 Entry = Mapping[str, Any]
 """An item as reasoning-gym gives it: `question`, `answer` and `metadata`."""
+
+Content = str | int | tuple["Content", ...]
+"""Plain data, so that its JSON is the same on every computer."""
 
 LONGEST_EXAMPLE = 400
 """Characters; a longer worked example would crowd out the others."""
@@ -42,15 +45,6 @@ def _question(entry: Entry) -> str:
     return str(entry["question"])
 
 
-def in_any_order(numbers: Iterable[int]) -> str:
-    """What is recalled of an item whose numbers may be exchanged.
-
-    >>> in_any_order([80, 9]) == in_any_order([9, 80])
-    True
-    """
-    return " ".join(map(str, sorted(numbers)))
-
-
 class Family(msgspec.Struct, frozen=True, kw_only=True):
     """A family of puzzles, `name` being the library's. See `app.sapo.families` for how to add one."""
 
@@ -61,6 +55,9 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     """The library's settings for level 0, 1 and so on, from easy to hard."""
     opened: Callable[[Mapping[str, Any]], Any] | None = None
     """The data set for a level's settings, where the library's own does not draw item i from seed + i alone."""
+    content: Callable[[Entry], Content]
+    """What the item is without its names, letters, wording, order and brackets, as far as these change nothing
+    about its answer: items of equal content are held out together, at every level. See `contents`."""
     score: Callable[[str, Entry], float]
     """How right an answer is: 1 exactly when it is, something between where that is honest to show (it never
     trains), else 0. It reads and never runs; call it through `judge`."""
@@ -72,8 +69,6 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked: the library's text, or our own where that is broken or has two meanings."""
     work: Callable[[Entry], str] | None = None
     """What a careful pupil writes before the answer; None, or empty, where no small model could copy it."""
-    recalled: Callable[[Entry], str] = _question
-    """What somebody who met the item could recall at another one: it decides whether the item is held out."""
     thinned: tuple[Mapping[str, float], ...] = ()
     """By level: the share of items of a common sort that stay questions, so that no constant answer and no
     shortcut pays."""
@@ -84,6 +79,8 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     `app.sapo.families.shortcuts`. None solves more than a quarter of a level, or `guess_rate`."""
     guess_rate: float = 0.2
     """The most that a constant answer solves at any level; above a fifth only where there are few answers."""
+    held_out_share: int = HELD_OUT_SHARE
+    """One content in this many is held out; fewer than 8 where a level has few."""
     paper: bool = False
     """One of the nine of SAPO."""
 
@@ -103,9 +100,13 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
         share = shares.get((self.sort or self.solution)(entry), 1.0) if shares else 1.0
         return share >= 1.0 or hashed("thinned", _question(entry).strip()) % 1000 < 1000 * share
 
-    def holds_out(self, entry: Entry) -> bool:
-        """Whether the item belongs to the probes. It is never trained on, no matter who asks it."""
-        return held_out(self.recalled(entry))
+    def content_hash(self, entry: Entry) -> int:
+        """A 52-bit number for the item's content, the same on every computer."""
+        return hashed("content", self.name, msgspec.json.encode(self.content(entry)))
+
+    def holds_out(self, content_hash: int) -> bool:
+        """Whether items of this content belong to the probes. They are never trained on, no matter who asks."""
+        return content_hash % self.held_out_share == 0
 
     def worked(self, entry: Entry) -> str:
         """The work, the short mark and the answer; empty where there is no work, or where it is too long."""

@@ -73,13 +73,14 @@ class NoQuestion(msgspec.Struct, frozen=True, tag="Refused"):
 
 
 class QuestionMade(msgspec.Struct, frozen=True, tag="Made"):
-    """A question's text, its index where it was looked for, whether it is held out, and its worked answer where
-    one was asked for and there is one."""
+    """A question's text, its index where it was looked for, whether it is held out, its content's number, and
+    its worked answer where one was asked for and there is one."""
 
     number: int
     index: int
     text: str
     held_out: bool
+    content: int
     worked: str = ""
 
 

@@ -253,7 +253,13 @@ def _made(place: Coordinates, reply: Reply) -> Asked | QuestionError:
     """Raises _Lost."""
     if isinstance(reply, QuestionMade):
         coordinates = msgspec.structs.replace(place, index=reply.index)
-        return Asked(coordinates=coordinates, text=reply.text, held_out=reply.held_out, worked=reply.worked)
+        return Asked(
+            coordinates=coordinates,
+            text=reply.text,
+            held_out=reply.held_out,
+            content=reply.content,
+            worked=reply.worked,
+        )
     if isinstance(reply, NoQuestion):
         return _refusal(reply)
     raise _Lost("it answers another question")

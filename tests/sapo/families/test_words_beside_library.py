@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from app.bench.runs.families import items
+from app.bench.runs.puzzles import items
 from app.sapo import library
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import Entry

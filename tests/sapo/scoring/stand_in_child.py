@@ -61,7 +61,7 @@ def main(memory: Path, start: str) -> None:
         if isinstance(request, Make):
             for place in request.places:
                 trouble(memory, place.family)
-                send(QuestionMade(request.number, place.index, "How much?", False))
+                send(QuestionMade(request.number, place.index, "How much?", False, 0))
             continue
         if isinstance(request, LoadQuestion):
             trouble(memory, request.coordinates.family)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.sapo.families import scores
+from app.sapo.families import contents, scores
 from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.reading.expression import exactly
 
@@ -33,6 +33,7 @@ FAMILY = Family(
         dict(min_terms=2, max_terms=5, min_digits=1, max_digits=2),
         dict(min_terms=2, max_terms=6, min_digits=1, max_digits=4),
     ),
+    content=lambda entry: contents.calculation(entry["metadata"]["expression"], entry["answer"]),
     score=scores.integer,
     sound=_sound,
     work=_work,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from app.sapo import reading
+from app.sapo.families import contents
 from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.families.wording import replaced
 
@@ -57,6 +58,7 @@ FAMILY = Family(
     title="Hexadecimal arithmetic",
     kind=FamilyKind.NUMBERS,
     levels=tuple(dict(difficulty=depth) for depth in (1, 2, 3, 4)),
+    content=lambda entry: contents.calculation(entry["metadata"]["problem"], entry["answer"]),
     wording=replaced(("hexidecimal", "hexadecimal"), ("two's-compliment", "two's-complement")),
     score=_score,
     sound=_sound,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.sapo.families import scores
+from app.sapo.families import contents, scores
 from app.sapo.families.family import Entry, Family, FamilyKind
 
 
@@ -27,6 +27,7 @@ FAMILY = Family(
         dict(min_terms=3, max_terms=6, min_digits=2, max_digits=3),
         dict(min_terms=4, max_terms=8, min_digits=2, max_digits=4),
     ),
+    content=lambda entry: contents.calculation(entry["metadata"]["expression"], entry["answer"]),
     score=scores.integer,
     work=_work,
 )

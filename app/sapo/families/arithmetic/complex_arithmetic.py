@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
 
 _NUMBER = r"[0-9]{1,40}(?:\.[0-9]{1,40})?"
 _TERM = rf"(?:{_NUMBER}i?|i)"
@@ -14,11 +14,14 @@ _COMPLEX = re.compile(rf"([+-]?{_TERM})(?:[ \t]*([+-])[ \t]*({_TERM}))?")
 
 
 def _read(answer: str) -> tuple[Decimal | int, Decimal | int] | None:
-    """A real and an imaginary term, both in any order or one of them.
+    """A real and an imaginary term, both in any order or one of them; in parentheses or not.
 
     >>> _read("4.0 - 1i") == _read("-i+4") == (4, -1), _read("3"), _read("4 5i"), _read("2i + 3i")
     (True, (Decimal('3'), 0), None, None)
     """
+    answer = answer.strip(reading.SPACE)
+    if answer.startswith("(") and answer.endswith(")"):
+        answer = answer[1:-1]
     match = _COMPLEX.fullmatch(answer.strip(reading.SPACE))
     if match is None:
         return None
@@ -107,6 +110,12 @@ def _level(least: int, most: int, operations: str) -> dict[str, object]:
     )
 
 
+def _content(entry: Entry) -> Content:
+    """Both numbers in any order, and the result."""
+    a, b, c, d = _parts(entry)
+    return *sorted([(a, b), (c, d)]), _truth(entry)
+
+
 FAMILY = Family(
     name="complex_arithmetic",
     title="Complex numbers",
@@ -117,6 +126,7 @@ FAMILY = Family(
         _level(-10, 10, "+-*"),
         _level(-20, 20, "+-*/"),
     ),
+    content=_content,
     score=_score,
     sound=_sound,
     solution=_solution,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
 from app.sapo.families.wording import replaced
 from app.sapo.reading.expression import exactly
 
@@ -33,11 +33,6 @@ def _work(entry: Entry) -> str:
     return f"{entry['answer']} = {entry['metadata']['target']}."
 
 
-def _recalled(entry: Entry) -> str:
-    """Numbers and target, however they are asked for."""
-    return f"{sorted(entry['metadata']['numbers'])} {entry['metadata']['target']}"
-
-
 def _level(
     numbers: tuple[int, int], value: tuple[int, int], target: tuple[int, int], operators: str = "+-*/"
 ) -> dict[str, object]:
@@ -45,6 +40,11 @@ def _level(
     least = {f"min_{name}": bound[0] for name, bound in bounds.items()}
     most = {f"max_{name}": bound[1] for name, bound in bounds.items()}
     return {**least, **most, "operators": tuple(operators)}
+
+
+def _content(entry: Entry) -> Content:
+    """Numbers and target, however they are asked for."""
+    return *sorted(entry["metadata"]["numbers"]), "makes", entry["metadata"]["target"]
 
 
 FAMILY = Family(
@@ -57,6 +57,7 @@ FAMILY = Family(
         _level((4, 4), (1, 20), (1, 1000)),
         _level((4, 5), (1, 50), (1, 5000)),
     ),
+    content=_content,
     wording=replaced(
         ("a arithmetic", "an arithmetic"),
         ("may be used at most once", "must be used exactly once"),
@@ -65,5 +66,4 @@ FAMILY = Family(
     score=_score,
     sound=_sound,
     work=_work,
-    recalled=_recalled,
 )

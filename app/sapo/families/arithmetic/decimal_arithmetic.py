@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from decimal import ROUND_HALF_UP, Context, Decimal
 
-from app.sapo.families import scores
+from app.sapo.families import contents, scores
 from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.reading.expression import exactly
 
@@ -34,6 +34,7 @@ FAMILY = Family(
         dict(min_num_decimal_places=1, max_num_decimal_places=3, min_terms=2, max_terms=4, precision=5),
         dict(min_num_decimal_places=1, max_num_decimal_places=3, min_terms=2, max_terms=6, precision=8),
     ),
+    content=lambda entry: contents.calculation(entry["question"].rpartition("\n")[2], entry["answer"]),
     score=scores.decimal,  # the library would accept a tenth more or less at level 0
     sound=_sound,
     paper=True,

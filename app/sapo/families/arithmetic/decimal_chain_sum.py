@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from app.sapo.families import scores
+from app.sapo.families import contents, scores
 from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.reading.expression import exactly
 
@@ -35,6 +35,7 @@ FAMILY = Family(
         dict(min_terms=3, max_terms=5, min_digits=1, max_digits=3, min_decimal_places=1, max_decimal_places=3),
         dict(min_terms=4, max_terms=6, min_digits=1, max_digits=4, min_decimal_places=1, max_decimal_places=4),
     ),
+    content=lambda entry: contents.calculation(entry["metadata"]["expression"], entry["answer"]),
     score=scores.decimal,
     sound=_sound,
     work=_work,

@@ -47,6 +47,7 @@ FAMILY = Family(
         dict(min_value=5, max_value=300, min_factor=2, max_factor=60),
         dict(min_value=1, max_value=1000, min_factor=2, max_factor=100),
     ),
+    content=lambda entry: (entry["metadata"]["numerator"], entry["metadata"]["denominator"]),
     score=_score,
     sound=_sound,
     work=_work,

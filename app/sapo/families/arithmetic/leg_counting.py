@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.sapo.families import scores
 from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.wording import counted
 
 LEGS = {
     **dict.fromkeys(("snake", "sea slug", "jellyfish", "flatworm", "leech"), 0),
@@ -16,6 +17,20 @@ LEGS = {
     "woodlouse": 14,
 }
 """Legs of the library's animals, but for a starfish: the library counts its five arms."""
+
+
+_MANY = {
+    **{same: same for same in ("deer", "sheep", "shrimp", "jellyfish")},
+    **{"butterfly": "butterflies", "firefly": "fireflies", "woodlouse": "woodlice"},
+    **{animal: f"{animal}es" for animal in ("cockroach", "leech", "praying mantis")},
+}
+
+
+def _wording(entry: Entry) -> str:
+    have = [
+        counted(count, animal, _MANY.get(animal, "")) for animal, count in entry["metadata"]["animals"].items()
+    ]
+    return f"{str(entry['question']).partition(' if you have ')[0]} if you have {', '.join(have)}?"
 
 
 def _sound(entry: Entry) -> bool:
@@ -48,6 +63,8 @@ FAMILY = Family(
         dict(min_animals=3, max_animals=6, min_instances=1, max_instances=15),
         dict(min_animals=5, max_animals=10, min_instances=5, max_instances=30),
     ),
+    content=lambda entry: tuple(sorted(entry["metadata"]["animals"].items())),
+    wording=_wording,
     score=scores.integer,
     sound=_sound,
     work=_work,

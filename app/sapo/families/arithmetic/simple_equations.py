@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 
 from app.sapo import reading
-from app.sapo.families import scores
+from app.sapo.families import contents, scores
 from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.reading.expression import evaluate
 
@@ -59,6 +59,7 @@ FAMILY = Family(
         dict(min_terms=2, max_terms=4, min_value=1, max_value=100),
         dict(min_terms=3, max_terms=6, min_value=1, max_value=200),
     ),
+    content=lambda entry: contents.calculation(entry["metadata"]["equation"], entry["answer"]),
     score=_score,
     sound=_sound,
     work=_work,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, FamilyKind, in_any_order
+from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.families.wording import replaced
 
 
@@ -35,9 +35,9 @@ FAMILY = Family(
         dict(min_sides=4, max_sides=6, min_angle=40, max_angle=150),
         dict(min_sides=5, max_sides=10, min_angle=80, max_angle=175),
     ),
+    content=lambda entry: tuple(sorted(_known(entry))),
     wording=replaced(("?Return", "? Return"), ("answer.Do", "answer. Do")),
     score=scores.integer,
     sound=_sound,
     work=_work,
-    recalled=lambda entry: in_any_order(_known(entry)),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.sapo.families import scores
+from app.sapo.families import contents, scores
 from app.sapo.families.family import Entry, Family, FamilyKind
 
 
@@ -22,6 +22,7 @@ FAMILY = Family(
         dict(min_n=4, max_n=7),
         dict(min_n=3, max_n=10),
     ),
+    content=lambda entry: contents.cells(entry["metadata"]["matrix"]),
     score=scores.grid,
     sound=_sound,
     paper=True,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from app.sapo.families import scores
+from app.sapo.families import contents, scores
 from app.sapo.families.family import Entry, Family, FamilyKind
-from app.sapo.families.wording import replaced
 from app.sapo.families.grids.cells import cells_of, distances
+from app.sapo.families.wording import replaced
 
 
 def _areas(grid: list[list[int]]) -> list[int]:
@@ -75,6 +75,7 @@ FAMILY = Family(
             max_island_size=16,
         ),
     ),
+    content=lambda entry: contents.cells(entry["metadata"]["grid"]),
     wording=replaced(("in grid.", "in the grid.")),
     score=scores.integer,
     sound=_sound,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import Any
 
-from app.sapo.families import scores
+from app.sapo.families import contents, scores
 from app.sapo.families.family import Entry, Family, FamilyKind
 
 _Grid = list[list[int]]
@@ -75,6 +76,12 @@ def _work(entry: Entry) -> str:
 _CLEAR = dict(w_rotate=-1000, w_hmirror=-1000, w_vmirror=-1000)
 """The library raises e to these: the steps that `_done` does not know never come."""
 
+
+def _wording(entry: Entry) -> str:
+    ordinals = re.compile(r"\b([0-9]+)-(?:st|nd|rd|th)\b")
+    return ordinals.sub(lambda nth: nth[1] + {"2": "nd", "3": "rd"}.get(nth[1], "th"), str(entry["question"]))
+
+
 FAMILY = Family(
     name="manipulate_matrix",
     title="Changed grids",
@@ -85,6 +92,11 @@ FAMILY = Family(
         dict(min_rows=3, max_rows=4, min_cols=3, max_cols=4, min_transforms=2, max_transforms=3, **_CLEAR),
         dict(min_rows=4, max_rows=6, min_cols=4, max_cols=6, min_transforms=2, max_transforms=4, **_CLEAR),
     ),
+    content=lambda entry: (
+        contents.cells(entry["metadata"]["matrix"]),
+        contents.cells(entry["metadata"]["solution"]),
+    ),
+    wording=_wording,
     score=scores.grid,
     sound=_sound,
     work=_work,

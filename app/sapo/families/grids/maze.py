@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, FamilyKind
-from app.sapo.families.wording import replaced
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
 from app.sapo.families.grids.cells import Cell, cells_of, named, route
+from app.sapo.families.wording import replaced
 
 _QUOTES = "`'\""
 """Signs that stand around the maze and its signs in the question's text."""
@@ -29,6 +29,13 @@ def _work(entry: Entry) -> str:
     return f"{named(_shortest(entry))}."
 
 
+def _content(entry: Entry) -> Content:
+    """The maze with the same signs for all."""
+    metadata = entry["metadata"]
+    signs = {metadata["wall"]: "#", metadata["path"]: ".", metadata["start"]: "S", metadata["goal"]: "G"}
+    return tuple("".join(signs[sign] for sign in row) for row in metadata["grid"])
+
+
 FAMILY = Family(
     name="maze",
     title="Mazes",
@@ -38,6 +45,7 @@ FAMILY = Family(
         dict(min_dist=2, max_dist=8, min_grid_size=7, max_grid_size=7),
         dict(min_dist=3, max_dist=12, min_grid_size=7, max_grid_size=9),
     ),
+    content=_content,
     wording=replaced(("= Passage\n", "= Passage\nA step goes up, down, left or right.\n")),
     score=scores.integer,
     sound=_sound,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.sapo.families import scores
+from app.sapo.families import contents, scores
 from app.sapo.families.family import Entry, Family, FamilyKind
 
 _ALL = [1, 2, 3, 4]
@@ -42,6 +42,7 @@ FAMILY = Family(
         dict(min_empty=4, max_empty=7),
         dict(min_empty=8, max_empty=12),
     ),
+    content=lambda entry: contents.cells(entry["metadata"]["puzzle"]),
     score=scores.grid,
     sound=_sound,
     work=_work,

@@ -34,6 +34,7 @@ FAMILY = Family(
         dict(degree=3, node_range=100, min_path_length=3, max_path_length=4),
         dict(degree=4, node_range=1000, min_path_length=4, max_path_length=6),
     ),
+    content=lambda entry: tuple(entry["metadata"]["goal_path"]),
     score=_score,
     sound=_sound,
     work=_work,

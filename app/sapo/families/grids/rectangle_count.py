@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import dedent
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
 from app.sapo.families.grids.cells import Cell, cells_of, named
 
 _TRIES = 300
@@ -61,6 +62,11 @@ def _work(entry: Entry) -> str:
     return f"Upper left corners: {named(corners)}."
 
 
+def _drawing(puzzle: str) -> Content:
+    """The drawing, wherever on the sheet it is."""
+    return tuple(line.rstrip() for line in dedent(puzzle).strip("\n").split("\n"))
+
+
 FAMILY = Family(
     name="rectangle_count",
     title="Rectangles",
@@ -71,6 +77,7 @@ FAMILY = Family(
         dict(max_rectangles=8, width=24, height=16),
         dict(max_rectangles=12, width=32, height=20),
     ),
+    content=lambda entry: _drawing(entry["metadata"]["puzzle"]),
     score=scores.integer,
     sound=_sound,
     work=_work,

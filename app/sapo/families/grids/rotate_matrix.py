@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.sapo.families import scores
+from app.sapo.families import contents, scores
 from app.sapo.families.family import Entry, Family, FamilyKind
 
 
@@ -48,6 +48,10 @@ FAMILY = Family(
         dict(min_n=2, max_n=2, min_rotations=1, max_rotations=3),
         dict(min_n=2, max_n=3, min_rotations=1, max_rotations=3),
         dict(min_n=3, max_n=5, min_rotations=1, max_rotations=7),
+    ),
+    content=lambda entry: (
+        contents.cells(entry["metadata"]["matrix"]),
+        contents.cells(entry["metadata"]["solution"]),
     ),
     score=scores.grid,
     sound=_sound,

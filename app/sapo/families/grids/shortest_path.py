@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.sapo import reading
+from app.sapo.families import contents
 from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.families.grids.cells import MOVES, Cell, cells_of, named, route
 
@@ -63,6 +64,7 @@ FAMILY = Family(
         dict(min_rows=4, max_rows=6, min_cols=4, max_cols=6, p_blocked=0.3),
         dict(min_rows=5, max_rows=8, min_cols=5, max_cols=8, p_blocked=0.35),
     ),
+    content=lambda entry: contents.cells(entry["metadata"]["matrix"]),
     score=_score,
     sound=_sound,
     work=_work,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain
 
 from app.sapo import reading
+from app.sapo.families import contents
 from app.sapo.families.family import Entry, Family, FamilyKind
 
 _TURNS = ("right", "down", "left", "up")
@@ -48,6 +49,7 @@ FAMILY = Family(
         dict(min_n=3, max_n=4),
         dict(min_n=4, max_n=6),
     ),
+    content=lambda entry: contents.cells(entry["metadata"]["matrix"]),
     score=_score,
     sound=_sound,
     work=_work,

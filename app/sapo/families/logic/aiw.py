@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families import contents, scores
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
 
 _ASKED = (
     re.compile(
@@ -39,23 +39,29 @@ def _work(entry: Entry) -> str:
     return f"{number} {kind} and {name}: {number} + 1 = {number + 1}."
 
 
-def _recalled(entry: Entry) -> str:
-    """The kind and the numbers, whatever the names."""
-    return " ".join([entry["metadata"]["task_type"], *re.findall(r"[0-9]+", entry["question"])])
-
-
 def _level(most: int, friends: float) -> dict[str, object]:
     """Without the library's colleagues: whom Matilda of two circles knows can be read in several ways."""
     return dict(max_entities=most, task_type_weights=[1 - friends, friends, 0.0])
+
+
+def _content(entry: Entry) -> Content:
+    """The kind and the numbers, whatever the names."""
+    return entry["metadata"]["task_type"], contents.calculation(entry["question"], entry["answer"])
+
+
+def _wording(entry: Entry) -> str:
+    text = re.sub(r"\b1 (brother|sister|male friend|female friend)s\b", r"1 \1", str(entry["question"]))
+    return text.replace("have no other friends aside", "have no other friends")
 
 
 FAMILY = Family(
     name="aiw",
     title="Sisters and friends",
     kind=FamilyKind.LOGIC,
-    levels=(_level(9, 0.0), _level(12, 0.5), _level(30, 0.5), _level(90, 0.5)),
+    levels=(_level(15, 0.0), _level(20, 0.5), _level(30, 0.5), _level(90, 0.5)),
+    content=_content,
+    wording=_wording,
     score=scores.integer,
     sound=_sound,
     work=_work,
-    recalled=_recalled,
 )

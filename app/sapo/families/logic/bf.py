@@ -9,7 +9,7 @@ from typing import Any
 
 from app.sapo import library
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
 
 _PRINTED = re.compile(r'print\("(.*)"\);')
 _NUMBER = re.compile(r"int (target|x|y) = ([0-9]+);")
@@ -64,6 +64,11 @@ def _source(entry: Entry) -> str:
     return str(entry["metadata"]["bfit_code"])
 
 
+def _content(entry: Entry) -> Content:
+    """What the program was compiled from: the same word is printed by several programs."""
+    return str(entry["metadata"]["bfit_code"])
+
+
 FAMILY = Family(
     name="bf",
     title="Tiny programs",
@@ -73,7 +78,7 @@ FAMILY = Family(
         dict(difficulty=2),
     ),
     opened=_opened,
+    content=_content,
     score=scores.exact,
-    recalled=_source,
     paper=True,
 )

@@ -40,6 +40,7 @@ FAMILY = Family(
         dict(min_n=15, max_n=22),
         dict(min_n=23, max_n=34),
     ),
+    content=lambda entry: entry["metadata"]["string"],
     score=scores.integer,
     sound=_sound,
     work=_work,

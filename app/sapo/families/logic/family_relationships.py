@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
 
 # Of the library's names only those that leave no doubt: a question does not say who is a woman, and River and
 # Phoenix may be either.
@@ -102,6 +102,17 @@ def _work(entry: Entry) -> str:
 
 _NAMES = dict(male_names=list(_MEN), female_names=list(_WOMEN))
 
+
+def _content(entry: Entry) -> Content:
+    """The two people and what they are to each other, whatever is told of the others.
+
+    Names cannot be set aside here: who is a woman is told by the name alone, and without names a family of four
+    has so few shapes that every question would be one of the same dozen. So a pair of names is held out as a
+    whole; the shape of its family is not."""
+    metadata = entry["metadata"]
+    return metadata["person1"], metadata["person2"], str(entry["answer"])
+
+
 FAMILY = Family(
     name="family_relationships",
     title="Family ties",
@@ -112,6 +123,7 @@ FAMILY = Family(
         dict(min_family_size=9, max_family_size=11, **_NAMES),
         dict(min_family_size=12, max_family_size=14, **_NAMES),
     ),
+    content=_content,
     score=scores.word,
     sound=_sound,
     work=_work,

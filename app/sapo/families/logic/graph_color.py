@@ -77,6 +77,7 @@ FAMILY = Family(
         dict(min_num_vertices=6, max_num_vertices=7, edge_probability=0.65),
         dict(min_num_vertices=7, max_num_vertices=8, edge_probability=0.6),
     ),
+    content=lambda entry: tuple(sorted(tuple(sorted(edge)) for edge in entry["metadata"]["puzzle"]["edges"])),
     wording=replaced(("such that every vertex is not connected", "such that no vertex is connected")),
     score=_score,
     sound=_sound,

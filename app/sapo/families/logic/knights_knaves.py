@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
+from app.sapo.families.wording import articled
 
 _BLANKS = re.compile(r"[ \t]+")
 _BETWEEN = re.compile(r", and |, | and |\. |\n+")
@@ -28,6 +29,12 @@ def _score(answer: str, entry: Entry) -> float:
     return float(
         len(said) == len(parts) and sorted(said) == sorted(_roles(entry, entry["metadata"]["solution"]))
     )
+
+
+def _wording(entry: Entry) -> str:
+    text = re.sub(r"is a (\w+)/(\w+)", r"is a \1/a \2", str(entry["question"]))
+    text = re.sub(r"(2 inhabitants: \w+), and", r"\1 and", text)
+    return articled(re.sub(r"\b([Hh]ero)s\b", r"\1es", text))
 
 
 def _roles(entry: Entry, honest: Sequence[bool]) -> Iterator[tuple[str, str]]:
@@ -84,18 +91,43 @@ def _work(entry: Entry) -> str:
     return " ".join(steps) if len(steps) <= _TRIED else ""
 
 
+def _content(entry: Entry) -> Content:
+    """What each says, in any order of the people and of what is symmetric, whatever the names and words. Not by
+    truth table: two people have 40 of those."""
+    statements = entry["metadata"]["statements"]
+
+    def said(statement: Any, order: Sequence[int]) -> str:
+        kind, *parts = statement
+        if kind in ("telling-truth", "lying"):
+            return f"{kind} {order[parts[0]]}"
+        if kind == "not" and parts[0][0] in ("telling-truth", "lying"):  # not a knight: a knave
+            other = "lying" if parts[0][0] == "telling-truth" else "telling-truth"
+            return f"{other} {order[parts[0][1]]}"
+        told = [said(part, order) for part in parts]
+        return f"{kind} ({', '.join(told if kind == '->' else sorted(told))})"
+
+    def ordered(order: Sequence[int]) -> Content:
+        told = {order[person]: said(statement, order) for person, statement in enumerate(statements)}
+        return tuple(told[person] for person in sorted(told))
+
+    return min(ordered(order) for order in permutations(range(len(statements))))
+
+
 FAMILY = Family(
     name="knights_knaves",
     title="Knights and knaves",
     kind=FamilyKind.LOGIC,
     levels=(
-        dict(n_people=2, depth_constraint=2, width_constraint=2),
+        dict(n_people=2, depth_constraint=2, width_constraint=3),
         dict(n_people=2, depth_constraint=3, width_constraint=2),
         dict(n_people=3, depth_constraint=3, width_constraint=2),
         dict(n_people=4, depth_constraint=3, width_constraint=2),
     ),
+    content=_content,
+    wording=_wording,
     score=_score,
     sound=_sound,
     work=_work,
+    held_out_share=4,  # two people who say one thing each, names apart, make a hundred questions
     guess_rate=0.37,  # names apart: two people have four answers, and often both tell the truth
 )

@@ -10,10 +10,30 @@ quarter of our levels, and every way of putting premises together none.
 
 from __future__ import annotations
 
+import re
+from itertools import permutations
+
 import msgspec
 
-from app.sapo.families.family import Entry, Family, FamilyKind
-from app.sapo.reading.formula import FormulaError, everywhere, occurrences, shortest, truth_table
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
+from app.sapo.reading.formula import IMPLIES, FormulaError, everywhere, occurrences, shortest, truth_table
+
+_INNERMOST = re.compile(r"\(([^() ]+) ([∧∨→↔]) ([^() ]+)\)")
+
+
+_RULES = """The following is a question of propositional logic. Infer a conclusion from the premises.
+
+- It follows from the premises together, but from none of them alone.
+- It is not true in every case.
+- It is short: with a letter counted each time it is written, it has fewer letters than the two shortest
+  premises together.
+
+Give the conclusion alone as your final answer, in the letters of the premises and these symbols:
+- OR = ∨
+- AND = ∧
+- IMPLIES = →
+- IFF = ↔
+- NOT = ¬"""
 
 
 class _Premises(msgspec.Struct, frozen=True):
@@ -31,6 +51,15 @@ class _Premises(msgspec.Struct, frozen=True):
     def infer(self, table: int, length: int) -> bool:
         alone = any(premise & ~table == 0 for premise in self.tables)
         return self.imply(table) and not alone and length < self.too_long
+
+
+def _wording(entry: Entry) -> str:
+    premises = "\n".join(f"{n}. {premise}" for n, premise in enumerate(entry["metadata"]["premises"], 1))
+    return f"""{_RULES}
+
+Given:
+{premises}
+What can we conclude?"""
 
 
 def _score(answer: str, entry: Entry) -> float:
@@ -72,16 +101,40 @@ def _premises(entry: Entry) -> _Premises:
     return _Premises(variables, tables, together, sum(lengths[:2]))
 
 
+def _content(entry: Entry) -> Content:
+    """The premises in any order, whatever the letters and the order of what is symmetric. Not by truth table:
+    the first level has 28 of those."""
+    texts = entry["metadata"]["premises"]
+    orders = (str.maketrans("PQRS", "".join(letters)) for letters in permutations("PQRS"))
+    return min(tuple(sorted(_sided(text.translate(order)) for text in texts)) for order in orders)
+
+
+def _sided(text: str) -> str:
+    """A formula with the lesser side of what is symmetric first.
+
+    >>> _sided("¬(R ∨ (Q → P))")
+    '¬[R∨[Q→P]]'
+    """
+    while (pair := _INNERMOST.search(text)) is not None:
+        left, sign, right = pair.groups()
+        if sign != IMPLIES:
+            left, right = sorted((left, right))
+        text = f"{text[: pair.start()]}[{left}{sign}{right}]{text[pair.end() :]}"
+    return text
+
+
 FAMILY = Family(
     name="propositional_logic",
     title="Logic",
     kind=FamilyKind.LOGIC,
     # A premise of complexity 1 is a bare variable: two such premises make only four different questions.
     levels=(
-        dict(min_vars=3, max_vars=3, min_statements=2, max_statements=2, min_complexity=2, max_complexity=2),
+        dict(min_vars=3, max_vars=3, min_statements=2, max_statements=3, min_complexity=2, max_complexity=2),
         dict(min_vars=3, max_vars=4, min_statements=2, max_statements=3, min_complexity=2, max_complexity=2),
         dict(min_vars=3, max_vars=4, min_statements=2, max_statements=4, min_complexity=2, max_complexity=3),
     ),
+    content=_content,
+    wording=_wording,
     score=_score,
     sound=_sound,
     solution=_solution,

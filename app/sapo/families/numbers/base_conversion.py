@@ -21,7 +21,12 @@ FAMILY = Family(
         dict(min_base=2, max_base=16, min_value=50, max_value=1000),
         dict(min_base=2, max_base=20, min_value=100, max_value=10000),
     ),
-    score=scores.exact,
+    content=lambda entry: (
+        entry["metadata"]["decimal_value"],
+        entry["metadata"]["source_base"],
+        entry["metadata"]["target_base"],
+    ),
+    score=scores.word,
     work=_work,
     paper=True,
 )

@@ -15,15 +15,16 @@ FAMILY = Family(
     title="Counting bits",
     kind=FamilyKind.NUMBERS,
     levels=(
-        dict(min_n=1, max_n=255),
+        dict(min_n=1, max_n=511),
         dict(min_n=64, max_n=1023),
         dict(min_n=1024, max_n=65535),
         dict(min_n=65536, max_n=2**31 - 1),
     ),
+    content=lambda entry: entry["metadata"]["number"],
     score=scores.integer,
     work=_work,
     thinned=(
-        {"2": 0.7, "3": 0.33, "4": 0.24, "5": 0.32, "6": 0.78},
+        {"3": 0.48, "4": 0.32, "5": 0.32, "6": 0.48},
         {"3": 0.83, "4": 0.43, "5": 0.32, "6": 0.32, "7": 0.65},
         {"7": 0.9, "8": 0.8, "9": 0.9},
     ),

@@ -31,6 +31,7 @@ FAMILY = Family(
         dict(min_n=50, max_n=300),
         dict(min_n=100, max_n=1000),
     ),
+    content=lambda entry: (entry["metadata"]["start"], entry["metadata"]["end"]),
     wording=replaced((" ?", "?")),
     score=scores.integer,
     sound=_sound,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, FamilyKind, in_any_order
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _work(entry: Entry) -> str:
@@ -22,9 +22,9 @@ FAMILY = Family(
         dict(min_value=50, max_value=1000),
         dict(min_numbers=2, max_numbers=3, min_value=50, max_value=5000),
     ),
+    content=lambda entry: tuple(sorted(entry["metadata"]["numbers"])),
     score=scores.integer,
     work=_work,
-    recalled=lambda entry: in_any_order(entry["metadata"]["numbers"]),
     thinned=(
         {"1": 0.51, "2": 0.29, "3": 0.65},
         {"1": 0.49, "2": 0.35, "3": 0.79},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, FamilyKind, in_any_order
+from app.sapo.families.family import Entry, Family, FamilyKind
 
 
 def _work(entry: Entry) -> str:
@@ -28,7 +28,7 @@ FAMILY = Family(
         dict(min_value=20, max_value=300),
         dict(min_numbers=2, max_numbers=3, min_value=10, max_value=300),
     ),
+    content=lambda entry: tuple(sorted(entry["metadata"]["numbers"])),
     score=scores.integer,
     work=_work,
-    recalled=lambda entry: in_any_order(entry["metadata"]["numbers"]),
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families import contents
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
 
 
 def _stays(number: str, entry: Entry) -> bool:
@@ -38,6 +39,12 @@ def _work(entry: Entry) -> str:
     return ", ".join(f"{number} {'yes' if _stays(number, entry) else 'no'}" for number in numbers) + "."
 
 
+def _content(entry: Entry) -> Content:
+    """The numbers of the list and those that stay, each in any order and however they are written: to keep
+    what is larger than 5 is to remove what is smaller."""
+    return contents.decimals(entry["metadata"]["original_numbers"]), contents.decimals(_truth(entry))
+
+
 FAMILY = Family(
     name="number_filtering",
     title="Filtering numbers",
@@ -50,6 +57,7 @@ FAMILY = Family(
         dict(min_numbers=6, max_numbers=10, min_decimals=0, max_decimals=4, min_value=-100, max_value=100),
         dict(min_numbers=8, max_numbers=16, min_decimals=0, max_decimals=4, min_value=-1000, max_value=1000),
     ),
+    content=_content,
     score=_score,
     sound=_sound,
     solution=lambda entry: str(_truth(entry)),

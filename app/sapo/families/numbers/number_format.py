@@ -6,7 +6,8 @@ import re
 from decimal import Decimal
 
 from app.sapo import reading
-from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families import contents
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
 
 _SCIENTIFIC = re.compile(r"[+-]?[0-9](?:\.[0-9]{1,20})?e[+-][0-9]{2}")
 _THOUSANDTH = Decimal("0.001")
@@ -63,6 +64,11 @@ def _work(entry: Entry) -> str:
     return f"{', '.join(whole if decided else map(_plain, numbers))}."
 
 
+def _content(entry: Entry) -> Content:
+    """The numbers in any order and form, and which of them is asked for."""
+    return contents.decimals(_numbers(entry)), entry["metadata"]["size"]
+
+
 FAMILY = Family(
     name="number_format",
     title="Number formats",
@@ -74,6 +80,7 @@ FAMILY = Family(
         dict(min_num_candidates=7, max_num_candidates=10, min_n=1000, max_n=1_000_000),
         dict(min_num_candidates=8, max_num_candidates=12, min_n=1000, max_n=1_000_000_000),
     ),
+    content=_content,
     score=_score,
     sound=_sound,
     solution=_solution,

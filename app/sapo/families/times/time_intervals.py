@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 from app.sapo import library, reading
-from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
 
 _TIME = re.compile(r"[0-9]{2}:[0-9]{2}(?::[0-9]{2})?")
 _CLOCK = re.compile(r"[0-9]{1,3}:[0-9]{2}(?::[0-9]{2})?")
@@ -156,6 +156,13 @@ def _clock_work(entry: Entry) -> str:
     return " ".join(steps)
 
 
+def _content(entry: Entry) -> Content:
+    """The two days, or the two times of day to the unit asked for, in whatever form they are written."""
+    if _is_date(entry):
+        return tuple(day.isoformat() for day in _dates(entry))
+    return tuple(":".join(time.split(":")[: len(_between(entry))]) for time in _TIME.findall(entry["question"]))
+
+
 FAMILY = Family(
     name="time_intervals",
     title="Time spans",
@@ -175,6 +182,7 @@ FAMILY = Family(
         ),
     ),
     opened=_Spans,
+    content=_content,
     score=_score,
     sound=_sound,
     solution=_solution,

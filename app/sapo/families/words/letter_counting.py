@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.sapo.families import scores
+from app.sapo.families import contents, scores
 from app.sapo.families.family import Entry, Family, FamilyKind
 
 
@@ -28,6 +28,7 @@ FAMILY = Family(
         dict(min_words=8, max_words=12),
         dict(min_words=10, max_words=20),
     ),
+    content=lambda entry: (entry["metadata"]["target_letter"], contents.words(entry["metadata"]["span"])),
     score=scores.integer,
     sound=_sound,
     work=_work,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from app.sapo import library, reading
+from app.sapo.families import contents
 from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.families.wording import replaced
 
@@ -39,10 +40,6 @@ def _ambiguous() -> frozenset[str]:
         return frozenset(_letters(line.partition(_BEFORE)[2].partition('"')[0]) for line in lines)
 
 
-def _recalled(entry: Entry) -> str:
-    return str(entry["answer"]).lower()
-
-
 def _work(entry: Entry) -> str:
     metadata = entry["metadata"]
     pairs = zip(metadata["scrambled_words"], metadata["original_words"], strict=True)
@@ -72,9 +69,9 @@ FAMILY = Family(
             **dict(min_corruption_level=0.5, max_corruption_level=0.9),
         ),
     ),
+    content=lambda entry: contents.words(entry["metadata"]["original_words"]),
     wording=replaced(("unsramble", "unscramble"), ("the letter may", "the letters may")),
     score=_score,
     sound=_sound,
-    recalled=_recalled,
     work=_work,
 )

@@ -34,10 +34,6 @@ def _halved(entry: Entry) -> tuple[str, str]:
     return pairs, "".join(letter for letter, count in counts.items() if count % 2)
 
 
-def _recalled(entry: Entry) -> str:
-    return "".join(sorted(entry["metadata"]["letters"]))
-
-
 def _work(entry: Entry) -> str:
     half, middle = _halved(entry)
     pairs = " ".join(f"{letter}{letter}" for letter in half)
@@ -55,9 +51,9 @@ FAMILY = Family(
         dict(min_length=7, max_length=9),
         dict(min_length=10, max_length=14),
     ),
+    content=lambda entry: "".join(sorted(entry["metadata"]["letters"])),
     score=_score,
     sound=_sound,
     solution=_solution,
-    recalled=_recalled,
     work=_work,
 )

@@ -20,6 +20,7 @@ FAMILY = Family(
         dict(min_word_len=7, max_word_len=9),
         dict(min_word_len=9, max_word_len=10),
     ),
-    score=scores.exact,
+    content=lambda entry: entry["metadata"]["word"].lower(),
+    score=scores.word,
     work=_work,
 )

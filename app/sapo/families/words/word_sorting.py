@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.sapo import reading
+from app.sapo.families import contents
 from app.sapo.families.family import Entry, Family, FamilyKind
 
 
@@ -43,6 +44,7 @@ FAMILY = Family(
         dict(min_words=6, max_words=8, min_word_length=3, max_word_length=10),
         dict(min_words=9, max_words=14, min_word_length=3, max_word_length=12),
     ),
+    content=lambda entry: contents.words(entry["metadata"]["transformed_words"]),
     score=_score,
     sound=_sound,
     work=_work,

@@ -1,5 +1,6 @@
-"""The families level by level: how fast items are made, how many are questions, and what is right without
-thinking: the best constant answer and the best shortcut. With `--base` what models solve before they learn.
+"""The families level by level: how fast items are made, how many are questions, how many of these differ in
+content and how many are held out, what is right without thinking (the best constant answer and the best
+shortcut), and in which spellings the truth is accepted. With `--base` what models solve before they learn.
 
 `--out` keeps every figure as soon as it is known, goes on from there, and writes the table of all.
 """
@@ -21,18 +22,21 @@ from app.bench import BenchError, Tell
 from app.bench.runs.beginning import BaseScore, base_rates
 from app.common import files
 from app.learning.placement import LEAST_ANY
+from app.sapo.asking import CLOSE, OPEN, extract_answer
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import Family
 from app.sapo.groups import SOLVED
 from app.sapo.questions import Coordinates, Question, UnsoundQuestion, generate
 from engines.contract import EngineError
 
-SUMMARY = "time to make, share of questions, best constant answer and best shortcut of every family and level"
+SUMMARY = "contents, held out, best constant answer and shortcut, accepted spellings of every family and level"
 
-ITEMS = 500
+ITEMS = 200
 SLOW_MS = 20.0
 _MOST_TRIED = 40
 """Times as many items as are wanted."""
+_SPELLED = 8
+"""Questions of a level whose truth is written in every spelling."""
 _CANDIDATES = 32
 """Solutions, the commonest first, that are tried as constant answers; a common answer is a common solution."""
 
@@ -57,6 +61,30 @@ SHORTCUTS: dict[str, Shortcut] = {
 """What somebody writes who does not think: from the numbers and the words of a question, in their order."""
 
 
+SPELLINGS = {
+    "plain": "{}",
+    "full stop": "{}.",
+    "bold": "**{}**",
+    "bold with full stop": "**{}.**",
+    "boxed": "\\boxed{{{}}}",
+    "boxed in dollars": "$\\boxed{{{}}}$.",
+    "dollars": "${}$",
+    "double dollars": "$${}$$",
+    "backticks": "`{}`",
+    "code fence": "```\n{}\n```",
+    "code fence with language": "```text\n{}\n```",
+    "equals": "= {}",
+    "double quotes": '"{}"',
+    "single quotes": "'{}'",
+    "curly quotes": "\u201c{}\u201d",
+    "LaTeX brackets": "\\[ {} \\]",
+    "LaTeX parentheses": "\\({}\\)",
+    "LaTeX text": "\\text{{{}}}",
+    "bold, boxed and quoted": "**\\boxed{{`{}`}}.**",
+}
+"""Ways to write a right answer inside its mark, in which no other value can be meant."""
+
+
 class Level(msgspec.Struct, frozen=True, kw_only=True):
     """One level. Shares are of its questions, but for `sound`, which is that of the library's items."""
 
@@ -66,7 +94,14 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
     sound: float
     p99_ms: float
     texts: int
-    """How many questions differ."""
+    """How many questions differ in their text, and how many in their content."""
+    contents: int
+    held_out: int
+    """How many of the contents are held out."""
+    held_out_share: float
+    """The share of the questions that is held out."""
+    refused: tuple[str, ...]
+    """The spellings of SPELLINGS in which some truth is not accepted."""
     longest: int
     """Characters of the longest solution."""
     constant: float
@@ -113,6 +148,21 @@ def best_shortcut(family: Family, questions: Sequence[Question]) -> tuple[float,
     )
 
 
+def refused_spellings(family: Family, questions: Sequence[Question]) -> tuple[str, ...]:
+    """The names of the spellings in which the truth of some question is not accepted inside the answer's
+    tags."""
+
+    def accepted(spelling: str, question: Question) -> bool:
+        read = extract_answer(OPEN + spelling.format(family.solution(question.entry)) + CLOSE)
+        return read is not None and family.judge(read, question.entry) >= SOLVED
+
+    return tuple(
+        name
+        for name, spelling in SPELLINGS.items()
+        if not all(accepted(spelling, question) for question in questions)
+    )
+
+
 def _taken(shortcut: Shortcut, numbers: list[str], words: list[str]) -> str:
     try:
         return shortcut(numbers, words)
@@ -140,6 +190,10 @@ def measure(family: Family, level: int, count: int) -> Level:
         sound=len(found) / tried,
         p99_ms=1000 * sorted(taken)[int(0.99 * len(taken))],
         texts=len({one.text for one in found}),
+        contents=len({one.content for one in found}),
+        held_out=len({one.content for one in found if one.held_out}),
+        held_out_share=sum(one.held_out for one in found) / len(found),
+        refused=refused_spellings(family, found[:_SPELLED]),
         longest=max(len(family.solution(one.entry)) for one in found),
         constant=constant,
         constant_answer=answer,
@@ -199,7 +253,9 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
                 keep()
         except EngineError as error:
             raise BenchError(str(error)) from error
-    passed = all(one.constant <= one.guess_rate and one.p99_ms <= SLOW_MS for one in figures.levels)
+    passed = all(
+        one.constant <= one.guess_rate and one.p99_ms <= SLOW_MS and not one.refused for one in figures.levels
+    )
     return msgspec.to_builtins(figures) | {"passed": passed}
 
 
@@ -239,7 +295,10 @@ def _said(one: BaseScore | None) -> str:
 
 
 def table(figures: dict[str, Any]) -> Iterator[str]:
-    yield f"{'family':<24} level  p99 ms  questions  texts  longest  best constant answer       best shortcut"
+    yield (
+        f"{'family':<24} level  p99 ms  questions  texts  contents  held out  spellings  longest  "
+        "best constant answer       best shortcut"
+    )
     for one in (msgspec.convert(level, Level) for level in figures["levels"]):
         marks = "".join(
             mark
@@ -249,9 +308,11 @@ def table(figures: dict[str, Any]) -> Iterator[str]:
             )
             if wrong
         )
+        spelled = f"{len(SPELLINGS) - len(one.refused)}/{len(SPELLINGS)}"
         yield (
-            f"{one.family:<24} {one.level + 1:>5}  {one.p99_ms:>6.1f}  {one.sound:>8.0%}  {one.texts:>6}"
-            f"  {one.longest:>7}  {one.constant:>5.1%}  {one.constant_answer[:18]!r:<20} "
+            f"{one.family:<24} {one.level + 1:>5}  {one.p99_ms:>6.1f}  {one.sound:>8.0%}  {one.texts:>5}"
+            f"  {one.contents:>8}  {one.held_out:>8}"
+            f"  {spelled:>9}  {one.longest:>7}  {one.constant:>5.1%}  {one.constant_answer[:18]!r:<20} "
             f"{one.shortcut:>5.1%}  {one.shortcut_name}{marks}"
         )
     for base in (msgspec.convert(one, BaseScore) for one in figures["bases"]):
