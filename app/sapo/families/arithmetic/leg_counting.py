@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from app.sapo.families import scores
 from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.families.wording import counted
@@ -52,6 +54,15 @@ def _work(entry: Entry) -> str:
     return " ".join(steps)
 
 
+def _sort(entry: Entry) -> str:
+    animals = entry["metadata"]["animals"]
+    return f"{LEGS[next(iter(animals))]} legs each" if len(animals) == 1 else ""
+
+
+def _as_if(legs: int) -> Callable[[Entry], str]:
+    return lambda entry: str(legs * sum(entry["metadata"]["animals"].values()))
+
+
 FAMILY = Family(
     name="leg_counting",
     title="Counting legs",
@@ -65,7 +76,10 @@ FAMILY = Family(
     ),
     content=lambda entry: tuple(sorted(entry["metadata"]["animals"].items())),
     wording=_wording,
+    sort=_sort,
+    shortcuts={"four legs each": _as_if(4), "six legs each": _as_if(6)},
     score=scores.integer,
     sound=_sound,
     work=_work,
+    thinned=({"4 legs each": 0.39, "6 legs each": 0.37},),
 )

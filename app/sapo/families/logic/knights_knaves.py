@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations, product
 from typing import Any
 
@@ -113,6 +113,20 @@ def _content(entry: Entry) -> Content:
     return min(ordered(order) for order in permutations(range(len(statements))))
 
 
+def _sort(entry: Entry) -> str:
+    return "".join("TL"[not honest] for honest in entry["metadata"]["solution"])
+
+
+def _as_if(honest: bool) -> Callable[[Entry], str]:
+    words = "a_knight" if honest else "a_knave"
+
+    def answer(entry: Entry) -> str:
+        metadata = entry["metadata"]
+        return ", ".join(f"{name} is {metadata['knight_knave_terms'][words]}" for name in metadata["names"])
+
+    return answer
+
+
 FAMILY = Family(
     name="knights_knaves",
     title="Knights and knaves",
@@ -125,9 +139,12 @@ FAMILY = Family(
     ),
     content=_content,
     wording=_wording,
+    sort=_sort,
+    shortcuts={"all honest": _as_if(True), "all liars": _as_if(False)},
     score=_score,
     sound=_sound,
     work=_work,
     held_out_share=4,  # two people who say one thing each, names apart, make a hundred questions
-    guess_rate=0.37,  # names apart: two people have four answers, and often both tell the truth
+    guess_rate=0.3,  # names apart: two people have four answers
+    thinned=({"TT": 0.89, "LT": 0.93, "TL": 0.9}, {"TT": 0.68, "LT": 0.79, "TL": 0.81}),
 )

@@ -11,6 +11,15 @@ def _work(entry: Entry) -> str:
     return " ".join(f"{number} = {divisor} * {number // divisor}." for number in numbers)
 
 
+def _sort(entry: Entry) -> str:
+    return "smaller" if int(entry["answer"]) == min(entry["metadata"]["numbers"]) else str(entry["answer"])
+
+
+def _difference(entry: Entry) -> str:
+    numbers = sorted(entry["metadata"]["numbers"])
+    return str(numbers[-1] - numbers[-2])
+
+
 FAMILY = Family(
     name="gcd",
     title="Greatest common divisor",
@@ -23,13 +32,15 @@ FAMILY = Family(
         dict(min_numbers=2, max_numbers=3, min_value=50, max_value=5000),
     ),
     content=lambda entry: tuple(sorted(entry["metadata"]["numbers"])),
+    sort=_sort,
+    shortcuts={"difference": _difference},
     score=scores.integer,
     work=_work,
     thinned=(
-        {"1": 0.51, "2": 0.29, "3": 0.65},
-        {"1": 0.49, "2": 0.35, "3": 0.79},
-        {"1": 0.5, "2": 0.38, "3": 0.84},
-        {"1": 0.49, "2": 0.37, "3": 0.81},
-        {"1": 0.2, "2": 0.27, "3": 0.68},
+        {"smaller": 0.26, "1": 0.34, "2": 0.26, "3": 0.81},
+        {"1": 0.59, "2": 0.39, "3": 0.87},
+        {"1": 0.58, "2": 0.4, "3": 0.93},
+        {"1": 0.52, "2": 0.37, "3": 0.89},
+        {"1": 0.22, "2": 0.28, "3": 0.68},
     ),
 )
