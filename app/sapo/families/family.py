@@ -75,8 +75,8 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     sort: Callable[[Entry], str] | None = None
     """The sort of an item that `thinned` names; its solution, unless the family says otherwise."""
     shortcuts: Mapping[str, Callable[[Entry], str]] = {}
-    """By name: answers of somebody who knows the family but spares the work, which `./shoal bench puzzles` tries
-    beside its own. None solves more than a quarter of a level, or than `guess_rate`."""
+    """By name: answers of somebody who knows the family but spares the work, which `./shoal bench puzzles`
+    tries beside its own. None solves more than a quarter of a level, or than `guess_rate`."""
     guess_rate: float = 0.2
     """The most that a constant answer solves at any level; above a fifth only where there are few answers."""
     held_out_share: int = HELD_OUT_SHARE

@@ -50,8 +50,8 @@ FAMILY = Family(
     title="Largest island",
     kind=FamilyKind.GRIDS,
     levels=(
-        _level(4, 5, 2, 3, 4),
-        _level(5, 6, 3, 4, 6),
+        _level(4, 5, 2, 4, 6),
+        _level(5, 6, 3, 5, 7),
         _level(6, 7, 3, 6, 8),
         _level(7, 10, 4, 8, 12),
     ),
@@ -62,5 +62,5 @@ FAMILY = Family(
     score=scores.integer,
     sound=_sound,
     work=_work,
-    thinned=({"one island": 0.28}, {"one island": 0.34}, {"one island": 0.32}, {"one island": 0.34}),
+    thinned=({"one island": 0.12}, {"one island": 0.19}, {"one island": 0.3}, {"one island": 0.32}),
 )

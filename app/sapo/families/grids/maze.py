@@ -62,9 +62,9 @@ FAMILY = Family(
     title="Mazes",
     kind=FamilyKind.PATHS,
     levels=(
-        dict(min_dist=3, max_dist=10, min_grid_size=7, max_grid_size=7),
-        dict(min_dist=4, max_dist=12, min_grid_size=7, max_grid_size=8),
-        dict(min_dist=5, max_dist=16, min_grid_size=8, max_grid_size=10),
+        dict(min_dist=3, max_dist=12, min_grid_size=7, max_grid_size=8),
+        dict(min_dist=4, max_dist=16, min_grid_size=8, max_grid_size=9),
+        dict(min_dist=6, max_dist=20, min_grid_size=9, max_grid_size=11),
     ),
     opened=_opened,
     content=_content,
@@ -74,5 +74,9 @@ FAMILY = Family(
     score=scores.integer,
     sound=_sound,
     work=_work,
-    thinned=({"straight": 0.07, "5": 0.93, "6": 0.82}, {"straight": 0.14}, {"straight": 0.24}),
+    thinned=(
+        {"straight": 0.06, "5": 0.76, "6": 0.67, "7": 0.72},
+        {"straight": 0.14, "7": 0.97},
+        {"straight": 0.33},
+    ),
 )

@@ -22,9 +22,11 @@ _STEPS = (1, 2, 3, 4)
 def rivals(examples: Sequence[tuple[Row, Row]], test: Row, output: Row) -> list[Row]:
     """Other outputs of the test row, by a plain rule that fits every example.
 
-    >>> touching = [([3, 0, 2, 0], [0, 3, 2, 0]), ([0, 2, 0, 4], [0, 2, 4, 0])]
-    >>> [5, 0, 0, 0, 2] != [0, 0, 0, 5, 2] and rivals(touching, [5, 0, 0, 0, 2], [0, 0, 0, 5, 2])
-    [[0, 5, 0, 0, 2]]
+    >>> to_the_dot = [([3, 0, 2, 0], [0, 3, 2, 0]), ([0, 2, 0, 0, 0, 4], [0, 2, 0, 0, 4, 0])]
+    >>> rivals(to_the_dot, [5, 0, 0, 0, 2], [0, 5, 0, 0, 2]), rivals(to_the_dot, [5, 0, 2], [0, 5, 2])
+    ([], [])
+    >>> rivals(to_the_dot[:1], [5, 0, 0, 0, 2], [0, 5, 0, 0, 2])
+    [[0, 0, 5, 0, 2], [0, 0, 0, 5, 2]]
     """
     found = []
     for rule in _rules():

@@ -11,13 +11,15 @@ def _work(entry: Entry) -> str:
     return " ".join(f"{number} = {divisor} * {number // divisor}." for number in numbers)
 
 
-def _sort(entry: Entry) -> str:
-    return "smaller" if int(entry["answer"]) == min(entry["metadata"]["numbers"]) else str(entry["answer"])
-
-
 def _difference(entry: Entry) -> str:
     numbers = sorted(entry["metadata"]["numbers"])
     return str(numbers[-1] - numbers[-2])
+
+
+def _sort(entry: Entry) -> str:
+    if int(entry["answer"]) == min(entry["metadata"]["numbers"]):
+        return "smaller"
+    return "difference" if entry["answer"] == _difference(entry) else str(entry["answer"])
 
 
 FAMILY = Family(
@@ -25,7 +27,7 @@ FAMILY = Family(
     title="Greatest common divisor",
     kind=FamilyKind.NUMBERS,
     levels=(
-        dict(min_value=2, max_value=30),
+        dict(min_value=2, max_value=60),
         dict(min_value=6, max_value=99),
         dict(min_value=20, max_value=300),
         dict(min_value=50, max_value=1000),
@@ -37,10 +39,10 @@ FAMILY = Family(
     score=scores.integer,
     work=_work,
     thinned=(
-        {"smaller": 0.26, "1": 0.34, "2": 0.26, "3": 0.81},
-        {"1": 0.59, "2": 0.39, "3": 0.87},
-        {"1": 0.58, "2": 0.4, "3": 0.93},
-        {"1": 0.52, "2": 0.37, "3": 0.89},
-        {"1": 0.22, "2": 0.28, "3": 0.68},
+        {"smaller": 0.52, "1": 0.51, "2": 0.42},
+        {"1": 0.53, "2": 0.37, "3": 0.82},
+        {"1": 0.48, "2": 0.34, "3": 0.79},
+        {"1": 0.41, "2": 0.3, "3": 0.71},
+        {"1": 0.17, "2": 0.22, "3": 0.54},
     ),
 )

@@ -29,7 +29,7 @@ FAMILY = Family(
     title="Least common multiple",
     kind=FamilyKind.NUMBERS,
     levels=(
-        dict(min_value=2, max_value=12),
+        dict(min_value=2, max_value=20),
         dict(min_value=4, max_value=30),
         dict(min_value=10, max_value=99),
         dict(min_value=20, max_value=300),
@@ -40,5 +40,5 @@ FAMILY = Family(
     shortcuts={"product": lambda entry: str(prod(entry["metadata"]["numbers"]))},
     score=scores.integer,
     work=_work,
-    thinned=({"larger": 0.18, "product": 0.53}, {"larger": 0.94}, {"product": 0.94}),
+    thinned=({"larger": 0.36, "product": 0.71}, {"larger": 0.94}, {"product": 0.94}),
 )

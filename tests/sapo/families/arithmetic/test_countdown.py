@@ -75,4 +75,4 @@ def test_the_work_is_the_equation() -> None:
 
 def test_numbers_and_target_are_recalled_in_any_order() -> None:
     other = {"question": "else", "metadata": {"numbers": [3, 4, 10, 11], "target": 7}}
-    assert FAMILY.recalled(ENTRY) == FAMILY.recalled(other)
+    assert FAMILY.content(ENTRY) == FAMILY.content(other)

@@ -41,5 +41,5 @@ def test_the_work_takes_the_known_angles_from_the_whole() -> None:
 
 
 def test_angles_are_recalled_in_any_order() -> None:
-    assert FAMILY.recalled(TRIANGLE) == FAMILY.recalled(entry("75", 33.0, 72.0))
-    assert FAMILY.recalled(TRIANGLE) != FAMILY.recalled(entry("75", 34.0, 71.0))
+    assert FAMILY.content(TRIANGLE) == FAMILY.content(entry("75", 33.0, 72.0))
+    assert FAMILY.content(TRIANGLE) != FAMILY.content(entry("75", 34.0, 71.0))

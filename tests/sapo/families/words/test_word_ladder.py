@@ -79,7 +79,7 @@ def test_ladders_are_as_long_as_their_level_says_and_the_library_finds_no_fault(
 
 
 def test_the_way_back_is_held_out_with_the_way_there() -> None:
-    assert FAMILY.recalled(ENTRY) == FAMILY.recalled(entry("DOG,DOT,COT,CAT"))
+    assert FAMILY.content(ENTRY) == FAMILY.content(entry("DOG,DOT,COT,CAT"))
 
 
 def test_the_work_changes_letter_by_letter() -> None:
