@@ -59,7 +59,9 @@ FAMILY = Family(
     kind=FamilyKind.NUMBERS,
     levels=tuple(dict(difficulty=depth) for depth in (1, 2, 3, 4)),
     content=lambda entry: contents.calculation(entry["metadata"]["problem"], entry["answer"]),
-    wording=replaced(("hexidecimal", "hexadecimal"), ("two's-compliment", "two's-complement")),
+    wording=replaced(
+        ("hexidecimal", "hexadecimal"), ("two's-compliment", "two's-complement"), ("(ex., ", "(e.g., ")
+    ),
     score=_score,
     sound=_sound,
 )

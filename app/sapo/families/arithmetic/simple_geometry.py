@@ -36,7 +36,7 @@ FAMILY = Family(
         dict(min_sides=5, max_sides=10, min_angle=80, max_angle=175),
     ),
     content=lambda entry: tuple(sorted(_known(entry))),
-    wording=replaced(("?Return", "? Return"), ("answer.Do", "answer. Do")),
+    wording=replaced(("?Return", "? Return"), ("angle.Return", "angle. Return"), ("answer.Do", "answer. Do")),
     score=scores.integer,
     sound=_sound,
     work=_work,

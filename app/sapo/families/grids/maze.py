@@ -77,6 +77,6 @@ FAMILY = Family(
     thinned=(
         {"straight": 0.06, "5": 0.76, "6": 0.67, "7": 0.72},
         {"straight": 0.14, "7": 0.97},
-        {"straight": 0.33},
+        {"straight": 0.33, "6": 0.85},
     ),
 )

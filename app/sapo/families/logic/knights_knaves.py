@@ -146,5 +146,5 @@ FAMILY = Family(
     work=_work,
     held_out_share=4,  # two people who say one thing each, names apart, make a hundred questions
     guess_rate=0.3,  # names apart: two people have four answers
-    thinned=({"TT": 0.89, "LT": 0.93, "TL": 0.9}, {"TT": 0.68, "LT": 0.79, "TL": 0.81}),
+    thinned=({"TT": 0.89, "LT": 0.93, "TL": 0.9, "LL": 0.92}, {"TT": 0.6, "LT": 0.79, "TL": 0.81}),
 )

@@ -65,7 +65,11 @@ FAMILY = Family(
         dict(num_dice=4, max_dice_size=36),
     ),
     content=lambda entry: (*sorted(_dice(entry)), "at least", entry["metadata"]["puzzle"]["target"]),
-    wording=replaced(("What are the odds of", "What is the probability of"), ("6-sided dice", "6-sided die")),
+    wording=replaced(
+        ("What are the odds of", "What is the probability of"),
+        ("6-sided dice", "6-sided die"),
+        ("[ex., 1/60]", "(e.g., 1/60)"),
+    ),
     score=_score,
     sound=_sound,
     work=_work,

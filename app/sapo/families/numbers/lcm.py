@@ -40,5 +40,5 @@ FAMILY = Family(
     shortcuts={"product": lambda entry: str(prod(entry["metadata"]["numbers"]))},
     score=scores.integer,
     work=_work,
-    thinned=({"larger": 0.36, "product": 0.71}, {"larger": 0.94}, {"product": 0.94}),
+    thinned=({"larger": 0.36, "product": 0.6}, {"larger": 0.88, "product": 0.85}, {"product": 0.94}),
 )
