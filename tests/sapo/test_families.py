@@ -104,7 +104,7 @@ def test_a_thinned_solution_is_rarer_and_the_text_alone_says_which_items_stay(fa
     assert len(record.thinned) <= len(record.levels)
     for level, shares in enumerate(record.thinned):
         kept: dict[str, dict[str, bool]] = {}
-        for entry in filter(record.sound, library_items(family, level, 4000)):
+        for entry in filter(record.sound, library_items(family, level, 2000)):
             stays = record.asks(level, entry)
             assert stays == record.asks(level, {**entry, "question": f" {entry['question']}\n"})
             kept.setdefault((record.sort or record.solution)(entry), {})[entry["question"].strip()] = stays

@@ -23,7 +23,7 @@ FAULTS = {
     "space before a stop": r"(?<=[A-Za-z)]) [.,;?!](?=\s|$)",
     "one of many": r"\b(?<![.-])1 (?!is\b|has\b|bits\b)[a-z]+s\b",
     "many of one": r"\b(?:[2-9]|[1-9][0-9]) (?:slice|brother|sister|friend|head|animal|day|year)\b",
-    "plural": r"\b(?:deers|sheeps|shrimps|\w+[b-df-hj-np-tv-z]ys|\w+(?:[aer]ch|sh)s(?<!stomachs)|mantiss|heros)\b",
+    "plural": r"\b(?:deers|sheeps|shrimps|\w+[b-df-hj-np-tv-z]ys|\w+(?:[er]ch|oach|sh)s|mantiss|heros)\b",
     "spelling": r"hexidecimal|unsramble|compliment\b|Provide you |is determine|dices?\b(?=\.)|a arith",
     "either of two": r"\(s\)",
     "ordinal": r"[0-9]-(?:st|nd|rd|th)\b",
