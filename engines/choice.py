@@ -2,19 +2,21 @@
 
 The rules are in the order of their weight. MLX on Apple Silicon and PyTorch on an NVIDIA card are far ahead of
 everything else there. On other processors llama.cpp samples large models faster, while for tiny ones its fixed
-costs are larger than what it saves; in between, and wherever both were measured (`engines.trials`), the
-measurement decides.
-"""
+costs are larger than what it saves; in between, and wherever both were measured (`engines.choice`), the
+measurement decides."""
 
 from __future__ import annotations
 
+import hashlib
+import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import msgspec
 
 from engines.contract import Kind
-from engines.facts import HardwareFacts
-from engines.memory import MB
+from engines.facts import MB, HardwareFacts
+from engines.files import read_json, write_json
 
 LARGE = 100_000_000
 """Parameters from which llama.cpp is taken on a processor where nothing has been measured yet."""
@@ -27,7 +29,7 @@ DRIVERS = {11: 450, 12: 525, 13: 580}
 """CUDA's major version to the oldest driver that runs it (NVIDIA's CUDA compatibility table)."""
 
 _SHARE = 0.7
-"""The share of free memory that an engine may take; see engines.memory."""
+"""The share of free memory that an engine may take; see engines.facts."""
 
 
 class ModelSize(msgspec.Struct, frozen=True, kw_only=True):
@@ -287,3 +289,70 @@ def _number(version: str) -> int:
 def _pair(version: str) -> tuple[int, int]:
     major, _, minor = version.partition(".")
     return _number(major), _number(minor)
+
+
+# The findings of measured trials, remembered in the data folder: HOME/trials.json.
+#
+# A result holds for one model on one computer with one set of packages; anything else is another key. The file
+# can be deleted at any time, and one that cannot be read counts as none.
+
+FILE = "trials.json"
+_KEPT = 50
+"""Results; the oldest go first."""
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """One engine with one model, measured for some seconds on real questions.
+
+    Rates are tokens a second: of the sampler's answers, and of everything the learner reads in a step.
+    `memory_mb` is the highest that its process held."""
+
+    engine: str
+    dtype: str
+    device: str
+    sampler_tokens_per_s: float
+    learner_tokens_per_s: float
+    rounds_per_hour: float
+    memory_mb: int
+    load_s: float
+
+
+class _TrialFile(msgspec.Struct, frozen=True, kw_only=True):
+    at: float
+    trials: dict[str, Trial]
+
+
+def key(fingerprint: str, facts: HardwareFacts) -> str:
+    """16 hexadecimal digits for a model (engines.models.folder.fingerprint), this hardware and these
+    packages."""
+    parts = (
+        fingerprint,
+        facts.system,
+        facts.machine,
+        facts.cpu,
+        str(facts.cores),
+        str(facts.memory_mb // 1024),
+        facts.driver,
+        *(card.name for card in facts.cards),
+        *(f"{name} {version}" for name, version in sorted(facts.packages.items())),
+    )
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def recall(home: Path, key: str) -> dict[str, Trial]:
+    """Engine to its trial; empty where nothing was measured."""
+    kept = _read(home).get(key)
+    return kept.trials if kept else {}
+
+
+def remember(home: Path, key: str, trials: dict[str, Trial]) -> None:
+    """Adds to what is known of that key, replacing older trials of the same engines. Raises OSError."""
+    known = _read(home)
+    before = known.get(key)
+    known[key] = _TrialFile(at=time.time(), trials={**(before.trials if before else {}), **trials})
+    newest = dict(sorted(known.items(), key=lambda pair: -pair[1].at)[:_KEPT])
+    write_json(home / FILE, newest)
+
+
+def _read(home: Path) -> dict[str, _TrialFile]:
+    return read_json(home / FILE, dict[str, _TrialFile]) or {}

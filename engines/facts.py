@@ -11,14 +11,54 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import psutil
 
 from engines.files import free
-from engines.memory import MB, container_room
 from engines.remedy import repair
-from engines.table import ENGINES
+
+# The engines by name: one folder and one line each. Loads no library.
+
+
+class EngineEntry(NamedTuple):
+    title: str
+    package: str
+    """It has `open_engine` and, where it cannot run everywhere, `available`."""
+    library: str
+    """What the package stands on: whether it is there tells in a millisecond what an import takes a second
+    for."""
+    distributions: tuple[str, ...]
+    """Whose versions decide how fast the engine is."""
+
+
+ENGINES = {
+    "torch": EngineEntry("PyTorch", "engines.torch_lora", "torch", ("torch",)),
+    "llamacpp": EngineEntry("llama.cpp", "engines.llamacpp", "llama_cpp", ("llama-cpp-python",)),
+    "mlx": EngineEntry("MLX", "engines.mlx_lora", "mlx", ("mlx", "mlx-lm")),
+}
+
+
+# How much of this computer's memory an engine may take. No model library is needed to ask.
+
+MB = 2**20
+
+
+def free_ram() -> int:
+    """Bytes an engine may take now: most of what is free, so that the rest of the computer keeps room."""
+    return int(min(psutil.virtual_memory().available, container_room()) * 0.7)
+
+
+def container_room(root: Path = Path("/sys/fs/cgroup")) -> int:
+    """Bytes left under this control group's limit, which psutil does not see; huge where there is none."""
+    try:
+        limit = (root / "memory.max").read_text().strip()
+        used = (root / "memory.current").read_text().strip()
+    except OSError:
+        return 2**62
+    return max(0, int(limit) - int(used)) if limit.isdigit() and used.isdigit() else 2**62
+
 
 PACKAGES = (*(name for engine in ENGINES.values() for name in engine.distributions), "gguf", "transformers")
 """Whose versions decide how fast an engine is."""

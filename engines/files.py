@@ -1,8 +1,7 @@
 """Files that are whole or not there: replaced in one step, flushed, locked, measured, discarded.
 
 kill -9 at any moment leaves the old content or the new one. app.common.files hands these on to the application,
-of which engines know nothing; no one else replaces or locks a file.
-"""
+of which engines know nothing; no one else replaces or locks a file."""
 
 from __future__ import annotations
 
@@ -10,6 +9,7 @@ import contextlib
 import os
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -199,3 +199,37 @@ def _taken(descriptor: int) -> bool:
     except OSError:
         return False
     return True
+
+
+# Bytes in words, in powers of 1000. app.common.text hands this on to the application.
+
+
+def scaled(count: float) -> tuple[float, str]:
+    """
+    >>> scaled(999), scaled(2_340), scaled(15_600_000)
+    ((999, 'B'), (2.34, 'kB'), (15.6, 'MB'))
+    """
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return count, unit
+        count /= 1000
+    return count, "GB"
+
+
+def in_bytes(count: float) -> str:
+    """
+    >>> in_bytes(0), in_bytes(988_097_824), in_bytes(2_340_000_000)
+    ('0 B', '988.1 MB', '2.3 GB')
+    """
+    value, unit = scaled(count)
+    return f"{value:,.{0 if unit == 'B' else 1}f} {unit}"
+
+
+def own_corner() -> Path:
+    """This person's own folder in the system's temporary one, for what has no data folder."""
+    user = str(os.getuid()) if hasattr(os, "getuid") else "user"
+    folder = Path(tempfile.gettempdir()) / f"shoal-{user}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
+        folder = Path(tempfile.mkdtemp(prefix="shoal-"))
+    return folder

@@ -12,15 +12,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Unpack
 
+from engines import choice as trials
 from engines import facts as computer
-from engines import trials
 from engines.choice import EngineChoice, ModelSize, choose
 from engines.contract import Engine, EngineError, EngineOptions
-from engines.models import locate
+from engines.facts import ENGINES
 from engines.models.folder import count_parameters, fingerprint, open_folder
 from engines.remedy import command, installed, repair
 from engines.sound import sound
-from engines.table import ENGINES
 
 AUTO = "auto"
 
@@ -109,7 +108,7 @@ def choice(
 ) -> EngineChoice:
     """Which engine suits this computer and a model, by the rules and by what a trial measured. Raises
     EngineError for a model that cannot be read."""
-    folder = open_folder(locate(model))
+    folder = open_folder(Path(model))
     home = home or (Path(os.environ[HOME]) if os.environ.get(HOME) else None)
     facts = computer.gather(home)
     size = ModelSize(name=folder.name, parameters=count_parameters(folder))

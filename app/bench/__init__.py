@@ -26,7 +26,6 @@ BENCHMARKS = {
     "puzzles": "app.bench.runs.puzzles",
     "soak": "app.bench.runs.soak",
     "poison": "app.bench.runs.poison",
-    "aha": "app.bench.runs.aha",
     "scale": "app.bench.relay.scale",
     **(TESTS if Path(__file__).parents[2].joinpath("tests").is_dir() else {}),
 }

@@ -25,7 +25,7 @@ Side = Literal["before", "after"]
 """The base model as it came, and with what it has learned here."""
 SIDES: tuple[Side, Side] = ("before", "after")
 Sides = Literal["both", "before", "after"]
-Sort = Literal["test", "practice", "daily"]
+Sort = Literal["test", "practice"]
 Kind = TypeVar("Kind")
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 
@@ -47,10 +47,9 @@ class Ask(_Message, frozen=True):
 
 class Draw(_Message, frozen=True):
     """A fresh puzzle; family and level are chosen where none is named. PuzzleDrawn comes. `sort`: one of the
-    tests, which no one trains on; one of practice, whose answer may teach; or the day's."""
+    tests, which no one trains on, or one of practice, whose answer may teach."""
 
     sort: Sort = "test"
-
     family: Annotated[str, msgspec.Meta(max_length=64)] | None = None
     level: Annotated[int, msgspec.Meta(ge=0, le=64)] | None = None
 
@@ -63,13 +62,11 @@ class Solve(_Message, frozen=True):
 
 
 class JudgeAnswer(_Message, frozen=True, tag="judge"):
-    """What a person says is the answer, and the work that led there. AnswerJudged comes; with `against` the
-    model answers as well, and Said comes."""
+    """What a person says is the answer, and the work that led there. AnswerJudged and Solution come."""
 
     puzzle: int
     answer: Text
     work: Text = ""
-    against: bool = False
 
 
 class Give(_Message, frozen=True):
@@ -116,7 +113,6 @@ class PuzzleDrawn(_Message, frozen=True, tag="drawn"):
     levels: int
     text: str
     unseen: bool
-    daily: bool = False
 
 
 class Growing(_Message, frozen=True):

@@ -17,6 +17,8 @@ from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.seeds import TRAINING_SEEDS
 
 _ALOUD = re.compile(r"\s*Describe how you derived the rule and your overall reasoning process[^.]*\.")
+ANSWERED_IN_ROWS = frozenset({"binary_matrix", "rotate_matrix", "manipulate_matrix", "mini_sudoku", "n_queens"})
+"""Families whose answer is a grid: one line a row."""
 _TRIES = 48
 """At least one content in eight is held out, so nearly every level has such a puzzle within so many."""
 _DEALT = 3

@@ -6,17 +6,16 @@ import json
 import random
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from msgspec import structs
-
-from app.chat import daily, messages, race, scorebook
+from app.chat import messages, race
 from app.chat.learned import SafePoints
 from app.chat.messages import MAX_TEXT, Side, chosen
 from app.chat.puzzles import Puzzle, Verdicts, draw, looks_like_one, several
 from app.common.files import unwritable
 from app.common.text import safe
+from app.models.shelf import locate
 from app.node.record.state import NodeState
 from app.node.swarm.answers import AnswerError, OwnerAnswer, put
 from app.sapo import asking
@@ -25,7 +24,7 @@ from app.sapo.groups import binary_rewards
 from app.sapo.questions import QuestionError
 from app.sapo.scoring.sandbox import SandboxError
 from engines.contract import Completion, Engine, EngineError, TooLongError
-from engines.models import locate, read_settings
+from engines.models.architecture import read_settings
 
 MAX_TOKENS = 1024
 """The most that one answer may be given."""
@@ -64,7 +63,6 @@ class Chat:
         self._talk_tokens = min(MAX_TOKENS, max_tokens or _roomy(folder, settings.max_tokens))
         self._turns: dict[Side, Turns] = {"before": [], "after": []}
         self._puzzles: dict[int, Puzzle] = {}
-        self._days: dict[int, str] = {}
         self._offered: dict[int, str] = {}
         """The text of each puzzle that its solver may say yes to."""
         self._verdicts = Verdicts()
@@ -90,7 +88,7 @@ class Chat:
                 case messages.Solve():
                     yield from self._solve(request, tell)
                 case messages.JudgeAnswer():
-                    yield from self._judge(request, tell)
+                    yield from self._judge(request)
                 case messages.Give():
                     self._give(request)
                     yield messages.ExampleGiven(number=number)
@@ -162,25 +160,17 @@ class Chat:
 
     def _solve(self, request: messages.Solve, tell: Tell) -> Iterator[messages.Reply]:
         puzzle = self._puzzle(request.puzzle)
-        for said in self._solved(request.number, puzzle, chosen(request.sides), tell):
-            yield said
-            if said.stopped:
-                return
-        yield messages.Solution(number=request.number, text=safe(puzzle.solution))
-
-    def _solved(
-        self, number: int, puzzle: Puzzle, sides: Sequence[Side], tell: Tell
-    ) -> Iterator[messages.Said]:
-        """Asked as in practice, so that the answer is what practice made of it. The last may be stopped."""
         self._refresh()
+        # Asked as in practice, so that the answer is what practice made of it.
         seed, (way, tokens) = secrets.randbits(48), self._practice()
-        for side in sides:
+        for side in chosen(request.sides):
             answer = _Answer(self._engine, tokens, seed, 1.0)
             answer.give(side, asking.messages(puzzle.text, way), tell)
             if answer.stopped:
-                yield answer.said(number, side, self._round)
+                yield answer.said(request.number, side, self._round)
                 return
-            yield answer.said(number, side, self._round, self._solves(puzzle, answer))
+            yield answer.said(request.number, side, self._round, self._solves(puzzle, answer))
+        yield messages.Solution(number=request.number, text=safe(puzzle.solution))
 
     def _practice(self) -> tuple[asking.Way, int]:
         """How practice asks, and the longest answer it takes."""
@@ -220,8 +210,8 @@ class Chat:
             if not tell("after", ""):
                 return
 
-    def _judge(self, request: messages.JudgeAnswer, tell: Tell) -> Iterator[messages.Reply]:
-        """A person's answer, kept in the tally once; then the model's, where both are compared."""
+    def _judge(self, request: messages.JudgeAnswer) -> Iterator[messages.Reply]:
+        """The verdict on a person's answer, and whether its text could teach."""
         puzzle, name = self._puzzle(request.puzzle), request.puzzle
         answer, work = request.answer.strip(), request.work.strip()
         text = f"{work} {SHORT}{answer}"
@@ -230,19 +220,6 @@ class Chat:
         if teaches and self._verdicts.solved(puzzle, asking.extract_answer(text)):
             self._offered[name] = text
         yield messages.AnswerJudged(number=request.number, solved=solved, offer=self._offered.get(name, ""))
-        scores, _ = scorebook.read(self._home)
-        scores = scores.after(puzzle.family, puzzle.level, solved)
-        if solved and name in self._days:
-            scores = structs.replace(scores, daily=self._days[name])
-        scorebook.write(self._home, scores)
-        try:
-            for said in self._solved(request.number, puzzle, ("after",) if request.against else (), tell):
-                yield said
-                if said.solved is not None:
-                    scorebook.write(self._home, scores.beside(puzzle.family, solved, said.solved))
-        except TooLongError:
-            sentence = "This puzzle is longer than your model can read, so it isn't compared."
-            yield messages.ChatNote(number=request.number, sentence=sentence)
         yield messages.Solution(number=request.number, text=safe(puzzle.solution))
 
     def _give(self, request: messages.Give) -> None:
@@ -263,12 +240,8 @@ class Chat:
         del self._offered[request.puzzle]
 
     def _draw(self, request: messages.Draw) -> messages.PuzzleDrawn:
-        number, day = request.number, daily.today()
-        if request.sort == "daily":
-            puzzle = daily.puzzle_of(day)
-            self._days[number] = day.isoformat()
-        else:
-            puzzle = draw(request.family, request.level, self._levels(), unseen=request.sort == "test")
+        number = request.number
+        puzzle = draw(request.family, request.level, self._levels(), unseen=request.sort == "test")
         while len(self._puzzles) >= _PUZZLES:
             del self._puzzles[min(self._puzzles)]
         self._puzzles[number] = puzzle
@@ -281,7 +254,6 @@ class Chat:
             levels=puzzle.levels,
             text=safe(puzzle.text),
             unseen=puzzle.unseen,
-            daily=request.sort == "daily",
         )
 
     def _puzzle(self, name: int) -> Puzzle:

@@ -23,8 +23,8 @@ from app.chat.messages import MAX_TEXT, Said, Side, Sides, chosen
 from app.chat.talking import Chat
 from app.common import remedy
 from app.common.text import safe
+from app.models import catalogue
 from app.sapo.families import FAMILIES
-from engines.models import catalogue
 
 HELP = """\
 Type something, or

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from app.common import remedy
+from app.common.process.surroundings import make_usable
 
 EVERYDAY = (
     "run",
@@ -65,9 +66,15 @@ class Parser(argparse.ArgumentParser):
 
 def main(arguments: list[str]) -> int:
     """Runs one command line and returns its exit code (argparse ends the process itself on wrong usage: 2)."""
+    make_usable()
     try:
         if arguments[:1] in (["-h"], ["--help"], ["help"]):
             print(overview(everything=arguments[1:] == ["all"]))
+            return 0
+        if arguments[:1] in (["-V"], ["--version"], ["version"]):
+            from app.install.updates.installed import version
+
+            print(f"Shoal {version()}")
             return 0
         if not arguments:
             return _open()

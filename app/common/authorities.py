@@ -10,6 +10,7 @@ import functools
 import os
 import ssl
 import sys
+import urllib.request
 from collections.abc import Sequence
 
 BUNDLES = (
@@ -81,3 +82,19 @@ def _of_the_system() -> ssl.SSLContext:
     if named := os.environ.get("SSL_CERT_FILE"):
         made.load_verify_locations(named)
     return made
+
+
+def system_proxy() -> str:
+    """The proxy that the environment or the system names, empty without one. May hold a password."""
+    proxies = urllib.request.getproxies()
+    proxy = proxies.get("https") or proxies.get("all") or ""
+    return proxy if "://" in proxy or not proxy else f"http://{proxy}"
+
+
+def without_password(proxy: str) -> str:
+    """
+    >>> without_password("http://ann:secret@proxy:3128")
+    'http://proxy:3128'
+    """
+    before, at, after = proxy.rpartition("@")
+    return f"{before.partition('://')[0]}://{after}" if at else proxy

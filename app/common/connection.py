@@ -14,6 +14,10 @@ from app.common.retry import Patience
 
 READ = 2**18
 """Bytes that are taken at a time."""
+PROXY_LOGIN = (
+    "The proxy asks for a name and a password: put them into its address "
+    "(HTTPS_PROXY=http://name:password@proxy:port), then try again."
+)
 
 
 class Fault(Exception):
@@ -133,11 +137,7 @@ def fault(error: Exception, address: str) -> Fault:
 
 
 def _login() -> Fault:
-    return Fault(
-        "The proxy asks for a name and a password: put them into its address "
-        "(HTTPS_PROXY=http://name:password@proxy:port), then try again.",
-        again=False,
-    )
+    return Fault(PROXY_LOGIN, again=False)
 
 
 def host_of(address: str) -> str:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import msgspec
 
 SHORTEST_S = 0.5
-LONGEST_S = 60.0
+LONGEST_S = 40.0
+"""With the way there, a node is back within a minute of its relay or its network."""
 SPREAD = 0.1
 """A relay that sends everybody away for ten seconds gets them back over the eleventh, not all at once."""
 _MOST_ASKED_S = 300.0
@@ -27,13 +28,13 @@ def wait_s(failures: int, *, first_s: float, longest_s: float, growth: float = 2
 
 
 def delay_s(failures: int, chance: float, retry_after_ms: int | None = None) -> float:
-    """Seconds until a relay is tried again after `failures` failures in a row, doubling from 0.5 to 60.
+    """Seconds until a relay is tried again after `failures` failures in a row, doubling from 0.5 to 40.
 
     Half of the wait is fixed and half follows `chance`, a uniform draw from [0, 1). A relay's `retry_after_ms`
     is never undercut, however long it is.
 
     >>> delay_s(1, 0.0), delay_s(1, 1.0), delay_s(4, 0.5), delay_s(99, 1.0), delay_s(1, 1.0, 10_000)
-    (0.5, 1.0, 6.0, 60.0, 11.0)
+    (0.5, 1.0, 6.0, 40.0, 11.0)
     """
     wait = wait_s(failures, first_s=2 * SHORTEST_S, longest_s=LONGEST_S) * (0.5 + 0.5 * chance)
     told = (retry_after_ms or 0) / 1000

@@ -1,4 +1,4 @@
-"""Words for people: foreign text made safe to show, spans of time, and bytes (engines.wording has these).
+"""Words for people: foreign text made safe to show, spans of time, and bytes (engines.files has these).
 
 The window says the same in its owner's language (app.ui.language.texts)."""
 
@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from unicodedata import normalize
 
-from engines.wording import in_bytes as in_bytes
-from engines.wording import scaled as scaled
+from engines.files import in_bytes as in_bytes
+from engines.files import scaled as scaled
 
 MOST = 20_000
 """Characters that are shown of one text."""

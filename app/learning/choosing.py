@@ -1,47 +1,84 @@
-"""Which peers' groups a round takes, and what becomes of their authors' records."""
+"""Peers' groups as a learner handles them: what one is, which a round takes, and their authors' records.
+
+A checked group is a `PeerGroup` from intake to optimiser: intake makes it, the buffer of the swarm keeps it, a
+round takes it and says by a `JudgedGroup` how it did. A person's group has one right answer and no contrast, so
+the learner is asked the same question: where all its own answers are wrong, they are the rest of the group.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from random import Random
 
 import msgspec
 
 from app.sapo import defences, mixing
 from app.sapo.defences import PeerRecord
+from app.sapo.groups import ScoredGroup
 from app.sapo.mixing import PeerOffer
 from app.sapo.recipes import Recipe
 
-__all__ = ["PeerOffer", "Records"]
+__all__ = ["JudgedGroup", "PeerGroup", "PeerOffer", "PeerRecords", "whole_group"]
 
 _PEERS = 500
 """Authors remembered; those judged longest ago are forgotten first."""
 NEW = 8.0
-"""New authors are believed in as if so many had been met, and half of what they gave had been taken: five bad
-ones in a row, and none good, are needed before new ones are doubted (`mixing.DOUBTED`)."""
+"""New authors start with a common record of this many right answers, half of them taken: five bad authors in a
+row, and no good one, are needed before new ones are doubted (`mixing.DOUBTED`)."""
 
 
-class Records:
-    """How a learner fared with each peer, by the name that its offers carry, and with all new ones together: a
-    key costs nothing, so anyone who takes another one after every few groups is judged by that."""
+class PeerGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """A peer's group after this node has made the question itself and scored the answers itself.
+
+    `peer` is the author's name, `question` the text that this node made. The rest is for groups that came from
+    a relay: `id` of the envelope, `key` of the author in hex, `created_ms` by the author's word (Unix ms), and
+    `since_ms`, from when its age counts where that is later: of a group from the archive, its arrival."""
+
+    peer: str
+    question: str
+    scored: ScoredGroup
+    id: str = ""
+    key: str = ""
+    created_ms: int = 0
+    since_ms: int = 0
+
+    @property
+    def counts_ms(self) -> int:
+        """Unix milliseconds from which its age counts."""
+        return max(self.created_ms, self.since_ms)
+
+
+@dataclass(frozen=True)
+class JudgedGroup:
+    """How many of a peer group's right answers were taken, and how many kept out."""
+
+    group: PeerGroup
+    taken: int
+    kept_out: int
+
+
+class PeerRecords:
+    """How a learner fared with each peer, by the name that its offers carry, and with all new peers together: a
+    key costs nothing, so anyone who takes a new one after every few groups is judged by that record."""
 
     def __init__(self) -> None:
         self._records: OrderedDict[str, PeerRecord] = OrderedDict()
         self._new = PeerRecord(taken=NEW / 2, kept_out=NEW / 2)
 
-    def choose(self, recipe: Recipe, pool_P: Sequence[PeerOffer], j: int, rng: Random) -> list[int]:
-        """At most `j` positions of the pool; where the recipe goes by records, each peer with its trust."""
+    def choose(self, recipe: Recipe, offers_P: Sequence[PeerOffer], j: int, rng: Random) -> list[int]:
+        """At most `j` positions of `offers_P`; where the recipe uses records, each peer with its trust."""
         if recipe.by_record:
-            pool_P = [msgspec.structs.replace(offer, trust=self._trust(offer.peer)) for offer in pool_P]
-        return mixing.choose(recipe, pool_P, j, rng)
+            offers_P = [msgspec.structs.replace(offer, trust=self._trust(offer.peer)) for offer in offers_P]
+        return mixing.choose(recipe, offers_P, j, rng)
 
     def doubts(self, recipe: Recipe, peer: str) -> bool:
         """Whether a peer is left out in most rounds."""
         return recipe.by_record and self._trust(peer) < mixing.DOUBTED
 
     def judge(self, peer: str, taken: int, kept_out: int) -> None:
-        """After one of a peer's groups: so many of its right answers were taken, so many kept out."""
+        """After one of a peer's groups: how many of its right answers were taken, how many kept out."""
         before = self._records.pop(peer, None)
         if before is None and taken + kept_out:
             share = taken / (taken + kept_out)
@@ -52,3 +89,20 @@ class Records:
 
     def _trust(self, peer: str) -> float:
         return defences.trust(self._records.get(peer, PeerRecord()), defences.trust(self._new))
+
+
+def whole_group(person: ScoredGroup, own: ScoredGroup) -> ScoredGroup | None:
+    """A person's answer with the learner's own failures at the same question; None where the learner solved it,
+    since there is nothing to learn then. Raises ValueError for groups of two questions."""
+    if person.group.coordinates != own.group.coordinates:
+        raise ValueError("Both must answer the same question.")
+    if any(own.rewards_G):
+        return None
+    group = msgspec.structs.replace(
+        person.group,
+        completions_G=person.group.completions_G + own.group.completions_G,
+        finished_G=person.group.finished_G + own.group.finished_G,
+    )
+    return ScoredGroup(
+        group=group, scores_G=person.scores_G + own.scores_G, rewards_G=person.rewards_G + own.rewards_G
+    )

@@ -1,6 +1,14 @@
 """The lesson of a round: scored groups, readings and the learner's state become weights, optimiser steps and
 the next state.
 
+In `lesson`, in this order: the running log-prob and the habits of own answers are updated; the trend of their
+form; peers' answers are held against both; the recipe weighs every token (app.sapo.weighing); the brake looks
+at own results; rows that carry weight are dealt out to optimiser steps.
+
+Pure: no engine, file or clock, so that the app and the lab run the same code. The caller samples, scores, reads
+peers' groups as tokens, and takes the steps. Left out: a value model, a KL term to the base model (everyday
+language is held by app.learning.language instead), and more than one pass over a batch.
+
 Shapes: `_P` groups, `_G` completions of a group, `_T` tokens. Log-probabilities are in nats.
 """
 
@@ -13,12 +21,12 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from app.learning.brake import watched
 from app.learning.state import LearningState
-from app.learning.vigil import watched
 from app.sapo import forms, minibatches
 from app.sapo.advantages import mean_centred
 from app.sapo.defences import Habits, observe, trusted
-from app.sapo.forms import Form, Pays
+from app.sapo.forms import Form, FormTrend
 from app.sapo.groups import ScoredGroup
 from app.sapo.recipes import Recipe
 from app.sapo.weighing import (
@@ -86,7 +94,7 @@ def lesson(
     habits = observe(before.habits, [one.logprobs_T for one in finished], [one.text for one in finished])
     own = [_own_group(group) for group in own_P]
     mean = forms.mean([_form(one) for one in finished])
-    pays = _paid(before.pays, own_P, mean) if mean and recipe.keeps_form else before.pays
+    pays = _updated_trend(before.pays, own_P, mean) if mean and recipe.keeps_form else before.pays
     peer = [_peer_group(group, recipe, habits, mean) for group in peer_P]
     weighed = weigh(recipe, own, peer, own_logprob or 0.0, pays.signs_F)
     vigil = before.vigil
@@ -144,15 +152,15 @@ def _less(form: Form, mean: Form) -> Form:
     return tuple(a - b for a, b in zip(form, mean, strict=True))
 
 
-def _paid(pays: Pays, own_P: Sequence[Own], mean: Form) -> Pays:
+def _updated_trend(pays: FormTrend, own_P: Sequence[Own], mean: Form) -> FormTrend:
     """Which form pays, after the own groups of this round."""
-    return forms.paid(pays, [_moved(own, mean) for own in own_P if own.scored.informative])
+    return forms.update_trend(pays, [_form_shift(own, mean) for own in own_P if own.scored.informative])
 
 
-def _moved(own: Own, mean: Form) -> tuple[float, ...]:
+def _form_shift(own: Own, mean: Form) -> tuple[float, ...]:
     finished_G = own.scored.group.finished_G
     push_G = [push * done for push, done in zip(mean_centred(own.scored.rewards_G), finished_G, strict=True)]
-    return forms.moved(push_G, [_less(_form(one), mean) for one in own.completions_G])
+    return forms.form_shift(push_G, [_less(_form(one), mean) for one in own.completions_G])
 
 
 def _peer_group(peer: PeerTokens, recipe: Recipe, habits: Habits | None, mean: Form | None) -> TrainGroup:

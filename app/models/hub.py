@@ -3,23 +3,182 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
+
+import msgspec
 
 from app.common import fetch
 from app.common.connection import Fault
 from app.common.retry import Patience
-from engines.models import hub
-from engines.models.hub import DownloadPlan, HubError, HubFile
+from engines.contract import EngineError
+from engines.remedy import command
+
+# The files that a hub has of a model: the files to fetch, out of its description. Nothing here opens a socket;
+# app.models does.
+
+HUB = "https://huggingface.co"
+DESCRIPTION = 16 * 2**20
+"""Most bytes of a model's description."""
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".msgpack", ".h5")
+_WEIGHTS = re.compile(r"(?!adapter|optimizer|consolidated)[\w.-]+\.safetensors")
+_SMALL = frozenset(
+    f"{name}.json"
+    for name in ("config", "generation_config", "tokenizer", "tokenizer_config", "special_tokens_map", "shoal")
+) | {"added_tokens.json", "chat_template.jinja", "chat_template.json"}
+_OLDER = frozenset(["vocab.json", "merges.txt", "tokenizer.model"])
+_LEGAL = re.compile(r"(LICEN[CS]E|NOTICE)(\.txt|\.md)?", re.IGNORECASE)
+
+
+class HubError(EngineError):
+    """What a hub refused, or why it was not reached."""
+
+
+class HubFile(msgspec.Struct, frozen=True, kw_only=True):
+    """One file: `digest` is "sha256:..." of a large one, "git:..." (its blob's SHA-1) of a small one."""
+
+    file: str
+    size: int
+    digest: str
+
+
+class DownloadPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """All files of a model at one commit, small ones first: what is wrong with a model shows there."""
+
+    id: str
+    commit: str
+    pieces: tuple[HubFile, ...]
+
+    @property
+    def total(self) -> int:
+        return sum(piece.size for piece in self.pieces)
+
+
+class _Large(msgspec.Struct):
+    sha256: str
+    size: int
+
+
+class _Sibling(msgspec.Struct, rename={"blob_id": "blobId"}):
+    rfilename: str
+    size: int = -1
+    blob_id: str = ""
+    lfs: _Large | None = None
+
+    @property
+    def piece(self) -> HubFile:
+        if self.lfs is not None:
+            return HubFile(file=self.rfilename, size=self.lfs.size, digest=f"sha256:{self.lfs.sha256}")
+        return HubFile(file=self.rfilename, size=self.size, digest=f"git:{self.blob_id}")
+
+
+class _Description(msgspec.Struct):
+    sha: str
+    siblings: list[_Sibling] = []
+
+
+def question(endpoint: str, id: str, revision: str) -> str:
+    """The address of a model's description."""
+    return f"{endpoint}/api/models/{id}/revision/{quote(revision, safe='')}?blobs=true"
+
+
+def address(endpoint: str, id: str, commit: str, file: str) -> str:
+    """The address of one of its files."""
+    return f"{endpoint}/{id}/resolve/{commit}/{quote(file)}"
+
+
+def read(host: str, id: str, description: bytes) -> DownloadPlan:
+    """The files to fetch. Raises HubError."""
+    try:
+        found = msgspec.json.decode(description, type=_Description)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise HubError(
+            f"What {host} says about {id} can't be understood: check the mirror, or try later."
+        ) from error
+    if not re.fullmatch(r"[0-9a-f]{40}", found.sha):
+        raise HubError(f"{host} doesn't say which version of {id} it has: check the mirror.")
+    names = [one.rfilename for one in found.siblings]
+    wanted = needed(names)
+    pieces = [one.piece for one in found.siblings if one.rfilename in wanted]
+    check(id, names, pieces)
+    return DownloadPlan(id=id, commit=found.sha, pieces=tuple(sorted(pieces, key=lambda piece: piece.size)))
+
+
+def needed(names: list[str]) -> set[str]:
+    """The files of a repository that an engine reads, from its top folder alone.
+
+    >>> sorted(needed(["config.json", "model.safetensors", "pytorch_model.bin", "README.md"]))
+    ['config.json', 'model.safetensors']
+    """
+    older = set() if "tokenizer.json" in names else _OLDER
+    index = "model.safetensors.index.json"
+    weights = {name for name in names if _WEIGHTS.fullmatch(name)}
+    if named := {name for name in weights if name.startswith("model")}:
+        weights = {"model.safetensors"} & named or named
+    wanted = weights | _SMALL | older | ({index} if "model.safetensors" not in weights else set())
+    return {name for name in names if name in wanted or _LEGAL.fullmatch(name)}
+
+
+def check(id: str, names: list[str], pieces: list[HubFile]) -> None:
+    """Raises HubError for what cannot be used here, before a byte of it is fetched."""
+    chosen = {piece.file for piece in pieces}
+    if not any(name.endswith(".safetensors") for name in chosen):
+        if any(name.endswith(PICKLES) for name in names):
+            raise HubError(
+                f"{id} has its weights only as pickle files, which can run code and are never downloaded: "
+                "take a version of the model with .safetensors files."
+            )
+        if any(name.endswith(".gguf") for name in names):
+            raise HubError(
+                f"{id} has only GGUF files: download one and give Shoal that file, or take the model it was "
+                "made of."
+            )
+        raise HubError(f"{id} has no .safetensors weights: choose another model.")
+    if "config.json" not in chosen:
+        raise HubError(f"{id} has no config.json: choose another model.")
+    for piece in pieces:
+        digest = piece.digest.partition(":")[2]
+        if piece.size < 0 or not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", digest):
+            raise HubError(f"The hub gives no size or digest of {piece.file} of {id}: check the mirror.")
+
+
+def checked_endpoint(endpoint: str) -> str:
+    """The address of a mirror, or of the hub itself. Raises HubError for what is no address."""
+    text = (endpoint or HUB).strip().rstrip("/")
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
+        raise HubError(f"{text} is no address of a hub: give one such as {HUB}.")
+    return text
+
+
+def refusal(host: str, id: str, status: int, code: str, signed_in: bool) -> str:
+    """What an answer means here, as a sentence; empty where it means nothing of its own. `code` is the hub's
+    own word for it."""
+    gated, page = code == "GatedRepo", f"huggingface.co/{id}"
+    if status == 401 and signed_in:
+        return f"{host} doesn't know the access token: make a new one and save it again."
+    if gated and signed_in:
+        return f"Your account hasn't been given {id} yet: accept its licence at {page} and try again."
+    if gated or status == 401:
+        return (
+            f"{host} gives {id} only to those who sign in, or has no such model: check the name, accept the "
+            f"licence at {page}, and save an access token ({command('models token')}, or HF_TOKEN)."
+        )
+    if status == 403:
+        return f"{host} refuses {id}: your access token hasn't the right to read it; make one that has."
+    if status == 404:
+        return f"{host} has no model {id} in that version: check its name."
+    return ""
 
 
 class Hub:
     """`token` goes there alone, and never over a line that others can read. Raises HubError."""
 
     def __init__(self, endpoint: str = "", token: str | None = None) -> None:
-        self.endpoint = hub.checked_endpoint(endpoint)
+        self.endpoint = checked_endpoint(endpoint)
         parts = urlsplit(self.endpoint)
         self.host = parts.hostname or self.endpoint
         safe = parts.scheme == "https" or parts.hostname in ("127.0.0.1", "localhost", "::1")
@@ -30,9 +189,9 @@ class Hub:
     def plan(self, id: str, revision: str, patience: Patience, waiting: fetch.Waiting) -> DownloadPlan:
         """The files to fetch. Raises HubError."""
         with self._sentences(id):
-            question = hub.question(self.endpoint, id, revision)
-            (description,) = fetch.ask([(question, hub.DESCRIPTION)], patience, waiting, self.headers)
-        return hub.read(self.host, id, description)
+            asked = question(self.endpoint, id, revision)
+            (description,) = fetch.ask([(asked, DESCRIPTION)], patience, waiting, self.headers)
+        return read(self.host, id, description)
 
     def bring(
         self,
@@ -49,12 +208,12 @@ class Hub:
             fetch.bring(orders, to, heard, waiting, patience, self.headers, came)
 
     def _address(self, plan: DownloadPlan, piece: HubFile) -> str:
-        return hub.address(self.endpoint, plan.id, plan.commit, piece.file)
+        return address(self.endpoint, plan.id, plan.commit, piece.file)
 
     @contextmanager
     def _sentences(self, id: str) -> Iterator[None]:
         try:
             yield
         except Fault as caught:
-            said = hub.refusal(self.host, id, caught.status, caught.code, bool(self.headers))
+            said = refusal(self.host, id, caught.status, caught.code, bool(self.headers))
             raise HubError(said or str(caught)) from caught

@@ -16,9 +16,9 @@ from pathlib import Path
 import msgspec
 
 from app.learning import flat
+from app.learning.brake import start_cooldown
 from app.learning.flat import FlatCause
 from app.learning.placement import Placement
-from app.learning.vigil import left_alone
 from app.node.history import checkpoint
 from app.node.record.records import Probe, Round
 from app.node.record.settings import Settings
@@ -90,7 +90,7 @@ class Healer:
             self._judged = len(curve)
             if flat.torn(curve) and state.vigil.mixed:
                 return await self._apart(
-                    msgspec.structs.replace(state, vigil=left_alone(state.vigil)), curve, link
+                    msgspec.structs.replace(state, vigil=start_cooldown(state.vigil)), curve, link
                 )
             if flat.torn(curve) and (healed := await self._back(state, curve, link)):
                 return healed

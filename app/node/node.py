@@ -1,5 +1,14 @@
-"""A node's life: its trainer starts, learns from the last safe point on, and ends. While the rules say so it is
-paused: the trainer has ended, and everything else waits."""
+"""The life of a node: it starts, works while the rules allow it, pauses, and ends.
+
+`Node.run` opens history, sandbox and swarm, then loops: wait while the gate is closed, else do one step of the
+`TrainingRun` (app.node.training_run). A closing gate cuts the step off, unless a round is just being saved; a
+trainer that dies is started again after a while (`Supervisor`). `obey` gets rulings from the `Governor`
+(app.node.governing).
+
+The node owns the sandbox, the gate and the life of the swarm; the training run owns state and files. Views
+never ask either of them: they read `snapshot`, a frozen value that is replaced at every change.
+
+Left out: threads and locks. Everything runs in one event loop; only scoring and disk work block, in threads."""
 
 from __future__ import annotations
 
@@ -8,13 +17,13 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from app.node.course import Course
 from app.node.record import events
 from app.node.record.errors import NodeError
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase, Ruling, Snapshot, SwarmView
 from app.node.round.peers import NodeSwarm
 from app.node.trainer.link import TRAINER, TrainerDied
+from app.node.training_run import TrainingRun
 from app.sapo.questions import QuestionError
 from app.sapo.scoring.sandbox import Sandbox, SandboxError
 from engines.contract import EngineError
@@ -51,9 +60,9 @@ class Node:
         self._ruled = asyncio.Event()
         if not governed:
             self._ruled.set()
-        self._course = Course(settings, model, home, identity, tell, trainer, swarm, self._begun)
-        self._supervisor, self._telling = self._course.supervisor, self._course.telling
-        self._watch = self._course.watch
+        self._training = TrainingRun(settings, model, home, identity, tell, trainer, swarm, self._begun)
+        self._supervisor, self._telling = self._training.supervisor, self._training.telling
+        self._watch = self._training.watch
         self.on_class: Callable[[bool], None] = lambda paused: None
         """Hears whether the teacher of a class pauses everybody."""
         self._class_paused = False
@@ -68,11 +77,11 @@ class Node:
 
     def harder(self) -> None:
         """Every family a level up, from the next round on."""
-        self._course.healer.harder = True
+        self._training.healer.harder = True
 
     def finish(self) -> None:
         """Ends after the round in flight, as after the last of `settings.rounds`."""
-        self._course.finish()
+        self._training.finish()
 
     def obey(self, ruling: Ruling) -> None:
         """Pauses or goes on, with the effort that the ruling names.
@@ -90,12 +99,12 @@ class Node:
 
         Cancelling it is the way to stop: the round in flight is abandoned, everything before it is safe.
         """
-        self._course.open()
+        self._training.open()
         loop = asyncio.get_running_loop()
         self._sandbox = Sandbox(
             resting=not self._gate.open, late=lambda: loop.call_soon_threadsafe(self._telling.note, _STARVED)
         )
-        self._course.start(self._sandbox)
+        self._training.start(self._sandbox)
         if self._swarm is not None:
             self._swarm.open(self._sandbox, self.hear, self._show_swarm)
         reason, sentence = "failed", ""
@@ -153,7 +162,7 @@ class Node:
                 await self._supervisor.end()
             if self._supervisor.link is None:
                 await self._supervisor.start()
-            done = await self._course.step()
+            done = await self._training.step()
             self._supervisor.worked()
         except TrainerDied as death:
             await self._after(death)
@@ -166,7 +175,7 @@ class Node:
         await self._supervisor.end()
         if self._swarm is not None:
             self._swarm.rest(True)
-        await self._course.rest()
+        await self._training.rest()
         self._watch.report(Phase.PAUSED)
         await self._gate.wait_open()
         self._watch.report(Phase.STARTING)
@@ -180,8 +189,8 @@ class Node:
 
     async def _after(self, death: TrainerDied) -> None:
         """Say so, wait a little, and do the round again."""
-        sentence, wait = await self._supervisor.after(death, self._course.state)
-        again = events.TrainerRestarted(round=self._course.state.round, sentence=sentence, wait_s=wait)
+        sentence, wait = await self._supervisor.after(death, self._training.state)
+        again = events.TrainerRestarted(round=self._training.state.round, sentence=sentence, wait_s=wait)
         self._telling.say("trainer_restarted", again)
         self._watch.report(Phase.WAITING)
         await asyncio.sleep(wait)
@@ -191,7 +200,7 @@ class Node:
             await self._swarm.close()
         await self._supervisor.end()
         self._sandbox.close()
-        self._course.close(reason, sentence)
+        self._training.close(reason, sentence)
 
     def _show_swarm(self, view: SwarmView) -> None:
         self._watch.swarm(view)

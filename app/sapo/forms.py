@@ -50,10 +50,10 @@ def mean(forms_S: Sequence[Form]) -> Form | None:
     return tuple(sum(column) / len(forms_S) for column in zip(*forms_S, strict=True)) or None
 
 
-def moved(push_G: Sequence[float], apart_GF: Sequence[Form]) -> tuple[float, ...]:
-    """How a group moves the mean of every figure. `apart_GF` are forms less the own mean.
+def form_shift(push_G: Sequence[float], apart_GF: Sequence[Form]) -> tuple[float, ...]:
+    """How far a group moves the policy's mean of every figure. `apart_GF` are forms less the own mean.
 
-    >>> moved([0.5, -0.5], [(0.5, 3.0, 0.0), (-0.5, -1.0, 0.0)])
+    >>> form_shift([0.5, -0.5], [(0.5, 3.0, 0.0), (-0.5, -1.0, 0.0)])
     (0.5, 2.0, 0.0)
     """
     return tuple(
@@ -66,9 +66,9 @@ Signs = tuple[int | None, ...]
 """`signs_F`: which way own groups move each figure, 0 where neither, None where that is not known."""
 
 
-class Pays(msgspec.Struct, frozen=True, kw_only=True):
-    """Which form own groups pay for: how many there were of late, and sums over them of what they moved, and of
-    its squares."""
+class FormTrend(msgspec.Struct, frozen=True, kw_only=True):
+    """Which way own groups move each figure: faded number of groups, and faded sums over them of their shifts
+    and of the squares."""
 
     groups: float = 0.0
     sums_F: tuple[float, ...] = (0.0,) * len(FIGURES)
@@ -80,7 +80,7 @@ class Pays(msgspec.Struct, frozen=True, kw_only=True):
         standard errors in one case of 22. Else 0, or None after FEW groups.
 
         >>> figures = dict(sums_F=(6.0, -6.0, 3.0), squares_F=(4.0, 4.0, 4.0))
-        >>> Pays(groups=20.0, **figures).signs_F, Pays(groups=9.0, **figures).signs_F
+        >>> FormTrend(groups=20.0, **figures).signs_F, FormTrend(groups=9.0, **figures).signs_F
         ((1, -1, 0), (1, -1, None))
         """
         unknown = None if self.groups < FEW else 0
@@ -90,14 +90,14 @@ class Pays(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def paid(pays: Pays, moved_PF: Sequence[Sequence[float]]) -> Pays:
-    """After another round's own groups.
+def update_trend(pays: FormTrend, moved_PF: Sequence[Sequence[float]]) -> FormTrend:
+    """The trend after another round's own groups, whose shifts are `moved_PF`.
 
-    >>> paid(Pays(sums_F=(1.0, 0.0, 0.0)), [(0.5, 2.0, 0.0), (0.5, -2.0, 0.0)])
-    Pays(groups=2.0, sums_F=(1.9, 0.0, 0.0), squares_F=(0.5, 8.0, 0.0))
+    >>> update_trend(FormTrend(sums_F=(1.0, 0.0, 0.0)), [(0.5, 2.0, 0.0), (0.5, -2.0, 0.0)])
+    FormTrend(groups=2.0, sums_F=(1.9, 0.0, 0.0), squares_F=(0.5, 8.0, 0.0))
     """
     columns_F = list(zip(*moved_PF, strict=True)) or [()] * len(FIGURES)
-    return Pays(
+    return FormTrend(
         groups=FADE * pays.groups + len(moved_PF),
         sums_F=tuple(FADE * old + sum(new) for old, new in zip(pays.sums_F, columns_F, strict=True)),
         squares_F=tuple(
@@ -107,7 +107,7 @@ def paid(pays: Pays, moved_PF: Sequence[Sequence[float]]) -> Pays:
     )
 
 
-def level(push_G: Sequence[float], apart_GF: Sequence[Form], signs_F: Signs) -> list[float]:
+def project_push(push_G: Sequence[float], apart_GF: Sequence[Form], signs_F: Signs) -> list[float]:
     """The push near this one that moves no figure otherwise than own groups do, without a single sign turned:
     what was right is never discouraged, what was wrong never encouraged, what was not pushed stays so.
     A figure of sign 0 is held still, one of None is let go.
@@ -117,7 +117,8 @@ def level(push_G: Sequence[float], apart_GF: Sequence[Form], signs_F: Signs) -> 
 
     >>> worked, direct = (0.5,), (-0.5,)
     >>> pushed = [direct, direct, worked, worked]
-    >>> [[round(push, 2) for push in level([sign, sign, -sign, -sign], pushed, (1,))] for sign in (0.5, -0.5)]
+    >>> pushes = ([0.5, 0.5, -0.5, -0.5], [-0.5, -0.5, 0.5, 0.5])
+    >>> [[round(push, 2) for push in project_push(push_G, pushed, (1,))] for push_G in pushes]
     [[0.0, 0.0, 0.0, 0.0], [-0.5, -0.5, 0.5, 0.5]]
     """
     axes_F = [

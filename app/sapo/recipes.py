@@ -47,9 +47,9 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[Check, ...] = ()
     """What a peer's right answer must pass beside the floor (`app.sapo.defences.trusted`)."""
     keeps_form: bool = False
-    """Whether peers' groups leave alone what own answers look like (`app.sapo.forms.level`)."""
+    """Whether peers' groups leave alone what own answers look like (`app.sapo.forms.project_push`)."""
     vigil: bool = False
-    """Whether a learner that gets worse with peers goes on without them for a while (`app.learning.vigil`)."""
+    """Whether a learner that gets worse with peers goes on without them for a while (`app.learning.brake`)."""
     by_record: bool = False
     """Whether a peer is chosen less whose right answers were often kept out (`app.sapo.defences.trust`)."""
     cap_peers: bool = False

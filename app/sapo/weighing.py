@@ -1,5 +1,12 @@
 """From a round's groups to the weight of every token, by a recipe.
 
+`weigh`: own groups get their advantages; peers' groups get theirs, times gates (likelihood, defences) and
+without the part that would change the form of own answers; both are divided by the batch's denominator; peers'
+part is scaled down to the own part's mass where the recipe caps it. Groups without contrast weigh nothing.
+
+Left out: ratios to an old policy (the engine clips where a recipe wants it) and the learning rate, which stands
+beside the weights because Adam would normalise it away.
+
 The engine then minimises `-sum_t weight_t * log pi(token_t)` and knows nothing of rewards, groups or peers.
 Shapes: `_P` groups, `_G` completions of one group, `_T` tokens of one completion. Log-probabilities are in nats
 under the learner before the update, temperature 1.
@@ -14,7 +21,7 @@ import msgspec
 
 from app.sapo import minibatches
 from app.sapo.advantages import group_normalised, mean_centred, shifted
-from app.sapo.forms import KEPT, Form, Signs, level
+from app.sapo.forms import KEPT, Form, Signs, project_push
 from app.sapo.groups import informative
 from app.sapo.recipes import Recipe
 
@@ -109,10 +116,9 @@ def weigh(
     """The weight of every token of a round's groups.
 
     `own_logprob` is l*, the running mean of own completions' mean token log-prob (see `running_logprob`);
-    `faithful` ignores it. `signs_F` says which way own groups move the form (`forms.Pays`). Groups that are not
-    informative and unfinished completions get zeros; the latter still count as failures in their group's mean.
-    Raises WeighError.
-    """
+    `faithful` ignores it. `signs_F` says which way own groups move the form (`forms.FormTrend`). Groups that
+    are not informative and unfinished completions get zeros; the latter still count as failures in their
+    group's mean. Raises WeighError."""
     own_P, peer_P = [_Part(group) for group in own], [_Part(group) for group in peer]
     for part in own_P:
         part.spread(_advantages(recipe, part.verdicts_G))
@@ -188,7 +194,7 @@ class _Part:
         if self.group.apart_GF is None or not signs_F or not self.teaches:
             return push_G
         push_G = [push if done else 0.0 for push, done in zip(push_G, self.group.finished_G, strict=True)]
-        now_G = level(push_G, self.group.apart_GF, signs_F)
+        now_G = project_push(push_G, self.group.apart_GF, signs_F)
         self.gates_G = [
             gate if abs(now) > KEPT * abs(push) else 0.0
             for gate, now, push in zip(self.gates_G, now_G, push_G, strict=True)

@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from engines import waiting  # noqa: F401 - before torch is imported
 from engines.llamacpp.engine import LlamaEngine, open_engine
-from engines.llamacpp.library import available
+from engines.llamacpp.model import available
 
 __all__ = ["LlamaEngine", "available", "open_engine"]

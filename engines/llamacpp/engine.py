@@ -12,10 +12,8 @@ import torch
 from engines.choice import SAMPLER_BYTES, sampler_kind
 from engines.contract import Completion, EngineError, EngineOptions, Heard, Kind, Messages
 from engines.llamacpp.follower import Follower, follow
-from engines.llamacpp.library import available, computes_bf16
-from engines.llamacpp.model import MOST_SEQUENCES
+from engines.llamacpp.model import MOST_SEQUENCES, available, computes_bf16
 from engines.llamacpp.sampler import sample
-from engines.models import locate
 from engines.models.folder import count_parameters, open_folder
 from engines.models.gguf import gguf, tensors
 from engines.torch_lora.engine import Base, TorchEngine
@@ -95,7 +93,7 @@ def open_engine(
             f"llama.cpp samples on the processor here, not on {device}: choose cpu or another engine."
         )
     options["device"] = "cpu"
-    folder = open_folder(locate(model))
+    folder = open_folder(Path(model))
     shape = gguf.architecture(folder)
     tensors.check(shape, folder.name)
     parameters = count_parameters(folder)

@@ -3,30 +3,106 @@
 Two ways. Merging writes `W + scale * B A` over the weights in llama.cpp's memory. With 135 M parameters in
 8 bits on one thread that took as long as 70 tokens, and each token was then 10 % faster than beside an adapter
 (4 % with 0.5 B; 30 % with two threads, which wait for each other at every small product). Where this llama.cpp
-is not known well enough, the adapter goes beside the weights.
-"""
+is not known well enough, the adapter goes beside the weights."""
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import tempfile
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import gguf as format
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from engines.contract import EngineError, Kind
-from engines.llamacpp import tensors
-from engines.llamacpp.model import CELLS, Context, LlamaModel, LoadedAdapter
+from engines.llamacpp.model import CELLS, Context, LlamaModel, LoadedAdapter, library
 from engines.models.architecture import Architecture
-from engines.models.gguf import adapter as gguf_adapter
 from engines.models.gguf import gguf
 from engines.models.gguf import header as gguf_header
+from engines.models.gguf import tensors as gguf_adapter
 from engines.models.gguf.tensors import Names, interleaved
 from engines.torch_lora.engine import Base
 from engines.torch_lora.network.adapter import Adapter
 from engines.torch_lora.network.native import NativeNetwork
+
+# llama.cpp's own copy of the weights, found in memory, so that a merged adapter can be written over them.
+#
+# llama.cpp has no function that sets a weight. It does show every node of its graph to an evaluation callback,
+# and a node knows the tensors it is computed from; their names and places are read with ggml's public
+# functions. All that belongs to one version is where a node keeps its sources, so another version is left
+# alone.
+
+KNOWN = ("0.3.36",)
+"""Versions of llama-cpp-python whose ggml_tensor is `_Node`."""
+
+Found = dict[str, NDArray[np.uint8]]
+"""Bytes of each weight by its name in GGUF."""
+
+_SOURCES = 10
+
+
+class _Node(ctypes.Structure):
+    """The first fields of ggml_tensor (ggml.h of the versions in KNOWN)."""
+
+    _fields_ = (
+        ("type", ctypes.c_int),
+        ("buffer", ctypes.c_void_p),
+        ("ne", ctypes.c_int64 * 4),
+        ("nb", ctypes.c_size_t * 4),
+        ("op", ctypes.c_int),
+        ("op_params", ctypes.c_int32 * 16),
+        ("flags", ctypes.c_int32),
+        ("src", ctypes.c_void_p * _SOURCES),
+    )
+
+
+def known() -> bool:
+    import llama_cpp
+
+    return llama_cpp.__version__ in KNOWN
+
+
+def collector(wanted: Collection[str], found: Found) -> Any:
+    """An evaluation callback that gathers the bytes of the wanted weights. Keep it as long as its context."""
+    ggml = _ggml()
+
+    @library().ggml_backend_sched_eval_callback  # type: ignore[untyped-decorator]
+    def see(node: int, ask: bool, _: Any) -> bool:
+        for source in _Node.from_address(node).src:
+            if source and (name := (ggml.ggml_get_name(source) or b"").decode("utf-8", "replace")) in wanted:
+                size, start = ggml.ggml_nbytes(source), ggml.ggml_get_data(source)
+                found[name] = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(start))
+        return not ask
+
+    return see
+
+
+def complete(found: Mapping[str, NDArray[np.uint8]], wanted: Mapping[str, int]) -> bool:
+    """Whether every weight was found, with as many bytes as it has in the file."""
+    return {name: len(values) for name, values in found.items()} == dict(wanted)
+
+
+def _ggml() -> Any:
+    """ggml's functions of a tensor; the library is already loaded with llama.cpp."""
+    import llama_cpp
+    from llama_cpp import _ctypes_extensions as loading
+
+    folder = Path(llama_cpp.__file__).parent / "lib"
+    ggml: Any = loading.load_shared_library("ggml-base", folder)
+    for name, result in (
+        ("ggml_get_name", ctypes.c_char_p),
+        ("ggml_nbytes", ctypes.c_size_t),
+        ("ggml_get_data", ctypes.c_void_p),
+    ):
+        function = getattr(ggml, name)
+        function.argtypes, function.restype = [ctypes.c_void_p], result
+    return ggml
+
 
 _WHOLE = {
     format.GGMLQuantizationType.F32: torch.float32,
@@ -204,7 +280,7 @@ def follow(base: Base, shape: Architecture, kind: Kind) -> Follower:
     One that llama.cpp refuses is made again, once; raises EngineError if that does not help."""
     exact, threads = kind == "f32", base.placement.threads
     path = gguf.cached(base.folder.path, kind)
-    writable = tensors.known() and isinstance(base.network, NativeNetwork)
+    writable = known() and isinstance(base.network, NativeNetwork)
     try:
         model = LlamaModel(path, writable)
     except EngineError:
@@ -230,12 +306,12 @@ def _weights(model: LlamaModel, path: Path, threads: int) -> dict[str, torch.Ten
         for size in (dimensions[0] * dimensions[1],)
         for block, block_bytes in (format.GGML_QUANT_SIZES[kind],)
     }
-    found: tensors.Found = {}
-    watch = tensors.collector(wanted, found)
+    found: Found = {}
+    watch = collector(wanted, found)
     context = Context(model, 1, 1, threads, exact=False, watch=watch)
     context.read([0], [0])
     context.close()
-    if not tensors.complete(found, wanted):
+    if not complete(found, wanted):
         return None
     return {
         name: torch.from_numpy(values).view(_WHOLE.get(header[name][1], torch.uint8))

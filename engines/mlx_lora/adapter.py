@@ -17,8 +17,8 @@ import mlx.core as mx
 import numpy as np
 from mlx.optimizers import AdamW
 
-from engines.models import checkpoint
-from engines.models.checkpoint import OptimizerState
+from engines.models import lora
+from engines.models.lora import OptimizerState
 
 BETAS, EPSILON = (0.9, 0.95), 1e-8
 ALPHA_OVER_RANK = 2.0
@@ -86,12 +86,12 @@ class Adapter:
         """Writes adapter and optimiser and flushes them to disk. Raises EngineError when that fails."""
         state = OptimizerState(steps=self.steps, rank=self.rank, base=base, model=model)
         values, first, second = (self._named(flat) for flat in (self.values, *self.moments))
-        checkpoint.save(folder, state, int(self.scale * self.rank), values, first, second)
+        lora.save(folder, state, int(self.scale * self.rank), values, first, second)
 
     def load(self, folder: Path, base: str) -> None:
         """Takes over saved state. Raises AdapterError, before anything changes, for any other adapter's."""
         shapes = dict(zip(self._names(), self._shapes, strict=True))
-        state, *arrays = checkpoint.load(folder, base, self.rank, shapes)
+        state, *arrays = lora.load(folder, base, self.rank, shapes)
         values, first, second = (
             mx.array(np.concatenate([found[name].reshape(-1) for name in shapes])) for found in arrays
         )

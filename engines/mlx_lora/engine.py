@@ -19,18 +19,14 @@ from engines.contract import (
     StepStats,
     TokenSequence,
 )
-from engines.memory import MB
+from engines.facts import MB
 from engines.mlx_lora.adapter import Adapter
 from engines.mlx_lora.learner import Learner, measured
-from engines.mlx_lora.memory import free_memory, is_out_of_memory, keep_to
-from engines.mlx_lora.network import Network
-from engines.mlx_lora.rollout import Rollout
-from engines.mlx_lora.sampler import Request, sample
-from engines.models import locate, read_settings
-from engines.models.architecture import KNOWN, Architecture, read_architecture
+from engines.mlx_lora.network import Network, free_memory, is_out_of_memory, keep_to
+from engines.mlx_lora.sampler import Request, Rollout, sample
+from engines.models.architecture import KNOWN, Architecture, read_architecture, read_settings
 from engines.models.folder import Folder, count_parameters, fingerprint, open_folder
-from engines.models.tokens import ChatTokenizer
-from engines.text import ModelText
+from engines.models.tokens import ChatTokenizer, ModelText
 
 SMALL = 50_000_000
 """Parameters from which the GPU keeps the base in bf16; smaller models cost little in fp32."""
@@ -40,7 +36,7 @@ class MlxEngine:
     """See `engines.contract.Engine` for every method. `notes` holds sentences for the owner."""
 
     def __init__(self, model: str | Path, *, seed: int = 0, **options: Unpack[EngineOptions]) -> None:
-        path = locate(model)
+        path = Path(model)
         self._folder = open_folder(path)
         shape = read_architecture(self._folder.config)
         if shape is None:

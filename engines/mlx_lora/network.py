@@ -1,20 +1,46 @@
 """mlx-lm's decoder of the Qwen2, Qwen3 or Llama family, three times over the same frozen arrays: alone, with
-LoRA beside its linear layers for learning, and with the adapter merged into them for sampling.
-"""
+LoRA beside its linear layers for learning, and with the adapter merged into them for sampling."""
 
 from __future__ import annotations
 
+import gc
+import importlib
+import importlib.util
+import sys
+from types import ModuleType
 from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
 import numpy as np
 
+from engines.batches import MemoryErrors
 from engines.contract import EngineError
+from engines.facts import free_ram
 from engines.mlx_lora.adapter import ALPHA_OVER_RANK, AdaptedLayer, Adapter
-from engines.mlx_lora.library import library
 from engines.models.architecture import Architecture, Rope
 from engines.models.folder import Folder
+
+# Modules of mlx-lm without mlx-lm's own start, which imports transformers and with it torch. The layers we use
+# need neither: 0.1 s instead of three to nine.
+
+
+def library(name: str) -> ModuleType:
+    """The module `mlx_lm.<name>`, its parents found but not run. Raises ImportError."""
+    parts = f"mlx_lm.{name}".split(".")
+    parents = [".".join(parts[:end]) for end in range(1, len(parts))]
+    missing = [parent for parent in parents if parent not in sys.modules]
+    try:
+        for parent in missing:
+            spec = importlib.util.find_spec(parent)
+            if spec is None:
+                raise ImportError(f"{parent} is not installed")
+            sys.modules[parent] = importlib.util.module_from_spec(spec)
+        return importlib.import_module(f"mlx_lm.{name}")
+    finally:
+        for parent in missing:  # anyone who imports mlx_lm itself later gets the whole of it
+            sys.modules.pop(parent, None)
+
 
 _LINEARS = (
     "self_attn.q_proj",
@@ -205,3 +231,40 @@ def frequencies(rope: Rope, head_dim: int) -> Any:
     blend = (turns - rope.low_freq_factor) / (rope.high_freq_factor - rope.low_freq_factor)
     blend = np.clip(blend, 0.0, 1.0)
     return (1 - blend) * plain / rope.factor + blend * plain
+
+
+# The memory that MLX may take, and what it says when there is none left.
+
+_SAID = ("Unable to allocate", "Insufficient Memory", "maximum allowed buffer size", "out of memory")
+"""In what MLX raises on Apple's GPU. On a processor it does not survive a failed allocation: there only the
+budget that is measured beforehand helps."""
+
+
+def free_memory(on_gpu: bool) -> int:
+    """Bytes an engine may take now. Apple's GPU shares the computer's memory and may use part of it."""
+    if not on_gpu:
+        return free_ram() + mx.get_cache_memory()
+    most: Any = mx.device_info().get("max_recommended_working_set_size", 0)
+    return max(0, min(int(most) - mx.get_active_memory(), free_ram() + mx.get_cache_memory()))
+
+
+def keep_to(budget_bytes: int, on_gpu: bool) -> None:
+    """Limits what MLX takes and what it keeps of freed memory; on a Mac the model's weights stay resident."""
+    mx.set_memory_limit(budget_bytes)
+    mx.set_cache_limit(max(2**26, budget_bytes // 8))
+    if on_gpu and mx.metal.is_available():
+        most: Any = mx.device_info().get("max_recommended_working_set_size", 0)
+        mx.set_wired_limit(min(budget_bytes, int(most)))
+
+
+def release() -> None:
+    """Gives kept memory back before a smaller attempt."""
+    gc.collect()
+    mx.clear_cache()
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    return isinstance(error, MemoryError) or any(said in str(error) for said in _SAID)
+
+
+MEMORY = MemoryErrors(is_out_of_memory, release)

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from engines.wording import in_bytes
+from engines.files import in_bytes
 
 Dtype = Literal["float32", "bfloat16"]
 ITEMSIZE: dict[Dtype, int] = {"float32": 4, "bfloat16": 2}
@@ -191,7 +191,7 @@ def memory_here() -> MemoryRoom:
     """The memory of this computer, on the processor's side. Not looked at: a graphics card's own."""
     import psutil
 
-    from engines.memory import container_room, free_ram
+    from engines.facts import container_room, free_ram
 
     share = free_ram() / max(1, min(psutil.virtual_memory().available, container_room()))
     return MemoryRoom(free=free_ram(), most=int(psutil.virtual_memory().total * share))

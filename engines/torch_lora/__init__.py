@@ -7,7 +7,6 @@ peft is imported for them (that would triple the start-up time). Every other arc
 from __future__ import annotations
 
 from engines import waiting  # noqa: F401 - before torch is imported
-from engines.torch_lora.engine import TorchEngine, open_engine
-from engines.torch_lora.swarm import TorchSwarm, open_swarm
+from engines.torch_lora.engine import TorchEngine, TorchSwarm, open_engine, open_swarm
 
 __all__ = ["TorchEngine", "TorchSwarm", "open_engine", "open_swarm"]

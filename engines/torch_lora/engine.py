@@ -17,12 +17,11 @@ from engines.contract import (
     StepStats,
     TokenSequence,
 )
-from engines.models import locate, read_settings
-from engines.models.architecture import read_architecture
+from engines.models.architecture import read_architecture, read_settings
 from engines.models.folder import count_parameters, fingerprint, open_folder
-from engines.models.tokens import ChatTokenizer
-from engines.text import ModelText, Sampled
-from engines.torch_lora import adapter_files, learner
+from engines.models.tokens import ChatTokenizer, ModelText, Sampled
+from engines.torch_lora import learner
+from engines.torch_lora.network import adapter as adapter_files
 from engines.torch_lora.network.adapter import Adapter
 from engines.torch_lora.network.device import MB, SMALL, DeviceBudget, free_memory, is_out_of_memory, place
 from engines.torch_lora.network.matrices import merges
@@ -47,7 +46,7 @@ class Base:
         batch_share: float = 1.0,
         sampler_bytes: int | None = None,
     ) -> None:
-        path = locate(model)
+        path = Path(model)
         self.folder = open_folder(path)
         parameters = count_parameters(self.folder)
         self.placement: DeviceBudget = place(parameters, device, threads, thread_share)
@@ -266,3 +265,54 @@ class TorchEngine(OnBase):
 def open_engine(model: str | Path, *, seed: int = 0, **options: Unpack[EngineOptions]) -> TorchEngine:
     """Opens a model by folder, by name in the local Hugging Face cache, or "starter". Raises EngineError."""
     return TorchEngine(Base(model, **options), seed)
+
+
+# Many nodes in one process for the lab: one frozen model, an adapter and optimiser each, sampled together.
+
+
+class TorchSwarm(OnBase):
+    """Each method is that of `engines.contract.Engine` with the node's number in front.
+
+    A node does exactly what an engine of its own with the same seed would do."""
+
+    def __init__(self, base: Base, seeds_N: Sequence[int]) -> None:
+        super().__init__(base)
+        self._adapters_N = [base.new_adapter(seed) for seed in seeds_N]
+        self.info = base.info(self._adapters_N[0].values.numel())
+
+    @property
+    def nodes(self) -> int:
+        return len(self._adapters_N)
+
+    def sample(
+        self, prompts_NP: Sequence[Sequence[Messages]], n: int, max_tokens: int, seeds_N: Sequence[int]
+    ) -> list[list[list[Completion]]]:
+        """Completions as [node][prompt][completion]. Nodes may have different numbers of prompts, also none."""
+        if len(prompts_NP) != self.nodes or len(seeds_N) != self.nodes:
+            raise ValueError(f"sample needs prompts and a seed for each of {self.nodes} nodes")
+        return self._base.sample(self._adapters_N, prompts_NP, n, max_tokens, seeds_N)
+
+    def logprobs(self, node: int, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
+        return self._base.logprobs(self._adapters_N[node], sequences_S)
+
+    def step(self, node: int, batch: Batch) -> StepStats:
+        return self._base.step(self._adapters_N[node], batch)
+
+    def save(self, node: int, folder: Path) -> None:
+        self._base.save(self._adapters_N[node], folder)
+
+    def load(self, node: int, folder: Path) -> None:
+        self._base.load(self._adapters_N[node], folder)
+
+    def begin_anew(self, node: int) -> None:
+        """Forgets a node's optimiser and keeps what it has learnt."""
+        self._adapters_N[node].begin_anew()
+
+    def reset(self, seeds_N: Sequence[int]) -> None:
+        """Fresh adapters, for the next run on the same base."""
+        self._adapters_N = [self._base.new_adapter(seed) for seed in seeds_N]
+
+
+def open_swarm(model: str | Path, seeds_N: Sequence[int], **options: Unpack[EngineOptions]) -> TorchSwarm:
+    """One node for each seed over one base; see `open_engine`."""
+    return TorchSwarm(Base(model, **options), seeds_N)

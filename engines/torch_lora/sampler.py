@@ -15,7 +15,7 @@ import torch
 
 from engines.batches import MemoryErrors
 from engines.contract import EngineError
-from engines.text import Sampled, Told
+from engines.models.tokens import Sampled, Told
 from engines.torch_lora.network.adapter import fold
 from engines.torch_lora.network.device import is_out_of_memory
 from engines.torch_lora.network.layout import Tokens

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,16 +60,18 @@ def bundle(
     packs: Packs | None = None,
     payload: Path | None = None,
     engine_python: Path | None = None,
+    dress: Callable[[str], None] | None = None,
 ) -> Bundle:
     """`payload` is a folder that stands in for PyInstaller's; `engine_python` is the archive of the Python that
-    engine packs are made with, where the system has none. Raises BuildError."""
+    engine packs are made with, where the system has none; `dress` writes the system's resources of a version
+    before PyInstaller reads them. Raises BuildError."""
     chosen = (
         version or tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     )
     if not re.fullmatch(r"\d+(\.\d+)*([a-z]+\d+)?", chosen):
         raise BuildError(f"{chosen!r} is no version: give one such as 0.2.0.")
     own = _environment(python) if payload is None else Path(sys.executable)
-    folder = _frozen(own, chosen) if payload is None else _standing_in(payload)
+    folder = _frozen(own, chosen, dress) if payload is None else _standing_in(payload)
     inside = folder / "_internal"
     carry(inside / "source", own)
     _carry_packs(packs or Packs(), inside, own)
@@ -79,13 +81,11 @@ def bundle(
     return Bundle(folder, chosen, own, datetime.datetime.fromtimestamp(_epoch(), datetime.UTC).date())
 
 
-def _frozen(own: Path, version: str) -> Path:
+def _frozen(own: Path, version: str, dress: Callable[[str], None] | None) -> Path:
     """PyInstaller's folder."""
     made = WORK / "bundle"
-    if sys.platform == "win32":
-        from windows import package
-
-        package.dress(version)
+    if dress is not None:
+        dress(version)
     environment = {**os.environ, "PYTHONHASHSEED": "0", "SOURCE_DATE_EPOCH": str(_epoch())}
     run(
         [

@@ -84,16 +84,19 @@ def cleaned(environment: Mapping[str, str], source: Path) -> dict[str, str]:
 
     >>> cleaned({"LD_LIBRARY_PATH": "/app", "LD_LIBRARY_PATH_ORIG": "/own", "QT_PLUGIN_PATH": "/app", "A": "b"},
     ...         Path("s"))
-    {'LD_LIBRARY_PATH': '/own', 'A': 'b', 'PYTHONPATH': 's'}
+    {'LD_LIBRARY_PATH': '/own', 'A': 'b', 'PYTHONPATH': 's', 'PYTHONSAFEPATH': '1', 'PYTHONUTF8': '1'}
     """
     kept = {
         name: value
         for name, value in environment.items()
         if name not in OURS and name != "LD_LIBRARY_PATH" and not name.endswith("_ORIG") and "_PYI_" not in name
     }
-    if before := environment.get("LD_LIBRARY_PATH_ORIG"):
+    from app.common.process.surroundings import surroundings, without_clashing
+
+    if before := without_clashing(environment.get("LD_LIBRARY_PATH_ORIG", "")):
         kept = {"LD_LIBRARY_PATH": before, **kept}
-    return {**kept, "PYTHONPATH": str(source)}
+
+    return surroundings(kept, str(source))
 
 
 if __name__ == "__main__":

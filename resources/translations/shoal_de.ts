@@ -202,38 +202,6 @@
    <translation>zu {share} an</translation>
   </message>
   <message>
-   <source>Your verdicts so far: {after} for after, {before} for before, {same} equal.</source>
-   <translation>Deine Urteile bisher: {after} für nachher, {before} für vorher, {same} gleich gut.</translation>
-  </message>
-  <message>
-   <source>{letter} is better</source>
-   <translation>{letter} ist besser</translation>
-  </message>
-  <message>
-   <source>Too few to tell yet.</source>
-   <translation>Noch zu wenige, um etwas zu sagen.</translation>
-  </message>
-  <message>
-   <source>Answer {letter}</source>
-   <translation>Antwort {letter}</translation>
-  </message>
-  <message>
-   <source>Both gave the same answer: that one doesn't count.</source>
-   <translation>Beide haben dasselbe geantwortet: Das zählt nicht.</translation>
-  </message>
-  <message>
-   <source>Which one is better?</source>
-   <translation>Welche ist besser?</translation>
-  </message>
-  <message>
-   <source>Equally good</source>
-   <translation>Gleich gut</translation>
-  </message>
-  <message>
-   <source>The tally couldn't be saved ({why}).</source>
-   <translation>Der Zählstand ließ sich nicht speichern ({why}).</translation>
-  </message>
-  <message>
    <source>Try it</source>
    <translation>Ausprobieren</translation>
   </message>
@@ -321,18 +289,6 @@
    <translation>Das Modell ist ausgefallen, wahrscheinlich fehlte Speicher. Schließ andere Programme und frag noch einmal.</translation>
   </message>
   <message>
-   <source>puzzle of the day, the same for everyone</source>
-   <translation>Rätsel des Tages, für alle dasselbe</translation>
-  </message>
-  <message>
-   <source>a puzzle it never trained on</source>
-   <translation>ein Rätsel, an dem es nie geübt hat</translation>
-  </message>
-  <message>
-   <source>a puzzle of practice</source>
-   <translation>ein Übungsrätsel</translation>
-  </message>
-  <message>
    <source>Stop</source>
    <translation>Anhalten</translation>
   </message>
@@ -367,10 +323,6 @@
   <message>
    <source>Teach it one</source>
    <translation>Bring ihm eins bei</translation>
-  </message>
-  <message>
-   <source>Puzzle of the day</source>
-   <translation>Rätsel des Tages</translation>
   </message>
   <message>
    <source>Or solve it yourself</source>
@@ -413,16 +365,8 @@
    <translation>Nachher</translation>
   </message>
   <message>
-   <source>Blind duel</source>
-   <translation>Blindes Duell</translation>
-  </message>
-  <message>
    <source>Ask</source>
    <translation>Fragen</translation>
-  </message>
-  <message>
-   <source>Puzzle of the day ✓</source>
-   <translation>Rätsel des Tages ✓</translation>
   </message>
   <message>
    <source>Kind of puzzle</source>
@@ -441,10 +385,6 @@
    <translation>Ein Übungsrätsel: Deine richtige Antwort mit Rechenweg kann dein Modell etwas lehren</translation>
   </message>
   <message>
-   <source>The same for everyone today (UTC)</source>
-   <translation>Heute für alle dasselbe (UTC)</translation>
-  </message>
-  <message>
    <source>Level {n}</source>
    <translation>Stufe {n}</translation>
   </message>
@@ -455,6 +395,14 @@
   <message>
    <source>{family}, level {n} of {all}</source>
    <translation>{family}, Stufe {n} von {all}</translation>
+  </message>
+  <message>
+   <source>a puzzle it never trained on</source>
+   <translation>ein Rätsel, an dem es nie geübt hat</translation>
+  </message>
+  <message>
+   <source>a puzzle of practice</source>
+   <translation>ein Übungsrätsel</translation>
   </message>
   <message>
    <source>Your model solves {after} of {n} now, {before} before: {lead} ± {error}.</source>
@@ -2208,6 +2156,10 @@
    <translation>Schreib sie in dieser Reihenfolge auf und bewahre sie gut auf. Sie bringen deinen Namen auf jedem Computer zurück.</translation>
   </message>
   <message>
+   <source>You get back the name these words belong to.</source>
+   <translation>Du bekommst den Namen zurück, zu dem diese Wörter gehören.</translation>
+  </message>
+  <message>
    <source>Changing your identity …</source>
    <translation>Deine Identität wird gewechselt …</translation>
   </message>
@@ -2272,10 +2224,6 @@
    <translation>Wiederherstellen</translation>
   </message>
   <message>
-   <source>You get back the name these words belong to.</source>
-   <translation>Du bekommst den Namen zurück, zu dem diese Wörter gehören.</translation>
-  </message>
-  <message>
    <source>Enter your recovery words</source>
    <translation>Gib deine Wiederherstellungswörter ein</translation>
   </message>
@@ -2288,8 +2236,8 @@
    <translation>Andere Shoals kennen dich unter diesem Namen. Sein Schlüssel liegt im Schlüsselbund dieses Computers.</translation>
   </message>
   <message>
-   <source>Other Shoals know you by this name. Its key is in a file, locked with your passphrase:</source>
-   <translation>Andere Shoals kennen dich unter diesem Namen. Sein Schlüssel liegt in einer Datei, gesichert mit deiner Passphrase:</translation>
+   <source>This name's key is locked with a passphrase, which Shoal no longer uses. Restore it once with the passphrase or its recovery words:</source>
+   <translation>Der Schlüssel dieses Namens ist mit einer Passphrase gesichert, die Shoal nicht mehr verwendet. Stell ihn einmal mit der Passphrase oder den Wiederherstellungswörtern wieder her:</translation>
   </message>
   <message>
    <source>Other Shoals know you by this name. This computer has no keyring, so the key is in a file only you can read:</source>
@@ -2383,8 +2331,8 @@
    <translation>{help} Gilt, sobald das Lernen neu startet.</translation>
   </message>
   <message>
-   <source>your identity name key recovery words restore new keyring passphrase</source>
-   <translation>deine identität name schlüssel wiederherstellungswörter wiederherstellen neu schlüsselbund passwort passphrase</translation>
+   <source>your identity name key recovery words restore new keyring</source>
+   <translation>deine identität name schlüssel wiederherstellungswörter wiederherstellen neu schlüsselbund passwort</translation>
   </message>
   <message>
    <source>Versions, settings, events and logs, to help find a fault. You see every file before you save it. Nothing is sent.</source>
@@ -2591,29 +2539,6 @@
    <translation>Weiterlernen, verkleinert</translation>
   </message>
   <message>
-   <source>{peer} showed a way to solve “{family}”; {span} later yours solved its first.</source>
-   <translation>{peer} hat einen Weg für „{family}“ gezeigt; {span} später löste deins sein erstes.</translation>
-  </message>
-  <message>
-   <source>Before: {failed} answers, all wrong. Right after: {right} of {answered}. By chance in {p} of 1,000.</source>
-   <translation>Davor: {failed} Antworten, alle falsch. Gleich danach: {right} von {answered} richtig. Zufällig in {p} von 1.000.</translation>
-  </message>
-  <message>
-   <source>Your answers helped {n} model today.</source>
-   <translation>Deine Antworten haben heute {n} Modell geholfen.</translation>
-  </message>
-  <message numerus="yes">
-   <source>Your answers helped {n} models today.</source>
-   <translation>
-    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
-    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>See the answers of {peer}</source>
-   <translation>Die Antworten von {peer} ansehen</translation>
-  </message>
-  <message>
    <source>Learn with others at {relay}?</source>
    <translation>Mit anderen lernen, bei {relay}?</translation>
   </message>
@@ -2634,10 +2559,6 @@
    <translation>Noch ist niemand sonst da</translation>
   </message>
   <message>
-   <source>Point at a fish, or use the arrow keys, to see who it is.</source>
-   <translation>Zeig auf einen Fisch oder nimm die Pfeiltasten, um zu sehen, wer es ist.</translation>
-  </message>
-  <message>
    <source>{n} other is online</source>
    <translation>{n} anderes Modell ist online</translation>
   </message>
@@ -2653,20 +2574,8 @@
    <translation>Wer beitritt, erscheint hier.</translation>
   </message>
   <message>
-   <source>The {n} peers seen last. The list has all of them.</source>
-   <translation>Die {n} zuletzt gesehenen Peers. In der Liste stehen alle.</translation>
-  </message>
-  <message>
    <source>Learn alone</source>
    <translation>Allein lernen</translation>
-  </message>
-  <message>
-   <source>The swarm as water. Arrow keys go from peer to peer.</source>
-   <translation>Der Schwarm als Wasser. Pfeiltasten gehen von Peer zu Peer.</translation>
-  </message>
-  <message>
-   <source>How peers are shown</source>
-   <translation>Wie Peers gezeigt werden</translation>
   </message>
   <message>
    <source>Search peers</source>
@@ -2681,6 +2590,17 @@
    <translation>
     <numerusform>{n} anderer</numerusform>
     <numerusform>{n} andere</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Your answers helped {n} model today.</source>
+   <translation>Deine Antworten haben heute {n} Modell geholfen.</translation>
+  </message>
+  <message numerus="yes">
+   <source>Your answers helped {n} models today.</source>
+   <translation>
+    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
+    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
    </translation>
   </message>
   <message>
@@ -2727,21 +2647,6 @@
    <translation>Gib die Einladung oben weiter. Wer beitritt, erscheint hier.</translation>
   </message>
   <message>
-   <source>first seen {ago}</source>
-   <translation>zuerst gesehen {ago}</translation>
-  </message>
-  <message>
-   <source>{n} puzzle</source>
-   <translation>{n} Rätsel</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} puzzles</source>
-   <translation>
-    <numerusform>{n} Rätsel</numerusform>
-    <numerusform>{n} Rätsel</numerusform>
-   </translation>
-  </message>
-  <message>
    <source>Find or start a swarm on this network</source>
    <translation>Schwarm in diesem Netz finden oder starten</translation>
   </message>
@@ -2778,10 +2683,6 @@
    <translation>noch nicht gemessen</translation>
   </message>
   <message>
-   <source>unknown model</source>
-   <translation>unbekanntes Modell</translation>
-  </message>
-  <message>
    <source>The teacher has paused everyone.</source>
    <translation>Die Lehrkraft hat alle pausiert.</translation>
   </message>
@@ -2816,14 +2717,6 @@
   <message>
    <source>Seen</source>
    <translation>Gesehen</translation>
-  </message>
-  <message>
-   <source>Water</source>
-   <translation>Wasser</translation>
-  </message>
-  <message>
-   <source>List</source>
-   <translation>Liste</translation>
   </message>
   <message>
    <source>Six words</source>
@@ -3562,42 +3455,6 @@
    <translation>strom energie watt kwh kosten</translation>
   </message>
   <message>
-   <source>Puzzle of the day, and you as a teacher</source>
-   <translation>Rätsel des Tages, und du als Lehrer</translation>
-  </message>
-  <message>
-   <source>Under Try it. An answer of yours teaches only after you say yes to its text.</source>
-   <translation>Unter Ausprobieren. Deine Antwort lehrt erst, wenn du zu ihrem Text Ja sagst.</translation>
-  </message>
-  <message>
-   <source>daily human teach solve myself peer tally against</source>
-   <translation>täglich mensch lehren selbst lösen gegen stand</translation>
-  </message>
-  <message>
-   <source>What others showed it</source>
-   <translation>Was andere ihm gezeigt haben</translation>
-  </message>
-  <message>
-   <source>A line on the page Swarm when your model solved something only after a peer did.</source>
-   <translation>Eine Zeile auf der Seite Schwarm, wenn dein Modell etwas erst nach einem anderen gelöst hat.</translation>
-  </message>
-  <message>
-   <source>aha discovery learned from peers feed</source>
-   <translation>aha entdeckung gelernt von anderen peers</translation>
-  </message>
-  <message>
-   <source>The swarm as water</source>
-   <translation>Der Schwarm als Wasser</translation>
-  </message>
-  <message>
-   <source>Peers as fish on the page Swarm. Off: they're a list.</source>
-   <translation>Peers als Fische auf der Seite Schwarm. Aus: als Liste.</translation>
-  </message>
-  <message>
-   <source>fish aquarium peers list drawing</source>
-   <translation>fische aquarium peers liste zeichnung</translation>
-  </message>
-  <message>
    <source>Offer a race at round 20</source>
    <translation>In Runde 20 ein Rennen anbieten</translation>
   </message>
@@ -3981,10 +3838,6 @@
    <translation>Der Test dauerte zu lange. Das Lernen geht auch ohne.</translation>
   </message>
   <message>
-   <source>The puzzle's grid</source>
-   <translation>Das Gitter der Aufgabe</translation>
-  </message>
-  <message>
    <source>Copied</source>
    <translation>Kopiert</translation>
   </message>
@@ -4012,8 +3865,40 @@
    <translation>abgeschnitten: zu lang</translation>
   </message>
   <message>
+   <source>The text that would teach: {text}</source>
+   <translation>Der Text, der lehren würde: {text}</translation>
+  </message>
+  <message>
+   <source>Right! May your answer teach?</source>
+   <translation>Richtig! Darf deine Antwort lehren?</translation>
+  </message>
+  <message>
+   <source>Saving it …</source>
+   <translation>Wird gespeichert …</translation>
+  </message>
+  <message>
+   <source>It stays with you.</source>
+   <translation>Sie bleibt bei dir.</translation>
+  </message>
+  <message>
+   <source>Thank you. Your model looks at it in its next round; it learns if it failed that puzzle.</source>
+   <translation>Danke. Dein Modell sieht sie in der nächsten Runde an und lernt daraus, wenn es das Rätsel nicht konnte.</translation>
+  </message>
+  <message>
    <source>no answer</source>
    <translation>keine Antwort</translation>
+  </message>
+  <message>
+   <source>Word for word, nothing else. In the swarm it's marked as a person's answer.</source>
+   <translation>Wort für Wort, sonst nichts. Im Schwarm ist sie als Antwort eines Menschen markiert.</translation>
+  </message>
+  <message>
+   <source>Word for word, nothing else. It stays on this computer.</source>
+   <translation>Wort für Wort, sonst nichts. Sie bleibt auf diesem Computer.</translation>
+  </message>
+  <message>
+   <source>Teach my model</source>
+   <translation>Mein Modell lehren</translation>
   </message>
   <message>
    <source>After (nothing learned yet)</source>
@@ -4022,6 +3907,14 @@
   <message>
    <source>You</source>
    <translation>Du</translation>
+  </message>
+  <message>
+   <source>Teach and share</source>
+   <translation>Lehren und teilen</translation>
+  </message>
+  <message>
+   <source>Keep it to myself</source>
+   <translation>Für mich behalten</translation>
   </message>
   <message>
    <source>This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
@@ -4054,73 +3947,6 @@
   <message>
    <source>About {watts} W now, {kwh} kWh this month ({money}).</source>
    <translation>Etwa {watts} W im Moment, {kwh} kWh in diesem Monat ({money}).</translation>
-  </message>
-  <message>
-   <source>you {you}, model {model} of {n}</source>
-   <translation>du {you}, Modell {model} von {n}</translation>
-  </message>
-  <message>
-   <source>The text that would teach: {text}</source>
-   <translation>Der Text, der lehren würde: {text}</translation>
-  </message>
-  <message>
-   <source>Right! May your answer teach?</source>
-   <translation>Richtig! Darf deine Antwort lehren?</translation>
-  </message>
-  <message>
-   <source>Saving it …</source>
-   <translation>Wird gespeichert …</translation>
-  </message>
-  <message>
-   <source>It stays with you.</source>
-   <translation>Sie bleibt bei dir.</translation>
-  </message>
-  <message>
-   <source>Thank you. Your model looks at it in its next round; it learns if it failed that puzzle.</source>
-   <translation>Danke. Dein Modell sieht sie in der nächsten Runde an und lernt daraus, wenn es das Rätsel nicht konnte.</translation>
-  </message>
-  <message>
-   <source>{n} puzzle: you {you}, your model {model}</source>
-   <translation>{n} Rätsel: du {you}, dein Modell {model}</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} puzzles: you {you}, your model {model}</source>
-   <translation>
-    <numerusform>{n} Rätsel: du {you}, dein Modell {model}</numerusform>
-    <numerusform>{n} Rätsel: du {you}, dein Modell {model}</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Word for word, nothing else. In the swarm it's marked as a person's answer.</source>
-   <translation>Wort für Wort, sonst nichts. Im Schwarm ist sie als Antwort eines Menschen markiert.</translation>
-  </message>
-  <message>
-   <source>Word for word, nothing else. It stays on this computer.</source>
-   <translation>Wort für Wort, sonst nichts. Sie bleibt auf diesem Computer.</translation>
-  </message>
-  <message>
-   <source>Teach my model</source>
-   <translation>Mein Modell lehren</translation>
-  </message>
-  <message>
-   <source>You against your model</source>
-   <translation>Du gegen dein Modell</translation>
-  </message>
-  <message>
-   <source>you, the upper bar</source>
-   <translation>du, der obere Balken</translation>
-  </message>
-  <message>
-   <source>your model, the lower bar</source>
-   <translation>dein Modell, der untere Balken</translation>
-  </message>
-  <message>
-   <source>Teach and share</source>
-   <translation>Lehren und teilen</translation>
-  </message>
-  <message>
-   <source>Keep it to myself</source>
-   <translation>Für mich behalten</translation>
   </message>
   <message>
    <source>Paused by you.</source>
@@ -4999,10 +4825,6 @@
    <translation>Lass dein Modell erst ein paar Runden lernen.</translation>
   </message>
   <message>
-   <source>This puzzle is longer than your model can read, so it isn't compared.</source>
-   <translation>Dieses Rätsel ist länger, als dein Modell lesen kann. Darum wird es nicht verglichen.</translation>
-  </message>
-  <message>
    <source>There is no answer of yours to give:</source>
    <translation>Es gibt noch keine Antwort von dir:</translation>
   </message>
@@ -5067,6 +4889,14 @@
    <translation>Installiere das Paket ca-certificates, dann versuch es noch einmal.</translation>
   </message>
   <message>
+   <source>The proxy asks for a name and a password:</source>
+   <translation>Der Proxy verlangt Name und Passwort:</translation>
+  </message>
+  <message>
+   <source>put them into its address (HTTPS_PROXY=http://name:password@proxy:port), then try again.</source>
+   <translation>Schreib sie in seine Adresse (HTTPS_PROXY=http://name:password@proxy:port), dann versuch es noch einmal.</translation>
+  </message>
+  <message>
    <source>{host} answers {status}:</source>
    <translation>{host} antwortet mit {status}:</translation>
   </message>
@@ -5085,14 +4915,6 @@
   <message>
    <source>try again.</source>
    <translation>Versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>The proxy asks for a name and a password:</source>
-   <translation>Der Proxy verlangt Name und Passwort:</translation>
-  </message>
-  <message>
-   <source>put them into its address (HTTPS_PROXY=http://name:password@proxy:port), then try again.</source>
-   <translation>Schreib sie in seine Adresse (HTTPS_PROXY=http://name:password@proxy:port), dann versuch es noch einmal.</translation>
   </message>
   <message>
    <source>{host} sends on to an address without encryption ({to}), which isn't followed:</source>
@@ -5467,6 +5289,170 @@
    <translation>Nimm das unquantisierte Modell.</translation>
   </message>
   <message>
+   <source>{name} needs {needed} MB and {there} MB are free in {parent}:</source>
+   <translation>{name} braucht {needed} MB, in {parent} sind {there} MB frei:</translation>
+  </message>
+  <message>
+   <source>free up some space or choose another folder.</source>
+   <translation>Schaff etwas Platz, oder wähle einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>{to} is there already:</source>
+   <translation>{to} gibt es schon:</translation>
+  </message>
+  <message>
+   <source>choose a folder that doesn't exist or is empty.</source>
+   <translation>Wähle einen neuen oder leeren Ordner.</translation>
+  </message>
+  <message>
+   <source>The adapter was trained on another model:</source>
+   <translation>Der Adapter gehört zu einem anderen Modell:</translation>
+  </message>
+  <message>
+   <source>give {model}.</source>
+   <translation>Gib {model} an.</translation>
+  </message>
+  <message>
+   <source>The adapter has layers of several ranks, and MLX knows one:</source>
+   <translation>Der Adapter hat Schichten mit verschiedenem Rang, MLX kennt nur einen:</translation>
+  </message>
+  <message>
+   <source>export it as peft.</source>
+   <translation>Exportier ihn als peft.</translation>
+  </message>
+  <message>
+   <source>{name} couldn't be written to {parent} ({why}):</source>
+   <translation>{name} ließ sich nicht nach {parent} schreiben ({why}):</translation>
+  </message>
+  <message>
+   <source>free some space or choose another folder.</source>
+   <translation>Schaff etwas Platz, oder wähle einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>{OPTIMIZER_STATE} in {adapter} is damaged:</source>
+   <translation>{OPTIMIZER_STATE} in {adapter} ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>take another copy.</source>
+   <translation>Nimm eine andere Kopie.</translation>
+  </message>
+  <message>
+   <source>{name} can't be read.</source>
+   <translation>{name} lässt sich nicht lesen.</translation>
+  </message>
+  <message>
+   <source>{name} takes {needed} to learn with, and {free} are free on the disk that holds {root}:</source>
+   <translation>{name} braucht {needed} zum Lernen, auf der Platte mit {root} sind {free} frei:</translation>
+  </message>
+  <message>
+   <source>{title} couldn't be added into {root} ({strerror}):</source>
+   <translation>{title} ließ sich nicht nach {root} übernehmen ({strerror}):</translation>
+  </message>
+  <message>
+   <source>free some space, or check that it can be read.</source>
+   <translation>Schaff Platz, oder prüf, ob es lesbar ist.</translation>
+  </message>
+  <message>
+   <source>{name} changed while it was read:</source>
+   <translation>{name} hat sich beim Lesen verändert:</translation>
+  </message>
+  <message>
+   <source>wait until it is whole.</source>
+   <translation>Warte, bis es ganz da ist.</translation>
+  </message>
+  <message>
+   <source>{host} doesn't know the access token:</source>
+   <translation>{host} kennt das Zugangstoken nicht:</translation>
+  </message>
+  <message>
+   <source>make a new one and save it again.</source>
+   <translation>Mach ein neues und speichere es.</translation>
+  </message>
+  <message>
+   <source>Your account hasn't been given {id} yet:</source>
+   <translation>Dein Konto hat {id} noch nicht:</translation>
+  </message>
+  <message>
+   <source>accept its licence at {page} and try again.</source>
+   <translation>Nimm die Lizenz auf {page} an, und versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{host} gives {id} only to those who sign in, or has no such model:</source>
+   <translation>{host} gibt {id} nur Angemeldeten, oder es gibt so ein Modell nicht:</translation>
+  </message>
+  <message>
+   <source>check the name, accept the licence at {page}, and save an access token ({command}, or HF_TOKEN).</source>
+   <translation>Prüf den Namen, nimm die Lizenz auf {page} an, und speichere ein Zugangstoken ({command} oder HF_TOKEN).</translation>
+  </message>
+  <message>
+   <source>{host} refuses {id}:</source>
+   <translation>{host} verweigert {id}:</translation>
+  </message>
+  <message>
+   <source>your access token hasn't the right to read it; make one that has.</source>
+   <translation>Dein Zugangstoken darf es nicht lesen; mach eines, das es darf.</translation>
+  </message>
+  <message>
+   <source>{host} has no model {id} in that version:</source>
+   <translation>{host} hat kein Modell {id} in dieser Version:</translation>
+  </message>
+  <message>
+   <source>check its name.</source>
+   <translation>Prüf den Namen.</translation>
+  </message>
+  <message>
+   <source>{host} doesn't say which version of {id} it has:</source>
+   <translation>{host} sagt nicht, welche Version von {id} es hat:</translation>
+  </message>
+  <message>
+   <source>{id} has no .safetensors weights:</source>
+   <translation>{id} hat keine .safetensors-Gewichte:</translation>
+  </message>
+  <message>
+   <source>choose another model.</source>
+   <translation>Wähle ein anderes Modell.</translation>
+  </message>
+  <message>
+   <source>{id} has no config.json:</source>
+   <translation>{id} hat keine config.json:</translation>
+  </message>
+  <message>
+   <source>{text} is no address of a hub:</source>
+   <translation>{text} ist keine Adresse eines Hubs:</translation>
+  </message>
+  <message>
+   <source>give one such as {HUB}.</source>
+   <translation>Nimm eine wie {HUB}.</translation>
+  </message>
+  <message>
+   <source>What {host} says about {id} can't be understood:</source>
+   <translation>Was {host} über {id} sagt, ist nicht zu verstehen:</translation>
+  </message>
+  <message>
+   <source>check the mirror, or try later.</source>
+   <translation>Prüf den Spiegel, oder versuch es später.</translation>
+  </message>
+  <message>
+   <source>{id} has its weights only as pickle files, which can run code and are never downloaded:</source>
+   <translation>{id} hat seine Gewichte nur als Pickle-Dateien, die Programme starten können und nie geladen werden:</translation>
+  </message>
+  <message>
+   <source>take a version of the model with .safetensors files.</source>
+   <translation>Nimm eine Version des Modells mit .safetensors-Dateien.</translation>
+  </message>
+  <message>
+   <source>{id} has only GGUF files:</source>
+   <translation>{id} hat nur GGUF-Dateien:</translation>
+  </message>
+  <message>
+   <source>download one and give Shoal that file, or take the model it was made of.</source>
+   <translation>Lade eine herunter und gib sie Shoal, oder nimm das Modell, aus dem es entstand.</translation>
+  </message>
+  <message>
+   <source>The hub gives no size or digest of {file} of {id}:</source>
+   <translation>Der Hub nennt weder Größe noch Prüfsumme von {file} von {id}:</translation>
+  </message>
+  <message>
    <source>HF_HUB_OFFLINE is set, which forbids every download:</source>
    <translation>HF_HUB_OFFLINE ist gesetzt und verbietet jedes Herunterladen:</translation>
   </message>
@@ -5475,12 +5461,68 @@
    <translation>Nimm es weg und versuch es noch einmal.</translation>
   </message>
   <message>
-   <source>Round {round} is safe.</source>
-   <translation>Runde {round} ist gespeichert.</translation>
+   <source>The model's chat template changes what it is given.</source>
+   <translation>Die Chat-Vorlage des Modells verändert, was sie bekommt.</translation>
   </message>
   <message>
-   <source>The earlier history is kept as {name}.</source>
-   <translation>Der frühere Verlauf bleibt als {name}.</translation>
+   <source>There is no model at {name}:</source>
+   <translation>Bei {name} ist kein Modell:</translation>
+  </message>
+  <message>
+   <source>give an existing folder, a .gguf file, a Hugging Face name or starter.</source>
+   <translation>Gib einen Ordner an, eine .gguf-Datei, einen Namen von Hugging Face oder starter.</translation>
+  </message>
+  <message>
+   <source>The starter model is missing from this installation:</source>
+   <translation>Das Startmodell fehlt in dieser Installation:</translation>
+  </message>
+  <message>
+   <source>install Shoal again.</source>
+   <translation>Installiere Shoal neu.</translation>
+  </message>
+  <message>
+   <source>There is no file {file}:</source>
+   <translation>Eine Datei {file} gibt es nicht:</translation>
+  </message>
+  <message>
+   <source>{name} hasn't been added yet:</source>
+   <translation>{name} wurde noch nicht hinzugefügt:</translation>
+  </message>
+  <message>
+   <source>run {file}.</source>
+   <translation>Führ {file} aus.</translation>
+  </message>
+  <message>
+   <source>{name} isn't on this computer: {command} lists what is.</source>
+   <translation>{name} ist nicht auf diesem Computer: {command} zeigt, was da ist.</translation>
+  </message>
+  <message>
+   <source>{name} is being downloaded right now:</source>
+   <translation>{name} wird gerade heruntergeladen:</translation>
+  </message>
+  <message>
+   <source>cancel that first.</source>
+   <translation>Brich das zuerst ab.</translation>
+  </message>
+  <message>
+   <source>{folder} is no model of this data folder: {command} lists them.</source>
+   <translation>{folder} ist kein Modell dieses Datenordners: {command} zeigt sie.</translation>
+  </message>
+  <message>
+   <source>The model {name} isn't on this computer:</source>
+   <translation>Das Modell {name} ist nicht auf diesem Computer:</translation>
+  </message>
+  <message>
+   <source>run {name2}, or choose starter.</source>
+   <translation>Führ {name2} aus, oder wähle starter.</translation>
+  </message>
+  <message>
+   <source>New to the mix: {new}.</source>
+   <translation>Neu dabei: {new}.</translation>
+  </message>
+  <message>
+   <source>They were tried again, and it can learn from them now.</source>
+   <translation>Es hat sie noch einmal probiert und kann jetzt aus ihnen lernen.</translation>
   </message>
   <message>
    <source>{what} is of format {found}, which this version of Shoal ({installed}) doesn't know:</source>
@@ -5507,6 +5549,14 @@
    <translation>Darin wurde nichts verändert.</translation>
   </message>
   <message>
+   <source>The data folder {home} belongs to {owner}, and this is root:</source>
+   <translation>Der Datenordner {home} gehört {owner}, und dies ist root:</translation>
+  </message>
+  <message>
+   <source>start Shoal without sudo.</source>
+   <translation>starte Shoal ohne sudo.</translation>
+  </message>
+  <message>
    <source>The data folder {home} can't be made ({strerror}):</source>
    <translation>Der Datenordner {home} lässt sich nicht anlegen ({strerror}):</translation>
   </message>
@@ -5521,6 +5571,14 @@
   <message>
    <source>move it away, and a new identity is made at the next start.</source>
    <translation>Räum die Datei weg; beim nächsten Start entsteht eine neue Identität.</translation>
+  </message>
+  <message>
+   <source>{user} may not read and write {path}; nothing is lost.</source>
+   <translation>{user} darf {path} nicht lesen und schreiben; nichts ist verloren.</translation>
+  </message>
+  <message>
+   <source>Run sudo chown -R {user2} {home}, then start Shoal again.</source>
+   <translation>Führe sudo chown -R {user2} {home} aus und starte Shoal dann wieder.</translation>
   </message>
   <message>
    <source>Another node (process {holder}) is using {home}:</source>
@@ -5803,20 +5861,16 @@
    <translation>Es geht weiter ab Runde {round}, der davor.</translation>
   </message>
   <message>
+   <source>{folder} can't be read ({strerror}); nothing is lost.</source>
+   <translation>{folder} lässt sich nicht lesen ({strerror}); nichts ist verloren.</translation>
+  </message>
+  <message>
    <source>The checkpoint {name} can't be used ({why}).</source>
    <translation>Der gespeicherte Stand {name} ist nicht brauchbar ({why}).</translation>
   </message>
   <message>
    <source>It is kept as {name2}.</source>
    <translation>Er bleibt als {name2}.</translation>
-  </message>
-  <message>
-   <source>New to the mix: {new}.</source>
-   <translation>Neu dabei: {new}.</translation>
-  </message>
-  <message>
-   <source>They were tried again, and it can learn from them now.</source>
-   <translation>Es hat sie noch einmal probiert und kann jetzt aus ihnen lernen.</translation>
   </message>
   <message>
    <source>Shoal deleted {before} of old answers, logs and cached files.</source>
@@ -5967,6 +6021,10 @@
    <translation>Er braucht jetzt {share} % seines Speichers für einen Schritt.</translation>
   </message>
   <message>
+   <source>Round {round} is safe.</source>
+   <translation>Runde {round} ist gespeichert.</translation>
+  </message>
+  <message>
    <source>That happened {deaths} times in a row: {remedy}</source>
    <translation>Das war {deaths} Mal hintereinander so: {remedy}</translation>
   </message>
@@ -6067,16 +6125,20 @@
    <translation>Nenne mit --relay ein anderes.</translation>
   </message>
   <message>
-   <source>The node learns alone until it is started again.</source>
-   <translation>Es lernt allein, bis du es neu startest.</translation>
+   <source>This computer's clock and the relay's are {apart} apart.</source>
+   <translation>Die Uhr dieses Computers und die des Relays gehen {apart} auseinander.</translation>
   </message>
   <message>
-   <source>The swarm's folder can't be used ({strerror}).</source>
-   <translation>Der Ordner des Schwarms ist nicht brauchbar ({strerror}).</translation>
+   <source>Check this computer's date and time.</source>
+   <translation>Prüfe Datum und Uhrzeit dieses Computers.</translation>
   </message>
   <message>
-   <source>The outbox can't be used ({error}).</source>
-   <translation>Der Postausgang ist nicht brauchbar ({error}).</translation>
+   <source>Next try in {next_try_s} s.</source>
+   <translation>Nächster Versuch in {next_try_s} s.</translation>
+  </message>
+  <message>
+   <source>Your model learns on its own meanwhile; Shoal tries again by itself.</source>
+   <translation>Dein Modell lernt solange allein; Shoal versucht es von selbst wieder.</translation>
   </message>
   <message>
    <source>You're in a class:</source>
@@ -6087,8 +6149,24 @@
    <translation>Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren.</translation>
   </message>
   <message>
-   <source>Next try in {next_try_s} s.</source>
-   <translation>Nächster Versuch in {next_try_s} s.</translation>
+   <source>Sharing stopped because of a mistake in Shoal ({name}).</source>
+   <translation>Das Teilen hielt wegen eines Fehlers in Shoal an ({name}).</translation>
+  </message>
+  <message>
+   <source>Sharing waits for your system's keyring:</source>
+   <translation>Das Teilen wartet auf den Schlüsselbund deines Systems:</translation>
+  </message>
+  <message>
+   <source>answer its prompt.</source>
+   <translation>beantworte seine Frage.</translation>
+  </message>
+  <message>
+   <source>Your model learns meanwhile.</source>
+   <translation>Dein Modell lernt solange weiter.</translation>
+  </message>
+  <message>
+   <source>{folder} can't be used ({strerror}).</source>
+   <translation>{folder} lässt sich nicht benutzen ({strerror}).</translation>
   </message>
   <message>
    <source>close other programs or choose a smaller --model.</source>
@@ -6169,6 +6247,10 @@
   <message>
    <source>Solo mode opens no network socket, but something tried to ({event}).</source>
    <translation>Beim Lernen allein öffnet Shoal keine Netzverbindung, aber etwas hat es versucht ({event}).</translation>
+  </message>
+  <message>
+   <source>The earlier history is kept as {name}.</source>
+   <translation>Der frühere Verlauf bleibt als {name}.</translation>
   </message>
   <message>
    <source>{title} of {made} is older than this Shoal, which belongs to one of {least}, so nothing was installed:</source>
@@ -6261,10 +6343,6 @@
   <message>
    <source>{path} can't be read ({error}):</source>
    <translation>{path} lässt sich nicht lesen ({error}):</translation>
-  </message>
-  <message>
-   <source>install Shoal again.</source>
-   <translation>Installiere Shoal neu.</translation>
   </message>
   <message>
    <source>The manifest can't be understood ({error}), so nothing was installed:</source>
@@ -6663,6 +6741,14 @@
    <translation>{place} antwortet nicht mehr.</translation>
   </message>
   <message>
+   <source>This computer's proxy isn't used for ws:// addresses:</source>
+   <translation>Der Proxy dieses Computers gilt nicht für ws://-Adressen:</translation>
+  </message>
+  <message>
+   <source>they are on the local network.</source>
+   <translation>die liegen im lokalen Netz.</translation>
+  </message>
+  <message>
    <source>The connection to {place} broke off.</source>
    <translation>Die Verbindung zu {place} ist abgerissen.</translation>
   </message>
@@ -6691,6 +6777,34 @@
    <translation>Prüf seine Adresse.</translation>
   </message>
   <message>
+   <source>Relays can't be reached through a SOCKS proxy ({shown}):</source>
+   <translation>Relays sind über einen SOCKS-Proxy nicht erreichbar ({shown}):</translation>
+  </message>
+  <message>
+   <source>name an HTTP proxy in HTTPS_PROXY, or except the relay with NO_PROXY.</source>
+   <translation>nenne in HTTPS_PROXY einen HTTP-Proxy, oder nimm das Relay mit NO_PROXY aus.</translation>
+  </message>
+  <message>
+   <source>The proxy's address {shown} isn't one:</source>
+   <translation>Die Adresse des Proxys {shown} ist keine:</translation>
+  </message>
+  <message>
+   <source>write HTTPS_PROXY as http://proxy:port.</source>
+   <translation>schreibe HTTPS_PROXY als http://proxy:port.</translation>
+  </message>
+  <message>
+   <source>{place} doesn't answer:</source>
+   <translation>{place} antwortet nicht:</translation>
+  </message>
+  <message>
+   <source>is the address right, and the relay running?</source>
+   <translation>Stimmt die Adresse, und läuft das Relay?</translation>
+  </message>
+  <message>
+   <source>{place} can't be reached ({strerror}).</source>
+   <translation>{place} ist nicht erreichbar ({strerror}).</translation>
+  </message>
+  <message>
    <source>{place} sends far more than anybody asked for.</source>
    <translation>{place} schickt viel mehr, als verlangt war.</translation>
   </message>
@@ -6709,14 +6823,6 @@
   <message>
    <source>{place} is no relay of this kind:</source>
    <translation>{place} ist kein solches Relay:</translation>
-  </message>
-  <message>
-   <source>{place} doesn't answer:</source>
-   <translation>{place} antwortet nicht:</translation>
-  </message>
-  <message>
-   <source>is the address right, and the relay running?</source>
-   <translation>Stimmt die Adresse, und läuft das Relay?</translation>
   </message>
   <message>
    <source>The proxy doesn't let this computer through to {place} ({status}).</source>
@@ -6745,10 +6851,6 @@
   <message>
    <source>There is no computer called {hostname}, or the network is down.</source>
    <translation>Einen Computer {hostname} gibt es nicht, oder das Netz ist weg.</translation>
-  </message>
-  <message>
-   <source>{place} can't be reached ({strerror}).</source>
-   <translation>{place} ist nicht erreichbar ({strerror}).</translation>
   </message>
   <message>
    <source>A message in the open.</source>
@@ -6819,6 +6921,18 @@
    <translation>Ein Postausgang braucht Platz für {LEAST_MESSAGES} Nachrichten und {LEAST_BYTES} Byte.</translation>
   </message>
   <message>
+   <source>{parent} can't be used ({strerror}).</source>
+   <translation>{parent} lässt sich nicht benutzen ({strerror}).</translation>
+  </message>
+  <message>
+   <source>{path} can't be opened ({error}).</source>
+   <translation>{path} lässt sich nicht öffnen ({error}).</translation>
+  </message>
+  <message>
+   <source>{path} can't be used ({error}).</source>
+   <translation>{path} lässt sich nicht benutzen ({error}).</translation>
+  </message>
+  <message>
    <source>{path} was written by another version of Shoal:</source>
    <translation>{path} hat eine andere Version von Shoal geschrieben:</translation>
   </message>
@@ -6855,20 +6969,12 @@
    <translation>In der Schlüsseldatei liegt ein anderer Schlüssel, als sie sagt.</translation>
   </message>
   <message>
-   <source>A passphrase needs {SHORTEST_PASSPHRASE} characters or more:</source>
-   <translation>Eine Passphrase braucht mindestens {SHORTEST_PASSPHRASE} Zeichen:</translation>
-  </message>
-  <message>
-   <source>choose a longer one.</source>
-   <translation>Wähle eine längere.</translation>
-  </message>
-  <message>
    <source>The file holds another key than it says:</source>
    <translation>In der Datei liegt ein anderer Schlüssel, als sie sagt:</translation>
   </message>
   <message>
-   <source>bring yours back with its recovery words.</source>
-   <translation>Hol deinen mit seinen Wiederherstellungswörtern zurück.</translation>
+   <source>enter your recovery words.</source>
+   <translation>gib deine Wiederherstellungswörter ein.</translation>
   </message>
   <message>
    <source>There are {WORDS} recovery words; these are {words}.</source>
@@ -6883,8 +6989,8 @@
    <translation>Die Schlüsseldatei ist beschädigt:</translation>
   </message>
   <message>
-   <source>bring the key back with its recovery words.</source>
-   <translation>Hol den Schlüssel mit seinen Wiederherstellungswörtern zurück.</translation>
+   <source>enter its recovery words.</source>
+   <translation>gib seine Wiederherstellungswörter ein.</translation>
   </message>
   <message>
    <source>This passphrase doesn't open the key:</source>
@@ -6967,44 +7073,8 @@
    <translation>Andere auf diesem Computer können deinen Schlüssel in {path} lesen:</translation>
   </message>
   <message>
-   <source>set {PASSPHRASE} to encrypt it.</source>
-   <translation>Setz {PASSPHRASE}, um ihn zu verschlüsseln.</translation>
-  </message>
-  <message>
-   <source>Until then, {name} stays away and this session has another name.</source>
-   <translation>Bis dahin bleibt {name} weg, und diese Sitzung hat einen anderen Namen.</translation>
-  </message>
-  <message>
-   <source>There is no identity here yet: Shoal makes one when it first learns with others, and {remedy} does so now.</source>
-   <translation>Hier gibt es noch keine Identität: Shoal macht eine, sobald es mit anderen lernt, und {remedy} macht sie jetzt.</translation>
-  </message>
-  <message>
-   <source>So the key of {name} is in {path}, which only you can read.</source>
-   <translation>Der Schlüssel von {name} liegt darum in {path}; nur du kannst ihn lesen.</translation>
-  </message>
-  <message>
-   <source>Set {PASSPHRASE} to encrypt it.</source>
-   <translation>Setz {PASSPHRASE}, um ihn zu verschlüsseln.</translation>
-  </message>
-  <message>
-   <source>The key of {name} is still in the keyring, which refused ({name2}):</source>
-   <translation>Der Schlüssel von {name} liegt noch im Schlüsselbund, der sich weigert ({name2}):</translation>
-  </message>
-  <message>
-   <source>The key of {name} is under a passphrase:</source>
-   <translation>Der Schlüssel von {name} hat eine Passphrase:</translation>
-  </message>
-  <message>
-   <source>set {PASSPHRASE} to it.</source>
-   <translation>Setz {PASSPHRASE} darauf.</translation>
-  </message>
-  <message>
-   <source>{path} holds the key of {name}, not of {name2}.</source>
-   <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}.</translation>
-  </message>
-  <message>
-   <source>{path} holds the key of {name}, not of {name2}: {enter}</source>
-   <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}: {enter}</translation>
+   <source>move Shoal's data to a disk of your own.</source>
+   <translation>verschieb Shoals Daten auf eine eigene Platte.</translation>
   </message>
   <message>
    <source>The key can't be kept in {folder} ({why}).</source>
@@ -7015,8 +7085,44 @@
    <translation>Dieser Name gilt, bis Shoal endet.</translation>
   </message>
   <message>
+   <source>There is no identity here yet: Shoal makes one when it first learns with others, and {remedy} does so now.</source>
+   <translation>Hier gibt es noch keine Identität: Shoal macht eine, sobald es mit anderen lernt, und {remedy} macht sie jetzt.</translation>
+  </message>
+  <message>
+   <source>The key of {name} is under a passphrase, which Shoal no longer uses:</source>
+   <translation>Der Schlüssel von {name} ist mit einer Passphrase gesichert, die Shoal nicht mehr verwendet:</translation>
+  </message>
+  <message>
+   <source>enter the passphrase or the recovery words once ({restoring}).</source>
+   <translation>gib die Passphrase oder die Wiederherstellungswörter einmal ein ({restoring}).</translation>
+  </message>
+  <message>
+   <source>So the key of {name} is in {path}, which only you can read.</source>
+   <translation>Der Schlüssel von {name} liegt darum in {path}; nur du kannst ihn lesen.</translation>
+  </message>
+  <message>
+   <source>There is no key under a passphrase here.</source>
+   <translation>Hier gibt es keinen Schlüssel mit Passphrase.</translation>
+  </message>
+  <message>
+   <source>{path} holds the key of {name}, not of {name2}.</source>
+   <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}.</translation>
+  </message>
+  <message>
+   <source>The key of {name} is still in the keyring, which refused ({name2}):</source>
+   <translation>Der Schlüssel von {name} liegt noch im Schlüsselbund, der sich weigert ({name2}):</translation>
+  </message>
+  <message>
+   <source>{path} holds the key of {name}, not of {name2}: {enter}</source>
+   <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}: {enter}</translation>
+  </message>
+  <message>
    <source>{path} can't be read ({strerror}):</source>
    <translation>{path} lässt sich nicht lesen ({strerror}):</translation>
+  </message>
+  <message>
+   <source>enter the recovery words of {name}.</source>
+   <translation>gib die Wiederherstellungswörter von {name} ein.</translation>
   </message>
   <message>
    <source>{path} isn't there: {enter}</source>
@@ -7129,38 +7235,6 @@
   <message>
    <source>Its answers don't earn what it claims.</source>
    <translation>Die Antworten verdienen nicht, was behauptet wird.</translation>
-  </message>
-  <message>
-   <source>A token ends at a whole Unix second, for a key of 64 hex digits or for any.</source>
-   <translation>Eine Marke endet zu einer ganzen Unix-Sekunde, für einen Schlüssel aus 64 Hexziffern oder für jeden.</translation>
-  </message>
-  <message>
-   <source>This relay asks for an invite of its operator, and this is none.</source>
-   <translation>Dieses Relay will eine Einladung seines Betreibers, und das ist keine.</translation>
-  </message>
-  <message>
-   <source>The invite wasn't signed by this relay's operator:</source>
-   <translation>Die Einladung ist nicht vom Betreiber dieses Relays unterschrieben:</translation>
-  </message>
-  <message>
-   <source>ask for one.</source>
-   <translation>Frag nach einer.</translation>
-  </message>
-  <message>
-   <source>The invite was made for another key:</source>
-   <translation>Die Einladung ist für einen anderen Schlüssel:</translation>
-  </message>
-  <message>
-   <source>ask for one of your own.</source>
-   <translation>Frag nach einer eigenen.</translation>
-  </message>
-  <message>
-   <source>The invite has ended:</source>
-   <translation>Die Einladung ist abgelaufen:</translation>
-  </message>
-  <message>
-   <source>ask the operator for a new one.</source>
-   <translation>Frag den Betreiber nach einer neuen.</translation>
   </message>
   <message>
    <source>Relays on this network can be neither found nor announced ({why}):</source>
@@ -7399,6 +7473,38 @@
    <translation>Er hat a1. und 64 Hexziffern.</translation>
   </message>
   <message>
+   <source>A token ends at a whole Unix second, for a key of 64 hex digits or for any.</source>
+   <translation>Eine Marke endet zu einer ganzen Unix-Sekunde, für einen Schlüssel aus 64 Hexziffern oder für jeden.</translation>
+  </message>
+  <message>
+   <source>This relay asks for an invite of its operator, and this is none.</source>
+   <translation>Dieses Relay will eine Einladung seines Betreibers, und das ist keine.</translation>
+  </message>
+  <message>
+   <source>The invite wasn't signed by this relay's operator:</source>
+   <translation>Die Einladung ist nicht vom Betreiber dieses Relays unterschrieben:</translation>
+  </message>
+  <message>
+   <source>ask for one.</source>
+   <translation>Frag nach einer.</translation>
+  </message>
+  <message>
+   <source>The invite was made for another key:</source>
+   <translation>Die Einladung ist für einen anderen Schlüssel:</translation>
+  </message>
+  <message>
+   <source>ask for one of your own.</source>
+   <translation>Frag nach einer eigenen.</translation>
+  </message>
+  <message>
+   <source>The invite has ended:</source>
+   <translation>Die Einladung ist abgelaufen:</translation>
+  </message>
+  <message>
+   <source>ask the operator for a new one.</source>
+   <translation>Frag den Betreiber nach einer neuen.</translation>
+  </message>
+  <message>
    <source>Word {place} isn't in the list that codes are made of:</source>
    <translation>Wort {place} steht nicht in der Liste der Wörter:</translation>
   </message>
@@ -7579,14 +7685,6 @@
    <translation>Prozess {holder} hält {path}.</translation>
   </message>
   <message>
-   <source>The model produced numbers that aren't finite:</source>
-   <translation>Das Modell hat Zahlen erzeugt, die nicht endlich sind:</translation>
-  </message>
-  <message>
-   <source>go back to an earlier checkpoint.</source>
-   <translation>Geh zu einem früheren Stand zurück.</translation>
-  </message>
-  <message>
    <source>llama.cpp samples on the processor here, not on {device}:</source>
    <translation>llama.cpp antwortet hier auf dem Prozessor, nicht auf {device}:</translation>
   </message>
@@ -7651,6 +7749,10 @@
    <translation>llama.cpp lehnt den Adapter ab:</translation>
   </message>
   <message>
+   <source>go back to an earlier checkpoint.</source>
+   <translation>Geh zu einem früheren Stand zurück.</translation>
+  </message>
+  <message>
    <source>llama.cpp ran out of room for its key-value cache:</source>
    <translation>llama.cpp hat keinen Platz mehr für seinen Zwischenspeicher:</translation>
   </message>
@@ -7665,6 +7767,10 @@
   <message>
    <source>close other programs, or choose the torch engine.</source>
    <translation>Schließ andere Programme, oder wähle die Engine torch.</translation>
+  </message>
+  <message>
+   <source>The model produced numbers that aren't finite:</source>
+   <translation>Das Modell hat Zahlen erzeugt, die nicht endlich sind:</translation>
   </message>
   <message>
    <source>MLX needs a Mac with Apple Silicon, and this one has an Intel processor:</source>
@@ -7759,100 +7865,12 @@
    <translation>config.json des Modells ist beschädigt ({said}):</translation>
   </message>
   <message>
-   <source>{name} in {folder} is missing or damaged:</source>
-   <translation>{name} in {folder} fehlt oder ist beschädigt:</translation>
+   <source>{FILE} of the model in {folder} is wrong ({error}):</source>
+   <translation>{FILE} des Modells in {folder} ist falsch ({error}):</translation>
   </message>
   <message>
-   <source>The adapter in {folder} was trained on another model:</source>
-   <translation>Der Adapter in {folder} gehört zu einem anderen Modell:</translation>
-  </message>
-  <message>
-   <source>start with {model}.</source>
-   <translation>Starte mit {model}.</translation>
-  </message>
-  <message>
-   <source>The adapter in {folder} has rank {rank}, not {rank2}:</source>
-   <translation>Der Adapter in {folder} hat Rang {rank}, nicht {rank2}:</translation>
-  </message>
-  <message>
-   <source>start with that.</source>
-   <translation>Starte damit.</translation>
-  </message>
-  <message>
-   <source>The adapter couldn't be saved in {folder} ({strerror}):</source>
-   <translation>Der Adapter ließ sich nicht in {folder} speichern ({strerror}):</translation>
-  </message>
-  <message>
-   <source>free some space.</source>
-   <translation>Schaff etwas Platz.</translation>
-  </message>
-  <message>
-   <source>{file} has layers of another model:</source>
-   <translation>{file} hat Schichten eines anderen Modells:</translation>
-  </message>
-  <message>
-   <source>start with the one it was made for.</source>
-   <translation>Starte mit dem, zu dem sie gehören.</translation>
-  </message>
-  <message>
-   <source>{file} has {name} in another shape:</source>
-   <translation>{file} hat {name} in anderer Form:</translation>
-  </message>
-  <message>
-   <source>start with the model it was made for.</source>
-   <translation>Starte mit dem Modell, zu dem es gehört.</translation>
-  </message>
-  <message>
-   <source>{to} is there already:</source>
-   <translation>{to} gibt es schon:</translation>
-  </message>
-  <message>
-   <source>choose a folder that doesn't exist or is empty.</source>
-   <translation>Wähle einen neuen oder leeren Ordner.</translation>
-  </message>
-  <message>
-   <source>The adapter was trained on another model:</source>
-   <translation>Der Adapter gehört zu einem anderen Modell:</translation>
-  </message>
-  <message>
-   <source>give {model}.</source>
-   <translation>Gib {model} an.</translation>
-  </message>
-  <message>
-   <source>The adapter has layers of several ranks, and MLX knows one:</source>
-   <translation>Der Adapter hat Schichten mit verschiedenem Rang, MLX kennt nur einen:</translation>
-  </message>
-  <message>
-   <source>export it as peft.</source>
-   <translation>Exportier ihn als peft.</translation>
-  </message>
-  <message>
-   <source>{OPTIMIZER_STATE} in {adapter} is damaged:</source>
-   <translation>{OPTIMIZER_STATE} in {adapter} ist beschädigt:</translation>
-  </message>
-  <message>
-   <source>take another copy.</source>
-   <translation>Nimm eine andere Kopie.</translation>
-  </message>
-  <message>
-   <source>{name} needs {needed} MB and {there} MB are free in {parent}:</source>
-   <translation>{name} braucht {needed} MB, in {parent} sind {there} MB frei:</translation>
-  </message>
-  <message>
-   <source>free up some space or choose another folder.</source>
-   <translation>Schaff etwas Platz, oder wähle einen anderen Ordner.</translation>
-  </message>
-  <message>
-   <source>{name} couldn't be written to {parent} ({why}):</source>
-   <translation>{name} ließ sich nicht nach {parent} schreiben ({why}):</translation>
-  </message>
-  <message>
-   <source>free some space or choose another folder.</source>
-   <translation>Schaff etwas Platz, oder wähle einen anderen Ordner.</translation>
-  </message>
-  <message>
-   <source>The model's chat template changes what it is given.</source>
-   <translation>Die Chat-Vorlage des Modells verändert, was sie bekommt.</translation>
+   <source>correct or delete it.</source>
+   <translation>Berichtige oder lösch es.</translation>
   </message>
   <message>
    <source>There is no model folder at {path}:</source>
@@ -7883,10 +7901,6 @@
    <translation>{name} hat seine Gewichte nur als Pickle-Dateien, die Programme starten können und nie geöffnet werden:</translation>
   </message>
   <message>
-   <source>take a version of the model with .safetensors files.</source>
-   <translation>Nimm eine Version des Modells mit .safetensors-Dateien.</translation>
-  </message>
-  <message>
    <source>{name} of the model in {parent} can't be read:</source>
    <translation>{name} des Modells in {parent} lässt sich nicht lesen:</translation>
   </message>
@@ -7895,20 +7909,8 @@
    <translation>Die Gewichte in {name} sind beschädigt:</translation>
   </message>
   <message>
-   <source>{name} can't be read.</source>
-   <translation>{name} lässt sich nicht lesen.</translation>
-  </message>
-  <message>
-   <source>The adapter couldn't be written to {to} ({strerror}):</source>
-   <translation>Der Adapter ließ sich nicht nach {to} schreiben ({strerror}):</translation>
-  </message>
-  <message>
    <source>{name} turns positions in a way that isn't known here:</source>
    <translation>{name} dreht Positionen auf eine Art, die hier nicht bekannt ist:</translation>
-  </message>
-  <message>
-   <source>choose another model.</source>
-   <translation>Wähle ein anderes Modell.</translation>
   </message>
   <message>
    <source>{name} computes in a way that isn't known here:</source>
@@ -7943,12 +7945,28 @@
    <translation>{name} lässt sich hier nicht lesen, wegen seiner Angabe {family}.{key}:</translation>
   </message>
   <message>
-   <source>{name} lacks the weights {target}:</source>
-   <translation>{name} fehlen die Gewichte {target}:</translation>
+   <source>The weights {target} in {name} are damaged:</source>
+   <translation>Die Gewichte {target} in {name} sind beschädigt:</translation>
   </message>
   <message>
    <source>download the file again.</source>
    <translation>Lade die Datei noch einmal herunter.</translation>
+  </message>
+  <message>
+   <source>{name} holds weights in the format {name2}, which isn't read here:</source>
+   <translation>{name} hat Gewichte im Format {name2}, das hier nicht gelesen wird:</translation>
+  </message>
+  <message>
+   <source>choose the same model in Q8_0, Q4_K_M or F16.</source>
+   <translation>Wähle dasselbe Modell in Q8_0, Q4_K_M oder F16.</translation>
+  </message>
+  <message>
+   <source>{name} has damaged rope_freqs:</source>
+   <translation>{name} hat beschädigte rope_freqs:</translation>
+  </message>
+  <message>
+   <source>{name} lacks the weights {target}:</source>
+   <translation>{name} fehlen die Gewichte {target}:</translation>
   </message>
   <message>
    <source>{name} has {target} in another shape than its header says:</source>
@@ -8011,6 +8029,14 @@
    <translation>{model} kann keine GGUF-Datei werden ({why}):</translation>
   </message>
   <message>
+   <source>The adapter couldn't be written to {to} ({strerror}):</source>
+   <translation>Der Adapter ließ sich nicht nach {to} schreiben ({strerror}):</translation>
+  </message>
+  <message>
+   <source>free some space.</source>
+   <translation>Schaff etwas Platz.</translation>
+  </message>
+  <message>
    <source>llama.cpp has no tokenizer like the one of {name}, so other programs would read text differently:</source>
    <translation>llama.cpp hat keinen Tokenizer wie den von {name}; andere Programme würden Text anders lesen:</translation>
   </message>
@@ -8019,36 +8045,20 @@
    <translation>Exportier es stattdessen als peft oder merged.</translation>
   </message>
   <message>
-   <source>The tokenizer of {name} belongs to another model:</source>
-   <translation>Der Tokenizer von {name} gehört zu einem anderen Modell:</translation>
-  </message>
-  <message>
-   <source>The tokenizer of {name} has words that GGUF keeps for itself:</source>
-   <translation>Der Tokenizer von {name} hat Wörter, die GGUF selbst braucht:</translation>
-  </message>
-  <message>
-   <source>The weights {target} in {name} are damaged:</source>
-   <translation>Die Gewichte {target} in {name} sind beschädigt:</translation>
-  </message>
-  <message>
-   <source>{name} holds weights in the format {name2}, which isn't read here:</source>
-   <translation>{name} hat Gewichte im Format {name2}, das hier nicht gelesen wird:</translation>
-  </message>
-  <message>
-   <source>choose the same model in Q8_0, Q4_K_M or F16.</source>
-   <translation>Wähle dasselbe Modell in Q8_0, Q4_K_M oder F16.</translation>
-  </message>
-  <message>
-   <source>{name} has damaged rope_freqs:</source>
-   <translation>{name} hat beschädigte rope_freqs:</translation>
-  </message>
-  <message>
    <source>The tokenizer of {name} is damaged:</source>
    <translation>Der Tokenizer von {name} ist beschädigt:</translation>
   </message>
   <message>
    <source>download the file again, or choose another model.</source>
    <translation>Lade die Datei noch einmal, oder wähle ein anderes Modell.</translation>
+  </message>
+  <message>
+   <source>The tokenizer of {name} belongs to another model:</source>
+   <translation>Der Tokenizer von {name} gehört zu einem anderen Modell:</translation>
+  </message>
+  <message>
+   <source>The tokenizer of {name} has words that GGUF keeps for itself:</source>
+   <translation>Der Tokenizer von {name} hat Wörter, die GGUF selbst braucht:</translation>
   </message>
   <message>
    <source>The tokenizer of {name} is of another kind than byte-level BPE, which alone is read from GGUF files here:</source>
@@ -8071,140 +8081,24 @@
    <translation>Wähle ein anderes.</translation>
   </message>
   <message>
-   <source>{name} takes {needed} to learn with, and {free} are free on the disk that holds {root}:</source>
-   <translation>{name} braucht {needed} zum Lernen, auf der Platte mit {root} sind {free} frei:</translation>
+   <source>{name} in {folder} is missing or damaged:</source>
+   <translation>{name} in {folder} fehlt oder ist beschädigt:</translation>
   </message>
   <message>
-   <source>{title} couldn't be added into {root} ({strerror}):</source>
-   <translation>{title} ließ sich nicht nach {root} übernehmen ({strerror}):</translation>
+   <source>The adapter in {folder} was trained on another model:</source>
+   <translation>Der Adapter in {folder} gehört zu einem anderen Modell:</translation>
   </message>
   <message>
-   <source>free some space, or check that it can be read.</source>
-   <translation>Schaff Platz, oder prüf, ob es lesbar ist.</translation>
+   <source>start with {model}.</source>
+   <translation>Starte mit {model}.</translation>
   </message>
   <message>
-   <source>{name} changed while it was read:</source>
-   <translation>{name} hat sich beim Lesen verändert:</translation>
+   <source>The adapter in {folder} has rank {rank}, not {rank2}:</source>
+   <translation>Der Adapter in {folder} hat Rang {rank}, nicht {rank2}:</translation>
   </message>
   <message>
-   <source>wait until it is whole.</source>
-   <translation>Warte, bis es ganz da ist.</translation>
-  </message>
-  <message>
-   <source>{host} doesn't know the access token:</source>
-   <translation>{host} kennt das Zugangstoken nicht:</translation>
-  </message>
-  <message>
-   <source>make a new one and save it again.</source>
-   <translation>Mach ein neues und speichere es.</translation>
-  </message>
-  <message>
-   <source>Your account hasn't been given {id} yet:</source>
-   <translation>Dein Konto hat {id} noch nicht:</translation>
-  </message>
-  <message>
-   <source>accept its licence at {page} and try again.</source>
-   <translation>Nimm die Lizenz auf {page} an, und versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>{host} gives {id} only to those who sign in, or has no such model:</source>
-   <translation>{host} gibt {id} nur Angemeldeten, oder es gibt so ein Modell nicht:</translation>
-  </message>
-  <message>
-   <source>check the name, accept the licence at {page}, and save an access token ({command}, or HF_TOKEN).</source>
-   <translation>Prüf den Namen, nimm die Lizenz auf {page} an, und speichere ein Zugangstoken ({command} oder HF_TOKEN).</translation>
-  </message>
-  <message>
-   <source>{host} refuses {id}:</source>
-   <translation>{host} verweigert {id}:</translation>
-  </message>
-  <message>
-   <source>your access token hasn't the right to read it; make one that has.</source>
-   <translation>Dein Zugangstoken darf es nicht lesen; mach eines, das es darf.</translation>
-  </message>
-  <message>
-   <source>{host} has no model {id} in that version:</source>
-   <translation>{host} hat kein Modell {id} in dieser Version:</translation>
-  </message>
-  <message>
-   <source>check its name.</source>
-   <translation>Prüf den Namen.</translation>
-  </message>
-  <message>
-   <source>{host} doesn't say which version of {id} it has:</source>
-   <translation>{host} sagt nicht, welche Version von {id} es hat:</translation>
-  </message>
-  <message>
-   <source>{id} has no .safetensors weights:</source>
-   <translation>{id} hat keine .safetensors-Gewichte:</translation>
-  </message>
-  <message>
-   <source>{id} has no config.json:</source>
-   <translation>{id} hat keine config.json:</translation>
-  </message>
-  <message>
-   <source>{text} is no address of a hub:</source>
-   <translation>{text} ist keine Adresse eines Hubs:</translation>
-  </message>
-  <message>
-   <source>give one such as {HUB}.</source>
-   <translation>Nimm eine wie {HUB}.</translation>
-  </message>
-  <message>
-   <source>What {host} says about {id} can't be understood:</source>
-   <translation>Was {host} über {id} sagt, ist nicht zu verstehen:</translation>
-  </message>
-  <message>
-   <source>check the mirror, or try later.</source>
-   <translation>Prüf den Spiegel, oder versuch es später.</translation>
-  </message>
-  <message>
-   <source>{id} has its weights only as pickle files, which can run code and are never downloaded:</source>
-   <translation>{id} hat seine Gewichte nur als Pickle-Dateien, die Programme starten können und nie geladen werden:</translation>
-  </message>
-  <message>
-   <source>{id} has only GGUF files:</source>
-   <translation>{id} hat nur GGUF-Dateien:</translation>
-  </message>
-  <message>
-   <source>download one and give Shoal that file, or take the model it was made of.</source>
-   <translation>Lade eine herunter und gib sie Shoal, oder nimm das Modell, aus dem es entstand.</translation>
-  </message>
-  <message>
-   <source>The hub gives no size or digest of {file} of {id}:</source>
-   <translation>Der Hub nennt weder Größe noch Prüfsumme von {file} von {id}:</translation>
-  </message>
-  <message>
-   <source>There is no model at {name}:</source>
-   <translation>Bei {name} ist kein Modell:</translation>
-  </message>
-  <message>
-   <source>give an existing folder, a .gguf file, a Hugging Face name or starter.</source>
-   <translation>Gib einen Ordner an, eine .gguf-Datei, einen Namen von Hugging Face oder starter.</translation>
-  </message>
-  <message>
-   <source>The starter model is missing from this installation:</source>
-   <translation>Das Startmodell fehlt in dieser Installation:</translation>
-  </message>
-  <message>
-   <source>There is no file {file}:</source>
-   <translation>Eine Datei {file} gibt es nicht:</translation>
-  </message>
-  <message>
-   <source>{name} hasn't been added yet:</source>
-   <translation>{name} wurde noch nicht hinzugefügt:</translation>
-  </message>
-  <message>
-   <source>run {file}.</source>
-   <translation>Führ {file} aus.</translation>
-  </message>
-  <message>
-   <source>The model {name} isn't on this computer:</source>
-   <translation>Das Modell {name} ist nicht auf diesem Computer:</translation>
-  </message>
-  <message>
-   <source>run {name2}, or choose starter.</source>
-   <translation>Führ {name2} aus, oder wähle starter.</translation>
+   <source>start with that.</source>
+   <translation>Starte damit.</translation>
   </message>
   <message>
    <source>The adapter holds no LoRA layers, or more than those:</source>
@@ -8229,6 +8123,10 @@
   <message>
    <source>take one of that kind.</source>
    <translation>Nimm einen solchen.</translation>
+  </message>
+  <message>
+   <source>The adapter couldn't be saved in {folder} ({strerror}):</source>
+   <translation>Der Adapter ließ sich nicht in {folder} speichern ({strerror}):</translation>
   </message>
   <message>
    <source>The adapter has only half of {layer}:</source>
@@ -8259,6 +8157,14 @@
    <translation>Nimm einen früheren.</translation>
   </message>
   <message>
+   <source>{file} has layers of another model:</source>
+   <translation>{file} hat Schichten eines anderen Modells:</translation>
+  </message>
+  <message>
+   <source>start with the one it was made for.</source>
+   <translation>Starte mit dem, zu dem sie gehören.</translation>
+  </message>
+  <message>
    <source>The adapter has {layer}, which this model hasn't:</source>
    <translation>Der Adapter hat {layer}, das Modell nicht:</translation>
   </message>
@@ -8269,6 +8175,14 @@
   <message>
    <source>start with its own.</source>
    <translation>Starte mit seinem eigenen.</translation>
+  </message>
+  <message>
+   <source>{file} has {name} in another shape:</source>
+   <translation>{file} hat {name} in anderer Form:</translation>
+  </message>
+  <message>
+   <source>start with the model it was made for.</source>
+   <translation>Starte mit dem Modell, zu dem es gehört.</translation>
   </message>
   <message>
    <source>It needs {least} of memory, and this computer can give {most}.</source>
@@ -8303,30 +8217,6 @@
    <translation>Braucht {learning} Arbeitsspeicher, {free} sind frei.</translation>
   </message>
   <message>
-   <source>{FILE} of the model in {folder} is wrong ({error}):</source>
-   <translation>{FILE} des Modells in {folder} ist falsch ({error}):</translation>
-  </message>
-  <message>
-   <source>correct or delete it.</source>
-   <translation>Berichtige oder lösch es.</translation>
-  </message>
-  <message>
-   <source>{name} isn't on this computer: {command} lists what is.</source>
-   <translation>{name} ist nicht auf diesem Computer: {command} zeigt, was da ist.</translation>
-  </message>
-  <message>
-   <source>{name} is being downloaded right now:</source>
-   <translation>{name} wird gerade heruntergeladen:</translation>
-  </message>
-  <message>
-   <source>cancel that first.</source>
-   <translation>Brich das zuerst ab.</translation>
-  </message>
-  <message>
-   <source>{folder} is no model of this data folder: {command} lists them.</source>
-   <translation>{folder} ist kein Modell dieses Datenordners: {command} zeigt sie.</translation>
-  </message>
-  <message>
    <source>{name} has no tokenizer:</source>
    <translation>{name} hat keinen Tokenizer:</translation>
   </message>
@@ -8351,6 +8241,22 @@
    <translation>Die Chat-Vorlage von {name} ist beschädigt ({error}):</translation>
   </message>
   <message>
+   <source>{n} completions of {max_tokens} tokens can't be sampled:</source>
+   <translation>{n} Antworten mit {max_tokens} Token gehen nicht:</translation>
+  </message>
+  <message>
+   <source>both must be at least 1.</source>
+   <translation>Beides muss mindestens 1 sein.</translation>
+  </message>
+  <message>
+   <source>A prompt of {longest} tokens and {max_tokens} more exceed the {context} tokens that {name} can read:</source>
+   <translation>Eine Frage mit {longest} Token und {max_tokens} mehr sind über den {context} Token, die {name} lesen kann:</translation>
+  </message>
+  <message>
+   <source>choose shorter answers or another task.</source>
+   <translation>Wähle kürzere Antworten oder andere Rätsel.</translation>
+  </message>
+  <message>
    <source>The chat template of {name} takes longer than {TRIAL_S} seconds for one prompt:</source>
    <translation>Die Chat-Vorlage von {name} braucht über {TRIAL_S} Sekunden für eine Frage:</translation>
   </message>
@@ -8361,14 +8267,6 @@
   <message>
    <source>tokenizer.json of {name} is damaged:</source>
    <translation>tokenizer.json von {name} ist beschädigt:</translation>
-  </message>
-  <message>
-   <source>The package {name} on offer isn't the one that Shoal's catalogue names, so nothing of it was used:</source>
-   <translation>Das angebotene Paket {name} ist nicht das aus Shoals Liste, darum wurde nichts davon benutzt:</translation>
-  </message>
-  <message>
-   <source>try again later, or from another network.</source>
-   <translation>Versuch es später oder in einem anderen Netz.</translation>
   </message>
   <message>
    <source>llama.cpp isn't installed: {repair}.</source>
@@ -8417,22 +8315,6 @@
   <message>
    <source>download it again or choose another.</source>
    <translation>Lade es noch einmal herunter, oder wähle ein anderes.</translation>
-  </message>
-  <message>
-   <source>{n} completions of {max_tokens} tokens can't be sampled:</source>
-   <translation>{n} Antworten mit {max_tokens} Token gehen nicht:</translation>
-  </message>
-  <message>
-   <source>both must be at least 1.</source>
-   <translation>Beides muss mindestens 1 sein.</translation>
-  </message>
-  <message>
-   <source>A prompt of {longest} tokens and {max_tokens} more exceed the {context} tokens that {name} can read:</source>
-   <translation>Eine Frage mit {longest} Token und {max_tokens} mehr sind über den {context} Token, die {name} lesen kann:</translation>
-  </message>
-  <message>
-   <source>choose shorter answers or another task.</source>
-   <translation>Wähle kürzere Antworten oder andere Rätsel.</translation>
   </message>
   <message>
    <source>{name} needs {needed} MB and {budget_bytes} MB are free:</source>

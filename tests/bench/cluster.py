@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from app.bench import Tell, busy
+from app.bench import BenchError, Tell, busy
 from app.bench.relay.groups import published
 from app.bench.relay.joining import Wire, join
 from app.bench.relay.loading import LoadResult, generator, percentile_ms, put_on
@@ -25,6 +25,7 @@ from app.bench.relay.relay import SAMPLE, SPARE_DESCRIPTORS, descriptors, machin
 from app.bench.relay.served import Served
 from app.common.arguments import whole
 from app.common.home import home
+from app.relay.broker import embedded
 from app.swarm.wire.frames import to_frame
 from tests.relay.natsserver import Cluster
 
@@ -42,6 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
+    if embedded.program() is None:
+        raise BenchError("There is no nats-server: ./shoal setup --nats installs one.")
     connections = 2 * (min(args.connections, descriptors() - SPARE_DESCRIPTORS) // 2)
     program, load = generator(home(args.home) / "cache"), busy(tell)
     rounds = args.rate * args.seconds

@@ -31,8 +31,7 @@ from app.swarm.intake.intake import Intake
 from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire import frames, protocol
 from app.swarm.wire.body import check_age, unseal
-from app.swarm.wire.limits import Quotas, RelayLimits
-from app.swarm.wire.refusals import Refused
+from app.swarm.wire.limits import Quotas, Refused, RelayLimits
 from tests.bench.spoiling import NOW_MS, SWARM, Spoiler, from_client, from_relay
 
 SUMMARY = "spoiled messages against all readers and a node's intake: only refusals may come out"

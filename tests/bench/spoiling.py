@@ -22,7 +22,7 @@ from app.sapo.seeds import training_seed
 from app.swarm.wire import signing
 from app.swarm.wire.body import Body, body_id, seal
 from app.swarm.wire.frames import to_frame
-from app.swarm.wire.limits import Quotas, RelayLimits
+from app.swarm.wire.limits import Code, Quotas, RelayLimits
 from app.swarm.wire.protocol import (
     AskStats,
     Auth,
@@ -38,7 +38,6 @@ from app.swarm.wire.protocol import (
     Stats,
     Welcome,
 )
-from app.swarm.wire.refusals import Code
 
 SWARM = "fuzz"
 NOW_MS = 1_800_000_000_000

@@ -5,22 +5,22 @@ from __future__ import annotations
 import doctest
 import io
 import random
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from app.chat import board, messages, puzzles, scorebook, solving, terminal
-from app.chat.puzzles import Verdicts, draw
+from app.chat import messages, puzzles, solving, terminal
+from app.chat.puzzles import ANSWERED_IN_ROWS, Verdicts, draw
 from app.common import text as text_module
 from app.common.text import MOST, safe
+from app.sapo import questions
 from app.sapo.families import FAMILIES
 from app.sapo.questions import QuestionError
 
 
-@pytest.mark.parametrize("module", [text_module, board, scorebook, solving, messages, puzzles])
+@pytest.mark.parametrize("module", [text_module, solving, messages, puzzles])
 def test_examples(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 
@@ -61,15 +61,18 @@ def test_messages_come_back_as_they_went() -> None:
     assert messages.reply(messages.to_line(said)) == said
 
 
-@pytest.mark.parametrize(("family", "shown"), [("maze", True), ("n_queens", True), ("gcd", False)])
-def test_a_terminal_draws_the_grid_below_the_question(family: str, shown: bool) -> None:
+def test_answers_in_rows_are_those_that_have_rows() -> None:
+    for name, family in FAMILIES.items():
+        entries = [questions.draw(name, 0, seed * 10**8).entry for seed in range(5)]
+        rows = [len(family.solution(entry).split("\n")) for entry in entries]
+        assert (max(rows) > 1) == (name in ANSWERED_IN_ROWS), name
+
+
+def test_a_person_is_asked_until_the_count_and_told_the_score() -> None:
     console = Console(file=io.StringIO(), width=120)
-    puzzle = draw(family, 0, {}, random.Random(1))
-    solving._show(puzzle, console)
-    grid = board.board(family, puzzle.text)
-    assert (grid is not None) == shown
-    printed = console.file.getvalue().rstrip()  # type: ignore[attr-defined]
-    assert printed.endswith(solving.drawn(grid).plain.rstrip() if grid else puzzle.text[-20:])
+    assert solving.solve("gcd", 0, 1, io.StringIO("nonsense\n"), console) == 0
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "wrong" in printed and "0 of 1" in printed
 
 
 def test_puzzles_are_fresh_and_of_what_is_never_trained_on() -> None:
@@ -97,20 +100,6 @@ def test_every_family_s_solution_is_right_and_another_answer_is_not() -> None:
             assert not verdicts.solved(puzzle, "x" * 5000) and not verdicts.solved(puzzle, ""), family
     finally:
         verdicts.close()
-
-
-def test_scores_are_kept_and_a_damaged_file_loses_nothing_else(tmp_path: Path) -> None:
-    scores, complaint = scorebook.read(tmp_path)
-    assert scores == scorebook.Scores() and not complaint
-    scorebook.write(tmp_path, scores.after("gcd", 1, True).after("lcm", 0, False))
-    again, _ = scorebook.read(tmp_path)
-    assert again.families["gcd"][1] == scorebook.FamilyScore(1, 1) and again.total == scorebook.FamilyScore(
-        1, 2
-    )
-    (tmp_path / scorebook.FILE).write_text("{")
-    fresh, complaint = scorebook.read(tmp_path)
-    assert fresh == scorebook.Scores() and "can't be read" in complaint
-    assert list(tmp_path.glob("damaged-*"))
 
 
 @pytest.mark.parametrize("width", [40, 76, 200])

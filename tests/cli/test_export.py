@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 
 from app.cli.models.export import FORMATS as OFFERED
+from app.models.export import FORMATS
+from app.models.shelf import locate
 from app.node.data.home import model_folder, model_mark
 from app.node.history import checkpoint
 from app.node.history.resume import HISTORY
@@ -26,8 +28,6 @@ from app.node.record.records import Probe, Round
 from app.node.record.state import NodeState
 from app.sapo import curriculum
 from engines.contract import Batch, Row, TokenSequence
-from engines.models import locate
-from engines.models.export.export import FORMATS
 from engines.torch_lora import open_engine
 
 ROOT = Path(__file__).parents[2]

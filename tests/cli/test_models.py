@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from app.cli.models import _hub_token
+from app.models.shelf import Shelf, Unfinished, starter_folder
 from app.node.data.home import held, model_folder, model_mark
 from engines.files import write_json
-from engines.models.locate import starter_folder
-from engines.models.shelf import Shelf, Unfinished
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -142,10 +143,25 @@ def test_options_alone_go_to_the_node(opened: list[tuple[str, ...]]) -> None:
     assert opened == [("run", "--solo", "--rounds", "3"), ("run", "--solo", "--home", "D")]
 
 
-def test_a_wayland_display_that_listens_is_one(tmp_path: Path) -> None:
+def test_a_wayland_display_that_answers_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "wayland-7"))
         listener.listen()
+        with monkeypatch.context() as context:
+            context.setattr(display, "PATIENCE_S", 0.2)
+            assert not display.answers({"WAYLAND_DISPLAY": str(tmp_path / "wayland-7")}), (
+                "it takes us, silently"
+            )
+        listener.accept()[0].close()
+
+        def compositor() -> None:
+            for _ in range(2):
+                client, _ = listener.accept()
+                with client:
+                    assert client.recv(12) == display.SYNC
+                    client.sendall(bytes(12))
+
+        threading.Thread(target=compositor, daemon=True).start()
         assert display.answers({"WAYLAND_DISPLAY": "wayland-7", "XDG_RUNTIME_DIR": str(tmp_path)})
         assert display.answers({"WAYLAND_DISPLAY": str(tmp_path / "wayland-7")})
 
@@ -174,7 +190,9 @@ def test_a_dead_display_is_a_sentence_and_no_crash() -> None:
         timeout=PATIENCE_S,
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.count("\n") == 1 and "does not answer" in done.stderr and "./shoal run" in done.stderr
+    assert "Traceback" not in done.stderr
+    said = done.stderr.splitlines()[-1]  # before it, what was installed for the window
+    assert said.startswith("shoal window: ") and "does not answer" in said and "./shoal run" in said
 
 
 def test_the_real_window_opens(screen: str, tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from app.cli.models import _wheel
+from app.models import catalogue as wheel
+from app.models.catalogue import Package
 from engines.contract import EngineError
-from engines.models import wheel
-from engines.models.catalogue import Package
 
 INFO = "small_model-1.0.dist-info"
 

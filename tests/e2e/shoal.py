@@ -9,8 +9,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
+import venv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,14 @@ Event = dict[str, Any]
 
 def command(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "app.cli", *map(str, arguments)]
+
+
+def python_with(packages: Path, folder: Path) -> str:
+    """A Python of an environment made in `folder`, which finds `packages` before what is installed."""
+    venv.create(folder, symlinks=True)
+    (place,) = folder.glob("lib/python*/site-packages")
+    (place / "first.pth").write_text(f"{packages}\n{sysconfig.get_path('purelib')}\n")
+    return str(folder / "bin" / "python")
 
 
 def shoal(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:

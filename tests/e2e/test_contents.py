@@ -30,7 +30,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
     monkeypatch.delenv("SHOAL_HOME", raising=False)
-    monkeypatch.delenv("SHOAL_PASSPHRASE", raising=False)
     return tmp_path / "data" / "shoal"
 
 

@@ -2,7 +2,8 @@
 
 tests/data/home-format-2.zip is the first of two nodes that learned together for five rounds, and once more
 while the relay was away. The model is the starter with rank 1, four groups a round and three families, which
-keeps the safe point small; the key is sealed with PASSPHRASE, and two settings are not the usual ones.
+keeps the safe point small; its key is sealed with PASSPHRASE, as versions before this one could, and two
+settings are not the usual ones.
 """
 
 from __future__ import annotations
@@ -84,7 +85,9 @@ def test_what_was_chosen_and_what_waits_to_be_sent(home: Path) -> None:
 
 
 def test_the_next_round_goes_on_and_the_past_stays(home: Path, small: Path, monkeypatch: Any) -> None:
-    monkeypatch.setenv("SHOAL_PASSPHRASE", PASSPHRASE)
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+    restored = shoal("identity", "restore", "--json", "--home", home, input=PASSPHRASE + "\n")
+    assert json.loads(restored.stdout)["name"] == NAME, restored.stderr
     options = ("--relay", "ws://127.0.0.1:9", "--rounds", "1", "--home", home, "--model", small, "--json")
     done = shoal("run", *options)
     assert done.returncode == 0, done.stderr

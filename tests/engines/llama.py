@@ -22,7 +22,10 @@ def _keep(level: int, text: bytes, _data: Any) -> None:
         _said.append(text.decode(errors="replace"))
 
 
-llama_cpp.llama_log_set(_keep, ctypes.c_void_p(0))
+def _listen() -> None:
+    """Collects llama.cpp's errors from here on: the engine sets a callback of its own when it loads."""
+    llama_cpp.llama_log_set(_keep, ctypes.c_void_p(0))
+    _said.clear()
 
 
 @contextmanager
@@ -30,7 +33,7 @@ def opened(file: Path, vocabulary_only: bool = False) -> Iterator[Any]:
     """The model pointer. Raises ValueError with llama.cpp's own words where it refuses the file."""
     settings = llama_cpp.llama_model_default_params()
     settings.vocab_only = vocabulary_only
-    _said.clear()
+    _listen()
     model = llama_cpp.llama_model_load_from_file(str(file).encode(), settings)
     if not model:
         raise ValueError("".join(_said))
@@ -53,7 +56,7 @@ def logits(file: Path, tokens: Sequence[int], lora: Path | None = None, exact: b
         context = llama_cpp.llama_init_from_model(model, settings)
         assert context
         if lora is not None:
-            _said.clear()
+            _listen()
             adapter = llama_cpp.llama_adapter_lora_init(model, str(lora).encode())
             if not adapter:
                 llama_cpp.llama_free(context)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engines import memory
+from engines import facts
 from engines.contract import EngineError
 from engines.models import folder
 from engines.models.architecture import read_architecture
@@ -33,7 +33,7 @@ def refused(path: Path | str, says: str, **options: object) -> None:
 
 
 def test_missing_folder(tmp_path: Path) -> None:
-    refused(tmp_path / "nothing", "There is no model at")
+    refused(tmp_path / "nothing", "There is no model folder at")
 
 
 def test_not_a_model_folder(tmp_path: Path) -> None:
@@ -100,9 +100,9 @@ def test_device_and_threads(tiny: Path) -> None:
 def test_the_container_s_limit_counts(tmp_path: Path) -> None:
     (tmp_path / "memory.max").write_text("1000\n")
     (tmp_path / "memory.current").write_text("400\n")
-    assert memory.container_room(tmp_path) == 600
+    assert facts.container_room(tmp_path) == 600
     (tmp_path / "memory.max").write_text("max\n")
-    assert memory.container_room(tmp_path) == memory.container_room(tmp_path / "none") == 2**62
+    assert facts.container_room(tmp_path) == facts.container_room(tmp_path / "none") == 2**62
 
 
 def test_threads_leave_one_core(monkeypatch: pytest.MonkeyPatch) -> None:

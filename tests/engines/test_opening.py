@@ -9,13 +9,15 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from app.install.launcher import stamp
-from engines import opening, trials
+from app.models.shelf import starter_folder
+from engines import choice, opening
 from engines.contract import EngineError
-from engines.facts import gather
-from engines.table import ENGINES
+from engines.facts import ENGINES, gather
 from tests.engines.test_choice import PC
 
-TRIAL = trials.Trial(
+STARTER = starter_folder()
+
+TRIAL = choice.Trial(
     engine="torch",
     dtype="float32",
     device="CPU",
@@ -52,7 +54,7 @@ def refuse(sentence: str) -> object:
 
 
 def test_a_named_engine_is_opened_with_what_was_given(packages: dict[str, ModuleType]) -> None:
-    engine = opening.open_engine("mlx", "starter", rank=4, seed=3, batch_share=0.5)
+    engine = opening.open_engine("mlx", STARTER, rank=4, seed=3, batch_share=0.5)
     assert engine.name == "mlx"
     assert engine.options["rank"] == 4 and engine.options["seed"] == 3 and engine.options["batch_share"] == 0.5
 
@@ -60,12 +62,12 @@ def test_a_named_engine_is_opened_with_what_was_given(packages: dict[str, Module
 def test_a_named_engine_that_cannot_run_is_refused_and_never_replaced(packages: dict[str, ModuleType]) -> None:
     packages["llamacpp"].available = lambda: "There is no compiler: install one."
     with pytest.raises(EngineError, match="There is no compiler: install one"):
-        opening.open_engine("llamacpp", "starter")
+        opening.open_engine("llamacpp", STARTER)
 
 
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(EngineError, match="no engine 'tensorflow': choose auto, torch, llamacpp, mlx"):
-        opening.open_engine("tensorflow", "starter")
+        opening.open_engine("tensorflow", STARTER)
 
 
 def test_a_library_that_breaks_while_it_loads_is_a_reason(packages: dict[str, ModuleType]) -> None:
@@ -81,14 +83,14 @@ def test_the_chosen_engine_falls_back_and_says_so(
 ) -> None:
     monkeypatch.setattr(opening.computer, "gather", lambda folder: PC)
     monkeypatch.setattr(opening, "count_parameters", lambda folder: 494_000_000)
-    assert opening.open_engine("auto", "starter").name == "llamacpp"
+    assert opening.open_engine("auto", STARTER).name == "llamacpp"
     packages["llamacpp"].open_engine = refuse("llama.cpp knows no such architecture.")
-    engine = opening.open_engine("auto", "starter")
+    engine = opening.open_engine("auto", STARTER)
     assert engine.name == "torch"
     assert engine.notes == ["llama.cpp knows no such architecture. PyTorch takes its place."]
     packages["torch"].open_engine = refuse("Memory is short.")
     with pytest.raises(EngineError, match="Memory is short"):
-        opening.open_engine("auto", "starter")
+        opening.open_engine("auto", STARTER)
 
 
 def test_what_the_builder_says_is_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,16 +104,16 @@ def test_what_the_builder_says_is_the_reason(tmp_path: Path, monkeypatch: pytest
 
 def test_a_trial_is_remembered_for_its_model_computer_and_packages_alone(tmp_path: Path) -> None:
     facts = gather(tmp_path)
-    key = trials.key("a model", facts)
-    assert trials.recall(tmp_path, key) == {}
-    trials.remember(tmp_path, key, {"torch": TRIAL})
-    assert trials.recall(tmp_path, key) == {"torch": TRIAL}
-    assert trials.recall(tmp_path, trials.key("another model", facts)) == {}
-    assert trials.key("a model", PC) != key
-    (tmp_path / trials.FILE).write_text("damaged")
-    assert trials.recall(tmp_path, key) == {}
-    trials.remember(tmp_path, key, {"llamacpp": TRIAL})
-    assert list(trials.recall(tmp_path, key)) == ["llamacpp"]
+    key = choice.key("a model", facts)
+    assert choice.recall(tmp_path, key) == {}
+    choice.remember(tmp_path, key, {"torch": TRIAL})
+    assert choice.recall(tmp_path, key) == {"torch": TRIAL}
+    assert choice.recall(tmp_path, choice.key("another model", facts)) == {}
+    assert choice.key("a model", PC) != key
+    (tmp_path / choice.FILE).write_text("damaged")
+    assert choice.recall(tmp_path, key) == {}
+    choice.remember(tmp_path, key, {"llamacpp": TRIAL})
+    assert list(choice.recall(tmp_path, key)) == ["llamacpp"]
 
 
 def test_a_remembered_trial_decides(
@@ -121,12 +123,12 @@ def test_a_remembered_trial_decides(
 
     monkeypatch.setattr(opening.computer, "gather", lambda folder: PC)
     monkeypatch.setenv("SHOAL_HOME", str(tmp_path))
-    assert opening.open_engine("auto", "starter").name == "torch"
-    folder = opening.open_folder(opening.locate("starter"))
+    assert opening.open_engine("auto", STARTER).name == "torch"
+    folder = opening.open_folder(STARTER)
     faster = msgspec.structs.replace(TRIAL, engine="llamacpp", rounds_per_hour=60.0)
-    key = trials.key(opening.fingerprint(folder), PC)
-    trials.remember(tmp_path, key, {"torch": TRIAL, "llamacpp": faster})
-    assert opening.open_engine("auto", "starter").name == "llamacpp"
+    key = choice.key(opening.fingerprint(folder), PC)
+    choice.remember(tmp_path, key, {"torch": TRIAL, "llamacpp": faster})
+    assert opening.open_engine("auto", STARTER).name == "llamacpp"
 
 
 def test_an_engine_is_a_folder_a_line_of_the_table_and_where_it_is_optional_a_list_of_requirements() -> None:

@@ -19,14 +19,14 @@ from app.chat import messages
 from app.chat.messages import Side
 from app.chat.talking import Chat
 from app.cli.models import _wheel
-from app.node.round import everyday
+from app.models import catalogue, export
+from app.models import catalogue as wheel
+from app.models.export import ExportOrder
+from app.node.round import language
 from engines.contract import Batch, EngineError, Row, TokenSequence
-from engines.models import catalogue, wheel
-from engines.models.export import export
-from engines.models.export.export import ExportOrder
 from engines.models.folder import open_folder
 from engines.models.gguf import gguf
-from engines.models.gguf.unpack import UnpackPlan
+from engines.models.gguf.config import UnpackPlan
 from engines.models.tokens import ChatTokenizer
 from engines.torch_lora import TorchEngine, open_engine
 from tests.engines.llama import logits, opened, tokenized
@@ -148,11 +148,11 @@ def test_everyday_replies_are_likelier_than_the_same_words_in_disorder(folder: P
     def measured(replies: Sequence[str]) -> float:
         sequences = [
             engine.encode([{"role": "user", "content": one.said}], reply, True)
-            for one, reply in zip(everyday.talks(), replies, strict=False)
+            for one, reply in zip(language.talks(), replies, strict=False)
         ]
-        return everyday.of([logprobs[:-1] for logprobs in engine.logprobs(sequences)]) or 0.0
+        return language.of([logprobs[:-1] for logprobs in engine.logprobs(sequences)]) or 0.0
 
-    replies = [one.reply for one in everyday.talks()]
+    replies = [one.reply for one in language.talks()]
     kept = measured(replies[:8])
     assert 10 < kept < 60
     assert measured([" ".join(reversed(reply.split())) for reply in replies[:8]]) > 5 * kept

@@ -10,7 +10,7 @@ import pytest
 
 from engines import opening
 from engines.contract import AdapterError, Batch, Engine, Row, TokenSequence
-from engines.table import ENGINES
+from engines.facts import ENGINES
 from tests.engines.small_models import MakeModel
 
 PAIRS = [(saver, loader) for saver in ENGINES for loader in ENGINES if saver != loader]

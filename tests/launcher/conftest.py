@@ -1,6 +1,7 @@
 """A project in miniature: the real launcher, a command that tells how it was started, and packages made here.
 
-Nothing is fetched: pip is pointed at a folder of wheels that the tests write themselves.
+Nothing is fetched but uv, where this checkout has none yet: both installers are pointed at a folder of wheels
+that the tests write themselves.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from app.install.launcher.environment import TOOLS, Environment
+from app.install.launcher.progress import ProgressLine
+from app.install.launcher.pythons import SetupError
 
 ROOT = Path(__file__).parents[2]
 
@@ -64,6 +69,9 @@ def make_project(folder: Path) -> Path:
     (folder / "app" / "install").mkdir()
     for package in ("app", "app/install"):
         shutil.copy2(ROOT / package / "__init__.py", folder / package / "__init__.py")
+    (folder / "app" / "common" / "process").mkdir(parents=True)
+    for file in ("__init__.py", "process/__init__.py", "process/surroundings.py"):
+        shutil.copy2(ROOT / "app" / "common" / file, folder / "app" / "common" / file)
     shutil.copytree(
         ROOT / "app" / "install" / "launcher",
         folder / "app" / "install" / "launcher",
@@ -76,7 +84,23 @@ def make_project(folder: Path) -> Path:
     for file, package in (("base.txt", "tinydep"), ("gym.txt", "tinygym"), ("test.txt", "tinytest")):
         (requirements / file).write_text(f"# a comment\n{package}==1.0\n")
     (requirements / "nats.txt").write_text("# a server, which tests of the relay run\n")
+    for file in ("uv.txt", "uv.lock"):
+        shutil.copy2(ROOT / "packaging" / "requirements" / file, requirements / file)
+    if uv := next((ROOT / TOOLS).glob("uv-*"), None):
+        shutil.copytree(uv, folder / TOOLS / uv.name, symlinks=True)
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def uv() -> None:
+    """uv in this checkout, as a set-up leaves it there."""
+    if any((ROOT / TOOLS).glob("uv-*")):
+        return
+    try:
+        with ProgressLine() as progress:
+            Environment(ROOT).installer().program(progress)
+    except SetupError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")

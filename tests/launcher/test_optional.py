@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from app.desktop.facts import own
-from app.install.launcher import install, optional, stamp
-from engines.llamacpp import library
+from app.install.launcher import optional, stamp
+from engines.llamacpp import model as library
 from tests.launcher.conftest import LIMIT, Launch, make_wheel, packages_of
 from tests.launcher.test_setup import finish
 
@@ -89,6 +89,7 @@ def world(wheels: Path, tmp_path: Path) -> dict[str, str]:
     return {
         "PIP_FIND_LINKS": str(links),
         "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+        "SHOAL_LLAMACPP": "now",
         "FAKE_MARKER": str(tmp_path / "marker"),
         "FAKE_GATE": str(tmp_path / "gate"),
     }
@@ -260,6 +261,42 @@ def test_without_a_compiler_it_says_what_to_install(
 
 
 @built_here
+def test_square_brackets_are_kept_from_the_compiler_and_no_stranger_s_wheel_is_taken(
+    project: Path, world: dict[str, str], launch: Launch, tmp_path: Path
+) -> None:
+    project = project.rename(tmp_path / "[test]")
+    shared = tmp_path / "tmp"
+    name = hashlib.sha256(str(project / ".venv").encode()).hexdigest()[:12]
+    planted = shared / f"shoal-build-{name}" / "llama_cpp_python-0.3.36-py3-none-any.whl"
+    planted.parent.mkdir(parents=True)
+    planted.write_text("what another user left where a build could be expected")
+    code, _, err = finish(launch(project, "setup", "--engine", "llamacpp", TMPDIR=str(shared), **world))
+    assert code == 0 and is_there(project), err
+    (settings,) = builds(world)
+    assert f"{shared}/shoal-build-" in settings and "[test]" not in settings
+    assert [one.name for one in shared.glob("shoal-build*")] == [planted.parent.name]
+
+
+@built_here
+@pytest.mark.parametrize(
+    ("complaint", "same_day"),
+    [("No space left on device", True), ("error: unknown type name", False)],
+    ids=["a full disk", "a compiler's error"],
+)
+def test_what_passes_by_itself_is_tried_again_the_same_day(
+    complaint: str, same_day: bool, project: Path, world: dict[str, str], launch: Launch
+) -> None:
+    backend = Path(world["PIP_FIND_LINKS"]).parent / "llama_cpp_python-0.3.36" / "backend.py"
+    backend.write_text(backend.read_text().replace("ggml.c:7:1: error: unknown type name", complaint))
+    with tarfile.open(Path(world["PIP_FIND_LINKS"]) / "llama_cpp_python-0.3.36.tar.gz", "w:gz") as archive:
+        archive.add(backend.parent, backend.parent.name)
+    code, _, err = finish(launch(project, "setup", "--engine", "llamacpp", FAKE_BUILD="fail", **world))
+    assert code == 1 and err.splitlines()[-1].startswith("shoal: llama.cpp could not be built"), err
+    until_s = float((project / ".venv" / "shoal-llamacpp.stamp.failed").read_text().split()[0])
+    assert (until_s - time.time() < 86_400) == same_day
+
+
+@built_here
 def test_tests_go_on_without_it(project: Path, world: dict[str, str], launch: Launch) -> None:
     code, out, err = finish(launch(project, "test", "-k", "x", FAKE_BUILD="fail", **world))
     assert code == 0 and json.loads(out)["arguments"] == ["test", "-k", "x"]
@@ -279,21 +316,3 @@ def test_the_build_is_for_this_processor_and_says_which(tmp_path: Path) -> None:
     assert optional.PROCESSOR == library.PROCESSOR, "the launcher may import nothing of the engines"
     assert optional.processor(info) == "fpu avx avx2" and optional.processor(tmp_path / "missing") == ""
     assert optional.jobs() >= 1
-
-
-@pytest.mark.parametrize(
-    ("marker", "here"),
-    [
-        ("", True),
-        (' sys_platform == "no such system"', False),
-        (' sys_platform != "no such system"', True),
-        (' python_version < "3.10"', False),
-        (' python_version >= "3.10"', True),
-        (' platform_machine == "pdp11"', False),
-    ],
-)
-def test_markers(marker: str, here: bool, tmp_path: Path) -> None:
-    assert install.holds(marker) is here
-    file = tmp_path / "some.txt"
-    file.write_text(f"# a comment\none==1.0\ntwo==2.0{';' if marker else ''}{marker}\n")
-    assert install.pins(file) == 1 + here

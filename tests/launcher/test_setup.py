@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -9,15 +10,23 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from app.install.launcher.environment import FILLING, MAKING, Environment
+from app.install.launcher import install, pythons, system
+from app.install.launcher.environment import FILLING, MAKING, TOOLS, Environment
+from app.install.launcher.pythons import SetupError
 from app.install.launcher.stamp import UNFINISHED
 from tests.interrupting import interruptible
-from tests.launcher.conftest import LIMIT, FirstStart, Launch, make_project, packages_of
+from tests.launcher.conftest import LIMIT, FirstStart, Launch, make_project, make_wheel, packages_of
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
@@ -33,7 +42,7 @@ def test_a_fresh_folder_is_set_up_and_standard_output_belongs_to_the_command(fir
     assert Path(told["prefix"]) == first_start.project / ".venv"
     assert told["packages"] == ["tinydep", "tinygym"]
     assert told["environment"] == {"TOKENIZERS_PARALLELISM": "false"}
-    assert "tinydep 1.0" in err and "of 2" in err and "done" in err
+    assert "putting 1 packages in place" in err and "done" in err
     assert not (first_start.project / ".venv" / UNFINISHED).exists()
 
 
@@ -90,7 +99,7 @@ def test_test_requirements_come_with_the_first_test(ready: Path, launch: Launch)
 def test_changed_requirements_are_installed_into_what_is_there(ready: Path, launch: Launch) -> None:
     (ready / "packaging" / "requirements" / "base.txt").write_text("tinydep==2.0\n")
     code, _, err = finish(launch(ready, "run"))
-    assert code == 0 and "tinydep 2.0" in err
+    assert code == 0, err
     assert "VERSION = '2.0'" in (packages_of(ready) / "tinydep" / "__init__.py").read_text()
 
 
@@ -99,14 +108,12 @@ def test_a_killed_installation_is_completed_and_the_whole_part_kept(ready: Path,
     cut, whole = packages / "tinydep" / "__init__.py", packages / "tinygym" / "__init__.py"
     as_it_was = cut.read_text()
     cut.write_text(as_it_was[:100])  # killed in the middle of a file
-    (packages / "~inydep").mkdir()  # and of a replacement
     (ready / ".venv" / UNFINISHED).write_text(FILLING)
     kept = whole.stat().st_mtime_ns
     code, _, err = finish(launch(ready, "run"))
     assert code == 0, err
     assert cut.read_text() == as_it_was
     assert whole.stat().st_mtime_ns == kept
-    assert not (packages / "~inydep").exists()
 
 
 def test_setup_repairs_what_the_stamp_does_not_know_of(ready: Path, launch: Launch) -> None:
@@ -163,7 +170,7 @@ def test_two_at_once_install_once(ready: Path, launch: Launch) -> None:
     (ready / "packaging" / "requirements" / "base.txt").write_text("tinydep==2.0\n")
     ends = [finish(process) for process in [launch(ready, str(number)) for number in range(2)]]
     assert [code for code, _, _ in ends] == [0, 0], ends
-    assert sum("tinydep 2.0" in err for _, _, err in ends) == 1
+    assert sum("in place" in err for _, _, err in ends) == 1
     assert (
         sum(err == "Another Shoal is setting up this folder; waiting until it is done.\n" for _, _, err in ends)
         == 1
@@ -171,8 +178,8 @@ def test_two_at_once_install_once(ready: Path, launch: Launch) -> None:
     assert [json.loads(out)["arguments"] for _, out, _ in ends] == [["0"], ["1"]]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="on Windows pip does not inherit the lock")
-def test_killed_while_pip_works_the_next_waits_for_pip_and_goes_on(ready: Path, launch: Launch) -> None:
+@pytest.mark.skipif(os.name == "nt", reason="on Windows a child does not inherit the lock")
+def test_killed_while_packages_come_the_next_waits_and_goes_on(ready: Path, launch: Launch) -> None:
     (ready / "packaging" / "requirements" / "base.txt").write_text("tinydep==2.0\n")
     with socket.create_server(("127.0.0.1", 0)) as silent:  # a package server that never answers
         address = f"http://127.0.0.1:{silent.getsockname()[1]}/simple"
@@ -205,7 +212,7 @@ def test_without_a_network_one_sentence_and_the_next_start_goes_on(ready: Path, 
     assert (code, out) == (1, "")
     last = err.splitlines()[-1]
     assert last.startswith(
-        "shoal: Shoal could not download tinydep 2.0 because the package server could not be reached"
+        "shoal: Shoal could not download its packages because the package server could not be reached"
     )
     assert "start Shoal again" in last and "Traceback" not in err
     assert finish(launch(ready, "run"))[0] == 0
@@ -261,3 +268,159 @@ def test_interrupted_it_says_so_and_ends_with_1(ready: Path, launch: Launch) -> 
         asked.close()
     assert code == 1
     assert err.splitlines()[-1].startswith("shoal: Stopped.") and "Traceback" not in err
+
+
+@pytest.mark.parametrize("where", ["PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "pip.conf"])
+def test_what_redirects_pip_does_not_redirect_the_packages(
+    where: str, ready: Path, tmp_path: Path, launch: Launch
+) -> None:
+    shutil.rmtree(ready / ".venv")
+    elsewhere = tmp_path / "elsewhere"
+    changes: dict[str, str | None] = {where: str(elsewhere)}
+    if where == "pip.conf":
+        config = tmp_path / "pip.conf"
+        config.write_text(f"[install]\ntarget = {elsewhere}\n")
+        changes = {"PIP_CONFIG_FILE": str(config)}
+    code, out, err = finish(launch(ready, "run", **changes))
+    assert code == 0, err
+    assert json.loads(out)["packages"] == ["tinydep", "tinygym"]
+    assert not elsewhere.exists()
+
+
+def test_a_repair_without_a_network_leaves_what_is_there(ready: Path, launch: Launch) -> None:
+    """Nothing is taken out before what replaces it is here; compiled files of another size are no damage."""
+    packages = packages_of(ready)
+    compiled = packages / "tinydep" / "__pycache__" / "__init__.cpython-311.pyc"
+    compiled.parent.mkdir(exist_ok=True)
+    record = next(packages.glob("tinydep-*.dist-info")) / "RECORD"
+    record.write_text(record.read_text() + f"{compiled.relative_to(packages)},,12345\n")
+    compiled.write_bytes(b"of another Python")
+    offline = {"PIP_FIND_LINKS": None, "PIP_NO_INDEX": "1"}
+    code, _, err = finish(launch(ready, "setup", **offline))
+    assert code == 0, err
+    (packages / "tinygym" / "__init__.py").write_text("")
+    code, _, err = finish(launch(ready, "setup", **offline))
+    assert code == 1 and len(err.splitlines()[-1]) < 400
+    code, out, err = finish(launch(ready, "run", **offline))
+    assert code == 0 and json.loads(out)["packages"] == ["tinydep", "tinygym"], err
+
+
+def test_neither_a_stray_module_nor_a_deleted_folder_gets_in_the_way(
+    ready: Path, tmp_path: Path, launch: Launch
+) -> None:
+    stray = tmp_path / "stray"
+    stray.mkdir()
+    (stray / "json.py").write_text("raise SystemExit('imported from PYTHONPATH')")
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    started = f"cd {gone}; rmdir {gone}; exec {sys.executable} {ready / 'shoal'} run"
+    done = subprocess.run(
+        ["sh", "-c", started],
+        env={**os.environ, "PYTHONPATH": str(stray), "LD_LIBRARY_PATH": str(stray)},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[str]:
+    """A page of wheels on loopback, with PyTorch's two builds in miniature."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    for name, version in (("tinydep", "1.0"), ("torch", "2.13.0"), ("torch", "2.13.0+cpu"), ("triton", "1.0")):
+        make_wheel(folder, name, version)
+    handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere PyTorch has one build")
+@pytest.mark.parametrize(
+    ("card", "on_offer", "version", "compiler"),
+    [(False, True, "2.13.0+cpu", False), (False, False, "2.13.0", False), (True, True, "2.13.0", True)],
+)
+def test_pytorch_comes_in_the_build_that_this_computer_needs(
+    card: bool,
+    on_offer: bool,
+    version: str,
+    compiler: bool,
+    index: str,
+    ready: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+) -> None:
+    def locked(*pins: str) -> str:
+        hashes = {
+            pin: hashlib.sha256(
+                (tmp_path / "index" / f"{pin.replace('==', '-')}-py3-none-any.whl").read_bytes()
+            ).hexdigest()
+            for pin in pins
+        }
+        return "".join(f"{pin} \\\n    --hash=sha256:{digest}\n" for pin, digest in hashes.items())
+
+    requirements = ready / "packaging" / "requirements"
+    requirements.joinpath("base.txt").write_text("tinydep==1.0\ntorch==2.13.0\ntriton==1.0\n")
+    requirements.joinpath("base.lock").write_text(locked("tinydep==1.0", "torch==2.13.0", "triton==1.0"))
+    requirements.joinpath("torch-cpu.lock").write_text(locked("torch==2.13.0+cpu"))
+    requirements.joinpath("gym.txt").write_text("# nothing\n")
+    if not on_offer:
+        next((tmp_path / "index").glob("torch*+cpu*")).unlink()
+    for name, text in {**variables, "PIP_FIND_LINKS": index}.items():
+        monkeypatch.setenv(name, text)
+    monkeypatch.setattr(system, "has_nvidia_card", lambda: card)
+    Environment(ready).ensure("run")
+    packages = packages_of(ready)
+    assert (packages / f"torch-{version}.dist-info").is_dir()
+    assert (packages / "triton").is_dir() == compiler
+
+
+def test_too_little_disk_is_said_before_anything_is_fetched(
+    ready: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=10**8))
+    with pytest.raises(SetupError, match=r"needs 1\.9 GB of disk in .*0\.1 GB are free"):
+        Environment(ready)._make_room("cpu")
+
+
+@pytest.mark.parametrize("folder", ["with a stray module", "deleted"])
+def test_what_pip_is_told_is_heard_in_any_folder(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "logging.py").write_text("raise SystemExit('imported from the current folder')")
+    monkeypatch.chdir(here)
+    if folder == "deleted":
+        shutil.rmtree(here)
+    monkeypatch.setenv("PIP_FIND_LINKS", variables["PIP_FIND_LINKS"])
+    assert install.pip_settings(pythons.own())["find-links"] == variables["PIP_FIND_LINKS"]
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="mounts a small disk")
+def test_a_full_disk_does_not_stay_full(ready: Path, wheels: Path, tmp_path: Path, launch: Launch) -> None:
+    tools, links = ready / TOOLS, tmp_path / "links"
+    links.mkdir()
+    with zipfile.ZipFile(make_wheel(links, "tinydep", "2.0"), "a") as wheel:
+        wheel.writestr("tinydep/large", os.urandom(30_000_000))
+    (packages_of(ready) / "torch").mkdir()  # or a first set-up would compare the room with what PyTorch takes
+    (ready / "packaging" / "requirements" / "base.txt").write_text("tinydep==2.0\n")
+    brought = tools.rename(tmp_path / "brought")
+    tools.mkdir()
+    size = sum(one.stat().st_size for one in brought.rglob("*") if one.is_file()) + 15_000_000
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", tools]).returncode:
+        pytest.skip("may not mount here")
+    try:
+        shutil.copytree(brought, tools, symlinks=True, dirs_exist_ok=True)
+        code, _, err = finish(launch(ready, "run", PIP_FIND_LINKS=f"{links} {wheels}"))
+        assert code == 1 and "is full" in err.splitlines()[-1], err
+        assert not (tools / "cache").exists() and shutil.disk_usage(tools).free > 10_000_000
+    finally:
+        subprocess.run(["umount", tools], check=True)
+    shutil.copytree(brought, tools, symlinks=True, dirs_exist_ok=True)
+    assert finish(launch(ready, "run", PIP_FIND_LINKS=f"{links} {wheels}"))[0] == 0

@@ -5,20 +5,20 @@ from random import Random
 
 import msgspec
 
-from app.learning.choosing import PeerOffer, Records
+from app.learning.choosing import PeerOffer, PeerRecords
 from app.sapo.recipes import RECIPES
 
 DEFAULT = RECIPES["default"]
 POOL = [PeerOffer(peer=peer, age=0, rewards_G=(1, 0)) for peer in ("good", "doubted") for _ in range(3)]
 
 
-def drawn(records: Records, by_record: bool) -> Counter[str]:
+def drawn(records: PeerRecords, by_record: bool) -> Counter[str]:
     recipe = msgspec.structs.replace(DEFAULT, by_record=by_record)
     return Counter(POOL[records.choose(recipe, POOL, 1, Random(n))[0]].peer for n in range(1000))
 
 
 def test_a_peer_whose_answers_were_kept_out_is_asked_less_where_the_recipe_goes_by_records() -> None:
-    records = Records()
+    records = PeerRecords()
     for _ in range(8):
         records.judge("good", 1, 0)
         records.judge("doubted", 0, 1)
@@ -27,7 +27,7 @@ def test_a_peer_whose_answers_were_kept_out_is_asked_less_where_the_recipe_goes_
 
 
 def test_whoever_takes_a_new_key_after_every_group_is_doubted_like_one_that_keeps_its_own() -> None:
-    records = Records()
+    records = PeerRecords()
     for _ in range(8):
         records.judge("good", 1, 0)
     records.judge("key", 0, 4)
@@ -41,7 +41,7 @@ def test_whoever_takes_a_new_key_after_every_group_is_doubted_like_one_that_keep
 
 
 def test_the_oldest_records_are_forgotten_first() -> None:
-    records = Records()
+    records = PeerRecords()
     for _ in range(20):
         records.judge("doubted", 0, 1)
     for stranger in range(600):

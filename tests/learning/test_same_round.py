@@ -15,10 +15,10 @@ import pytest
 from app.lab.arms.arms import parse_arm
 from app.lab.plan import StudyPlan, identity
 from app.lab.rounds.experiment import Experiment
-from app.learning.choosing import PeerOffer, Records
+from app.learning.choosing import PeerGroup, PeerOffer, PeerRecords
 from app.learning.questions import own_questions
 from app.node.record.state import NodeState
-from app.node.round.peers import OwnGroup, PeerGroup
+from app.node.round.peers import OwnGroup
 from app.node.round.round import Tools, play, score
 from app.node.trainer.messages import Foreign, GroupTokens, Sampled
 from app.sapo import curriculum, seeds
@@ -88,11 +88,11 @@ class Pool:
     """What the others published, as a node's swarm hands it out."""
 
     def __init__(self, node: int, published: Published) -> None:
-        self.node, self.published, self.records = node, published, Records()
+        self.node, self.published, self.records = node, published, PeerRecords()
         self.number = 0
         self.had: set[Coordinates] = set()
 
-    def take(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
+    def take_groups(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
         pool = [
             (node, number, own)
             for node, number, own in self.published

@@ -24,10 +24,9 @@ from app.models.download import (
     Planned,
     download,
 )
+from app.models.shelf import Shelf, busy, locate
 from engines.contract import EngineError
 from engines.files import held
-from engines.models import locate
-from engines.models.shelf import Shelf, busy
 from tests.engines.hub import COMMIT, StandIn, model_files, serving, wait_until
 from tests.engines.small_models import MakeModel
 

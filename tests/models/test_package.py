@@ -11,14 +11,13 @@ import msgspec
 import pytest
 
 from app.common.retry import Patience
-from app.models import download
+from app.models import catalogue, download
+from app.models import catalogue as wheel
+from app.models.catalogue import Entry, Package
 from app.models.download import DownloadDone, DownloadEvent, Elsewhere, Planned
+from app.models.shelf import Shelf, locate, starter_folder
 from engines.contract import EngineError
-from engines.models import catalogue, locate, wheel
-from engines.models.catalogue import Entry, Package
 from engines.models.gguf import gguf
-from engines.models.locate import starter_folder
-from engines.models.shelf import Shelf
 from tests.engines.hub import StandIn, model_files, serving
 
 NOWHERE = "http://127.0.0.1:9"

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.node.round import language
-from app.node.round.everyday import talks
+from app.node.round.language import talks
 from app.node.trainer.process import serve
 from engines.contract import (
     AdapterError,

@@ -61,6 +61,8 @@ def test_a_child_gets_the_systems_environment_back(entry: ModuleType) -> None:
         "LD_LIBRARY_PATH": "/own/lib",
         "LANG": "de_DE.UTF-8",
         "PYTHONPATH": "/app/source",
+        "PYTHONSAFEPATH": "1",
+        "PYTHONUTF8": "1",
     }
     assert "LD_LIBRARY_PATH" not in entry.cleaned({"LD_LIBRARY_PATH": "/app"}, Path("s"))
 
@@ -86,7 +88,7 @@ sys.meta_path.insert(0, Blocked())
 import app.node, app.swarm, app.relay, app.install.packs, app.ui.pages
 for name in ("learn.run", "swarm.relay", "swarm.invite", "install.pack", "learn.window"):
     importlib.import_module("app.cli." + name)
-for name in ("app.node.node", "app.node.swarm.swarming", "app.node.swarm.hosting", "app.ui.shell.start"):
+for name in ("app.node.node", "app.node.swarm.member", "app.node.swarm.hosting", "app.ui.shell.start"):
     importlib.import_module(name)
 for page in pkgutil.iter_modules(app.ui.pages.__path__):
     importlib.import_module(f"app.ui.pages.{page.name}")

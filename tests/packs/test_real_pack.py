@@ -14,7 +14,7 @@ import pytest
 
 from app.install.packs import place, source
 from app.install.packs.stages import PackInstaller
-from engines.models.locate import starter_folder
+from app.models.shelf import starter_folder
 from tests.engines.hub import StandIn, model_files, serving
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ import pytest
 from app.install.packs import contents, place
 from app.install.packs.manifest import Wheel
 from engines import remedy
-from engines.llamacpp import library
+from engines.llamacpp import model
 
 ROOT = Path(__file__).parents[2]
 TOOL = ROOT / "packaging" / "packs" / "wheel"
@@ -82,14 +82,14 @@ def test_a_wheel_without_llamacpp_is_refused(tmp_path: Path) -> None:
 
 def test_a_processor_that_the_wheel_is_not_for_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    monkeypatch.setattr(library, "features", lambda: ())
-    monkeypatch.setattr(library.platform, "machine", lambda: "x86_64")
-    monkeypatch.setattr(library, "library", lambda: None)
-    assert remedy.PACK == place.MARK and library.available() == ""  # a checkout's was built here
-    (tmp_path / library.PROCESSOR).write_text("fpu avx2 avx512f avx512_bf16")  # the checkout has moved since
-    assert "built for another processor, with avx2 and avx512_bf16 and avx512f: build it" in library.available()
-    (tmp_path / library.PROCESSOR).unlink()
+    monkeypatch.setattr(model, "features", lambda: ())
+    monkeypatch.setattr(model.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(model, "library", lambda: None)
+    assert remedy.PACK == place.MARK and model.available() == ""  # a checkout's was built here
+    (tmp_path / model.PROCESSOR).write_text("fpu avx2 avx512f avx512_bf16")  # the checkout has moved since
+    assert "built for another processor, with avx2 and avx512_bf16 and avx512f: build it" in model.available()
+    (tmp_path / model.PROCESSOR).unlink()
     (tmp_path / place.MARK).touch()
-    assert "needs a processor with AVX2" in library.available()
-    monkeypatch.setattr(library, "features", lambda: ("avx2",))
-    assert library.available() == ""
+    assert "needs a processor with AVX2" in model.available()
+    monkeypatch.setattr(model, "features", lambda: ("avx2",))
+    assert model.available() == ""

@@ -21,6 +21,7 @@ from app.sapo.questions import draw
 from app.sapo.seeds import TRAINING_SEEDS
 from app.swarm.wire.body import Body, Envelope, seal
 from app.swarm.wire.frames import from_relay, to_frame
+from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
     OPENING,
     SOCKET_PATH,
@@ -33,7 +34,6 @@ from app.swarm.wire.protocol import (
     Stats,
     Welcome,
 )
-from app.swarm.wire.refusals import Code
 from app.swarm.wire.signin import sign_in
 from app.swarm.wire.signing import public_key
 

@@ -21,12 +21,11 @@ import pytest
 
 from app.cli.__main__ import main
 from app.swarm.client.connection import ConnectionEnded, connect
-from app.swarm.invite.admission import credential, joining
 from app.swarm.invite.invite import Invite, parse, where
-from app.swarm.invite.private import from_token, is_access_key, unlock
+from app.swarm.invite.private import credential, from_token, is_access_key, joining, unlock
 from app.swarm.wire.frames import info
+from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import Hello
-from app.swarm.wire.refusals import Code
 from app.swarm.wire.signin import check_hello, find_work, sign_in
 from app.swarm.wire.signing import public_key
 

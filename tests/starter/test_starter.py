@@ -10,9 +10,10 @@ import torch
 from app.lab.starter.corpus import Mix
 from app.lab.starter.measure import headroom, measure
 from app.lab.starter.pretrain import PretrainPhase, PretrainPlan, train
+from app.models.shelf import locate
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates
-from engines.models import locate, read_settings
+from engines.models.architecture import read_settings
 from engines.torch_lora import open_engine
 
 STARTER = locate("starter")

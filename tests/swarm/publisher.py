@@ -15,7 +15,7 @@ from app.sapo.questions import Coordinates
 from app.swarm.client.outbox import Outbox
 from app.swarm.identity.identity import Identity
 from app.swarm.wire.body import Body, Envelope, seal
-from app.swarm.wire.refusals import Code
+from app.swarm.wire.limits import Code
 
 ME = Identity(bytes(range(32)))
 GROUP = Group(

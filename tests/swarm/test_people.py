@@ -7,12 +7,12 @@ from pathlib import Path
 
 import msgspec
 
+from app.learning.choosing import PeerGroup
 from app.relay.session import session as session_module
 from app.relay.session.shared import RelayState
 from app.sapo.groups import HUMAN, lone
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.intake.intake import Intake
-from app.swarm.intake.pool import Checked
 from app.swarm.wire.frames import from_relay
 from app.swarm.wire.protocol import PEOPLE, Hello
 from tests.swarm.relays import ANN, BOB, Relay, group, running, until
@@ -47,8 +47,8 @@ def test_a_persons_group_travels_and_passes_a_peers_checks(tmp_path: Path) -> No
                 intake = Intake(sandbox, "shoal", {BOB.key})
                 sifted = await asyncio.to_thread(intake.sift, batch.items, bob.now_ms)
             (checked,) = sifted.checked
-            assert isinstance(checked, Checked) and lone(checked.scored.rewards_G)
-            assert checked.scored.group.model == HUMAN and checked.name == ANN.name
+            assert isinstance(checked, PeerGroup) and lone(checked.scored.rewards_G)
+            assert checked.scored.group.model == HUMAN and checked.peer == ANN.name
 
     try:
         asyncio.run(story())

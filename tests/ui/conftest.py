@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("PySide6.QtWidgets", reason="Qt's system libraries are missing here", exc_type=ImportError)
 
+from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -23,6 +24,17 @@ from app.ui.view.settings import Choices
 def light(qapp: QApplication) -> Theme:
     """One for all tests: a style sheet that is set anew polishes every widget again."""
     return Theme(qapp, "light")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def windows_end_with_their_file(qapp: QApplication) -> Iterator[None]:
+    """A style sheet polishes every widget alive: with windows left over, a change of theme took 70 s."""
+    before = set(qapp.topLevelWidgets())
+    yield
+    for widget in set(qapp.topLevelWidgets()) - before:
+        if widget.parent() is None and not widget.property("shared"):
+            widget.deleteLater()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
 
 @pytest.fixture
@@ -101,6 +113,7 @@ def one_window(light: Theme, tmp_path_factory: pytest.TempPathFactory) -> Iterat
             choices=choices,
         ),
     )
+    made.setProperty("shared", True)
     made.show()
     yield made
     made.close()

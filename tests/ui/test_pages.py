@@ -32,8 +32,7 @@ from app.node.record.snapshot import Energy
 from app.node.rules.preferences import SETTINGS as RULES
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import FamilyKind
-from app.sapo.questions import draw
-from app.swarm.client.ledger import LineMessage
+from app.swarm.wire.limits import LineMessage
 from app.ui.charts.curve import Curve
 from app.ui.charts.tile import Tile
 from app.ui.frame.frame import Actions
@@ -52,7 +51,6 @@ from app.ui.view import words
 from app.ui.view.settings import SETTINGS
 from app.ui.view.view import FamilyView, LevelReached, NodeStatus, Step, View
 from app.ui.welcome.page import Company
-from app.ui.widgets.board import Board
 from app.ui.widgets.option import Option
 from app.ui.widgets.power import in_short
 from app.ui.widgets.selecting import Segments, Switch
@@ -349,19 +347,6 @@ def test_text_of_peers_is_never_taken_as_markup(qtbot: QtBot, light: Theme, acti
     for label in page.findChildren(QLabel):
         assert label.textFormat() == Qt.TextFormat.PlainText or not label.text()
     assert not any("\u202e" in label.text() or "\x1b" in label.text() for label in page.findChildren(QLabel))
-
-
-def test_live_draws_the_grid_of_a_puzzle(qtbot: QtBot, light: Theme, actions: Actions) -> None:
-    page = Live(light, actions)
-    qtbot.addWidget(page)
-    page.show()
-    for family, drawn in (("mini_sudoku", True), ("gcd", False), ("maze", True)):
-        text = draw(family, 0, 10**8).text
-        group = views.group(3, views.NOW, family, [("#1", True)], 0, question=text)
-        page.show_view(views.learning(groups=(group,)))
-        (shown,) = page.findChildren(Board)
-        assert shown.isVisibleTo(page) == drawn, family
-        assert text in texts(page)
 
 
 def test_five_thousand_peers_are_searched_and_sorted(qtbot: QtBot, light: Theme, actions: Actions) -> None:

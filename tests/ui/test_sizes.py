@@ -43,7 +43,11 @@ def spoken(
     QLocale.setDefault(QLocale.system())
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: "{}x{}".format(*size))
+@pytest.mark.parametrize(
+    "size",
+    [*(pytest.param(size, marks=pytest.mark.long) for size in SIZES[:-1]), LEAST],
+    ids=lambda size: "{}x{}".format(*size),
+)
 def test_nothing_is_out_of_reach_or_cut(spoken: MainWindow, size: tuple[int, int]) -> None:
     spoken.resize(*size)
     found = []

@@ -12,6 +12,8 @@ from pathlib import Path
 import msgspec
 
 from app.chat import messages
+from app.models.catalogue import entries
+from app.models.shelf import Partial
 from app.node.data.library import Library, ModelEntry, Point, Training, Version
 from app.node.history import history
 from app.node.models.survey import STARTER_ABOUT
@@ -21,8 +23,8 @@ from app.node.record.records import GroupRow, Happening, Probe, Round, Run
 from app.node.record.snapshot import Peer, Ruling, SwarmView
 from app.node.rules.preferences import DEFAULTS
 from app.sapo.questions import Coordinates
-from app.swarm.client.ledger import LineMessage
 from app.swarm.identity.names import name
+from app.swarm.wire.limits import LineMessage
 from app.ui.chat.page import TryIt
 from app.ui.view.identity import Persona
 from app.ui.view.models import Fetch, Holdings
@@ -31,9 +33,7 @@ from app.ui.view.view import NodeStatus, Problem, Step, View
 from app.ui.welcome.trial import TrialReport
 from app.ui.welcome.trial import TriedEngine as Measured
 from engines.contract import EngineInfo
-from engines.models.catalogue import entries
 from engines.models.needs import Fit, FitVerdict, MemoryRoom, fits, needs
-from engines.models.shelf import Partial
 
 NOW = time.time()
 SIX = "final satisfy salute enhance since monitor"

@@ -86,10 +86,10 @@ def _cases(api: Any, name: str, kind: Any, positions: int, place: Path, tell: Te
     import torch
 
     from app.bench.engine import shapes
-    from engines.models import locate
+    from app.models.shelf import locate
     from engines.models.folder import open_folder
-    from engines.models.gguf import adapter as gguf_adapter
     from engines.models.gguf import gguf
+    from engines.models.gguf import tensors as gguf_adapter
 
     folder = locate(STARTER) if name == STARTER else place / "model"
     if name != STARTER:

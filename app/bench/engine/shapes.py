@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from app.bench import BenchError
+from app.common.home import home
 
 SHAPES: dict[str, dict[str, int]] = {
     "tiny": dict(hidden=64, layers=2, heads=4, kv=2, inner=128, vocabulary=512),
@@ -83,7 +84,7 @@ def write(name: str, folder: Path) -> None:
     import torch
     from safetensors.torch import save_file
 
-    from engines.models import locate
+    from app.models.shelf import locate
 
     generator = torch.Generator().manual_seed(0)
     tensors = {}
@@ -103,15 +104,15 @@ def prepare(model: str, folder: Path, prompt: int, new: int) -> dict[str, Any]:
     """Model folder, prompt as messages and as token ids, and a PEFT folder that has learned one step.
 
     Lengths are halved to what the model can read. Raises BenchError where there is no such model."""
+    from app.models.shelf import locate
     from engines.contract import Batch, Row
-    from engines.models import locate
     from engines.opening import open_engine
 
     if model in SHAPES:
         write(model, folder / "model")
         path = folder / "model"
     else:
-        path = locate(model)
+        path = locate(model, home())
     settings = json.loads((path / "config.json").read_text())
     context = int(settings.get("max_position_embeddings", 2048))
     if prompt + new > context:

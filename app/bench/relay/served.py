@@ -35,12 +35,12 @@ from aiohttp import WSMsgType, web
 from app.bench import BenchError
 from app.bench.relay.groups import SWARM, key_of, published
 from app.common.rate import Rate
-from app.relay.access.quota import QuotaBuckets
 from app.relay.broker.jetstream import JetStream
+from app.relay.limits import QuotaBuckets
 from app.relay.server.connection import open_socket
 from app.relay.server.serving import serve
 from app.relay.session.shared import RelayState
-from app.relay.standing.standing import PROBATION, SEEN_S, Standing
+from app.relay.standing import PROBATION, SEEN_S, Standing
 from app.swarm.wire.body import body_id
 from app.swarm.wire.protocol import SOCKET_PATH, Pub
 from app.swarm.wire.signing import verifies

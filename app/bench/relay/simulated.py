@@ -13,12 +13,13 @@ from pathlib import Path
 from random import Random
 
 from app.lab.attackers.kinds import Attacker
+from app.models.shelf import locate
 from app.sapo.families import FAMILIES
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox
 from app.swarm.identity.identity import Identity
 from engines.contract import TokenSequence
-from engines.models import locate, read_settings
+from engines.models.architecture import read_settings
 
 PAUSE_S = (4.0, 12.0)
 """Between two groups of one key."""

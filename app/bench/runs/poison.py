@@ -31,12 +31,13 @@ from app.chat.learned import SafePoints
 from app.common import files
 from app.lab.attackers.kinds import KINDS
 from app.lab.statistics import area, paired
+from app.models.shelf import locate
 from app.sapo.asking import messages, shows_work
 from app.sapo.groups import Group
 from app.sapo.probe import probe_questions
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
-from engines.models import locate, read_settings
+from engines.models.architecture import read_settings
 from engines.opening import open_engine
 
 SUMMARY = "a node that learns beside attackers' keys on a real relay, and the same node alone"

@@ -12,8 +12,11 @@ import msgspec
 
 from app.cli.swarm.identity import told as told_key
 from app.common import files, home
+from app.common.authorities import system_proxy, without_password
+from app.common.process.surroundings import left_out
 from app.desktop import FactRow, Gatherer
 from app.desktop.energy import Meter
+from app.models.shelf import locate
 from app.node.record.snapshot import Energy
 from app.node.rules.energy import Purse
 from app.node.rules.orders import Moment
@@ -21,13 +24,10 @@ from app.node.rules.preferences import Preferences
 from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.storage import key_location
 from engines import opening
-from engines.choice import EngineVerdict
+from engines.choice import EngineVerdict, Trial, key, recall
+from engines.facts import ENGINES, HardwareFacts, gather, package_version
 from engines.facts import PACKAGES as PACKAGES_OF_ENGINES
-from engines.facts import HardwareFacts, gather, package_version
-from engines.models import locate
 from engines.models.folder import fingerprint, open_folder
-from engines.table import ENGINES
-from engines.trials import Trial, key, recall
 
 SUMMARY = "check that everything works, and what to do if not"
 
@@ -80,8 +80,12 @@ class DoctorFindings(msgspec.Struct, frozen=True, kw_only=True):
     identity: dict[str, str]
     """Name among other Shoals, and where its key is kept; empty where there is none yet. No secret."""
     python: dict[str, str]
+    left_out: list[str]
+    """Variables of the owner's that Shoal's processes start without."""
     packages: dict[str, str | None]
     energy: Energy
+    proxy: str
+    """Without its password; empty without one."""
     """What learning took here, how that was found out, and what it cost by the owner's price."""
     sources: list[FactRow]
     """What the rules of `run --rules` go by: every fact, from whom, and why it is unknown."""
@@ -131,8 +135,10 @@ def examine(data: Path | None, model: str) -> DoctorFindings:
             "executable": sys.executable,
             "system": platform.platform(),
         },
+        left_out=left_out(),
         packages={name: package_version(name) or None for name in PACKAGES},
         energy=_energy(place),
+        proxy=without_password(system_proxy()),
         sources=_sources(),
     )
 
@@ -228,6 +234,9 @@ def verdict(findings: DoctorFindings) -> list[str]:
     wrong = []
     if (free := int(findings.disk["free_mb"])) < _LITTLE_MB:
         wrong.append(f"Only {free:,} MB of disk space are free at {findings.disk['home']}: free up some.")
+    if findings.left_out:
+        names = " and ".join(findings.left_out)
+        wrong.append(f"Shoal doesn't use your {names}: what is there would replace parts of Shoal.")
     if findings.identity and not findings.identity["name"]:
         wrong.append(findings.identity["key"])
     if unknown := [FACTS.get(row.field, row.field) for row in findings.sources if _unknown(row)]:
@@ -281,6 +290,8 @@ def _show(findings: DoctorFindings) -> None:
         )
     table.add_row("Memory", f"{memory['available_mb']:,} of {memory['total_mb']:,} MB free")
     table.add_row("Data", f"{disk['home']}, {disk['free_mb']:,} MB free")
+    if findings.proxy:
+        table.add_row("Proxy", f"{findings.proxy}, for downloads and wss:// relays")
     table.add_row("Energy", told_energy(findings.energy))
     table.add_row("Identity", _told_identity(findings.identity))
     table.add_row("Python", f"{findings.python['version']} on {findings.python['system']}")

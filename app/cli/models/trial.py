@@ -11,16 +11,17 @@ import msgspec
 
 from app.common import home
 from app.common.text import span
+from app.models.shelf import locate
 from app.node.models import trial
 from app.node.record.errors import NodeError
 from app.node.trainer.link import TrainerDied
+from engines import choice as trials
 from engines import facts as computer
-from engines import opening, trials
+from engines import opening
 from engines.choice import EngineChoice
 from engines.contract import EngineError
-from engines.models import locate
+from engines.facts import ENGINES
 from engines.models.folder import fingerprint, open_folder
-from engines.table import ENGINES
 
 SUMMARY = "measure how fast the engines are here; takes up to a minute"
 
@@ -30,7 +31,7 @@ _ENGINE_S = 12
 
 
 class EngineTried(msgspec.Struct, frozen=True, kw_only=True):
-    """One engine. Without a measurement `reason` says why; the figures are as in engines.trials."""
+    """One engine. Without a measurement `reason` says why; the figures are as in engines.choice."""
 
     name: str
     usable: bool

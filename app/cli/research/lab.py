@@ -151,7 +151,7 @@ def _settle_models(args: argparse.Namespace, regime: Regime) -> None:
 def _folders(args: argparse.Namespace) -> tuple[Path, list[Path]]:
     """Where the model lies whose settings hold, and the model of each node."""
     from app.common.home import home as data_folder
-    from engines.models import locate
+    from app.models.shelf import locate
 
     folder = locate(args.model, data_folder())
     return folder, [locate(name, data_folder()) for name in args.models] or [folder] * args.nodes
@@ -254,7 +254,7 @@ def _plan(
     args: argparse.Namespace, folder: Path, folders_N: list[Path], starters: tuple[str, ...]
 ) -> StudyPlan:
     """The plan that the options and the model's own settings make. Raises LabUsageError or QuestionError."""
-    from engines.models import read_settings
+    from engines.models.architecture import read_settings
 
     settings = read_settings(folder)
     levels = _levels(args.families, args.levels, settings.families)

@@ -49,8 +49,8 @@ def _train(args: argparse.Namespace) -> int:
     import torch
 
     from app.lab.starter.pretrain import SIZES, train
-    from engines.models import locate
-    from engines.models.settings import FILE
+    from app.models.shelf import locate
+    from engines.models.architecture import FILE
 
     torch.set_num_threads(args.threads)
     train(msgspec.structs.replace(SIZES[args.size], seed=args.seed), args.out)
@@ -62,7 +62,8 @@ def _measure(args: argparse.Namespace) -> int:
     from app.common.home import home as data_folder
     from app.lab.regime import RegimeError, read_levels
     from app.lab.starter.measure import measure
-    from engines.models import locate, read_settings
+    from app.models.shelf import locate
+    from engines.models.architecture import read_settings
     from engines.torch_lora import open_engine
 
     folder = locate(args.model, data_folder())
@@ -96,7 +97,7 @@ def _specialists(args: argparse.Namespace) -> int:
     from app.common.home import home as data_folder
     from app.lab.regime import RegimeError, read_regime
     from app.lab.study.specialists import Teaching, teach
-    from engines.models import locate
+    from app.models.shelf import locate
 
     def tell(name: str, step: int) -> None:
         if step % 20 == 0:

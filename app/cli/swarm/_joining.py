@@ -22,7 +22,7 @@ from app.cli.swarm import _operator
 from app.common import remedy
 from app.common.arguments import whole
 from app.common.process.secrets import PRIVATE, piped
-from app.relay.access.access import (
+from app.relay.access import (
     MOST_WORK_BITS,
     WORK_BITS,
     Access,

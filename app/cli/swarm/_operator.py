@@ -25,7 +25,7 @@ from app.common.arguments import whole
 from app.common.text import exact_span, safe_line
 
 if TYPE_CHECKING:
-    from app.relay.access.rules import Rules
+    from app.relay.access import Rules
     from app.relay.admin.operator import Act, RelayStatus, Reply
 
 KEY_FILE, RELAY_KEY_FILE, PLACE_FILE = "operator.key", "relay.key", "relay.json"
@@ -120,8 +120,8 @@ def relay_key(args: argparse.Namespace) -> bytes:
 
 def rules(args: argparse.Namespace, public: str | None = None) -> Rules:
     """What the options say, with the metrics' socket bound. Raises OperatorError."""
-    from app.relay.access.origin import proxies
-    from app.relay.access.rules import Rules
+    from app.relay.access import Rules
+    from app.relay.origin import proxies
     from app.relay.server.serving import bind
 
     listener = None
@@ -181,7 +181,7 @@ def give(args: argparse.Namespace) -> int:
 def _give(args: argparse.Namespace) -> Reply:
     from app.relay.admin import operator
     from app.swarm.wire import frames, protocol
-    from app.swarm.wire.refusals import Refused
+    from app.swarm.wire.limits import Refused
 
     seed = _seed(args)
     base = _base(args)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import getpass
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -21,20 +20,26 @@ import msgspec
 
 from app.common import remedy
 from app.common.home import home
-from app.common.process.secrets import PASSPHRASE
 from app.node.data.format import check as check_format
 from app.node.data.format import stamp as stamp_format
 from app.node.data.home import folder, held
 from app.node.record.errors import BusyError
 from app.swarm.identity.identity import WORDS, Identity, IdentityError
-from app.swarm.identity.storage import KeyLocation, StoredIdentity, Where, keep, key_location, read_identity
+from app.swarm.identity.storage import (
+    KeyLocation,
+    StoredIdentity,
+    Where,
+    keep,
+    key_location,
+    read_identity,
+    unseal,
+)
 
 SUMMARY = "your name among other Shoals, and how to keep it"
 
 DOES = {
-    "words": "show the recovery words, which bring it back on any computer",
+    "show": "show the recovery words, which bring it back on any computer",
     "restore": "become the identity of recovery words, which are asked for or read from standard input",
-    "export": "write the recovery words into a new file for your eyes only",
     "new": "take a new name",
 }
 _MOST = 4096
@@ -47,10 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_options(parser, yes=False, json=False, home=None, wait=0.0)
     verbs = parser.add_subparsers(dest="do", metavar="WHAT")
     for name, does in DOES.items():
-        verb = verbs.add_parser(name, help=does, description=f"{does[:1].upper()}{does[1:]}.")
+        other = ["words"] if name == "show" else []  # its name until 0.1
+        verb = verbs.add_parser(name, aliases=other, help=does, description=f"{does[:1].upper()}{does[1:]}.")
         _add_options(verb)
-        if name == "export":
-            verb.add_argument("file", type=Path, metavar="FILE", help="a name that is not taken")
 
 
 def _add_options(parser: argparse.ArgumentParser, **defaults: object) -> None:
@@ -73,23 +77,23 @@ def main(args: argparse.Namespace) -> int:
     place = home(args.home)
     check_format(place)
     act: dict[str | None, Callable[[argparse.Namespace, Path], bool]] = {
+        "show": _words,
         "words": _words,
         "restore": _restore,
-        "export": _export,
         "new": _new,
     }
     if args.do and not act[args.do](args, place):
         print("shoal identity: Nothing was done.", file=sys.stderr)
         return 1
-    if args.do not in ("words", "export"):
+    if args.do not in ("show", "words"):
         _show(key_location(place), args.json)
     return 0
 
 
 def _misuse(args: argparse.Namespace) -> str:
-    if args.json and args.do in ("words", "export"):
+    if args.json and args.do in ("show", "words"):
         return f"--json tells no secret: leave it out, or leave out {args.do}."
-    if args.do == "words" and not sys.stdout.isatty() and not args.yes:
+    if args.do in ("show", "words") and not sys.stdout.isatty() and not args.yes:
         return "The recovery words would go into a file or another program: add --yes if you mean that."
     return ""
 
@@ -103,8 +107,8 @@ def told(kept: str, file: str = "") -> str:
     match kept:
         case Where.KEYRING:
             return "in the system's keyring"
-        case Where.FILE:
-            return f"in {file}, under your passphrase"
+        case Where.SEALED:
+            return f"in {file}, under a passphrase that Shoal no longer uses"
         case Where.PLAIN:
             return f"in {file}, which only you can read"
     return "nowhere yet"
@@ -121,9 +125,10 @@ def _show(found: KeyLocation, as_json: bool) -> None:
     else:
         print(found.name)
         print(f"  Key: {told(found.kept, found.file)}.")
-        print(f"  To bring it back on any computer: {remedy.command('identity words')}")
-        if found.kept == Where.PLAIN:
-            print(f"  To encrypt it: set {PASSPHRASE} whenever Shoal starts.")
+        if found.kept == Where.SEALED:
+            print(f"  To use it again, enter the passphrase once: {remedy.command('identity restore')}")
+        else:
+            print(f"  To bring it back on any computer: {remedy.command('identity show')}")
 
 
 def _words(args: argparse.Namespace, place: Path) -> bool:
@@ -141,34 +146,9 @@ def _words(args: argparse.Namespace, place: Path) -> bool:
     return True
 
 
-def _export(args: argparse.Namespace, place: Path) -> bool:
-    identity = _opened(place)
-    warning = f"Anyone who reads {args.file} will be able to be {identity.name}."
-    if not _agreed(args, warning, "write it"):
-        return False
-    try:
-        descriptor = os.open(args.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError as error:
-        raise IdentityError(f"{args.file} is there already: choose another name.") from error
-    try:
-        with open(descriptor, "w", encoding="ascii") as file:
-            file.write(identity.words() + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError:
-        args.file.unlink(missing_ok=True)
-        raise
-    print(
-        f"{args.file} holds the recovery words of {identity.name}. To bring it back: "
-        f"{remedy.command('identity restore')} < {args.file}",
-        file=sys.stderr,
-    )
-    return True
-
-
 def _restore(args: argparse.Namespace, place: Path) -> bool:
     with _alone(args, place):
-        return _replace(args, place, Identity.from_words(_entered()))
+        return _replace(args, place, _entered(place))
 
 
 def _new(args: argparse.Namespace, place: Path) -> bool:
@@ -186,19 +166,19 @@ def _replace(args: argparse.Namespace, place: Path, identity: Identity) -> bool:
         warning = (
             f"You are {before.name} now. Other Shoals will not know {identity.name} as you, and trust has to "
             f"grow again. Only the recovery words of {before.name} bring it back: "
-            f"{remedy.command('identity words')} shows them."
+            f"{remedy.command('identity show')} shows them."
         )
         if not _agreed(args, warning, f"become {identity.name}"):
             return False
     stamp_format(place)
-    kept = asyncio.run(keep(identity, place, passphrase=_passphrase(before, again=True)))
+    kept = asyncio.run(keep(identity, place))
     _tell(kept)
     return True
 
 
 def _opened(place: Path) -> Identity:
-    """Raises IdentityError where there is none, or it cannot be had."""
-    kept = asyncio.run(read_identity(place, passphrase=_passphrase(key_location(place))))
+    """Raises IdentityError where there is no key, or it can't be read now."""
+    kept = asyncio.run(read_identity(place))
     _tell(kept)
     return kept.identity
 
@@ -208,24 +188,24 @@ def _tell(kept: StoredIdentity) -> None:
         print(kept.note, file=sys.stderr)
 
 
-def _passphrase(found: KeyLocation, again: bool = False) -> str | None:
-    """The passphrase of a key that has one, or that a new key gets (`again`: one that is typed is typed twice).
-    Raises IdentityError."""
-    if said := os.environ.get(PASSPHRASE):
-        return said
-    if found.kept != Where.FILE:
-        return None
-    if not sys.stdin.isatty():
-        raise IdentityError(f"The key of {found.name} is under a passphrase: set {PASSPHRASE} to it.")
-    said = getpass.getpass("Passphrase: ")
-    if again and getpass.getpass("The same again: ") != said:
-        raise IdentityError("These are two different passphrases: try again.")
-    return said
+def _entered(place: Path) -> Identity:
+    """The key of the recovery words, or of the passphrase of a key that an earlier version sealed. Raises
+    IdentityError."""
+    try:
+        sealed = key_location(place).kept == Where.SEALED
+    except IdentityError:  # words bring a damaged one back
+        sealed = False
+    said = _said(f"The passphrase, or the {WORDS} recovery words: " if sealed else "", sealed)
+    if sealed and len(said.split()) != WORDS:
+        return unseal(place, said.rstrip("\r\n"))
+    return Identity.from_words(said)
 
 
-def _entered() -> str:
+def _said(question: str, hidden: bool) -> str:
     """Recovery words from the terminal, in one line or several, or from standard input. An empty line ends
-    them."""
+    them. `hidden`: one line, which the terminal does not show."""
+    if hidden:
+        return getpass.getpass(question)[:_MOST] if sys.stdin.isatty() else sys.stdin.readline(_MOST)
     if sys.stdin.isatty():
         print(f"The {WORDS} recovery words, in order: ", end="", file=sys.stderr, flush=True)
     said = ""

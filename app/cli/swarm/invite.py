@@ -14,9 +14,8 @@ import msgspec
 
 from app.cli.swarm._operator import KEY_FILE
 from app.common.arguments import whole
-from app.swarm.invite.admission import ANYBODY, mint
 from app.swarm.invite.invite import InviteError, where
-from app.swarm.invite.private import new_words
+from app.swarm.invite.private import ANYBODY, mint, new_words
 from app.swarm.wire import signing
 
 SUMMARY = "invite others: a link, or the six words of a private swarm"

@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     if args.order is not None:
         return _operator.give(args)
-    from app.relay.access.access import AccessError
+    from app.relay.access import AccessError
     from app.relay.broker.journal import Journal
     from app.relay.page import teacher
     from app.relay.server.serving import serve

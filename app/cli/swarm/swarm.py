@@ -1,25 +1,34 @@
-"""`./shoal swarm`: a relay and several nodes on this computer, learning from each other."""
+"""`./shoal swarm`: a relay and several nodes on this computer, each a process, learning from each other.
+
+Prints a line for each probe and each end. All processes end with this one, however it ends: they watch a pipe.
+"""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import contextlib
+import json
 import os
 import sys
+from asyncio.subprocess import PIPE, Process
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from app.common.process.stopping import when_asked_to_stop
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from app.node.terminal.fleet import Fleet, FleetSummary
+from app.common.process.stopping import out_of_reach, when_asked_to_stop
+from app.common.process.surroundings import surroundings, working_folder
 
 SUMMARY = "start a relay and several learners here, and watch them learn from each other"
-_REFRESH_S = 0.25
-_NOTES = 100
+_PASSED_ON = {
+    "families": "puzzle families of all nodes (the model's own setting)",
+    "local": "own questions a round",
+    "external": "peers' groups a round",
+    "recipe": "how groups become weights (default)",
+    "probe-every": "rounds between measurements (10)",
+    "rest": "rest F round lengths after each round (0)",
+}
+"""Options of `./shoal run`: each node checks them."""
+_OPENING_S, _STOPPING_S, _LINE = 120.0, 15.0, 2**22
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,108 +37,179 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--home", type=Path, metavar="DIR", help="each node's data lies in a folder below it")
     parser.add_argument("--json", action="store_true", help="the summary as JSON on the last line of output")
     parser.add_argument(
-        "--models",
-        metavar="A,B",
-        default="starter",
-        help="models, dealt out in turn (starter): names or folders",
+        "--models", metavar="A,B", default="starter", help="models, used in turn (starter): names or folders"
     )
-    parser.add_argument(
-        "--families", metavar="A,B", help="puzzle families of all nodes (the model's own setting)"
-    )
-    parser.add_argument("--local", metavar="I", help="own questions a round")
-    parser.add_argument("--external", metavar="J", help="peers' groups a round")
-    parser.add_argument("--recipe", help="how groups become weights (default)")
-    parser.add_argument("--probe-every", metavar="K", help="rounds between measurements (10)")
-    parser.add_argument("--rest", metavar="F", help="rest F round lengths after each round (0)")
+    for name, does in _PASSED_ON.items():
+        parser.add_argument(f"--{name}", help=does)
 
 
 def main(args: argparse.Namespace) -> int:
-    """0 when all nodes did their rounds or the owner stopped it, 1 when one failed or a group was lost."""
-    from rich.console import Console
-
+    """0 when all nodes did their rounds or the owner stopped it, 1 when one failed or a group was lost. Raises
+    NodeError when the relay doesn't open."""
+    from app.models.shelf import locate
     from app.node.data.home import folder
-    from app.node.record.errors import NodeError
-    from app.node.terminal.fleet import Fleet
-    from app.node.terminal.fleet_view import picture
-    from engines.models import locate
 
     models = [model.strip() for model in args.models.split(",") if model.strip()] or ["starter"]
     for model in models:
         locate(model)
     home = folder(args.home) / "swarm" if args.home is None else folder(args.home)
-    console = Console(stderr=True)
-    notes: list[str] = []
-
-    def say(sentence: str) -> None:
-        notes.append(sentence)
-        del notes[:-_NOTES]
-        if not console.is_terminal:
-            print(sentence, file=sys.stderr, flush=True)
-
-    fleet = Fleet(home, args.nodes, models, ["--rounds", str(args.rounds), *_options(args)], say)
-    try:
-        code, summary = asyncio.run(_sail(fleet, console, args.rounds, notes))
-    except NodeError as error:
-        print(f"shoal swarm: {error}", file=sys.stderr)
-        return 1
-    console.print(picture(fleet, args.rounds, notes, console.width))
-    stored = "an unknown number" if summary.stored is None else summary.stored
-    print(
-        f"{summary.created} groups made, {summary.acknowledged} acknowledged, {stored} stored, "
-        f"{summary.lost} lost. Everything is in {home}.",
-        file=sys.stderr,
-    )
+    given = ((name, getattr(args, name.replace("-", "_"))) for name in _PASSED_ON)
+    options = [part for name, value in given if value for part in (f"--{name}", value)]
+    swarm = LocalSwarm(home, ["--rounds", str(args.rounds), *options])
+    failed, summary = asyncio.run(swarm.run([models[n % len(models)] for n in range(args.nodes)]))
+    counts = ", ".join(f"{summary[key]} {key}" for key in ("created", "acknowledged", "stored", "lost"))
+    _say(f"Groups of answers: {counts}. Everything is in {home}.")
     if args.json:
-        import msgspec
-
-        print(msgspec.json.encode(summary).decode(), flush=True)
-    return code or int(summary.lost > 0)
+        print(json.dumps(summary), flush=True)
+    return int(failed or summary["lost"] > 0)
 
 
-async def _sail(fleet: Fleet, console: Console, rounds: int, notes: list[str]) -> tuple[int, FleetSummary]:
-    """Runs the fleet under its table until it is done or stopped; then counts."""
-    from rich.live import Live
+class LocalSwarm:
+    """The relay, which is started again when it ends unasked, and the nodes, which are not."""
 
-    from app.node.terminal.fleet_view import picture
+    def __init__(self, place: Path, options: list[str]) -> None:
+        self._place, self._options, self._url = place, options, ""
+        self._nodes: list[Process] = []
+        self._rows: list[dict[str, Any]] = []
+        self._ready, self._failed = 0, False
 
-    task = asyncio.create_task(fleet.run())
-    _stop_on_signals(task)
-    live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
-    if live is not None:
-        live.start()
+    async def run(self, models: list[str]) -> tuple[bool, dict[str, Any]]:
+        """Whether a node failed, and the summary, whose keys are a contract. Raises NodeError."""
+        self._relay = await self._open_relay("0")
+        watch = asyncio.create_task(self._watch_relay())
+        try:
+            lives = asyncio.gather(*(self._live(n + 1, model) for n, model in enumerate(models)))
+            begin = asyncio.create_task(self._begin(len(models)))
+            # The second signal ends everything at once: the pipes close with this process.
+            when_asked_to_stop(lambda: os._exit(1) if watch.cancelling() else _cancel(watch, lives))
+            with contextlib.suppress(asyncio.CancelledError):
+                await lives
+            _cancel(watch, begin)
+            await asyncio.gather(*(_end(node) for node in self._nodes))
+            return self._failed, await self._summary()
+        finally:
+            await _end(self._relay)
+
+    async def _live(self, number: int, model: str) -> None:
+        row: dict[str, Any] = {"name": "", "rounds": 0, "informative_peer": 0, "pass_at_1": None}
+        self._rows.append(row)
+        own = self._place / f"node-{number}"
+        where = ["--json", "--hold", "--relay", self._url, "--home", str(own), "--model", model]
+        node = await _spawn(["run", *where, *self._options], own / "node.log")
+        self._nodes.append(node)
+        assert node.stdout is not None
+        async for line in node.stdout:
+            event = json.loads(line)
+            match event["event"]:
+                case "identity":
+                    row["name"] = event["name"]
+                case "holding":
+                    self._ready += 1
+                case "round":
+                    row["rounds"] += 1
+                    row["informative_peer"] += event["informative_peer"]
+                case "probe":
+                    row["pass_at_1"] = share = event["pass_at_1"]
+                    _say(
+                        f"{row['name'] or own.name}, round {event['round']}: solves {share:.0%} of new puzzles"
+                    )
+        self._ready += 1
+        if await node.wait():
+            self._failed = True
+            lines = (own / "node.log").read_text(errors="replace").splitlines()
+            _say(f"Node {number} ({row['name'] or 'no name yet'}) ended: {lines[-1] if lines else 'killed'}")
+
+    async def _begin(self, nodes: int) -> None:
+        """All begin together, so that none is done before the last is there."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_OPENING_S):
+                while self._ready < nodes:
+                    await asyncio.sleep(0.1)
+        for node in self._nodes:
+            if node.stdin is not None and node.returncode is None:
+                node.stdin.write(b'{"command":"begin"}\n')
+
+    async def _open_relay(self, port: str) -> Process:
+        from app.node.record.errors import NodeError
+
+        where = ["--port", port, "--state", str(self._place / "relay"), "--until-stdin-closes"]
+        relay = await _spawn(["relay", *where], self._place / "relay.log")
+        assert relay.stdout is not None
+        try:
+            async with asyncio.timeout(_OPENING_S):
+                self._url = json.loads(await relay.stdout.readline())["url"]
+        except (TimeoutError, ValueError, KeyError) as error:
+            await _end(relay)
+            raise NodeError(f"The relay doesn't open: see {self._place / 'relay.log'}.") from error
+        return relay
+
+    async def _watch_relay(self) -> None:
+        while True:
+            await self._relay.wait()
+            _say("The relay stopped on its own. It restarts; the nodes keep learning meanwhile.")
+            await asyncio.sleep(1.0)
+            self._relay = await self._open_relay(self._url.rsplit(":", 1)[1].partition("/")[0])
+
+    async def _summary(self) -> dict[str, Any]:
+        """Counted from the outboxes of nodes that have ended, and by the relay, which is still there."""
+        from app.swarm.client.connection import ConnectionEnded, connect
+        from app.swarm.client.outbox import Outbox
+        from app.swarm.wire.protocol import AskStats, Stats
+
+        created = acknowledged = waiting = 0
+        for path in [self._place / f"node-{n + 1}" / "outbox.sqlite" for n in range(len(self._rows))]:
+            if path.exists():
+                with contextlib.closing(Outbox(path)) as outbox:
+                    counts = outbox.counts()
+                created, waiting = created + counts.created, waiting + counts.waiting
+                acknowledged += counts.accepted + counts.duplicate
+        stored = None
+        with contextlib.suppress(ConnectionEnded, TimeoutError):
+            async with asyncio.timeout(_STOPPING_S):
+                connection = await connect(self._url)
+                await connection.receive()
+                await connection.send(AskStats())
+                while not isinstance(message := await connection.receive(), Stats):
+                    pass
+                stored = message.stored
+                await connection.close()
+        lost = max(0, created - waiting - (acknowledged if stored is None else stored))
+        sums = {"created": created, "acknowledged": acknowledged, "stored": stored, "lost": lost}
+        return {"nodes": self._rows, **sums, "waiting": waiting}
+
+
+async def _spawn(arguments: list[str], log: Path) -> Process:
+    from app.node.trainer.process import THREADS
+
+    log.parent.mkdir(parents=True, exist_ok=True)
+    environment = {THREADS: "1", **surroundings()}
+    pipes: dict[str, Any] = {"stdin": PIPE, "stdout": PIPE, "limit": _LINE, **out_of_reach()}
+    command = [sys.executable, "-m", "app.cli", *arguments]
+    with log.open("ab") as errors:
+        return await asyncio.create_subprocess_exec(
+            *command, stderr=errors, env=environment, cwd=working_folder(), **pipes
+        )
+
+
+async def _end(process: Process) -> None:
+    """As Ctrl-C does; a process that takes too long is killed."""
+    if process.stdin is not None:
+        process.stdin.close()
     try:
-        while not task.done():
-            await asyncio.wait({task}, timeout=_REFRESH_S)
-            if live is not None:
-                live.update(picture(fleet, rounds, notes, console.width), refresh=True)
-    finally:
-        if live is not None:
-            live.stop()
-    try:
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-        stored = await fleet.stored()
-    finally:
-        await fleet.close()
-    return int(any(member.failed for member in fleet.members)), await asyncio.to_thread(fleet.summary, stored)
+        async with asyncio.timeout(_STOPPING_S):
+            await process.wait()
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
 
 
-def _stop_on_signals(task: asyncio.Task[None]) -> None:
-    """The first signal ends the nodes safely, the second one everything at once: the pipes close with us."""
-
-    def stop() -> None:
-        if task.cancelling():
-            os._exit(1)
+def _cancel(*tasks: asyncio.Future[Any]) -> None:
+    for task in tasks:
         task.cancel()
 
-    when_asked_to_stop(stop)
 
-
-def _options(args: argparse.Namespace) -> list[str]:
-    """What every node is told as well; each checks it and refuses what is wrong."""
-    names = ("families", "local", "external", "recipe", "probe_every", "rest")
-    given = ((name, getattr(args, name)) for name in names)
-    return [part for name, value in given if value for part in (f"--{name.replace('_', '-')}", value)]
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)
 
 
 def _positive(text: str) -> int:

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 
 PRIVATE = "SHOAL_PRIVATE"
 """The six words of a private swarm."""
-PASSPHRASE = "SHOAL_PASSPHRASE"
-"""The environment variable with the key's passphrase, where no keyring keeps it."""
 PIPED = "-"
 """In place of a secret on a command line: it is the next line of standard input."""
 _LONGEST = 4096
@@ -28,7 +26,7 @@ def piped(descriptor: int = 0) -> str:
 def without(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """For a process that works for this one and needs no secret.
 
-    >>> without({"HOME": "/home/a", "SHOAL_PRIVATE": "six words", "SHOAL_PASSPHRASE": "x"})
+    >>> without({"HOME": "/home/a", "SHOAL_PRIVATE": "six words"})
     {'HOME': '/home/a'}
     """
-    return {name: value for name, value in environment.items() if name not in (PRIVATE, PASSPHRASE)}
+    return {name: value for name, value in environment.items() if name != PRIVATE}

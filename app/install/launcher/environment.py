@@ -1,7 +1,7 @@
 """The folder `.venv`: made when missing, completed when half-made, replaced when broken.
 
-A set-up may be killed at any moment: it leaves no stamp then, so the next start goes on, and what stands in the
-file UNFINISHED tells how much of it can be kept.
+A set-up may be killed at any moment: it leaves no stamp then, so the next start goes on. Nothing is taken out
+before what replaces it is here, and the stamp falls only where something really is missing.
 """
 
 from __future__ import annotations
@@ -23,6 +23,25 @@ MAKING, FILLING = "making", "filling"
 """What the marker says: an environment killed while being made is worth nothing, one killed while being filled
 is."""
 
+TOOLS = ".venv-setup"
+"""Beside the environment: uv, and while a set-up runs its cache and temporary files."""
+
+NEEDED_MB = {"cpu": 1_900, "cuda": 5_600}
+"""Free disk that a first set-up wants, by the build of PyTorch: the packages and what is under way to them."""
+
+_FOR_CARDS = re.compile(r"(?:nvidia-(?!ml-py\b)[\w-]+|cuda-[\w-]+|triton)(?===)")
+"""In the lock, what only PyTorch's build for NVIDIA cards needs."""
+
+CHECKED = {
+    "aiohttp": "aiohttp",
+    "msgspec": "msgspec",
+    "numpy": "numpy",
+    "pyside6-essentials": "PySide6.QtCore",
+    "tokenizers": "tokenizers",
+    "torch": "torch",
+}
+"""Modules that are imported before a set-up is called done, by the packages that bring them."""
+
 
 class Environment:
     """The virtual environment of one copy of the project, in `root/.venv`."""
@@ -30,6 +49,7 @@ class Environment:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.folder = root / ".venv"
+        self.tools = root / TOOLS
         self.python = Path(stamp.python_of(str(root)))
 
     def ready(self, purpose: str) -> bool:
@@ -41,19 +61,39 @@ class Environment:
         if self.ready(purpose) and not check:
             return
         with lock(self.root / ".venv.lock", _waiting) as held:
-            if self.ready(purpose) and not check:  # the one we waited for did it
+            damaged = _damaged(self.folder)
+            if self.ready(purpose) and (not check or (not damaged and not self._complaint(purpose))):
                 return
+            whole = self.ready(purpose)  # so far as its stamp goes: if the repair fails it starts as before
             self._make_usable(purpose)
             marker = self.folder / UNFINISHED
-            if check or marker.exists():
-                _forget_damaged(self.folder)
-            marker.write_text(FILLING)
-            stamp.remove(str(self.root), purpose)
+            if not whole:
+                marker.write_text(FILLING)
             system.provide_libraries()
             system.provide_useful()
-            self._install(purpose, held)
-            marker.unlink()
+            try:
+                self._install(purpose, held, damaged)
+            except SetupError as error:
+                if "is full" in str(error):  # and shall not stay so
+                    shutil.rmtree(self.tools / "cache", ignore_errors=True)
+                raise
+            if complaint := self._complaint(purpose):
+                raise SetupError(
+                    f"What was installed doesn't work ({complaint}); look into {self._log}, then delete "
+                    f"{self.folder} and start Shoal again."
+                )
+            marker.unlink(missing_ok=True)
             stamp.write(str(self.root), purpose)
+            shutil.rmtree(self.tools / "cache", ignore_errors=True)
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / "shoal-setup.log"
+
+    def installer(self, held: int | None = None) -> install.Installer:
+        """The one lock must be held: temporary files of a set-up that was killed go here."""
+        shutil.rmtree(self.tools / "tmp", ignore_errors=True)
+        return install.Installer(str(self.root), self.python, pythons.own(), self.tools, self._log, held)
 
     def _make_usable(self, purpose: str) -> None:
         """Leaves a folder whose Python starts and suits, replacing one where it does not."""
@@ -63,7 +103,7 @@ class Environment:
         if self.folder.exists():
             say("The Python environment is half-made or its Python is gone; rebuilding it.")
             _remove(self.folder)
-        say(f"Setting Shoal up in {self.folder}. This is done once and downloads up to 3 GB.")
+        say(f"Setting Shoal up in {self.folder}. This is done once.")
         self.folder.mkdir()
         (self.folder / UNFINISHED).write_text(MAKING)
         _make_venv(pythons.own(), self.folder)
@@ -83,20 +123,87 @@ class Environment:
         )
         return made_with is None or found[0] == (int(made_with[1]), int(made_with[2]))
 
-    def _install(self, purpose: str, held: int) -> None:
-        files = [
-            stamp.listed(stamp.requirement_file(str(self.root), name), options)
-            for name, options in PURPOSES[purpose]
-        ]
-        with ProgressLine(total=sum(install.pins(Path(file)) for file, _ in files)) as progress:
-            for file, options in files:
-                install.install(
-                    install.pip_of(self.python, pythons.own()),
-                    ["-r", file, *options],
-                    progress,
-                    log=self.folder / "shoal-setup.log",
-                    keep_open=held,
-                )
+    def _install(self, purpose: str, held: int, damaged: list[str]) -> None:
+        with ProgressLine() as progress:
+            installer = self.installer(held)
+            again = [word for name in damaged for word in ("--reinstall-package", name)]
+            again += ["--no-cache"] * bool(damaged)  # what is in place are links into the cache
+            if purpose == "run":
+                self._install_base(installer, progress, again)
+            for name, options in PURPOSES[purpose]:
+                if name != "base.txt":
+                    file, options = stamp.listed(stamp.requirement_file(str(self.root), name), options)
+                    installer.install(["-r", file, *options, *again], progress)
+
+    def _install_base(self, installer: install.Installer, progress: ProgressLine, again: list[str]) -> None:
+        """PyTorch comes in its build for processors where that is on offer and no NVIDIA card is here."""
+        (name, options), *_ = PURPOSES["run"]
+        file, options = stamp.listed(stamp.requirement_file(str(self.root), name), options)
+        text = Path(file).read_text(encoding="utf-8")
+        if sys.platform != "linux" or system.has_nvidia_card() or "\ntorch==" not in text:
+            self._make_room("cuda" if sys.platform == "linux" else "cpu")
+            exact = self._listed("base-exact.txt", _without(text, cards=False))
+            installer.install(["-r", str(exact), *options, *again], progress)
+            return
+        cpu = Path(stamp.requirement_file(str(self.root), "torch-cpu.lock"))
+        progress.step("looking for PyTorch's build for processors")
+        there = any(self.folder.glob("lib/python*/site-packages/torch-*+cpu.dist-info"))
+        for backend in ({}, {"UV_TORCH_BACKEND": "cpu"}):
+            if there or installer.can_install(["-r", str(cpu), *options], progress, **backend):
+                self._make_room("cpu")
+                without = self._listed("base-cpu.txt", _without(text, "torch"))
+                installer.install(["-r", str(cpu), *options, *again], progress, **backend)
+                installer.install(["-r", str(without), *options, *again], progress)
+                return
+        say("PyTorch's build for processors isn't on offer here, so its larger one is installed: 4.5 GB.")
+        self._make_room("cuda")
+        file = str(self._listed("base-cuda.txt", _without(text, "triton", cards=False)))
+        installer.install(["-r", file, *options, *again], progress)
+
+    def _listed(self, name: str, text: str) -> Path:
+        listed = self.tools / name
+        listed.write_text(text, encoding="utf-8")
+        return listed
+
+    def _make_room(self, build: str) -> None:
+        """Raises SetupError where a first set-up has too little disk; a later one has some already."""
+        free, needed = shutil.disk_usage(self.root).free // 10**6, NEEDED_MB[build]
+        if free < needed and not any(self.folder.glob("lib*/python*/site-packages/torch")):
+            raise SetupError(
+                f"Shoal needs {needed / 1000:.1f} GB of disk in {self.root}, and {free / 1000:.1f} GB are "
+                "free; free some space, then start it again."
+            )
+
+    def _complaint(self, purpose: str) -> str:
+        """Why what is installed can't be used, empty where it can. Modules are imported in a process apart."""
+        if purpose != "run":
+            return ""
+        listed = Path(stamp.requirement_file(str(self.root), "base.txt")).read_text(encoding="utf-8")
+        names = "; ".join(f"import {name}" for package, name in CHECKED.items() if f"\n{package}==" in listed)
+        done = subprocess.run(
+            [str(self.python), "-I", "-c", names],
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+        )
+        said = done.stderr.strip().splitlines() or [f"code {done.returncode}"]
+        return said[-1][:200] if done.returncode else ""
+
+
+def _without(text: str, *names: str, cards: bool = True) -> str:
+    """A lock without some packages and, with `cards`, without what only NVIDIA cards need."""
+    entries = re.findall(r"(?m)^\S.*(?:\n[ \t].*)*", text)
+    kept = [
+        entry
+        for entry in entries
+        if re.match(r"[\w.-]+", entry)
+        and re.match(r"[\w.-]+", entry)[0] not in names  # type: ignore[index]
+        and not (cards and _FOR_CARDS.match(entry))
+    ]
+    # "==2.13.0" would also take "2.13.0+cpu" from a folder that has it, whose digest is not in this lock.
+    return "\n".join(kept).replace("\ntorch==", "\ntorch===") + "\n"
 
 
 def _waiting() -> None:
@@ -147,15 +254,15 @@ def _venv(python: str, folder: Path, *options: str) -> str:
     return "" if done.returncode == 0 else ((done.stdout.strip().splitlines() or ["no reason given"])[-1])
 
 
-def _forget_damaged(folder: Path) -> None:
-    """Drops the record of every package whose files are not all there in their full size, so that pip puts it
-    in place again. What is whole stays: after a kill in the middle only the rest is done."""
+def _damaged(folder: Path) -> list[str]:
+    """Names of packages whose files are not all there in their full size. Compiled files don't count: Python
+    writes them again whenever it likes."""
+    found = []
     for packages in [*folder.glob("lib/python*/site-packages"), *folder.glob("Lib/site-packages")]:
-        for left_over in packages.glob("~*"):  # pip renames what it replaces and dies before it deletes
-            shutil.rmtree(left_over, ignore_errors=True)
         for record in packages.glob("*.dist-info"):
             if not _whole(packages, record):
-                shutil.rmtree(record, ignore_errors=True)
+                found.append(record.name.partition("-")[0])
+    return found
 
 
 def _whole(packages: Path, record: Path) -> bool:
@@ -164,7 +271,8 @@ def _whole(packages: Path, record: Path) -> bool:
         lines = (record / "RECORD").read_text(encoding="utf-8").splitlines()
         for line in lines:
             path, _, size = line.rsplit(",", 2)
-            if size and os.stat(packages / path.strip('"')).st_size != int(size):
+            path = path.strip('"')
+            if size and not path.endswith(".pyc") and os.stat(packages / path).st_size != int(size):
                 return False
     except (OSError, ValueError):
         return False

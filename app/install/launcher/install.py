@@ -1,83 +1,56 @@
-"""Running pip: what it prints becomes progress, and what goes wrong becomes one sentence."""
+"""Installing packages. pip brings uv, of the hash in its lock; uv does the rest. Their lines become progress,
+and what goes wrong becomes one sentence.
+
+Both see what the owner's pip is told of indexes, proxies and certificates, and nothing else of it: a `target`
+or `prefix` in pip's configuration would put packages where no one looks for them.
+"""
 
 from __future__ import annotations
 
+import ast
 import os
 import platform
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from app.install.launcher import stamp
 from app.install.launcher.progress import ProgressLine
 from app.install.launcher.pythons import SetupError
 
-COLLECTING = re.compile(r"^Collecting (?P<name>[\w.-]+)(\[[^\]]*\])?(==(?P<version>[^\s,]+))?")
-FROM_FILE = re.compile(r"^Processing \S*?(?P<name>[\w.]+)-(?P<version>[\w.+]+)-[^/\\]+\.whl")
-PRESENT = re.compile(r"^Requirement already satisfied: (?P<name>[\w.-]+)")
-DOWNLOADING = re.compile(r"^\s+Downloading (?P<file>\S+\.whl|\S+\.tar\.gz) \((?P<size>[^)]+)\)")
-PLACING = re.compile(r"^Installing collected packages: (?P<names>.+)")
-UNAVAILABLE = re.compile(
-    r"^ERROR: (No matching distribution found for|Could not find a version .*requirement) (\S+)"
-)
+PASSED_ON = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "no-index": "",
+    "cert": "SSL_CERT_FILE",
+    "client-cert": "SSL_CLIENT_CERT",
+    "proxy": "ALL_PROXY",
+    "trusted-host": "UV_INSECURE_HOST",
+    "timeout": "UV_HTTP_TIMEOUT",
+    "default-timeout": "UV_HTTP_TIMEOUT",
+}
+"""pip's settings that hold here too, and the variable by which uv hears of each."""
 
 UNREACHABLE = re.compile(
     r"Retrying \(Retry|Max retries exceeded|Failed to establish a new connection|Temporary failure in name|"
     r"Name or service not known|getaddrinfo failed|nodename nor servname|Network is unreachable|"
-    r"Connection refused|Connection reset|Read timed out|ReadTimeoutError|IncompleteRead|ProxyError"
+    r"Connection refused|Connection reset|Read timed out|ReadTimeoutError|IncompleteRead|ProxyError|"
+    r"error sending request|dns error|Could not connect|operation timed out|network connectivity is disabled"
 )
-
-
-def pins(file: Path) -> int:
-    """How many packages a requirement file names for this system."""
-    lines = [
-        line for line in file.read_text(encoding="utf-8").splitlines() if line.strip() and line[0] not in "# "
-    ]
-    return sum(holds(line.partition(";")[2].rstrip("\\ ")) for line in lines)
-
-
-def holds(marker: str) -> bool:
-    """Whether a requirement's marker is true here: comparisons with a quoted text, joined by `and`, of
-    which one may be several in brackets joined by `or`. No marker is true.
-
-    >>> holds(""), holds(f' sys_platform == "{sys.platform}"'), holds(' python_version < "3.9"')
-    (True, True, False)
-    >>> holds("(platform_machine == 'z' or sys_platform != 'z') and python_full_version >= '3.9'")
-    True
-    """
-    if not marker.strip():
-        return True
-    return all(any(_compares(one) for one in part.strip(" ()").split(" or ")) for part in marker.split(" and "))
-
-
-def _compares(marker: str) -> bool:
-    """One comparison."""
-    found = re.fullmatch(r"""\s*(\w+)\s*(==|!=|<|>=)\s*["']([^"']*)["']\s*""", marker)
-    if found is None:
-        return False
-    name, sign, wanted = found.groups()
-    if name in ("python_version", "python_full_version"):
-        here: object = tuple(sys.version_info[:2])
-        there: object = tuple(map(int, wanted.split(".")))
-    else:
-        here, there = {"sys_platform": sys.platform, "platform_machine": platform.machine()}[name], wanted
-    return {
-        "==": here == there,
-        "!=": here != there,
-        "<": here < there,  # type: ignore[operator]
-        ">=": here >= there,  # type: ignore[operator]
-    }[sign]
+UNAVAILABLE = re.compile(
+    r"No matching distribution found for (\S+)|no wheels with a matching|"
+    r"(?:there is no version of|Because) (\S+?)(?:,| and| was not found| has no)"
+)
+DOWNLOADING = re.compile(r"^\s*Downloading (?P<name>\S+?)(?:-\d\S*)? \((?P<size>[^)]+)\)")
+_MEGA = re.compile(r"[MG]i?B")
 
 
 def has_pip(python: str) -> bool:
     """Whether this interpreter can run pip."""
-    done = subprocess.run(
-        [python, "-I", "-c", "import pip"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    done = subprocess.run([python, "-I", "-c", "import pip"], stdin=subprocess.DEVNULL, capture_output=True)
     return done.returncode == 0
 
 
@@ -94,48 +67,157 @@ def pip_of(python: Path, outer: str) -> list[str]:
     )
 
 
-def install(
-    pip: list[str], arguments: list[str], progress: ProgressLine, log: Path, keep_open: int | None = None
-) -> None:
-    """Runs `pip install arguments`; see `run`. Raises SetupError when pip fails or cannot be started."""
-    said, code = run(pip, ["install", *arguments], lambda line: show(line, progress), log, keep_open)
-    if code:
-        raise SetupError(explain(said, log))
+def pip_settings(python: str) -> dict[str, str]:
+    """The owner's settings of pip that are PASSED_ON, by their long names: what PIP_* says, else what stands in
+    a configuration file for `install`, else for all commands. Empty where pip can't tell."""
+    done = subprocess.run(
+        [python, "-I", "-m", "pip", "config", "list"],
+        cwd=os.path.dirname(python),  # one's own may be gone, or hold a file with the name of a module
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        env=_without_pythons_own(os.environ),
+    )
+    found: dict[str, tuple[int, str]] = {}
+    for line in done.stdout.splitlines():
+        place, _, text = line.partition("=")
+        section, _, name = place.rpartition(".")
+        rank = {"global": 0, "install": 1, ":env:": 2}.get(section)
+        if rank is None or name not in PASSED_ON or found.get(name, (-1, ""))[0] > rank:
+            continue
+        try:
+            found[name] = (rank, str(ast.literal_eval(text)))
+        except (SyntaxError, ValueError):
+            continue
+    return {name: text for name, (_, text) in found.items() if text}
+
+
+def for_pip(settings: Mapping[str, str], tmp: Path) -> dict[str, str]:
+    """The environment of a pip that hears these settings and no others."""
+    variables = _without_pythons_own(os.environ, "PIP_", "UV_")
+    variables.update({"PIP_" + name.upper().replace("-", "_"): text for name, text in settings.items()})
+    return {
+        **variables,
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_NO_INPUT": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_USER": "0",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONUTF8": "1",
+        "TMPDIR": str(tmp),
+    }
+
+
+def for_uv(settings: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """The environment of a uv that hears these settings of pip, what the owner says to uv of the same things,
+    and nothing else; it works below `folder`.
+
+    >>> for_uv({"find-links": "/a /b", "target": "/c"}, Path("/d"))["UV_FIND_LINKS"]
+    '/a,/b'
+    """
+    own = {name: text for name, text in os.environ.items() if name in {*PASSED_ON.values(), "UV_NATIVE_TLS"}}
+    told = {
+        PASSED_ON[name]: ",".join(text.split()) if name == "find-links" else " ".join(text.split())
+        for name, text in settings.items()
+        if PASSED_ON.get(name)
+    }
+    return {
+        **_without_pythons_own(os.environ, "PIP_", "UV_"),
+        **told,
+        **own,
+        "UV_NO_CONFIG": "1",
+        "UV_INDEX_STRATEGY": "unsafe-best-match",  # as pip does; every file's hash is known beforehand
+        "UV_CACHE_DIR": str(folder / "cache"),
+        "UV_NO_PROGRESS": "1",
+        "TMPDIR": str(folder / "tmp"),
+    }
+
+
+def _without_pythons_own(variables: Mapping[str, str], *prefixes: str) -> dict[str, str]:
+    return {
+        name: text
+        for name, text in variables.items()
+        if name not in ("PYTHONPATH", "PYTHONHOME") and not name.startswith(prefixes or ("\0",))
+    }
+
+
+class Installer:
+    """Installs into one environment, from locks with hashes. `folder` has uv, its cache and temporary files."""
+
+    def __init__(self, root: str, python: Path, outer: str, folder: Path, log: Path, held: int | None) -> None:
+        self._root, self._python, self._outer = root, python, outer
+        self.folder, self._log, self._held = folder, log, held
+        (folder / "tmp").mkdir(parents=True, exist_ok=True)
+        self.settings = pip_settings(outer if has_pip(outer) else str(python))
+
+    def install(self, arguments: Sequence[str], progress: ProgressLine, **variables: str) -> None:
+        """`uv pip install ARGUMENTS`. Raises SetupError."""
+        said, code = self._uv(arguments, progress, variables)
+        if code:
+            raise SetupError(explain(said, self._log))
+
+    def can_install(self, arguments: Sequence[str], progress: ProgressLine, **variables: str) -> bool:
+        """Whether everything that is asked for can be found. Raises SetupError where the owner's own index
+        can't be asked; other indexes may be out of reach."""
+        said, code = self._uv(["--dry-run", *arguments], progress, variables)
+        if code and not variables and UNREACHABLE.search("\n".join(said)):
+            raise SetupError(explain(said, self._log))
+        return code == 0
+
+    def _uv(
+        self, arguments: Sequence[str], progress: ProgressLine, variables: Mapping[str, str]
+    ) -> tuple[list[str], int]:
+        alone = self.settings.get("no-index", "").lower() in ("1", "true", "yes", "on")
+        no_index = ["--no-index"] if alone and "--no-index" not in arguments else []
+        command = [str(self.program(progress)), "pip", "install", "--python", str(self._python)]
+        return run(
+            [*command, "--no-deps", *no_index, *(word for word in arguments if word != "--no-deps")],
+            lambda line: show(line, progress),
+            self._log,
+            {**for_uv(self.settings, self.folder), **variables},
+            self._held,
+        )
+
+    def program(self, progress: ProgressLine) -> Path:
+        """uv, brought by pip when this version is not there yet."""
+        lock = stamp.lock_of(stamp.requirement_file(self._root, "uv.txt"))
+        version = re.search(r"(?m)^uv==(\S+)", Path(lock).read_text(encoding="utf-8"))
+        assert version is not None
+        place = self.folder / f"uv-{version[1]}"
+        program = place / "bin" / ("uv.exe" if os.name == "nt" else "uv")
+        if not program.exists():
+            progress.step("downloading the installer")
+            options = ["--only-binary", ":all:", *stamp.HASHED, "--target", str(place), "--upgrade"]
+            said, code = run(
+                [*pip_of(self._python, self._outer), "install", "--progress-bar", "off", *options, "-r", lock],
+                lambda line: None,
+                self._log,
+                for_pip(self.settings, self.folder / "tmp"),
+                self._held,
+            )
+            if code:
+                raise SetupError(explain(said, self._log))
+        return program
 
 
 def run(
-    pip: list[str],
-    arguments: list[str],
+    command: Sequence[str],
     tell: Callable[[str], None],
     log: Path,
+    variables: Mapping[str, str],
     keep_open: int | None = None,
-    variables: Mapping[str, str] | None = None,
 ) -> tuple[list[str], int]:
-    """Runs a command of pip that installs or builds, and returns what it said and its exit code. Everything is
-    kept in `log` too. Settings of pip (PIP_*, pip.conf) hold, except that packages never go into the user's own
-    folder. `keep_open` is a descriptor the child keeps (see lock).
-
-    Raises SetupError when pip cannot be started.
-    """
-    environment = {
-        name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")
-    }
-    environment.update(PYTHONUNBUFFERED="1", PYTHONUTF8="1", PIP_USER="0", **(variables or {}))
-    command = [
-        *pip,
-        arguments[0],
-        "--no-input",
-        "--disable-pip-version-check",
-        "--progress-bar",
-        "off",
-        *arguments[1:],
-    ]
+    """Runs a command that installs or builds; returns what it said and its exit code. Everything is kept in
+    `log` too. `keep_open` is a descriptor that the child keeps (see lock). Raises SetupError when it can't be
+    started."""
     try:
         with log.open("a", encoding="utf-8") as kept:
             kept.write(" ".join(command) + "\n")
             child = subprocess.Popen(
                 command,
-                env=environment,
+                env=dict(variables),
+                cwd=log.parent,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -159,38 +241,34 @@ def run(
 
 
 def show(line: str, progress: ProgressLine) -> None:
-    if found := COLLECTING.match(line) or FROM_FILE.match(line):
-        progress.package(f"{found['name']} {found['version'] or ''}".rstrip())
-    elif found := PRESENT.match(line):
-        progress.package(found["name"], present=True)
-    elif (found := DOWNLOADING.match(line)) and "kB" not in found["size"]:
-        progress.step(f"downloading {found['file'].split('-')[0]} ({found['size']})")
-    elif found := PLACING.match(line):
-        progress.step(f"putting {found['names'].count(',') + 1} packages in place")
+    """Large downloads by name and size; how many packages are fetched and in place."""
+    if (found := DOWNLOADING.match(line)) and _MEGA.search(found["size"]):
+        progress.step(f"downloading {found['name']} ({found['size']})")
+    elif found := re.match(r"^Prepared (\d+) packages?", line):
+        progress.step(f"putting {found[1]} packages in place")
 
 
-def explain(said: list[str], log: Path) -> str:
-    """pip's output as one sentence for the owner: what failed, why, what to do."""
+def explain(said: Sequence[str], log: Path) -> str:
+    """What pip or uv said as one sentence for the owner: what failed, why, what to do."""
     text = "\n".join(said)
-    package = next((found[2] for line in said if (found := UNAVAILABLE.match(line))), "")
-    wanted = package.rstrip(",").replace("==", " ") or "its packages"
     again = "start Shoal again: it continues from here"
-    if "No space left on device" in text or "not enough space on the disk" in text:
+    if "No space left on device" in text or "not enough space on the disk" in text or "os error 28" in text:
         return (
-            f"Shoal could not install {wanted} because the disk, or the folder for temporary files, is full; "
-            f"free some space (up to 8 GB are needed) and {again}."
+            f"Shoal could not install its packages because the disk of {log.parent} is full; free some space "
+            f"and {again}."
         )
-    if "CERTIFICATE_VERIFY_FAILED" in text:
+    if re.search(r"CERTIFICATE_VERIFY_FAILED|invalid peer certificate|UnknownIssuer", text):
         return (
-            f"Shoal could not download {wanted} because the package server's certificate was not accepted; "
+            "Shoal could not download its packages because the package server's certificate was not accepted; "
             f"behind a company's proxy set PIP_CERT to its certificate file, and {again}."
         )
     if UNREACHABLE.search(text):
         return (
-            f"Shoal could not download {wanted} because the package server could not be reached; check the "
+            "Shoal could not download its packages because the package server could not be reached; check the "
             f"network connection and {again}."
         )
-    if package:
+    if found := UNAVAILABLE.search(text):
+        wanted = (found[1] or found[2] or "one of its packages").rstrip(",").replace("==", " ")
         here = (
             f"{platform.system()} {platform.machine()} with Python {sys.version_info[0]}.{sys.version_info[1]}"
         )
@@ -199,5 +277,5 @@ def explain(said: list[str], log: Path) -> str:
             f"Apple Silicon, check the network and pip's settings (PIP_*), and {again}."
         )
     errors = [line for line in said if line.lower().startswith("error:")]
-    reason = (errors or said or ["nothing said"])[-1][:200]
-    return f"Shoal could not install its packages, for pip stopped ({reason}); look into {log}, and {again}."
+    reason = (errors or list(said) or ["nothing said"])[-1][:200]
+    return f"Shoal could not install its packages: it stopped ({reason}); look into {log}, and {again}."

@@ -9,16 +9,19 @@ its sentence, which `./shoal doctor` shows, and is not repeated at every start.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from app.install.launcher import install, pythons, stamp, system
+from app.install.launcher.environment import Environment
 from app.install.launcher.lock import lock
 from app.install.launcher.progress import ProgressLine, say
 from app.install.launcher.pythons import SetupError
@@ -34,7 +37,10 @@ that its load is not somebody else's."""
 
 PROCESSOR = "shoal-llamacpp.processor"
 """In the environment too: what the processor it was built for can do, in Linux's words. Another one may not run
-it; engines.llamacpp.library reads this."""
+it; engines.llamacpp.model reads this."""
+
+WHEN = "SHOAL_LLAMACPP"
+"""Environment variable: "never" builds nothing, "now" builds without giving way to other programs."""
 
 COMPILE = "compile.txt"
 """Beside the list of the sampler: what builds it."""
@@ -54,7 +60,10 @@ SLIM = {
 """CMake's definitions: the library alone. packaging/requirements/llamacpp.cmake leaves out one part more."""
 
 _AGAIN_S = 7 * 24 * 3600.0
-"""After a build that failed, or without a compiler; a missing network is forgiven after an hour."""
+"""After a build that failed, or without a compiler."""
+_SOON_S = 3600.0
+_PASSING = ("could not be reached", "is full", "is not there")
+"""What a sentence says of troubles that pass by themselves: a network, a disk, a folder for temporary files."""
 _STEP = re.compile(r"^\s*\[(\d+)/(\d+)\] ")
 _COMPLAINT = re.compile(r"(error: |CMake Error|Killed|cannot allocate|No space left)", re.IGNORECASE)
 
@@ -65,7 +74,7 @@ class _Busy(Exception):
 
 def wanted() -> bool:
     """Whether building llama.cpp in the background is worth it here: not where a better engine runs."""
-    return not stamp.APPLE_SILICON and not os.path.exists("/dev/nvidiactl")
+    return not stamp.APPLE_SILICON and not system.has_nvidia_card() and os.environ.get(WHEN) != "never"
 
 
 def begin(root: str, variables: dict[str, str]) -> None:
@@ -100,8 +109,8 @@ def provide(root: Path, name: str, waiting: Callable[[], None], number: Path | N
                 number.write_text(str(os.getpid()), encoding="ascii")
             _provide(root, name, held)
         except SetupError as error:
-            unreachable = "could not be reached" in str(error)
-            stamp.put_off(str(root), name, 3600.0 if unreachable else _AGAIN_S)
+            passes = any(words in str(error) for words in _PASSING)
+            stamp.put_off(str(root), name, _SOON_S if passes else _AGAIN_S)
             if name == "llamacpp":
                 _says(root, str(error))
             raise
@@ -115,23 +124,26 @@ def provide(root: Path, name: str, waiting: Callable[[], None], number: Path | N
 
 def _provide(root: Path, name: str, held: int) -> None:
     folder, python = root / ".venv", Path(stamp.python_of(str(root)))
-    pip = install.pip_of(python, pythons.own())
     ((name_of_list, options),) = stamp.PURPOSES[name]
     requirements = stamp.requirement_file(str(root), name_of_list)
     file, options = stamp.listed(requirements, options)
-    log = folder / (LOG if name == "llamacpp" else "shoal-setup.log")
-    with ProgressLine(total=install.pins(Path(file))) as progress:
+    with ProgressLine() as progress:
         orders = [["-r", file, *options]]
         if name == "llamacpp":
-            wheel = _wheel(root, pip, Path(requirements), progress, log, held)
+            pip = install.pip_of(python, pythons.own())
+            wheel = _wheel(root, pip, Path(requirements), progress, folder / LOG, held)
             beside = folder / "shoal-beside.txt"
             beside.write_text(_SOURCE.sub("", Path(file).read_text(encoding="utf-8")), encoding="utf-8")
-            # By force: files of one that was killed while it put them in place may be cut off.
-            again = ["--force-reinstall", "--no-deps"]
-            orders = [["-r", str(beside), *options, *again], ["--no-index", str(wheel), *again]]
+            # Files of one that was killed while it put them in place may be cut off, in uv's cache too, for
+            # what is in place are links to that.
+            orders = [
+                [*words, "--reinstall", "--no-cache"]
+                for words in (["-r", str(beside), *options], ["--no-index", str(wheel)])
+            ]
         with lock(root / ".venv.lock", lambda: None) as also_held:
+            installer = Environment(root).installer(also_held)
             for order in orders:
-                install.install(pip, order, progress, log=log, keep_open=also_held)
+                installer.install(order, progress)
 
 
 def _wheel(
@@ -144,17 +156,14 @@ def _wheel(
         line for line in requirements.read_text(encoding="utf-8").splitlines() if line.startswith("llama")
     )
     name, _, version = pin.partition("==")
-    definitions = {
-        **SLIM,
-        "GGML_NATIVE": "ON",  # half as fast again in 16 bits where there is AVX-512
-        "CMAKE_PROJECT_llama_cpp_INCLUDE": str(requirements.with_suffix(".cmake")),
-    }
-    done, work = folder / "shoal-wheels" / _made_for(definitions), folder / "shoal-build"
+    unfinished = folder / "shoal-build"
+    definitions = {**SLIM, "GGML_NATIVE": "ON"}  # half as fast again in 16 bits where there is AVX-512
+    done = folder / "shoal-wheels" / _made_for(definitions)
     done.mkdir(parents=True, exist_ok=True)
-    for place in (done, work):
+    for place in (done, unfinished):
         for wheel in place.glob(f"{name.replace('-', '_')}-{version}-*.whl"):
             kept = wheel.replace(done / wheel.name)
-            shutil.rmtree(work, ignore_errors=True)
+            shutil.rmtree(unfinished, ignore_errors=True)
             return kept
     if missing := no_compiler():
         raise SetupError(missing)
@@ -163,13 +172,15 @@ def _wheel(
         f"Building llama.cpp in the background ({log} has the progress). Until then, PyTorch does the "
         "sampling. If it is interrupted, the next start tries again.",
     )
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir()
+    shutil.rmtree(unfinished, ignore_errors=True)
+    work = _work(unfinished)
+    definitions["CMAKE_PROJECT_llama_cpp_INCLUDE"] = str(work / requirements.with_suffix(".cmake").name)
     try:
+        shutil.copy(requirements.with_suffix(".cmake"), work)
         tools = build_tools(pip, requirements.with_name(COMPILE), work)
         said, code = install.run(
-            pip,
             [
+                *pip,
                 "wheel",
                 *(["--no-build-isolation"] if tools else []),
                 "--verbose",
@@ -182,8 +193,8 @@ def _wheel(
             ],
             Steps(progress),
             log,
-            keep_open=held,
-            variables={"TMPDIR": str(work), "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs()), **tools},
+            {**_pip(pip, work), "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs()), **tools},
+            held,
         )
         built = next(work.glob("*.whl"), None)
         if code or built is None:
@@ -192,6 +203,25 @@ def _wheel(
         return built.replace(done / built.name)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _work(folder: Path) -> Path:
+    """A new folder to build in: this one, or where its path has square brackets, which CMake takes for its
+    own, one among the temporary files, under a name that no other user knows beforehand. Raises SetupError."""
+    try:
+        if "[" in str(folder) or "]" in str(folder):
+            return Path(tempfile.mkdtemp(prefix="shoal-build-"))
+        folder.mkdir()
+    except OSError as error:
+        raise SetupError(
+            f"llama.cpp could not be built, because a folder for it is not there ({error.strerror}); free some "
+            "space, or set TMPDIR to a folder that exists, and start Shoal again."
+        ) from error
+    return folder
+
+
+def _pip(pip: list[str], work: Path) -> dict[str, str]:
+    return install.for_pip(install.pip_settings(pip[0]), work)
 
 
 def _made_for(definitions: Mapping[str, str]) -> str:
@@ -288,7 +318,10 @@ def build_tools(pip: list[str], requirements: Path, work: Path) -> dict[str, str
         return {}
     options = ("--quiet", "--only-binary", ":all:", *stamp.HASHED)
     said, code = install.run(
-        pip, ["install", "--target", str(work / "tools"), *options, "-r", lock], print, work / "tools.log"
+        [*pip, "install", "--target", str(work / "tools"), *options, "-r", lock],
+        print,
+        work / "tools.log",
+        _pip(pip, work),
     )
     if code:
         raise SetupError(install.explain(said, work / "tools.log"))
@@ -312,6 +345,10 @@ def main(root: str) -> int:
     """The process in the background. Returns 1 after a failure, which it has remembered."""
     if hasattr(os, "nice"):
         os.nice(19)
+    if os.environ.get(WHEN) != "now":
+        # Linux weighs sessions before processes: without this, a session of its own counts like any other.
+        with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as group:
+            group.write("19")
     number = Path(root) / ".venv" / PID
     try:
         provide(Path(root), "llamacpp", _leave, number)

@@ -21,15 +21,10 @@ def clock(seconds: float) -> str:
 
 
 class ProgressLine:
-    """Counts packages and names the one at work.
+    """Says what is being done. On a terminal one line is rewritten with the elapsed time; otherwise each step
+    is a line, and a long silence is broken every half minute."""
 
-    On a terminal one line is rewritten with the elapsed time; otherwise each package is a line, and a long
-    silence is broken every half minute.
-    """
-
-    def __init__(self, total: int) -> None:
-        self.total = total
-        self._names: set[str] = set()
+    def __init__(self) -> None:
         self._doing = "looking at what is there"
         self._began = time.monotonic()
         self._last = self._began
@@ -52,16 +47,8 @@ class ProgressLine:
             self._doing = "done"
             self._line()
 
-    def package(self, name: str, present: bool = False) -> None:
-        """The next package is being fetched, or is `present` already. Those beyond the pinned ones (PyTorch's
-        own on Linux) widen the total."""
-        self._names.add(name)
-        self.total = max(self.total, len(self._names))
-        if not present:
-            self.step(f"{len(self._names)} of {self.total}: {name}")
-
     def step(self, doing: str) -> None:
-        """Something else is being done now, said in a few words."""
+        """What is being done now, in a few words."""
         self._doing = doing
         if not self._moving:
             self._line()

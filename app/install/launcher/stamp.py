@@ -38,7 +38,7 @@ PURPOSES: dict[str, Parts] = {
 """What is installed for what, in this order: the requirement file and the options pip gets with it."""
 
 OPTIONAL_ENGINES = ("llamacpp", "mlx")
-"""Engines with requirements of their own, by their names in PURPOSES and in engines.table, which the launcher
+"""Engines with requirements of their own, by their names in PURPOSES and in engines.facts, which the launcher
 cannot read."""
 
 UNFINISHED = "shoal-unfinished"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from app.common.process.surroundings import surroundings
 from app.install.launcher import pythons, stamp
 
 SETUP_HELP = """usage: shoal setup [--engine NAME | --bench | --nats | --ray]
@@ -127,11 +128,7 @@ def _setup(root: str, arguments: list[str]) -> int:
 
 def variables(root: str) -> dict[str, str]:
     """The environment of the command: the project is importable from any folder, and the folder the owner
-    stands in is not (a stray torch.py there would be taken for the library)."""
-    wanted = dict(os.environ)
-    wanted.pop("PYTHONHOME", None)
-    wanted["PYTHONPATH"] = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
-    wanted["PYTHONSAFEPATH"] = "1"
-    wanted["PYTHONUTF8"] = "1"
+    stands in is not (a stray torch.py there would be taken for the library), nor is what PYTHONPATH names."""
+    wanted = surroundings(root=root)
     wanted.setdefault("TOKENIZERS_PARALLELISM", "false")
     return wanted

@@ -62,6 +62,11 @@ MANAGERS: dict[str, list[str]] = {
 }
 
 
+def has_nvidia_card() -> bool:
+    """Whether NVIDIA's driver is at work here, also below Windows' Linux."""
+    return os.path.exists("/dev/nvidiactl") or os.path.exists("/usr/lib/wsl/lib/libcuda.so.1")
+
+
 def loads(file: str) -> bool:
     """Whether the system's loader finds this library."""
     try:

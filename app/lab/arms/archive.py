@@ -11,7 +11,7 @@ import msgspec
 
 from app.common.files import read_json
 from app.common.remedy import command
-from app.lab.arms.arms import FORMER, RECIPES, Arm, parse_arm
+from app.lab.arms.arms import RECIPES, Arm, parse_arm
 from app.lab.arms.journal import NAME, STUDY, SUMMARY, JournalError, kept, read_plan, read_run
 from app.lab.plan import LabRound, StudyPlan
 
@@ -94,7 +94,7 @@ def _arm(match: re.Match[str]) -> Arm:
 
 def _order(arm: Arm) -> tuple[bool, tuple[tuple[str, str], ...], int, bool, int]:
     """Controls last, then by what is added, recipe, dynamic sampling, and from alone to sharing most."""
-    return arm.shuffled, arm.extras, [*RECIPES, *FORMER].index(arm.recipe), arm.dynamic, -arm.own
+    return arm.shuffled, arm.extras, [*RECIPES].index(arm.recipe), arm.dynamic, -arm.own
 
 
 def command_of(folder: Path) -> str:

@@ -15,9 +15,6 @@ _ARM = re.compile(rf"(?P<own>\d{{1,4}})/(?P<peer>\d{{1,4}})(?P<options>(?:{_OPTI
 _CHECKS = RECIPES["default"].checks
 _DEFENCES = (*_CHECKS, "keep", "vigil", "trust")
 
-FORMER = ("adaptive", "frontier")
-"""Recipes of committed studies that did not pay (LOG.md). They can be read about and no longer be played."""
-
 
 class ArmError(ValueError):
     """An arm that cannot be read. The message says which, why, and what would do."""
@@ -28,26 +25,17 @@ class Extra(msgspec.Struct, frozen=True, kw_only=True):
     (`Arm.rules`). Its value must match `pattern`; one that matches the empty string may be left out."""
 
     pattern: str
-    example: str = ""
+    example: str
 
 
 _ANY = "|".join(_DEFENCES)
 EXTRAS: dict[str, Extra] = {
     "guard": Extra(pattern=rf"off|(?:{_ANY})(?:\.(?:{_ANY}))*|", example="-guard"),
     "steps": Extra(pattern=r"[1-9]\d?", example="+steps=1"),
-    "average": Extra(pattern=r"|[1-9]\d?"),
     "churn": Extra(pattern=r"|[1-9]\d?", example="+churn=10"),
     "foes": Extra(pattern=rf"(?:{'|'.join(KINDS)})[1-9]\d?(?:believed)?", example="+foes=poison30"),
     "paces": Extra(pattern=r"|[1-9]\d?", example="+paces=4"),
-    "rollback": Extra(pattern=""),
-    "last": Extra(pattern=""),
-    "clip": Extra(pattern=""),
-    "gate": Extra(pattern=r"0\.\d{1,2}"),
-    "deck": Extra(pattern=r"[1-9]\d?|100"),
-    "prefix": Extra(pattern=""),
-    "most": Extra(pattern=r"[1-9]\d?"),
     "fall": Extra(pattern=r"[1-9]\d{0,3}", example="+fall=40"),
-    "mean": Extra(pattern=r"0\.\d{1,2}"),
     "archive": Extra(pattern="", example="+archive"),
 }
 """By name. `-guard`: no defences against peers' text;
@@ -55,9 +43,9 @@ EXTRAS: dict[str, Extra] = {
 (`sapo.forms`) and `vigil` (`learning.vigil`). `+steps=1`: one optimiser step a round; `+steps=2`: one for
 every two groups that have something to teach (`sapo.minibatches`). `+paces=4`: half of the nodes act in every
 fourth round only. `+churn=10`: half of them are away in turns, for ten rounds each. `+foes=poison30`:
-attackers besides, 30 % of all (`app.lab.attackers.kinds`). Those without an example did not pay (LOG.md):
-studies that have them can be read. `+fall=40`: the rate falls, to 0.7 after 40 steps. `+archive`: peers'
-groups are those of another swarm, which did the same the day before (`app.lab.rounds.archived`)."""
+attackers besides, 30 % of all (`app.lab.attackers.kinds`). `+fall=40`: the rate falls, to 0.7 after 40 steps.
+`+archive`: peers' groups are those of another swarm, which did the same the day before
+(`app.lab.rounds.archived`). Extras and recipes that did not pay are gone: their studies are text (LOG.md)."""
 
 OF_RECIPE = ("guard", "steps", "fall")
 """Those that change the arm's recipe. The others are built by `app.lab.rounds.extras`."""
@@ -93,9 +81,7 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def rules(self) -> Recipe:
         """The app's recipe, changed as the arm says; the rate is constant unless it says so (`+fall`), as in
-        the studies from before it fell. Raises ArmError for what is no longer played."""
-        if self.recipe in FORMER or any(not EXTRAS[name].example for name, _ in self.extras):
-            raise ArmError(f"The arm {self.name} did not pay and is no longer played: app/lab/LOG.md has it.")
+        the studies from before it fell."""
         return _changed(_constant(self.recipe), self.extras)
 
     @property
@@ -139,7 +125,7 @@ def parse_arm(text: str, recipe: str) -> Arm:
     options = _OPTION.findall(match["options"])
     recipes = [option[1:] for option in options if option.startswith("@")]
     for name in recipes or [recipe]:
-        if name not in (*RECIPES, *FORMER):
+        if name not in RECIPES:
             raise ArmError(f"There is no recipe called {name!r}: choose one of {', '.join(RECIPES)}.")
     extras = [_extra(option) for option in options if option[0] in "+-" and option != "+ds"]
     names = [name for name, _ in extras]
@@ -171,7 +157,7 @@ def _extra(option: str) -> tuple[str, str]:
     if option == "-guard":
         return name, "off"
     if name not in EXTRAS or option[0] == "-":
-        examples = ", ".join(extra.example for extra in EXTRAS.values() if extra.example)
+        examples = ", ".join(extra.example for extra in EXTRAS.values())
         raise ArmError(f"An arm knows no {option!r}: choose among +ds, {examples}.")
     if value == "off" or not re.fullmatch(EXTRAS[name].pattern, value):
         raise ArmError(f"The option {option!r} of an arm has no such value: write {EXTRAS[name].example}.")
@@ -181,7 +167,7 @@ def _extra(option: str) -> tuple[str, str]:
 def _telling(recipe: str, peer: int, extras: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Extras in one order, without those that change nothing: what the recipe does anyway, and defences where
     there are no peers."""
-    rules = _constant(recipe if recipe in RECIPES else "default")
+    rules = _constant(recipe)
     return tuple(
         extra
         for extra in sorted(extras, key=lambda extra: list(EXTRAS).index(extra[0]))

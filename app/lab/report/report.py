@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from app.common import files
-from app.lab.arms.archive import Study, read_study
+from app.lab.arms.archive import ABOUT, Study, read_study
 from app.lab.arms.arms import Arm
 from app.lab.arms.journal import SUMMARY, pack
 from app.lab.plan import LabRound, StudyPlan, named
@@ -108,9 +108,13 @@ def write(
     study = Study(folder=folder, plan=plan, command=command, about="", arms=list(arms), runs=runs)
     files.write_json(folder / SUMMARY, summary)
     files.write(folder / CSV, as_csv(arms, runs).encode())
-    files.write(folder / TABLE, "\n".join([*figures(study, results), f"`{command}`", ""]).encode())
+    _write_table(study, figures(study, results))
     _draw(study)
     return summary
+
+
+def _write_table(study: Study, found: Sequence[str]) -> None:
+    files.write(study.folder / TABLE, "\n".join([*found, f"`{_command(study)}`", ""]).encode())
 
 
 def _draw(study: Study) -> None:
@@ -122,8 +126,9 @@ def _draw(study: Study) -> None:
 
 
 def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
-    """Writes the pictures into the studies' folders, packs their finished runs, and writes the report to `out`,
-    by default app/lab/REPORT.md. Raises JournalError for a folder without a finished run."""
+    """Writes pictures and tables into the studies' folders, packs their finished runs, and writes the report to
+    `out`, by default app/lab/REPORT.md: of each study its question, what was run, the verdict and links. Raises
+    JournalError for a folder without a finished run."""
     to = out or REPORT
     goals = folders[0].parent / GOALS
     closed = [folder / CLOSED for folder in folders if (folder / CLOSED).is_file()]
@@ -133,11 +138,19 @@ def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
         pack(study.folder, study.plan.rounds)
         _draw(study)
         picture = Path(os.path.relpath(study.folder / CURVES, to.parent)).as_posix()
-        parts += [f"## Study `{study.name}`\n", f"{study.about or '*No remarks.*'}\n"]
-        parts += figures(study, summarise(study.arms, study.runs))
-        parts += [f"![Held-out pass@1 of every arm against rounds, completions and seconds]({picture})\n"]
-    parts += [section.read_text(encoding="utf-8") for section in closed]
-    parts += ["## Limits\n", _LIMITS, _commands(studies, folders, to)]
+        question, _, _ = (study.about or "*No remarks.*").partition("\n\n")
+        parts += [f"## Study `{study.name}`\n", f"{question}\n"]
+        found = figures(study, summarise(study.arms, study.runs))
+        _write_table(study, found)
+        parts += found[:2]
+        linked = {"curves": CURVES, "tables": TABLE, "remarks": ABOUT}
+        place = picture.removesuffix(CURVES)
+        parts += [", ".join(f"[{what}]({place}{name})" for what, name in linked.items()) + "\n"]
+    for section in closed:
+        where = Path(os.path.relpath(section, to.parent)).as_posix()
+        head, question, *_ = section.read_text(encoding="utf-8").split("\n\n")
+        parts += [f"{head}\n\n{question.rstrip()}\n\n[tables]({where})\n"]
+    parts += ["## Limits\n", _LIMITS, _commands(folders, to)]
     files.write(to, "\n".join(parts).encode())
     return to
 
@@ -255,15 +268,14 @@ def _families(results: Results) -> str:
     return table(columns, rows)
 
 
-def _commands(studies: Sequence[Study], folders: Sequence[Path], to: Path) -> str:
+def _commands(folders: Sequence[Path], to: Path) -> str:
     shown = to if not to.is_absolute() else Path(os.path.relpath(to))
     report = f"./shoal lab report {' '.join(map(str, folders))}{'' if to == REPORT else f' --out {shown}'}"
-    every = "\n".join(map(_command, studies))
     return (
-        "## Every number again\n\nThe runs, which go on where they stopped and skip what is finished:\n\n"
-        f"```\n{every}\n```\n\nArms that the lab refuses were taken out of the code after their study. Other "
-        "seeds, for an independent repetition: add `--first-seed 100` and another `--out`. This page and its "
-        f"pictures, from the records:\n\n```\n{report}\n```\n"
+        "## Every number again\n\nThe last line of each study's tables is the command that runs it; it "
+        "continues where it stopped. Arms that the lab refuses were taken out of the code after their study. "
+        "Other seeds, for an independent repetition: add `--first-seed 100` and another `--out`. This page, "
+        f"the pictures and the tables, from the records:\n\n```\n{report}\n```\n"
     )
 
 

@@ -26,7 +26,7 @@ from app.lab.rounds.extras import open_extras
 from app.lab.rounds.probing import Prober
 from app.lab.statistics import average
 from app.lab.swarm import LabSwarm
-from app.learning.choosing import PeerOffer, Records
+from app.learning.choosing import PeerOffer, PeerRecords
 from app.learning.lesson import Own, PeerTokens, lesson
 from app.learning.questions import own_questions
 from app.learning.state import fresh
@@ -53,7 +53,7 @@ class Experiment:
         self.prober = Prober(swarm, score, questions, self.way, plan.max_tokens, plan.tried, attackers)
         self.identities = [identity(seed, node) for node in range(plan.nodes)]
         self.learners = [fresh(plan.levels)] * plan.nodes
-        self.records = [Records() for _ in range(plan.nodes)]
+        self.records = [PeerRecords() for _ in range(plan.nodes)]
         self.published: list[Answered] = []
         self.taken: list[set[Coordinates]] = [
             set() for _ in range(plan.nodes)

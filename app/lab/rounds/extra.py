@@ -3,9 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from app.lab.answers import Answered
+from app.lab.arms.arms import Arm
+from app.lab.plan import StudyPlan
+from app.lab.swarm import LabSwarm
 from app.learning.lesson import Weighed
+from app.sapo.asking import Way
+from app.sapo.groups import Group, ScoredGroup
+
+
+class ExtendedRun(Protocol):
+    """What an extra sees of the run it is part of (`app.lab.rounds.experiment.Experiment`)."""
+
+    plan: StudyPlan
+    arm: Arm
+    seed: int
+    swarm: LabSwarm
+    way: Way
+
+    def score(self, group: Group, /) -> ScoredGroup: ...
 
 
 class RoundExtra:

@@ -7,15 +7,10 @@ their names.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from app.lab.rounds.extra import RoundExtra
+from app.lab.rounds.extra import ExtendedRun, RoundExtra
 from app.lab.rounds.hostile import Hostile
 from app.sapo import seeds
-
-if TYPE_CHECKING:
-    from app.lab.rounds.experiment import Experiment
-
 
 PACE, STAY = 4, 10
 """What `+paces` and `+churn` mean without a value."""
@@ -41,7 +36,7 @@ def staying(nodes: int, stay: int, number: int) -> set[int]:
 class Paces(RoundExtra):
     """`+paces=k`: the second half of the nodes acts in every k-th round only, each at its own time."""
 
-    def __init__(self, experiment: Experiment, value: str) -> None:
+    def __init__(self, experiment: ExtendedRun, value: str) -> None:
         self._nodes = experiment.plan.nodes
         self._pace = int(value or PACE)
 
@@ -52,7 +47,7 @@ class Paces(RoundExtra):
 class Churn(RoundExtra):
     """`+churn=r`: every r rounds half of the nodes, drawn again, go away for r rounds; node 0 always stays."""
 
-    def __init__(self, experiment: Experiment, value: str) -> None:
+    def __init__(self, experiment: ExtendedRun, value: str) -> None:
         self._nodes = experiment.plan.nodes
         self._stay = int(value or STAY)
 
@@ -60,7 +55,7 @@ class Churn(RoundExtra):
         return staying(self._nodes, self._stay, number)
 
 
-ROUND_EXTRAS: dict[str, Callable[[Experiment, str], RoundExtra]] = {
+ROUND_EXTRAS: dict[str, Callable[[ExtendedRun, str], RoundExtra]] = {
     "churn": Churn,
     "foes": Hostile,
     "paces": Paces,
@@ -68,7 +63,7 @@ ROUND_EXTRAS: dict[str, Callable[[Experiment, str], RoundExtra]] = {
 """By the name of the extra, as in `app.lab.arms.arms.EXTRAS`. Those of the recipe are none."""
 
 
-def open_extras(experiment: Experiment) -> list[RoundExtra]:
+def open_extras(experiment: ExtendedRun) -> list[RoundExtra]:
     """Those that the experiment's arm names."""
     return [
         ROUND_EXTRAS[name](experiment, value) for name, value in experiment.arm.extras if name in ROUND_EXTRAS

@@ -12,22 +12,18 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from app.lab.answers import Answered
 from app.lab.attackers.kinds import Attacker, Published, marked, number
 from app.lab.plan import identity
-from app.lab.rounds.extra import RoundExtra
+from app.lab.rounds.extra import ExtendedRun, RoundExtra
 from app.learning.lesson import Weighed
 from app.sapo import seeds
 from app.sapo.asking import messages
 from app.sapo.questions import Coordinates
 from engines.contract import Completion, TokenSequence
-
-if TYPE_CHECKING:
-    from app.lab.rounds.experiment import Experiment
 
 _JUDGED = ("taken", "kept_out")
 _VALUE = re.compile(r"(?P<kind>[a-z]+?)(?P<percent>\d+)(?P<believed>believed)?")
@@ -36,7 +32,7 @@ _VALUE = re.compile(r"(?P<kind>[a-z]+?)(?P<percent>\d+)(?P<believed>believed)?")
 class Hostile(RoundExtra):
     """Attackers have the numbers after the nodes'. Their groups enter the pool as everybody's do."""
 
-    def __init__(self, experiment: Experiment, value: str) -> None:
+    def __init__(self, experiment: ExtendedRun, value: str) -> None:
         found = _VALUE.fullmatch(value)
         assert found is not None, "an arm's value matches its pattern"
         plan, self._experiment = experiment.plan, experiment

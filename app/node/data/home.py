@@ -8,7 +8,9 @@ HOME/models/NAME-MARK/  checkpoints/ and history.sqlite of one model
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from hashlib import blake2b, sha256
@@ -33,7 +35,35 @@ def folder(chosen: Path | None) -> Path:
         raise NodeError(
             f"The data folder {home} can't be made ({error.strerror}): choose another one with --home."
         ) from error
+    if os.name == "posix":
+        check_owner(home)
     return home
+
+
+def check_owner(home: Path) -> None:
+    """Raises NodeError, with the command that mends, where root would work in somebody's folder, or where a
+    start as root left files in it that this user may not read or write: they aren't damaged."""
+    owner, user = home.stat().st_uid, os.geteuid()
+    if user == 0 and owner != 0:
+        raise NodeError(
+            f"The data folder {home} belongs to {_user(owner)}, and this is root: start Shoal without sudo."
+        )
+    for place, folders, names in os.walk(home):
+        for path in (os.path.join(place, name) for name in (*folders, *names)):
+            if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
+                raise NodeError(
+                    f"{_user(user)} may not read and write {path}; nothing is lost. "
+                    f"Run sudo chown -R {_user(user)} {shlex.quote(str(home))}, then start Shoal again."
+                )
+
+
+def _user(number: int) -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
 
 
 @contextmanager

@@ -10,12 +10,11 @@ from pathlib import Path
 import msgspec
 
 from app.common.files import read_json
+from app.models.catalogue import full_name
+from app.models.shelf import Partial, locate
 from app.node.data.home import model_folder, model_mark
 from engines.contract import EngineError
-from engines.models.catalogue import full_name
-from engines.models.locate import locate
 from engines.models.needs import Dtype, Fit, MemoryRoom
-from engines.models.shelf import Partial
 
 NAME = "name.json"
 LONGEST_NAME = 40

@@ -91,7 +91,7 @@ def newest_first(root: Path) -> list[Path]:
 def read(folder: Path, model: str) -> NodeState:
     """The state of a checkpoint whose files are all there, unchanged, and made for this model.
 
-    Raises CheckpointError, and NewerError for one of a newer Shoal, which stays as it is.
+    Raises CheckpointError, NewerError for one of a newer Shoal, which stays as it is, and PermissionError.
     """
     try:
         with (folder / STATE).open("rb") as file:
@@ -102,6 +102,8 @@ def read(folder: Path, model: str) -> NodeState:
         manifest = msgspec.json.decode(content, type=CheckpointManifest)
     except FileNotFoundError:
         raise CheckpointError(f"{STATE} is missing") from None
+    except PermissionError:
+        raise
     except (OSError, msgspec.MsgspecError) as error:
         raise CheckpointError(f"{STATE} can't be read: {error}") from error
     if manifest.format != FORMAT:

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import msgspec
 
-from app.learning import vigil
+from app.learning import brake
 from app.node.history import checkpoint
 from app.node.history.history import FILE as HISTORY
 from app.node.history.store import Store, StoreError
+from app.node.record.errors import NodeError
 from app.node.record.records import Probe
 from app.node.record.state import NodeState
 from app.node.trainer.link import TrainerLink
@@ -37,6 +38,8 @@ async def resume(
         try:
             state = checkpoint.read(folder, model)
             await link.load(folder)
+        except PermissionError as error:
+            raise NodeError(f"{folder} can't be read ({error.strerror}); nothing is lost.") from error
         except (checkpoint.CheckpointError, AdapterError) as error:
             aside = checkpoint.set_aside(folder)
             why = str(error).rstrip(".")
@@ -85,7 +88,7 @@ def with_questions(state: NodeState) -> NodeState:
         state,
         questions=VERSION,
         curriculum=curriculum.Curriculum(families=tuple(families)),
-        vigil=vigil.anew(state.vigil, state.vigil.levels),
+        vigil=brake.restarted(state.vigil, state.vigil.levels),
     )
 
 

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import msgspec
 
+from app.models import catalogue
+from app.models.catalogue import STARTER
+from app.models.shelf import locate
 from app.node.models import card, trained
 from app.sapo.probe import Score
 from engines.contract import EngineError, Kind
-from engines.models import catalogue, locate
-from engines.models.catalogue import STARTER
 from engines.models.folder import open_folder
 
 PROJECT_LICENCE = "Apache-2.0"
@@ -57,7 +58,7 @@ class ExportRefused(msgspec.Struct, frozen=True, kw_only=True, tag="refused", ta
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody wants exported: see engines.models.export.export.ExportOrder."""
+    """What somebody wants exported: see app.models.export.ExportOrder."""
 
     model: str
     format: str
@@ -68,7 +69,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 
 def export(home: Path, wish: Wish, tell: Callable[[ExportProgress], None]) -> Exported:
     """Makes the folder `wish.to`. Raises EngineError or NodeError, one sentence; nothing is left then."""
-    from engines.models.export import export as exporter  # only here: it imports numpy and gguf
+    from app.models import export as exporter  # only here: it imports numpy and gguf
 
     exporter.check_target(wish.to)
     folder = locate(wish.model, home)

@@ -11,6 +11,10 @@ from pathlib import Path
 import msgspec
 
 from app.common.files import read_json, size
+from app.models.catalogue import STARTER, Entry, entries
+from app.models.found import FoundModel, ModelFolders
+from app.models.found import find as find_elsewhere
+from app.models.shelf import Installed, Partial, Shelf, starter_folder
 from app.node.data.home import model_folder, model_mark
 from app.node.data.library import Library, ModelEntry, Training, called
 from app.node.history import checkpoint, points
@@ -19,15 +23,9 @@ from app.node.models.pace import RoundWork, seconds
 from app.node.round import placing
 from engines.contract import EngineError
 from engines.facts import cores
-from engines.models.architecture import read_architecture
-from engines.models.catalogue import STARTER, Entry, entries
+from engines.models.architecture import ModelSettings, read_architecture, read_settings
 from engines.models.folder import count_parameters, open_folder
-from engines.models.found import FoundModel, ModelFolders
-from engines.models.found import find as find_elsewhere
-from engines.models.locate import starter_folder
 from engines.models.needs import Dtype, Fit, MemoryRoom, Needs, Shape, fits, likely_dtype, memory_here, needs
-from engines.models.settings import ModelSettings, read_settings
-from engines.models.shelf import Installed, Partial, Shelf
 
 STARTER_ABOUT = "Comes with Shoal. Tiny: it gets better within minutes, on any computer."
 

@@ -21,10 +21,10 @@ from app.node.trainer.link import TRAINER, TrainerLink
 from app.sapo import curriculum
 from app.sapo.asking import messages as chat
 from app.sapo.scoring.sandbox import Sandbox
+from engines.choice import Trial
 from engines.contract import Batch, Completion, EngineInfo, Row
-from engines.memory import MB
-from engines.models import read_settings
-from engines.trials import Trial
+from engines.facts import MB
+from engines.models.architecture import read_settings
 
 MEASURED_S = 5.0
 """Half for the sampler, half for the learner."""

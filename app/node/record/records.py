@@ -138,7 +138,7 @@ class Probe(Record, Score, frozen=True, kw_only=True, tag="probe"):
     seconds: float = 0.0
     families: dict[str, float] = {}
     everyday: float | None = None
-    """Perplexity of everyday replies (app.node.round.everyday), None for a model that does not talk; and what
+    """Perplexity of everyday replies (app.node.round.language), None for a model that does not talk; and what
     it was before the first round."""
     everyday_before: float | None = None
 

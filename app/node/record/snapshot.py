@@ -10,7 +10,7 @@ import msgspec
 from app.common.text import span
 from app.node.record.effort import Effort
 from app.node.record.records import GroupRow, Probe, Round
-from app.swarm.client.ledger import LineMessage
+from app.swarm.wire.limits import LineMessage
 from engines.contract import EngineInfo
 
 

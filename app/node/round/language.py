@@ -1,22 +1,75 @@
 """Small talk, as likely as a model that can talk found it before it learned anything, kept in its folder as
 smalltalk.json, and the part of every round that holds it there (`app.learning.language`).
 
-None of these replies is among those by which everyday language is measured (`app.node.round.everyday`).
-"""
+None of these replies is among those by which everyday language is measured (`app.node.round.language`)."""
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
+from typing import Annotated
 
 import msgspec
 
 from app.common import files
 from app.learning.language import PER_ROUND, Held, holding, pull
-from app.node.round.everyday import Talk, read_talks, talks
 from app.node.trainer.link import TrainerLink
+from app.node.trainer.messages import Foreign, GroupTokens
 from engines.contract import Batch
+
+# Whether everyday language is kept while puzzles are learned: how likely the model finds forty replies that
+# were written for this, and are never trained on.
+
+RESOURCES = Path(__file__).resolve().parents[3] / "resources"
+MAX_TOKENS = 256
+"""Longer ones are left out whole; with a tokenizer of words the longest takes about 50."""
+_Text = Annotated[str, msgspec.Meta(min_length=1, max_length=400)]
+
+
+class Talk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Something said, and a reply to it."""
+
+    said: _Text
+    reply: _Text
+
+
+@functools.cache
+def talks(name: str = "everyday.json") -> tuple[Talk, ...]:
+    """Those of one file of the resources."""
+    return msgspec.json.decode((RESOURCES / name).read_bytes(), type=tuple[Talk, ...])
+
+
+async def perplexity(link: TrainerLink) -> float | None:
+    """exp of the mean negative log-likelihood (nats) of the replies' tokens, each behind what was said, under
+    the model's own chat template and with its adapter. None where not one reply fits. Without the end token:
+    short answers to puzzles make an early end likelier, which would flatter what happens to language.
+
+    Raises TrainerDied and EngineError."""
+    readings = await read_talks(link, talks())
+    read = [reading.logprobs_GT[0][:-1] for reading in readings if reading is not None and reading.logprobs_GT]
+    return of(read)
+
+
+async def read_talks(link: TrainerLink, some: Sequence[Talk]) -> list[GroupTokens | None]:
+    """Each reply behind what was said, with its log-probabilities. Raises TrainerDied and EngineError."""
+    groups = [
+        Foreign(prompt=[{"role": "user", "content": one.said}], completions_G=(one.reply,), finished_G=(True,))
+        for one in some
+    ]
+    return await link.read(groups, MAX_TOKENS, logprobs=True)
+
+
+def of(logprobs_ST: list[list[float]]) -> float | None:
+    """
+    >>> of([[math.log(0.5)], [math.log(0.5), math.log(0.25)]]), of([])
+    (2.519842099789746, None)
+    """
+    tokens = sum(map(len, logprobs_ST))
+    return math.exp(-sum(map(math.fsum, logprobs_ST)) / tokens) if tokens else None
+
 
 FILE = "smalltalk.json"
 

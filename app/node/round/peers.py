@@ -1,7 +1,7 @@
 """A round's peers: where their groups come from.
 
-A round sees a swarm through `Peers` alone. What it takes is out until the round is safe; a round that is lost
-gives it back and is played again.
+A node sees a swarm through `NodeSwarm` alone. What a round takes is out until the round is
+safe; a round that is lost gives it back and is played again.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
+from app.learning.choosing import JudgedGroup, PeerGroup
 from app.learning.lesson import PeerTokens
 from app.node.record.events import Event
 from app.node.record.records import Probe
@@ -42,16 +43,6 @@ def default_external(groups: int) -> int:
 
 
 @dataclass(frozen=True)
-class PeerGroup:
-    """A peer's group after this node has made the question itself and scored the answers itself. `peer` is the
-    author's name, `question` the text."""
-
-    peer: str
-    question: str
-    scored: ScoredGroup
-
-
-@dataclass(frozen=True)
 class OwnGroup:
     """A group of this node's own, with the verifier's verdicts."""
 
@@ -59,44 +50,35 @@ class OwnGroup:
     scored: ScoredGroup
 
 
-@dataclass(frozen=True)
-class JudgedGroup:
-    """How many of a peer group's right answers were taken, and how many kept out."""
+class NodeSwarm(Protocol):
+    """The swarm, as a node and its rounds see it. Nothing it meets on the way ends a node; a round waits for
+    none of it."""
 
-    group: PeerGroup
-    taken: int
-    kept_out: int
-
-
-class Peers(Protocol):
-    """The swarm, as a round sees it. None of these waits for anybody."""
-
-    def take(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
-        """At most `most` groups, chosen by `app.sapo.mixing.choose`. They are out now."""
+    def take_groups(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
+        """At most `most` groups, chosen by `app.sapo.mixing.choose`. They are out until the round is settled or
+        given back."""
         ...
 
     def give_back(self, blamed: bool = True) -> None:
         """The round was lost: what is out may be taken again. `blamed`: it may be why the trainer died."""
         ...
 
-    def settle(self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()) -> None:
+    def settle_round(
+        self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()
+    ) -> None:
         """The round, which took `seconds`, is safe: what is out has been used, and informative ones of the own
         groups may be published. `judged_P`: how the groups that were read did."""
         ...
-
-
-class NodeSwarm(Peers, Protocol):
-    """The same with the life that a node gives it. Nothing it meets on the way ends a node."""
 
     def open(self, sandbox: Sandbox, tell: Callable[[Event], None], show: Callable[[SwarmView], None]) -> None:
         """Begins to look for a relay. Inside the running event loop; returns at once."""
         ...
 
-    def practise(self, families: Iterable[str]) -> None:
+    def practise_families(self, families: Iterable[str]) -> None:
         """From now on groups of these families alone are asked for."""
         ...
 
-    def remember(self, used: Iterable[Coordinates]) -> None:
+    def remember_used(self, used: Iterable[Coordinates]) -> None:
         """Questions of peers' groups that were trained on before this start: they are not taken again."""
         ...
 

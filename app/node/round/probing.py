@@ -14,7 +14,7 @@ from app.node.record.figures import questions_mark, share
 from app.node.record.records import Probe
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
-from app.node.round import everyday
+from app.node.round import language
 from app.node.round.round import Tools, longest, prompts_at_once, score
 from app.sapo import probe as held_out
 from app.sapo import seeds
@@ -56,7 +56,7 @@ async def probe(tools: Tools, questions_P: Sequence[Asked], state: NodeState) ->
     for question, solved in zip(questions_P, solved_P, strict=True):
         families.setdefault(question.coordinates.family, []).append(solved)
     completions_P = [group[0] for group in sampled.groups_PG]
-    perplexity = await everyday.perplexity(tools.link) if tools.engine.talks else None
+    perplexity = await language.perplexity(tools.link) if tools.engine.talks else None
     return Probe.of(
         held_out.score(solved_P, [question.content for question in questions_P]),
         round=state.round,

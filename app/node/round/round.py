@@ -1,14 +1,21 @@
-"""One round: draw questions, answer and check them, mix in peers' groups, weigh, learn. Saving is the caller's.
+"""One round: draw questions, answer and check them, mix in peers' groups, weigh, learn.
+
+`play` runs it from top to bottom: questions from identity and round number; G completions of each by the
+trainer; verdicts by the sandbox; peers' groups from the swarm's buffer, read as tokens of this model; weights
+(`lesson`); small talk beside every step; the optimiser steps. The trainer owns tokens and weights of the
+network, the sandbox owns the verifiers, and the round owns nothing: it returns a `Played`. Saving and settling
+are the caller's (TrainingRun), in that order, so that a group counts as used only when its round is safe.
+
+Left out: sampling beside learning (one model, one computer), and trust in what a peer says of its own answers.
 
 Everything in a round follows from the state it starts from and the peer groups it takes, so a round that was
-lost is simply played again.
-"""
+lost is simply played again."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -16,16 +23,16 @@ from typing import Protocol
 
 import msgspec
 
+from app.learning.choosing import PeerGroup, whole_group
 from app.learning.lesson import Lesson, Own, Weighed, lesson
-from app.learning.people import whole
 from app.learning.questions import own_questions
 from app.learning.state import climbed
 from app.node.record.figures import shuffled
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
-from app.node.round import language, stepping
-from app.node.round.peers import NOBODY, MixedGroups, PeerGroup, Peers, foreign, mixed
+from app.node.round import language
+from app.node.round.peers import NOBODY, MixedGroups, NodeSwarm, foreign, mixed
 from app.node.trainer.link import TrainerLink
 from app.sapo import seeds
 from app.sapo.asking import messages
@@ -34,7 +41,71 @@ from app.sapo.questions import Asked
 from app.sapo.recipes import RECIPES, Recipe
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
-from engines.contract import Completion, EngineError, EngineInfo, StepStats
+from engines.contract import Batch, Completion, EngineError, EngineInfo, StepStats
+
+# The optimiser steps of a round: one, or one for every few groups (`app.sapo.minibatches`).
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """What the steps of a round did together, None without any; and what to say after "Round n" where the
+    engine refused one."""
+
+    stats: StepStats | None
+    steps: int
+    refusal: str | None = None
+
+
+async def take(
+    link: TrainerLink,
+    batches: Sequence[Batch],
+    tell: Callable[[int, int], None],
+    enough: Callable[[Sequence[float]], bool] = lambda losses: False,
+) -> Stepped:
+    """Takes the steps one after the other, until the losses so far are `enough`; `tell` hears how
+    many of all are done. One that the engine refuses (a
+    loss that is not finite) leaves the adapter as it was before that step, and the rest of the round's are not
+    tried. Raises TrainerDied."""
+    done: list[StepStats] = []
+    try:
+        for batch in batches:
+            tell(len(done), len(batches))
+            done.append(await link.step(batch))
+            if enough([one.loss for one in done]):
+                break
+    except EngineError as error:
+        what = f"ended after {len(done)} of {len(batches)} steps" if done else "brought no step"
+        return Stepped(together(done), len(done), f"{what}: {error}")
+    return Stepped(together(done), len(done))
+
+
+def together(stats: Sequence[StepStats]) -> StepStats | None:
+    """Steps as one: sums of what they worked on, means over steps of loss and gradient, over tokens of what is
+    known per token.
+
+    >>> one = StepStats(loss=1.0, grad_norm=2.0, rows=8, tokens=10, micro_batches=1, seconds=0.5, mismatch=0.1)
+    >>> other = StepStats(loss=3.0, grad_norm=4.0, rows=4, tokens=30, micro_batches=1, seconds=0.5)
+    >>> both = together([one, other])
+    >>> both.loss, both.grad_norm, both.rows, both.tokens, both.seconds, both.mismatch, both.capped
+    (2.0, 3.0, 12, 40, 1.0, 0.1, None)
+    """
+    if len(stats) < 2:
+        return stats[0] if stats else None
+    return StepStats(
+        loss=sum(step.loss for step in stats) / len(stats),
+        grad_norm=sum(step.grad_norm for step in stats) / len(stats),
+        rows=sum(step.rows for step in stats),
+        tokens=sum(step.tokens for step in stats),
+        micro_batches=sum(step.micro_batches for step in stats),
+        seconds=sum(step.seconds for step in stats),
+        mismatch=_per_token([(step.mismatch, step.tokens) for step in stats]),
+        capped=_per_token([(step.capped, step.tokens) for step in stats]),
+    )
+
+
+def _per_token(values: Sequence[tuple[float | None, int]]) -> float | None:
+    known = [(value, tokens) for value, tokens in values if value is not None and tokens]
+    return sum(value * tokens for value, tokens in known) / sum(t for _, t in known) if known else None
 
 
 class ProgressReport(Protocol):
@@ -53,7 +124,7 @@ class Tools:
     settings: Settings
     identity: bytes
     report: ProgressReport
-    peers: Peers | None = None
+    peers: NodeSwarm | None = None
     remembered: Sequence[language.Remembered] = ()
     """Small talk that the rounds hold where it was."""
     owner_P: Sequence[PeerGroup] = ()
@@ -139,7 +210,7 @@ async def play(tools: Tools, before: NodeState) -> Played:
         taught.batches,
         Random(seeds.sampling_seed(tools.identity, number, "small talk")),
     )
-    stepped = await stepping.take(tools.link, batches, partial(report, Phase.LEARNING))
+    stepped = await take(tools.link, batches, partial(report, Phase.LEARNING))
 
     finished = time.monotonic()
     after = msgspec.structs.replace(
@@ -180,7 +251,7 @@ async def mix(tools: Tools, recipe: Recipe, before: NodeState) -> tuple[MixedGro
     groups_P = [] if before.vigil.alone else list(tools.owner_P)
     if tools.peers is not None and tools.settings.external and not before.vigil.alone:
         rng = Random(seeds.sampling_seed(tools.identity, before.round + 1, "mix"))
-        groups_P += tools.peers.take(recipe, tools.settings.external, rng)
+        groups_P += tools.peers.take_groups(recipe, tools.settings.external, rng)
     try:
         lessons_P = await _lessons(tools, before, groups_P)
         if not lessons_P:
@@ -215,7 +286,7 @@ async def _lessons(
         for group in people_P
     ]
     own_P = await asyncio.to_thread(score, tools, asked_P, sampled.groups_PG)
-    wholes_P = [whole(group.scored, own) for group, own in zip(people_P, own_P, strict=True)]
+    wholes_P = [whole_group(group.scored, own) for group, own in zip(people_P, own_P, strict=True)]
     return lessons_P + [
         (group, lesson) for group, lesson in zip(people_P, wholes_P, strict=True) if lesson is not None
     ]

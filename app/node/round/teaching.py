@@ -14,7 +14,7 @@ from app.learning.lesson import NOTHING
 from app.learning.placement import Taught
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
-from app.node.round import stepping
+from app.node.round import round as stepping
 from app.node.round.peers import NOBODY
 from app.node.round.round import Played, Tools, longest
 from app.node.trainer.messages import Foreign

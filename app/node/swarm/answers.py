@@ -13,7 +13,8 @@ from pathlib import Path
 import msgspec
 
 from app.common import files
-from app.node.round.peers import YOU, PeerGroup
+from app.learning.choosing import PeerGroup
+from app.node.round.peers import YOU
 from app.sapo.groups import HUMAN, Group, ScoredGroup, lone
 from app.sapo.questions import Coordinates, QuestionError
 from app.sapo.scoring.sandbox import Sandbox

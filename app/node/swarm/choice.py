@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from app.node.swarm.hosting import Hosting, HostingError, own_relays
-from app.node.swarm.swarming import Find, NowhereError
+from app.node.swarm.member import Find, NowhereError
 from app.swarm.client.known import KnownRelays
-from app.swarm.invite.admission import joining
 from app.swarm.invite.invite import Invite
-from app.swarm.invite.private import Private
+from app.swarm.invite.private import Private, joining
 
 if TYPE_CHECKING:
     from app.swarm.invite.discovery import FoundRelay

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import sys
 import time
 import urllib.parse
@@ -24,13 +23,13 @@ import msgspec
 from app.common import files
 from app.common.process.secrets import without
 from app.common.process.stopping import out_of_reach
+from app.common.process.surroundings import surroundings, working_folder
 from app.common.retry import Pace
 from app.node.record.errors import NodeError
 from app.swarm.invite.invite import Invite, parse
 from app.swarm.invite.private import Private
 from app.swarm.wire.protocol import SOCKET_PATH
 
-ROOT = Path(__file__).resolve().parents[3]
 PORT = 8777
 SWARM = "shoal"
 OPENING_S = 90.0
@@ -145,12 +144,17 @@ class Hosting:
         command = [sys.executable, "-m", "app.cli", "relay", "--port", str(port), "--state", str(self._folder)]
         command += ["--until-stdin-closes", *(["--lan"] if self._lan else [])]
         command += ["--private"] if self._private is not None else []
-        environment = {**without(), "PYTHONPATH": _path()}
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with files.log_with_room(self._log).open("ab") as log:
                 process = await asyncio.create_subprocess_exec(
-                    *command, stdin=PIPE, stdout=PIPE, stderr=log, env=environment, **out_of_reach()
+                    *command,
+                    stdin=PIPE,
+                    stdout=PIPE,
+                    stderr=log,
+                    env=surroundings(without()),
+                    cwd=working_folder(),
+                    **out_of_reach(),
                 )
             if self._private is not None and process.stdin is not None:
                 process.stdin.write(self._private.token.encode() + b"\n")
@@ -192,6 +196,21 @@ def own_relays(home: Path) -> frozenset[str]:
     return frozenset(one.relay for one in found if one is not None)
 
 
+def reached_by_others(url: str) -> str:
+    """The address of a relay that this computer hosts, as other computers on its network reach it. Unchanged
+    where this computer has no network.
+
+    >>> reached_by_others("ws://10.0.0.7:8777/v1/ws")
+    'ws://10.0.0.7:8777/v1/ws'
+    """
+    from app.swarm.invite.discovery import lan_address
+
+    parts = urllib.parse.urlsplit(url)
+    if parts.hostname != "127.0.0.1" or (address := lan_address()) is None:
+        return url
+    return parts._replace(netloc=f"{address}:{parts.port}").geturl()
+
+
 def _kept(folder: Path) -> _HostedRelay | None:
     return files.read_json(folder / "hosted.json", _HostedRelay)
 
@@ -205,7 +224,3 @@ def _sentence(invite: Invite, port: int, lan: bool, private: bool) -> str:
         f"Port {port} of this computer is open to them, unencrypted, while it learns with others. "
         f"Invite others with {invite.link()}"
     )
-
-
-def _path() -> str:
-    return os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.node.record.errors import UsageError
-from app.swarm.invite.admission import joining
 from app.swarm.invite.invite import Invite, InviteError, where
-from app.swarm.invite.private import Private
+from app.swarm.invite.private import Private, joining
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Joins:
         )
 
     def find(self, home: Path, say: Callable[[str], None]) -> AbstractAsyncContextManager[Sequence[Invite]]:
-        """See `app.node.swarm.swarming.Find`."""
+        """See `app.node.swarm.member.Find`."""
         if self.invites:
             return _these(self.invites)
         from app.node.swarm.choice import anywhere

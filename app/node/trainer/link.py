@@ -20,6 +20,7 @@ from app.common import remedy
 from app.common.files import log_with_room
 from app.common.process import secrets
 from app.common.process.stopping import out_of_reach
+from app.common.process.surroundings import surroundings, working_folder
 from app.common.text import span
 from app.node.record.effort import Effort
 from app.node.record.errors import DiskFullError
@@ -29,7 +30,6 @@ from engines import waiting
 from engines.contract import AdapterError, Batch, EngineError, EngineInfo, StepStats
 from engines.opening import AUTO
 
-ROOT = Path(__file__).resolve().parents[3]
 TRAINER = (sys.executable, "-m", "app.node.trainer.process")
 SILENCE_S = 300.0
 """A trainer that says nothing for so long hangs, or was stopped from outside; see `TrainerLink._patience_s`."""
@@ -94,7 +94,7 @@ class TrainerLink:
         `engine` is one of engines.opening.CHOICES, `home` the data folder, `share` what is left of the measured
         budget after deaths for want of memory, `memory` the bytes it may have in all, 0 for any."""
         environment = {
-            **secrets.without(),
+            **surroundings(secrets.without()),
             **(solo.OFFLINE if alone else {}),
             **({EFFORT: msgspec.json.encode(effort).decode()} if effort is not None else {}),
             **({HOME: str(home)} if home is not None else {}),
@@ -106,7 +106,6 @@ class TrainerLink:
             "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "16",
             "LRU_CACHE_CAPACITY": "16",
             "TOKENIZERS_PARALLELISM": "false",
-            "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),
         }
         with log_with_room(log).open("ab") as errors:
             process = await asyncio.create_subprocess_exec(
@@ -116,6 +115,7 @@ class TrainerLink:
                 stdout=PIPE,
                 stderr=errors,
                 env=environment,
+                cwd=working_folder(),
                 limit=messages.MAX_LINE,
                 **out_of_reach(),
             )

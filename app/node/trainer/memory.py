@@ -6,9 +6,6 @@ here; then the engine is asked for a smaller step before the system ends the pro
 
 from __future__ import annotations
 
-import ctypes
-import gc
-import sys
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +13,8 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from engines.memory import MB, container_room
+from app.common.process.memory import give_back
+from engines.facts import MB, container_room
 
 SHORT = 0.06
 """Share of memory free below which the computer is about to swap or to end processes."""
@@ -101,21 +99,6 @@ class MemoryWatch:
         if short:
             return f"Only {100 * last.free:.0f} % of this computer's memory is free. {done}"
         return f"The trainer's memory has grown to {last.held_mb:,} MB over {WINDOW} steps. {done}"
-
-
-def give_back() -> None:
-    """Frees what only a circle of references holds, and lets go of it."""
-    gc.collect()
-    trim()
-
-
-def trim() -> None:
-    """Hands back what was freed and is still held by the allocator, where the system's library can be asked for
-    that. Steps leave holes between what lasts: 135 M parameters grew by 400 MB in twenty rounds without it."""
-    if sys.platform == "linux":
-        ask = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if ask is not None:
-            ask(0)
 
 
 def most(percent: int) -> int:

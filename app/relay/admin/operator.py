@@ -13,8 +13,8 @@ from typing import Annotated
 
 import msgspec
 
-from app.relay.access.origin import network, proxies
-from app.relay.standing.standing import Source
+from app.relay.origin import network, proxies
+from app.relay.standing import Source
 from app.swarm.wire import signing
 from app.swarm.wire.body import Hex32, Hex64
 from app.swarm.wire.limits import Count

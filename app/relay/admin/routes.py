@@ -12,15 +12,14 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from app.relay.access.origin import Origins, scheme
-from app.relay.access.rules import Rules
+from app.relay import standing
+from app.relay.access import Rules
 from app.relay.admin import operator
 from app.relay.admin.operator import Banned, OrderChecker, Rejected, RelayStatus, Reply, TopPublisher
-from app.relay.page import page, teacher, water
-from app.relay.page.water import Swimmer
+from app.relay.origin import Origins, scheme
+from app.relay.page import page, teacher
 from app.relay.session.classroom import Classroom
 from app.relay.session.shared import SOFTWARE, RelayState
-from app.relay.standing import standing
 from app.relay.store.backplane import Unavailable
 from app.swarm.identity.names import name
 from app.swarm.invite.invite import Invite, where
@@ -30,8 +29,6 @@ FIGURES_S = 1.0
 """The page's figures are made at most once in so long, however many look."""
 READ_S = 5.0
 PUBLISHERS = 10
-DROPS = 8
-"""Answers that swim over at once, on the page."""
 
 
 class AdminRoutes:
@@ -117,10 +114,8 @@ class AdminRoutes:
         state = self._state
         stats, oldest = state.stats(), next(iter(state.window), None)
         now = state.clock()
-        swimmers, learned = self._water(now)
         return page.RelayPage(
-            swimmers=swimmers,
-            learned=learned,
+            nodes=self._nodes(),
             swarm=state.swarm,
             relay=state.relay,
             url="",
@@ -139,27 +134,15 @@ class AdminRoutes:
             contact=self._rules.contact,
         )
 
-    def _water(self, now: float) -> tuple[tuple[Swimmer, ...], tuple[tuple[int, int], ...]]:
-        """Who is drawn, and what was learned since the page before. Where not everybody may join, no names."""
-        state = self._state
-        here = state.presence.oldest(water.MOST)
-        named = state.access.mode in ("open", "pow")
-        swimmers = tuple(
-            Swimmer(
-                name=name(key) if named else "",
-                model=one.model,
-                families=one.families,
-                here_s=one.here_s,
+    def _nodes(self) -> tuple[page.NodeHere, ...]:
+        """Who is named. Where not everybody may join, no names."""
+        named = self._state.access.mode in ("open", "pow")
+        return tuple(
+            page.NodeHere(
+                name=name(key) if named else "", model=one.model, families=one.families, here_s=one.here_s
             )
-            for key, one in here
+            for key, one in self._state.presence.oldest(page.MOST_NODES)
         )
-        place = {key: number for number, (key, _) in enumerate(here)}
-        learned = (
-            (place[author], place[learner])
-            for at, author, learner in state.receipts.latest
-            if now - at < page.REFRESH_S and author in place and learner in place
-        )
-        return swimmers, tuple(dict.fromkeys(learned))[-DROPS:]
 
     async def _order(self, request: web.Request) -> web.Response:
         if not self._rules.operators:

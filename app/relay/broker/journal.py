@@ -21,8 +21,16 @@ from typing import Any
 import msgspec
 
 from app.common.transaction import alone, tables, transaction
-from app.relay.broker.sequence import BEHIND, used
-from app.relay.store.backplane import BackplaneError, CheckedGroup, OnGroup, OnPresence, OnValue, Unavailable
+from app.relay.store.backplane import (
+    BEHIND,
+    BackplaneError,
+    CheckedGroup,
+    OnGroup,
+    OnPresence,
+    OnValue,
+    Unavailable,
+    used,
+)
 from app.relay.store.window import Added, WindowLimits
 
 FORMAT = 1

@@ -1,12 +1,12 @@
 """The relay's page for people, at `/`: one answer of HTML with its style inside, no scripts, nothing from
-elsewhere. It shows counts and drawn fish (app.relay.page.water), never keys, addresses or what a client wrote.
+elsewhere. It shows counts and who is here by made-up names, never keys, addresses or what a client wrote.
 Every value is escaped where it is set in; the page's policy forbids everything but its own style besides.
 """
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from html import escape
 from pathlib import Path
@@ -14,11 +14,10 @@ from pathlib import Path
 import msgspec
 
 from app.common.text import exact_span
-from app.relay.page import water
 from app.sapo.families import FAMILIES
 
 REFRESH_S = 10
-MOST_ROWS = 12
+MOST_ROWS, MOST_NODES = 12, 24
 
 _STYLE = "".join(line.strip() for line in Path(__file__).with_name("page.css").read_text("utf-8").splitlines())
 _HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
@@ -60,6 +59,16 @@ _ICON = (
 )
 
 
+class NodeHere(msgspec.Struct, frozen=True, kw_only=True):
+    """A connected key: its name, empty where this relay tells none; the class of its model; the families of its
+    latest groups; since when it is here, in seconds."""
+
+    name: str
+    model: str
+    families: tuple[str, ...] = ()
+    here_s: float = 0.0
+
+
 class RelayPage(msgspec.Struct, frozen=True, kw_only=True):
     """What the page shows. `hour` counts the last hour's groups by family, `answers` those since the start by
     code; `oldest_s` is None in an empty window, `checks` where nothing is checked. Times in seconds."""
@@ -80,9 +89,7 @@ class RelayPage(msgspec.Struct, frozen=True, kw_only=True):
     software: str = ""
     uptime_s: float = 0.0
     contact: str = ""
-    swimmers: tuple[water.Swimmer, ...] = ()
-    learned: tuple[tuple[int, int], ...] = ()
-    """See app.relay.page.water."""
+    nodes: tuple[NodeHere, ...] = ()
 
 
 def render(view: RelayPage) -> bytes:
@@ -114,7 +121,7 @@ def render(view: RelayPage) -> bytes:
             "have found out. Only answers to puzzles travel.</p></div><dl>",
             *(f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in facts),
             "</dl></div>",
-            water.drawing(view.swimmers, view.learned, max(0, view.peers - len(view.swimmers))),
+            _here(view.nodes, max(0, view.peers - len(view.nodes))),
             '<section class="join"><h2>Join</h2><p>Start a node of your own with</p>',
             f"<code>./shoal run --relay {escape(view.url)}</code>",
             f"<p>{escape(_JOIN.get(view.access, ''))} The app takes the address on its page Swarm.</p>",
@@ -133,6 +140,25 @@ def render(view: RelayPage) -> bytes:
             f"<span>Figures are renewed every {REFRESH_S} seconds</span></footer></body></html>",
         )
     ).encode("utf-8", "replace")
+
+
+def _here(nodes: Sequence[NodeHere], others: int) -> str:
+    """Who is here; `others` are connected and not named."""
+    if not nodes:
+        return ""
+    rows = "".join(f"<li>{escape(described(one))}</li>" for one in nodes)
+    more = f"<li>and {others} more</li>" if others else ""
+    return f'<section class="here"><h2>Who is here</h2><ul>{rows}{more}</ul></section>'
+
+
+def described(one: NodeHere) -> str:
+    """
+    >>> described(NodeHere(name="cosy-firefly-7467", model="starter", families=("gcd",), here_s=60.0))
+    'cosy-firefly-7467: starter, here for 1 min, Greatest common divisor'
+    """
+    titles = [FAMILIES[name].title for name in one.families if name in FAMILIES]
+    model = "model of unknown size" if one.model == "unknown" else one.model
+    return f"{one.name or 'A node'}: " + ", ".join((model, f"here for {exact_span(one.here_s)}", *titles[:3]))
 
 
 def _bars(hour: Mapping[str, int]) -> str:

@@ -13,16 +13,16 @@ import msgspec
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from app.common.rate import Buckets, Rate
-from app.relay.access.connections import ConnectionLimit, leave
-from app.relay.access.origin import LOOPBACK, Origins, wider
-from app.relay.access.quota import HOMES
-from app.relay.access.rules import Rules
+from app.relay.access import Rules
 from app.relay.admin.routes import AdminRoutes
+from app.relay.limits import HOMES, ConnectionLimit, leave
+from app.relay.origin import LOOPBACK, Origins, wider
 from app.relay.server.connection import CLOSING_S, RelayConnection, open_socket, refuse, watch
 from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
-from app.relay.standing.standing import Ban, Source
+from app.relay.standing import Ban, Source
 from app.swarm.wire import noise
+from app.swarm.wire.limits import Flaw, Refused
 from app.swarm.wire.protocol import (
     INFO_PATH,
     NONCE_BYTES,
@@ -32,7 +32,6 @@ from app.swarm.wire.protocol import (
     SUBPROTOCOL,
     VERSIONS,
 )
-from app.swarm.wire.refusals import Flaw, Refused
 
 STATS_EVERY_S = 10.0
 CONNECTIONS_OF_AN_ADDRESS = 32

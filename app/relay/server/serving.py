@@ -14,10 +14,10 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from app.common.process.stopping import when_asked_to_stop
-from app.relay.access.rules import Rules
+from app.relay.access import Rules
+from app.relay.checking import Checker
 from app.relay.server.server import SIGN_IN_S, Server
 from app.relay.session.shared import RelayState
-from app.relay.standing.checking import Checker
 from app.swarm.wire.protocol import SOCKET_PATH
 
 OUTBOUND = 192 * 1024

@@ -7,8 +7,8 @@ from math import ceil
 import msgspec
 
 from app.swarm.wire.frames import to_frame
+from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import Err
-from app.swarm.wire.refusals import Code
 
 _LONGEST_WAIT_S = 24 * 3600.0
 

@@ -9,15 +9,15 @@ from collections.abc import Awaitable, Coroutine
 from typing import Any
 
 from app.relay.session.shared import RelayState
-from app.relay.standing.standing import Verdict
+from app.relay.standing import Verdict
 from app.relay.store.backplane import CheckedGroup, Unavailable
 from app.relay.store.window import Added
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
 from app.swarm.wire.body import Body, check_age, unseal
 from app.swarm.wire.frames import envelope_of
+from app.swarm.wire.limits import Code, Refused
 from app.swarm.wire.protocol import Pub
-from app.swarm.wire.refusals import Code, Refused
 
 Outcome = tuple[Code, str, float | None]
 """What becomes of a publish: the code, a sentence, seconds until the next try."""

@@ -24,9 +24,8 @@ from random import Random
 
 import msgspec
 
-from app.relay.standing.standing import PROBATION_WEIGHT
-from app.relay.store.authors import Roster, Section
-from app.relay.store.lines import Kept, site
+from app.relay.standing import PROBATION_WEIGHT
+from app.relay.store.lines import Kept, Roster, Section, site
 from app.relay.store.turns import Draft, Families, GivenIds, PeerTurns, SampleQuery, Weight, lines_of, shuffled
 from app.relay.store.window import Window
 

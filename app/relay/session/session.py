@@ -16,6 +16,7 @@ from app.relay.store.backplane import Unavailable
 from app.relay.store.turns import SampleQuery
 from app.swarm.wire import limits
 from app.swarm.wire.frames import read_client, to_frame
+from app.swarm.wire.limits import Code, Flaw, Refused
 from app.swarm.wire.protocol import (
     ARCHIVE,
     CLASS,
@@ -38,7 +39,6 @@ from app.swarm.wire.protocol import (
     Sample,
     Welcome,
 )
-from app.swarm.wire.refusals import Code, Flaw, Refused
 from app.swarm.wire.signin import check_sign_in, signed_hello
 
 FAULTS = 32
@@ -340,7 +340,7 @@ class Session:
         if wait > 0:
             return refusal(Code.RATE_LIMITED, "This key or address sends receipts too often.", wait_s=wait)
         if key in state.standings.known and state.standings.verdict(key, self.address) == "welcome":
-            state.receipts.take(key, receipts, state.swarm, state.window, state.clock())
+            state.receipts.take(key, receipts, state.swarm, state.window)
         return None
 
     def _progress(self, progress: ClassProgress) -> bytes | None:

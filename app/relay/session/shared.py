@@ -15,21 +15,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from app.common.rate import Rate
-from app.relay.access.access import Access, OpenAccess
-from app.relay.access.origin import LOOPBACK, wider
-from app.relay.access.quota import PER_ADDRESS, PER_KEY, QuotaBuckets
-from app.relay.broker.memory import MemoryBroker
-from app.relay.broker.sequence import Sequences
-from app.relay.presence import relays
-from app.relay.presence.presence import Presence
-from app.relay.presence.tally import RelayTally
+from app.relay import presence as relays
+from app.relay.access import Access, OpenAccess
+from app.relay.limits import PER_ADDRESS, PER_KEY, QuotaBuckets
+from app.relay.origin import LOOPBACK, wider
+from app.relay.presence import Presence, RelayTally
 from app.relay.session.classroom import Classroom
-from app.relay.session.flights import Flights
-from app.relay.session.receipts import Passing
 from app.relay.session.sampling import Sampler
-from app.relay.standing.standing import Ban, Source, Standing, Standings
+from app.relay.session.underway import Flights, Passing
+from app.relay.standing import Ban, Source, Standing, Standings
 from app.relay.store.archive import Archive
-from app.relay.store.backplane import Backplane, CheckedGroup, Unavailable
+from app.relay.store.backplane import Backplane, CheckedGroup, MemoryBroker, Sequences, Unavailable
 from app.relay.store.lines import SITE
 from app.relay.store.window import Added, Clock, Window, WindowLimits
 from app.sapo.families import FAMILIES
@@ -38,7 +34,7 @@ from app.swarm.wire import limits, signin, signing
 from app.swarm.wire.protocol import ARCHIVE, CAPABILITIES, CLASS, VERSIONS, Info, Stats
 
 if TYPE_CHECKING:
-    from app.relay.standing.checking import Checker
+    from app.relay.checking import Checker
 
 SOFTWARE = "shoal/0.1"
 CONNECTIONS_OF_A_KEY = 2

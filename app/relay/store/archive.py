@@ -29,9 +29,8 @@ from app.relay.store.backplane import BackplaneError, CheckedGroup
 from app.relay.store.lines import site
 from app.relay.store.turns import Weight
 from app.swarm.wire.body import Envelope, task_of
-from app.swarm.wire.limits import ARCHIVED_S
+from app.swarm.wire.limits import ARCHIVED_S, Refused
 from app.swarm.wire.protocol import Wanted
-from app.swarm.wire.refusals import Refused
 
 FORMAT = 1
 DAY_MS, HOUR_MS = 1000 * ARCHIVED_S, 3600 * 1000

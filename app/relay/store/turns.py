@@ -13,8 +13,7 @@ from random import Random
 
 import msgspec
 
-from app.relay.store.authors import Author, Roster
-from app.relay.store.lines import SITE, Kept, Line, site
+from app.relay.store.lines import SITE, Author, Kept, Line, Roster, site
 from app.relay.store.window import Window
 
 Weight = Callable[[bytes], float]

@@ -19,8 +19,7 @@ from typing import Literal
 
 import msgspec
 
-from app.relay.store.authors import Author, Roster, Section
-from app.relay.store.lines import Bounds, Kept, Line, Slot, site
+from app.relay.store.lines import Author, Bounds, Kept, Line, Roster, Section, Slot, site
 
 Clock = Callable[[], float]
 """Seconds since any fixed moment, never going back: `time.monotonic` in a running relay."""

@@ -84,7 +84,7 @@ from app.sapo.families.words import (
     word_sorting,
 )
 
-LADDER = 3
+LADDER = 4
 
 FAMILIES: Mapping[str, Family] = {
     one.FAMILY.name: one.FAMILY

@@ -9,11 +9,9 @@ child alone, in 5 s each: only their texts come out, and the library stays out o
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from types import TracebackType
@@ -22,6 +20,7 @@ from typing import BinaryIO, Self
 import msgspec
 
 from app.common import remedy
+from app.common.process.surroundings import surroundings, working_folder
 from app.sapo.asking import MAX_ANSWER
 from app.sapo.families.family import clamp
 from app.sapo.questions import Asked, Coordinates, QuestionError, UnmadeQuestion, UnsoundQuestion
@@ -52,7 +51,6 @@ AT_ONCE = 32
 """Questions that the child is asked for in one breath; in between others get their turn."""
 
 COMMAND = (sys.executable, "-P", "-m", "app.sapo.scoring.child")
-_ROOT = Path(__file__).resolve().parents[3]
 
 
 class SandboxError(Exception):
@@ -287,7 +285,6 @@ class _Child:
         self.loaded: Coordinates | None = None
         self._ready = False
         self._replies: SimpleQueue[Reply | None] = SimpleQueue()
-        paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         flags = 0
         if sys.platform == "win32":
             flags = subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
@@ -299,10 +296,10 @@ class _Child:
             # Its own session: Ctrl-C in a terminal is for the parent. One thread: it only ever scores.
             start_new_session=True,
             creationflags=flags,
+            cwd=working_folder(),
             env={
                 # No setting of ours, and so no secret: other programs can read what a process was given.
-                **{name: value for name, value in os.environ.items() if not name.startswith("SHOAL_")},
-                "PYTHONPATH": os.pathsep.join(paths),
+                **{name: value for name, value in surroundings().items() if not name.startswith("SHOAL_")},
                 "OMP_NUM_THREADS": "1",
                 "OPENBLAS_NUM_THREADS": "1",
             },

@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from itertools import count
 
-from app.swarm.wire.limits import OPEN_SAMPLES, RECALLS_PER_MIN, SAMPLE, Quotas, RelayLimits, allowance
+from app.swarm.wire.limits import OPEN_SAMPLES, RECALLS_PER_MIN, SAMPLE, Code, Quotas, RelayLimits, allowance
 from app.swarm.wire.protocol import BatchReply, Err, Recall, Sample, Wanted
-from app.swarm.wire.refusals import Code
 
 
 class Samples:

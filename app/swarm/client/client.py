@@ -32,6 +32,7 @@ from app.swarm.client.reporting import Complaint, Reporter
 from app.swarm.client.status import ConnectionStatus, Status
 from app.swarm.identity.identity import Identity
 from app.swarm.invite.invite import Invite
+from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
     ARCHIVE,
     CLASS,
@@ -58,7 +59,6 @@ from app.swarm.wire.protocol import (
     Thanks,
     Wanted,
 )
-from app.swarm.wire.refusals import Code
 
 T = TypeVar("T")
 SAMPLE_S, ERASE_S = 15.0, 60.0

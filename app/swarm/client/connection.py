@@ -12,17 +12,18 @@ import secrets
 import ssl
 import time
 import urllib.request
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from app.common import authorities
+from app.common.authorities import system_proxy, without_password
 from app.common.text import SAID, safe_line
 from app.swarm.client.ledger import Ledger
 from app.swarm.invite.private import Private
 from app.swarm.wire import noise
 from app.swarm.wire.frames import from_relay, to_frame
-from app.swarm.wire.limits import BATCH_FRAME, KB, allowance
+from app.swarm.wire.limits import BATCH_FRAME, KB, Flaw, Refused, allowance
 from app.swarm.wire.protocol import (
     NONCE_BYTES,
     OLD_SUBPROTOCOL,
@@ -32,7 +33,6 @@ from app.swarm.wire.protocol import (
     FromClient,
     FromRelay,
 )
-from app.swarm.wire.refusals import Flaw, Refused
 
 if TYPE_CHECKING:
     import aiohttp
@@ -52,9 +52,12 @@ LONGEST_WAIT_MS = 24 * 3600 * 1000
 _HEADERS = {"User-Agent": "shoal"}
 
 
+_UNUSED = "This computer's proxy isn't used for ws:// addresses: they are on the local network."
+
+
 class ConnectionEnded(Exception):
-    """A connection cannot be had, or is over. Says why in one sentence; `retry_after_ms` is what the relay asks
-    for."""
+    """A connection cannot be had, or is over: the one error that the network causes here. Says why in one
+    sentence; `retry_after_ms` is what the relay asks for."""
 
     def __init__(self, sentence: str, retry_after_ms: int | None = None) -> None:
         super().__init__(sentence)
@@ -110,7 +113,8 @@ class Connection:
         from aiohttp import WSMsgType
 
         while True:
-            message = await self._socket.receive()
+            with self._network():
+                message = await self._socket.receive()
             self._count(message.data)
             data, kind = message.data, message.type
             if self._sealing and kind in (WSMsgType.TEXT, WSMsgType.BINARY):
@@ -129,6 +133,18 @@ class Connection:
             else:
                 raise ConnectionEnded(_closed(self.place, self._socket.close_code))
             del message, data
+
+    @contextlib.contextmanager
+    def _network(self) -> Iterator[None]:
+        """Raises ConnectionEnded for whatever aiohttp raises. Many of its errors are OSErrors too, which
+        elsewhere come from files: `receive` answers pings, also over a transport that is closing, and then
+        raises ClientConnectionResetError."""
+        from aiohttp import ClientError
+
+        try:
+            yield
+        except (ClientError, OSError, RuntimeError) as error:
+            raise ConnectionEnded(_closed(self.place, self._socket.close_code)) from error
 
     @property
     def _sealing(self) -> bool:
@@ -178,22 +194,23 @@ class Connection:
         frame = message if isinstance(message, bytes) else to_frame(message)
         try:
             async with asyncio.timeout(SEND_S):
-                if self._line is None:
-                    await self._socket.send_frame(frame, WSMsgType.TEXT)
-                else:
-                    await self._socket.send_frame(self._line[0].encrypt(frame), WSMsgType.BINARY)
+                with self._network():
+                    if self._line is None:
+                        await self._socket.send_frame(frame, WSMsgType.TEXT)
+                    else:
+                        await self._socket.send_frame(self._line[0].encrypt(frame), WSMsgType.BINARY)
         except TimeoutError as error:
             raise ConnectionEnded(f"{self.place} has taken nothing for {SEND_S:.0f} s.") from error
-        except (ConnectionError, RuntimeError) as error:
-            raise ConnectionEnded(_closed(self.place, self._socket.close_code)) from error
         self._ledger.record_sent(frame)
 
     async def close(self) -> None:
         if not self._flooded:  # anyone who floods is not listened to until it says goodbye
-            with contextlib.suppress(TimeoutError, OSError):
+            with contextlib.suppress(ConnectionEnded, TimeoutError):
                 async with asyncio.timeout(2 * CLOSE_S):
-                    await self._socket.close()
-        await self._http.close()
+                    with self._network():
+                        await self._socket.close()
+        with contextlib.suppress(ConnectionEnded), self._network():
+            await self._http.close()
 
 
 async def connect(
@@ -260,21 +277,40 @@ async def connect(
 def proxy_for(url: str) -> str | None:
     """The HTTP proxy that the environment or the system names for wss://, through which CONNECT goes. A ws://
     address is on the local network, and no proxy stands on the way there. On some systems this asks the name
-    server."""
+    server. Raises ConnectionEnded for a proxy address that is no HTTP proxy's."""
     parts = urlsplit(url)
-    proxies = urllib.request.getproxies()
-    proxy = proxies.get("https") or proxies.get("all")
-    if parts.scheme != "wss" or proxy is None or urllib.request.proxy_bypass(parts.hostname or ""):
+    proxy = system_proxy()
+    if parts.scheme != "wss" or not proxy or urllib.request.proxy_bypass(parts.hostname or ""):
         return None
-    return proxy if "://" in proxy else f"http://{proxy}"
+    shown = without_password(proxy)
+    if proxy.lower().startswith("socks"):
+        raise ConnectionEnded(
+            f"Relays can't be reached through a SOCKS proxy ({shown}): name an HTTP proxy in HTTPS_PROXY, or "
+            "except the relay with NO_PROXY."
+        )
+    try:
+        found = urlsplit(proxy)
+        right = found.scheme in ("http", "https") and bool(found.hostname) and found.port != 0
+    except ValueError:
+        right = False
+    if not right:
+        raise ConnectionEnded(
+            f"The proxy's address {shown!r} isn't one: write HTTPS_PROXY as http://proxy:port."
+        )
+    return proxy
 
 
 def _not_had(place: str, proxy: str | None, error: Exception) -> ConnectionEnded:
     import aiohttp
 
+    from app.common.connection import PROXY_LOGIN
+
     match error:
         case TimeoutError():
-            return ConnectionEnded(f"{place} doesn't answer: is the address right, and the relay running?")
+            why = f"{place} doesn't answer: is the address right, and the relay running?"
+            return ConnectionEnded(f"{why} {_UNUSED}" if proxy is None and system_proxy() else why)
+        case aiohttp.ClientHttpProxyError(status=407):
+            return ConnectionEnded(PROXY_LOGIN)
         case aiohttp.ClientHttpProxyError():
             return ConnectionEnded(f"The proxy doesn't let this computer through to {place} ({error.status}).")
         case aiohttp.ClientProxyConnectionError():
@@ -288,6 +324,8 @@ def _not_had(place: str, proxy: str | None, error: Exception) -> ConnectionEnded
             return ConnectionEnded(
                 f"There is no relay at {place} (it answers {status}): check the address.", wait
             )
+        case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLError() as refused):
+            return ConnectionEnded(authorities.problem(refused, place))
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
             return ConnectionEnded(
                 f"{place} shows no certificate that this computer trusts: check the address and the clock."
@@ -297,7 +335,8 @@ def _not_had(place: str, proxy: str | None, error: Exception) -> ConnectionEnded
                 f"There is no computer called {urlsplit('//' + place).hostname}, or the network is down."
             )
         case aiohttp.ClientConnectorError():
-            return ConnectionEnded(f"{place} can't be reached ({error.os_error.strerror or 'no connection'}).")
+            why = f"{place} can't be reached ({error.os_error.strerror or 'no connection'})."
+            return ConnectionEnded(f"{why} {_UNUSED}" if proxy is None and system_proxy() else why)
         case aiohttp.ClientOSError() | aiohttp.ServerDisconnectedError():
             return ConnectionEnded(f"The connection to {place} broke off.")
     return ConnectionEnded(f"{place} can't be spoken to ({type(error).__name__}): check the address.")

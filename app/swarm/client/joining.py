@@ -13,11 +13,11 @@ from app.common.text import SAID, safe_line
 from app.swarm.client.clock import RelayClock
 from app.swarm.client.connection import Connection, ConnectionEnded
 from app.swarm.identity.identity import Identity
-from app.swarm.invite.admission import credential
 from app.swarm.invite.invite import Invite
+from app.swarm.invite.private import credential
 from app.swarm.wire import signin
+from app.swarm.wire.limits import Code, Refused
 from app.swarm.wire.protocol import Bye, Err, Hello, RelayNotice, Stats, Welcome
-from app.swarm.wire.refusals import Code, Refused
 
 SOFTWARE = "shoal/0.1"
 ANSWER_S = 20.0

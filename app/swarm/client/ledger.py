@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from app.swarm.wire.limits import BODY, KIND
+from app.swarm.wire.limits import BODY, KIND, LineMessage
 
 MESSAGES = 20
 """Kept in all, half of them sent and half received: a relay's figures, which come every ten seconds, shall not
@@ -29,17 +29,6 @@ LONGEST = 16 * 1024
 HOUR_MIN = 60
 HIDDEN = "(hidden: it opens the swarm)"
 UNPACKED = "\n\nthe same body before it was compressed:\n"
-
-
-class LineMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """One message as it went over the line. `at` is in seconds since 1970, `size` the bytes of the whole; of a
-    long one `text` has the beginning."""
-
-    at: float
-    outgoing: bool
-    kind: str
-    size: int
-    text: str
 
 
 class _KeptMessage(msgspec.Struct, frozen=True):

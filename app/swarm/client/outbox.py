@@ -17,9 +17,8 @@ import msgspec
 from app.common.transaction import alone, tables, transaction
 from app.swarm.wire.body import Envelope
 from app.swarm.wire.frames import to_frame
-from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES, SAFE_INTEGER
+from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES, SAFE_INTEGER, Code
 from app.swarm.wire.protocol import Pub
-from app.swarm.wire.refusals import Code
 
 FORMAT = 1
 MAX_MESSAGES = 10_000
@@ -75,16 +74,22 @@ class Outbox:
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         """Opens or makes the file. `clock_ms` gives a key's first number. Raises OutboxError for a damaged
-        file, one of another version or one in use, and ValueError for limits below LEAST_MESSAGES or
-        LEAST_BYTES."""
+        file, one of another version, one in use and one that the disk does not take, and ValueError for limits
+        below LEAST_MESSAGES or LEAST_BYTES."""
         if max_messages < LEAST_MESSAGES or max_bytes < LEAST_BYTES:
             raise ValueError(f"An outbox needs room for {LEAST_MESSAGES} messages and {LEAST_BYTES} bytes.")
         self._max_messages, self._max_bytes, self._clock_ms = max_messages, max_bytes, clock_ms
         self._under_way: set[str] = set()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._db = sqlite3.connect(path, isolation_level=None, timeout=1.0)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, isolation_level=None, timeout=1.0)
+        except OSError as error:
+            raise OutboxError(f"{path.parent} can't be used ({error.strerror or error}).") from error
+        except sqlite3.Error as error:
+            raise OutboxError(f"{path} can't be opened ({error}).") from error
         try:
             self._prepare(path)
+            self._waiting, self._bytes = self._measure()
         except sqlite3.DatabaseError as error:
             self._db.close()
             if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
@@ -93,11 +98,10 @@ class Outbox:
                 raise OutboxError(
                     f"{path} is damaged: move it away. Groups that were not sent yet stay behind in it."
                 ) from error
-            raise
+            raise OutboxError(f"{path} can't be used ({error}).") from error
         except OutboxError:
             self._db.close()
             raise
-        self._waiting, self._bytes = self._measure()
 
     def add(self, key: bytes, make: Callable[[int], Envelope]) -> OutboxMessage:
         """Numbers, seals and stores one message of a public key: `make` makes the envelope from its number.

@@ -18,9 +18,8 @@ from app.swarm.client.outbox import Outbox, OutboxCounts
 from app.swarm.identity.identity import Identity
 from app.swarm.wire.body import Body, seal
 from app.swarm.wire.frames import from_client, to_frame
-from app.swarm.wire.limits import OPEN_PUBLISHES, SHARE, Quotas, allowance
+from app.swarm.wire.limits import OPEN_PUBLISHES, SHARE, Code, Quotas, Refused, allowance
 from app.swarm.wire.protocol import Ok, Pub
-from app.swarm.wire.refusals import Code, Refused
 
 HELD = 64
 """Groups kept in memory while no swarm is known yet; beyond that the oldest goes."""

@@ -17,19 +17,13 @@ from app.swarm.identity import names
 from app.swarm.wire import signing
 
 WORDS = 24
-SHORTEST_PASSPHRASE = 8
 
-_OPERATIONS, _MEMORY = 4, 64 * 2**20
-"""Cost of one guess at a passphrase (argon2id): about half a second and 64 MB."""
 _MOST_OPERATIONS, _MOST_MEMORY = 16, 2**30
+"""Largest argon2id cost (passes, bytes) that a file may ask this computer to pay."""
 
 
 class IdentityError(Exception):
-    """The identity cannot be had as asked; the message says why and what to do."""
-
-
-class PassphraseNeeded(IdentityError):
-    """The key lies in a file that only its passphrase opens."""
+    """The key can't be used; the message says why and what to do."""
 
 
 class Identity:
@@ -90,8 +84,33 @@ class Identity:
         raise TypeError("An identity isn't copied into other processes.")
 
 
-class Sealed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An encrypted key as it lies on disk: XSalsa20-Poly1305 under argon2id of the passphrase, bytes in hex."""
+class _PlainKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A key as it lies in a file that only its owner may read, bytes in hex."""
+
+    v: Literal[1] = 1
+    public_key: str
+    seed: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+
+
+def to_file(identity: Identity) -> bytes:
+    """The key as JSON, unencrypted: for a file that only its owner can read."""
+    return msgspec.json.encode(_PlainKey(public_key=identity.key.hex(), seed=identity.seed().hex()))
+
+
+def from_file(content: bytes) -> Identity:
+    """Inverse of `to_file`. Raises IdentityError when the content is damaged."""
+    try:
+        plain = msgspec.json.decode(content, type=_PlainKey)
+        identity = Identity(bytes.fromhex(plain.seed))
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise IdentityError("The key's file is damaged.") from error
+    if identity.key.hex() != plain.public_key:
+        raise IdentityError("The key's file holds another key than it says.")
+    return identity
+
+
+class _SealedKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A key encrypted by an earlier version: XSalsa20-Poly1305 under argon2id of a passphrase, bytes in hex."""
 
     v: Literal[1] = 1
     public_key: str
@@ -101,73 +120,24 @@ class Sealed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     box: Annotated[str, msgspec.Meta(pattern=r"\A([0-9a-f]{2})+\Z", max_length=512)]
 
 
-class Unsealed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A key as it lies in a file that only its owner may read, bytes in hex."""
-
-    v: Literal[1] = 1
-    public_key: str
-    seed: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
-
-
-def bare(identity: Identity) -> bytes:
-    """The key as it is. Anyone who reads it is this node."""
-    return msgspec.json.encode(Unsealed(public_key=identity.key.hex(), seed=identity.seed().hex()))
-
-
-def from_bare(content: bytes) -> Identity:
-    """Raises IdentityError when the content is damaged."""
-    try:
-        unsealed = msgspec.json.decode(content, type=Unsealed)
-        identity = Identity(bytes.fromhex(unsealed.seed))
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise IdentityError("The key's file is damaged.") from error
-    if identity.key.hex() != unsealed.public_key:
-        raise IdentityError("The key's file holds another key than it says.")
-    return identity
-
-
-def encrypt(
-    identity: Identity, passphrase: str, *, operations: int = _OPERATIONS, memory: int = _MEMORY
-) -> bytes:
-    """The key for a file that may be copied anywhere. Takes about half a second. Raises IdentityError for a
-    passphrase that is too short."""
-    if len(passphrase) < SHORTEST_PASSPHRASE:
-        raise IdentityError(
-            f"A passphrase needs {SHORTEST_PASSPHRASE} characters or more: choose a longer one."
-        )
-    salt = secrets.token_bytes(nacl.pwhash.argon2id.SALTBYTES)
-    box = _box(passphrase, salt, operations, memory).encrypt(identity.seed())
-    return msgspec.json.encode(
-        Sealed(
-            public_key=identity.key.hex(), operations=operations, memory=memory, salt=salt.hex(), box=box.hex()
-        )
-    )
-
-
 def decrypt(content: bytes, passphrase: str) -> Identity:
-    """Raises IdentityError when the content is damaged or the passphrase is another one."""
+    """Opens a sealed key of an earlier version, in about half a second. The passphrase is normalised (NFKC), so
+    every keyboard's spelling of an accent works. Raises IdentityError when the content is damaged or the
+    passphrase is wrong."""
     try:
-        sealed = msgspec.json.decode(content, type=Sealed)
+        sealed = msgspec.json.decode(content, type=_SealedKey)
     except (msgspec.MsgspecError, UnicodeError) as error:
-        raise IdentityError("The key's file is damaged: bring the key back with its recovery words.") from error
+        raise IdentityError("The key's file is damaged: enter its recovery words.") from error
+    secret = unicodedata.normalize("NFKC", passphrase).encode("utf-8", "surrogatepass")
+    salt, size = bytes.fromhex(sealed.salt), nacl.secret.SecretBox.KEY_SIZE
     try:
-        box = _box(passphrase, bytes.fromhex(sealed.salt), sealed.operations, sealed.memory)
-        identity = Identity(box.decrypt(bytes.fromhex(sealed.box)))
+        key = nacl.pwhash.argon2id.kdf(size, secret, salt, sealed.operations, sealed.memory)
+        identity = Identity(nacl.secret.SecretBox(key).decrypt(bytes.fromhex(sealed.box)))
     except (nacl.exceptions.CryptoError, ValueError) as error:
         raise IdentityError("This passphrase doesn't open the key: try again.") from error
     if identity.key.hex() != sealed.public_key:
-        raise IdentityError(
-            "The file holds another key than it says: bring yours back with its recovery words."
-        )
+        raise IdentityError("The file holds another key than it says: enter your recovery words.")
     return identity
-
-
-def _box(passphrase: str, salt: bytes, operations: int, memory: int) -> nacl.secret.SecretBox:
-    """One spelling for every keyboard: NFKC, so that an e and its accent are one character or two alike."""
-    secret = unicodedata.normalize("NFKC", passphrase).encode("utf-8", "surrogatepass")
-    return nacl.secret.SecretBox(
-        nacl.pwhash.argon2id.kdf(nacl.secret.SecretBox.KEY_SIZE, secret, salt, operations, memory)
-    )
 
 
 @cache

@@ -29,6 +29,14 @@ Find = Callable[[], keyring.backend.KeyringBackend | None]
 T = TypeVar("T")
 
 
+class KeyringLocked(IdentityError):
+    """The keyring is locked, gone, refuses, or is another one: the key may be there later."""
+
+
+class KeyringWaiting(KeyringLocked):
+    """The keyring's own prompt is open, and nobody has answered it."""
+
+
 def real_backend(chosen: keyring.backend.KeyringBackend | None = None) -> keyring.backend.KeyringBackend | None:
     """The system's keyring if it is one that encrypts, else None. Follows the person's own choice of backend;
     of a chain the best one that encrypts is taken."""
@@ -54,8 +62,8 @@ def forget_token(find: Find = real_backend) -> str:
 
 async def aside(call: Callable[[], T], patience_s: float) -> T:
     """Runs a call that may wait for a person, beside the event loop. Its thread ends with the process: no one
-    waits for a dialog that was left open. Raises IdentityError for whatever the keyring raises, and when
-    patience ends."""
+    waits for a dialog that was left open. Raises KeyringLocked for whatever the keyring raises, and
+    KeyringWaiting when patience ends."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[T] = loop.create_future()
 
@@ -75,7 +83,7 @@ async def aside(call: Callable[[], T], patience_s: float) -> T:
         except IdentityError as error:
             failure = error
         except Exception as error:  # each system's keyring has errors of its own
-            failure = IdentityError(f"The system's keyring refused ({type(error).__name__}): unlock it.")
+            failure = KeyringLocked(f"The system's keyring refused ({type(error).__name__}): unlock it.")
         with suppress(RuntimeError):  # the loop has ended meanwhile
             loop.call_soon_threadsafe(settle, value, failure)
 
@@ -83,7 +91,7 @@ async def aside(call: Callable[[], T], patience_s: float) -> T:
     try:
         return await asyncio.wait_for(answer, patience_s)
     except TimeoutError as error:
-        raise IdentityError("The system's keyring didn't answer: unlock it.") from error
+        raise KeyringWaiting("The system's keyring didn't answer: unlock it.") from error
 
 
 def put(find: Find, identity: Identity) -> None:
@@ -95,10 +103,11 @@ def put(find: Find, identity: Identity) -> None:
 
 
 def ask(find: Find, public_key: str, name: str) -> Identity:
-    """The key of that name in the keyring. Raises IdentityError."""
+    """The key of that name in the keyring. Raises KeyringLocked where the keyring or the entry is missing
+    now, and IdentityError for a damaged entry."""
     secret = found(find).get_password(SERVICE, public_key)
     if secret is None:
-        raise IdentityError(
+        raise KeyringLocked(
             f"The key of {name} isn't in this keyring: log in as before, or enter its recovery words "
             f"({restoring()})."
         )
@@ -112,10 +121,10 @@ def ask(find: Find, public_key: str, name: str) -> Identity:
 
 
 def found(find: Find) -> keyring.backend.KeyringBackend:
-    """The keyring. Raises IdentityError where there is none."""
+    """The keyring. Raises KeyringLocked where there is none."""
     backend = find()
     if backend is None:
-        raise IdentityError("This computer has no keyring.")
+        raise KeyringLocked("This computer has no keyring.")
     return backend
 
 

@@ -1,12 +1,11 @@
-"""Where a key is kept: the system's keyring; where there is none, a file that only its owner may read, which a
-passphrase encrypts; or, where the disk takes none either, nowhere but in memory.
+"""Where a key is kept: in the system's keyring; without one, in a file that only its owner can read.
 
-`identity.json` beside it says where it lies and whose it is, without a secret.
+`identity.json` beside it says where it is and whose it is, without a secret. A key that is known to exist is
+never replaced by a new one unless its owner asks for that: while it can't be read, opening raises.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import stat
 from contextlib import suppress
@@ -15,22 +14,11 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Annotated, Literal
 
-import keyring
-import keyring.backend
 import keyring.errors
 import msgspec
 
 from app.common import files, remedy
-from app.common.process.secrets import PASSPHRASE
-from app.swarm.identity.identity import (
-    Identity,
-    IdentityError,
-    PassphraseNeeded,
-    bare,
-    decrypt,
-    encrypt,
-    from_bare,
-)
+from app.swarm.identity.identity import Identity, IdentityError, decrypt, from_file, to_file
 from app.swarm.identity.keyrings import (
     PATIENCE_S,
     SERVICE,
@@ -44,25 +32,27 @@ from app.swarm.identity.keyrings import (
 )
 
 RECORD = "identity.json"
-_FORMER = 50
-"""Earlier keys of a folder that are remembered."""
+
+
+class SealedKey(IdentityError):
+    """An earlier version encrypted the key with a passphrase. `unseal` opens it, once."""
 
 
 class Where(StrEnum):
     KEYRING = "keyring"
-    FILE = "file"
-    """Under a passphrase."""
     PLAIN = "plain"
-    """A file without one, for its owner's eyes only."""
+    """A file that only its owner can read."""
+    SEALED = "file"
+    """A file under a passphrase, written by an earlier version."""
     MEMORY = "memory"
+    """A new key that the disk didn't take."""
 
 
 PublicKey = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
 
 class KeyRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where the key of a folder is. `former` are the folder's keys from before, the latest last; they stay
-    kept where they were."""
+    """Where the key of a folder is. `former` are the folder's earlier keys, as earlier versions listed them."""
 
     where: Literal["keyring", "file", "plain"]
     public_key: PublicKey
@@ -72,7 +62,7 @@ class KeyRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class KeyLocation(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be told of an identity; all empty where there is none yet. `kept` is a `Where`, and `file` the
+    """The public part of an identity; all empty where there is no key yet. `kept` is a `Where`, and `file` the
     key's path, empty for the keyring."""
 
     name: str = ""
@@ -90,83 +80,99 @@ class StoredIdentity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def open_identity(
-    folder: Path, *, passphrase: str | None = None, find: Find = real_backend, patience_s: float = PATIENCE_S
+    folder: Path, *, find: Find = real_backend, patience_s: float = PATIENCE_S
 ) -> StoredIdentity:
-    """The folder's identity; made silently the first time and kept as `keep` does.
+    """The folder's identity. Makes one silently the first time and keeps it as `keep` does; on a disk that
+    takes nothing, that first key lasts until the process ends and the note says so.
 
-    A keyring that is locked, gone or silent, or a key's file that is damaged, costs this session its name,
-    never the kept key: the node goes on with a key in memory and the note says so. A key in a file without a
-    passphrase gets the one that is given. Raises PassphraseNeeded, and IdentityError for a damaged record or a
-    wrong passphrase.
+    Raises what `read_identity` raises: a folder that has a key gets no other one.
     """
-    record = _read(folder)
-    if record is None:
-        fresh = Identity.new()
-        try:
-            return await keep(fresh, folder, passphrase=passphrase, find=find, patience_s=patience_s)
-        except OSError as error:
-            why = error.strerror or error
-            note = f"The key can't be kept in {folder} ({why}). This name lasts until the node ends."
-            return StoredIdentity(identity=fresh, where=Where.MEMORY, note=note)
-    if record.where == "file":
-        return await read_identity(folder, passphrase=passphrase)
+    if _read(folder) is not None:
+        return await read_identity(folder, find=find, patience_s=patience_s)
+    fresh = Identity.new()
     try:
-        one = await read_identity(folder, find=find, patience_s=patience_s)
-    except IdentityError as error:
-        note = f"{error} Until then, {record.name} stays away and this session has another name."
-        return StoredIdentity(identity=Identity.new(), where=Where.MEMORY, note=note)
-    if one.where is Where.PLAIN and passphrase is not None:
-        await keep_in_file(one.identity, folder, passphrase)
-        return StoredIdentity(identity=one.identity, where=Where.FILE, note=one.note)
-    return one
+        return await keep(fresh, folder, find=find, patience_s=patience_s)
+    except OSError as error:
+        why = error.strerror or error
+        note = f"The key can't be kept in {folder} ({why}). This name lasts until the node ends."
+        return StoredIdentity(identity=fresh, where=Where.MEMORY, note=note)
 
 
 async def read_identity(
-    folder: Path, *, passphrase: str | None = None, find: Find = real_backend, patience_s: float = PATIENCE_S
+    folder: Path, *, find: Find = real_backend, patience_s: float = PATIENCE_S
 ) -> StoredIdentity:
-    """The identity that the folder has. Raises PassphraseNeeded, and IdentityError where there is none or it
-    cannot be had; a damaged file is moved aside then."""
+    """The identity that the folder has. Raises KeyringLocked or KeyringWaiting while the keyring that has the
+    key can't be read (trying again later may help), SealedKey, and IdentityError where there is no key or it is
+    damaged; a damaged file is moved aside."""
     record = _read(folder)
     if record is None:
         raise IdentityError(
             "There is no identity here yet: Shoal makes one when it first learns with others, and "
             f"{remedy.command('identity new')} does so now."
         )
-    match record.where:
-        case "keyring":
-            identity = await aside(lambda: ask(find, record.public_key, record.name), patience_s)
-            return StoredIdentity(identity=identity, where=Where.KEYRING)
-        case "file":
-            return StoredIdentity(identity=await _from_file(folder, record, passphrase), where=Where.FILE)
-        case "plain":
-            identity, note = _from_plain(folder, record)
-            return StoredIdentity(identity=identity, where=Where.PLAIN, note=note)
+    if record.where == "keyring":
+        identity = await aside(lambda: ask(find, record.public_key, record.name), patience_s)
+        return StoredIdentity(identity=identity, where=Where.KEYRING)
+    if record.where == "file":
+        raise SealedKey(
+            f"The key of {record.name} is under a passphrase, which Shoal no longer uses: enter the passphrase "
+            f"or the recovery words once ({restoring()})."
+        )
+    identity, note = _from_plain(folder, record)
+    return StoredIdentity(identity=identity, where=Where.PLAIN, note=note)
 
 
 async def keep(
-    identity: Identity,
-    folder: Path,
-    *,
-    passphrase: str | None = None,
-    find: Find = real_backend,
-    patience_s: float = PATIENCE_S,
+    identity: Identity, folder: Path, *, find: Find = real_backend, patience_s: float = PATIENCE_S
 ) -> StoredIdentity:
-    """Makes a key the folder's: in a file under the passphrase where one is given, else in the keyring, else in
-    a file that only its owner may read, and the note says why. Keys from before stay. Raises IdentityError for
-    a short passphrase, OSError when the disk does not take it."""
-    if passphrase is not None:
-        await keep_in_file(identity, folder, passphrase)
-        return StoredIdentity(identity=identity, where=Where.FILE)
+    """Makes a key the folder's only one: in the keyring, else in a file that only its owner can read, and the
+    note says why. Deletes the folder's earlier keys. Raises OSError when the disk does not take it."""
     try:
         await keep_in_keyring(identity, folder, find=find, patience_s=patience_s)
     except IdentityError as error:
         path = keep_plain(identity, folder)
-        note = (
-            f"{error} So the key of {identity.name} is in {path}, which only you can read. "
-            f"Set {PASSPHRASE} to encrypt it."
-        )
+        note = f"{error} So the key of {identity.name} is in {path}, which only you can read."
         return StoredIdentity(identity=identity, where=Where.PLAIN, note=note)
     return StoredIdentity(identity=identity, where=Where.KEYRING)
+
+
+async def keep_in_keyring(
+    identity: Identity, folder: Path, *, find: Find = real_backend, patience_s: float = PATIENCE_S
+) -> None:
+    """Puts a key into the keyring, reads it back, and only then makes it the folder's. Raises IdentityError."""
+    await aside(lambda: put(find, identity), patience_s)
+    former = _write_record(folder, "keyring", identity)
+    _plain_file(folder, identity.key.hex()).unlink(missing_ok=True)
+    with suppress(IdentityError):
+        await aside(lambda: _delete(find, former), patience_s)
+
+
+def keep_plain(identity: Identity, folder: Path) -> Path:
+    """Writes a key as it is into a file for its owner's eyes only and makes it the folder's. Returns the file.
+    Raises OSError when the disk does not take it."""
+    path = _plain_file(folder, identity.key.hex())
+    files.write(path, to_file(identity), private=True)
+    _write_record(folder, "plain", identity)
+    return path
+
+
+def unseal(folder: Path, passphrase: str) -> Identity:
+    """The key that an earlier version encrypted. Raises IdentityError for a wrong passphrase, or a file that is
+    damaged or gone."""
+    record = _read(folder)
+    if record is None or record.where != "file":
+        raise IdentityError("There is no key under a passphrase here.")
+    path = _sealed_file(folder, record.public_key)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise IdentityError(
+            f"{path} can't be read ({error.strerror}): enter the recovery words of {record.name}."
+        ) from error
+    identity = decrypt(content, passphrase)
+    if identity.key.hex() != record.public_key:
+        raise IdentityError(f"{path} holds the key of {identity.name}, not of {record.name}.")
+    return identity
 
 
 def key_location(folder: Path) -> KeyLocation:
@@ -174,44 +180,13 @@ def key_location(folder: Path) -> KeyLocation:
     record = _read(folder)
     if record is None:
         return KeyLocation()
-    files = {"file": _key_file, "plain": _plain_file}
-    file = files[record.where](folder, record.public_key) if record.where in files else ""
+    by_place = {"file": _sealed_file, "plain": _plain_file}
+    file = by_place[record.where](folder, record.public_key) if record.where in by_place else ""
     return KeyLocation(name=record.name, public_key=record.public_key, kept=record.where, file=str(file))
 
 
-async def keep_in_keyring(
-    identity: Identity,
-    folder: Path,
-    *,
-    find: Find = real_backend,
-    patience_s: float = PATIENCE_S,
-) -> None:
-    """Puts a key into the keyring, reads it back, and only then makes it the folder's. Keys that lie there from
-    before stay. Raises IdentityError."""
-    await aside(lambda: put(find, identity), patience_s)
-    _write_record(folder, "keyring", identity)
-
-
-async def keep_in_file(identity: Identity, folder: Path, passphrase: str) -> None:
-    """Writes a key into its own encrypted file and makes it the folder's. Raises IdentityError for a short
-    passphrase, OSError when the disk does not take it."""
-    content = await asyncio.to_thread(encrypt, identity, passphrase)
-    files.write(_key_file(folder, identity.key.hex()), content, private=True)
-    _write_record(folder, "file", identity)
-    _plain_file(folder, identity.key.hex()).unlink(missing_ok=True)
-
-
-def keep_plain(identity: Identity, folder: Path) -> Path:
-    """Writes a key as it is into a file for its owner's eyes only and makes it the folder's. Returns the file.
-    Raises OSError when the disk does not take it."""
-    path = _plain_file(folder, identity.key.hex())
-    files.write(path, bare(identity), private=True)
-    _write_record(folder, "plain", identity)
-    return path
-
-
 def kept_in_keyring(folder: Path) -> str:
-    """The name of the folder's key where the system's keyring has it; empty where there is none there."""
+    """The name of the folder's key where the system's keyring has it, else ""."""
     try:
         record = _read(folder)
     except IdentityError:
@@ -220,24 +195,19 @@ def kept_in_keyring(folder: Path) -> str:
 
 
 def forget(folder: Path, find: Find = real_backend) -> str:
-    """Deletes the folder's key, and those it had before, from the keyring. Returns a sentence about what stood
-    in the way. May wait for a person."""
+    """Deletes the folder's key, and its earlier ones, from the keyring. Returns a sentence about what stood in
+    the way. May wait for a person."""
     try:
         record = _read(folder)
     except IdentityError:
         return ""
     if record is None:
         return ""
-    keys = [*record.former, *([record.public_key] if record.where == "keyring" else [])]
-    if not keys:
-        return ""
+    own = [record.public_key] if record.where == "keyring" else []
     try:
-        backend = found(find)
-        for key in keys:
-            with suppress(keyring.errors.PasswordDeleteError):  # it is not there
-                backend.delete_password(SERVICE, key)
+        _delete(find, [*record.former, *own])
     except Exception as error:  # each system's keyring has errors of its own
-        if record.where != "keyring":
+        if not own:
             return ""  # the former ones are most likely not there either
         return (
             f"The key of {record.name} is still in the keyring, which refused ({type(error).__name__}): delete "
@@ -246,21 +216,11 @@ def forget(folder: Path, find: Find = real_backend) -> str:
     return ""
 
 
-async def _from_file(folder: Path, record: KeyRecord, passphrase: str | None) -> Identity:
-    path = _key_file(folder, record.public_key)
-    if passphrase is None:
-        raise PassphraseNeeded(f"The key of {record.name} is under a passphrase: set {PASSPHRASE} to it.")
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise IdentityError(
-            f"{path} can't be read ({error.strerror}): enter the recovery words of {record.name} "
-            f"({restoring()})."
-        ) from error
-    identity = await asyncio.to_thread(decrypt, content, passphrase)
-    if identity.key.hex() != record.public_key:
-        raise IdentityError(f"{path} holds the key of {identity.name}, not of {record.name}.")
-    return identity
+def _delete(find: Find, public_keys: list[str]) -> None:
+    """Raises whatever the keyring raises, but for a key that isn't there."""
+    for key in public_keys:
+        with suppress(keyring.errors.PasswordDeleteError):
+            found(find).delete_password(SERVICE, key)
 
 
 def _from_plain(folder: Path, record: KeyRecord) -> tuple[Identity, str]:
@@ -277,7 +237,7 @@ def _from_plain(folder: Path, record: KeyRecord) -> tuple[Identity, str]:
         why = error.strerror or error
         raise IdentityError(f"{path} can't be read ({why}): {enter}") from error
     try:
-        identity = from_bare(content)
+        identity = from_file(content)
     except IdentityError as error:
         raise IdentityError(
             f"The key of {record.name} is damaged, and its file is kept as {_set_aside(path)}: {enter}"
@@ -295,7 +255,7 @@ def _closed_to_others(path: Path) -> str:
     with suppress(OSError):
         path.chmod(0o600)
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
-        return f"Others on this computer can read your key in {path}: set {PASSPHRASE} to encrypt it."
+        return f"Others on this computer can read your key in {path}: move Shoal's data to a disk of your own."
     return (
         f"Others on this computer could read your key in {path}; now only you can. If one of them may have "
         f"copied it, make a new one: {remedy.command('identity new')}."
@@ -303,7 +263,7 @@ def _closed_to_others(path: Path) -> str:
 
 
 def _set_aside(path: Path) -> str:
-    """Gives a damaged file another name, and returns the one it has then."""
+    """Renames a damaged file; returns its new name."""
     to = path.with_name(f"damaged-{path.name}-{token_hex(2)}")
     with suppress(OSError):
         path.rename(to)
@@ -311,7 +271,7 @@ def _set_aside(path: Path) -> str:
     return path.name
 
 
-def _key_file(folder: Path, public_key: str) -> Path:
+def _sealed_file(folder: Path, public_key: str) -> Path:
     return folder / f"key-{public_key[:16]}.sealed"
 
 
@@ -331,15 +291,23 @@ def _read(folder: Path) -> KeyRecord | None:
         ) from error
 
 
-def _write_record(folder: Path, where: Literal["keyring", "file", "plain"], identity: Identity) -> None:
-    """A damaged record that it replaces is moved aside."""
-    own, former = identity.key.hex(), tuple[str, ...]()
+def _write_record(folder: Path, where: Literal["keyring", "plain"], identity: Identity) -> list[str]:
+    """Records the folder's key and deletes the files of its earlier one. A damaged record is moved aside.
+    Returns the public keys that the keyring may still have; a key kept in a file leaves them in the record."""
+    own, former = identity.key.hex(), list[str]()
     try:
         before = _read(folder)
     except IdentityError:
         _set_aside(folder / RECORD)
-    else:
-        if before is not None:
-            former = tuple(key for key in (*before.former, before.public_key) if key != own)[-_FORMER:]
-    record = KeyRecord(where=where, public_key=own, name=identity.name, former=former)
+        before = None
+    if before is not None:
+        in_keyring = [before.public_key] if before.where == "keyring" else []
+        former = [key for key in (*before.former, *in_keyring) if key != own or where != "keyring"]
+    left = () if where == "keyring" else tuple(former)
+    record = KeyRecord(where=where, public_key=own, name=identity.name, former=left)
     files.write_json(folder / RECORD, record, private=True)
+    if before is not None:
+        _sealed_file(folder, before.public_key).unlink(missing_ok=True)
+        if before.public_key != own:
+            _plain_file(folder, before.public_key).unlink(missing_ok=True)
+    return former

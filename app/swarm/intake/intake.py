@@ -1,8 +1,14 @@
 """The checks that a peer's group must pass before this node learns from it.
 
-Nothing is believed, neither what its author claims nor the relay that brought it: signature, question, safety
-and rewards are all checked here, the cheapest test first. A bad group costs nothing but the check.
-"""
+Nothing is believed, neither what its author claims nor the relay that brought it. In this order, the cheapest
+first: shape and size, seen before, own, distrusted author; id and signature; age and the author's share;
+version, family, length, unsafe characters; then in the sandbox the question is made, held-out ones and near
+copies are refused, and the answers are scored: rewards that differ from the author's claim refuse the group.
+
+An envelope becomes a body when its signature holds, and a `PeerGroup` when everything holds. Intake owns what
+it remembers of ids, authors and texts, all of it bounded; the buffer behind it owns the groups. One check at a
+time, in a thread. Left out: any judgement of whether a right answer is worth learning from, which is the
+lesson's."""
 
 from __future__ import annotations
 
@@ -13,19 +19,18 @@ from typing import TypeVar
 
 import msgspec
 
+from app.learning.choosing import PeerGroup
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION, QuestionError, UnmadeQuestion
 from app.sapo.scoring.sandbox import Sandbox, SandboxResting
 from app.sapo.scoring.scoring import score_group
 from app.swarm.identity import names
 from app.swarm.intake.likeness import Likeness
-from app.swarm.intake.pool import Checked
 from app.swarm.intake.reasons import IntakeReason, of_flaw
 from app.swarm.intake.unsafe import unsafe
 from app.swarm.wire.body import Body, Envelope, check_age, unseal
 from app.swarm.wire.frames import item
-from app.swarm.wire.limits import COMPLETION, OLDEST_S, Quotas, allowance
-from app.swarm.wire.refusals import Refused
+from app.swarm.wire.limits import COMPLETION, OLDEST_S, Quotas, Refused, allowance
 
 REMEMBERED_IDS = 8192
 REMEMBERED_PEERS = 2048
@@ -41,7 +46,7 @@ V = TypeVar("V")
 class Sifted(msgspec.Struct, frozen=True, kw_only=True):
     """A batch after the checks. `reports` are for the relay: ids by complaint."""
 
-    checked: tuple[Checked, ...]
+    checked: tuple[PeerGroup, ...]
     refused: Mapping[IntakeReason, int]
     reports: Mapping[str, tuple[str, ...]]
 
@@ -100,7 +105,7 @@ class Intake:
     ) -> Sifted:
         """Checks every item of a batch, or those before the sandbox was put to rest. `oldest_s` is another age
         up to which they are taken, as of an archive. Raises SandboxError and nothing else."""
-        checked: list[Checked] = []
+        checked: list[PeerGroup] = []
         refused: Counter[IntakeReason] = Counter()
         reports: dict[str, list[str]] = {}
         for one in items:
@@ -109,7 +114,7 @@ class Intake:
                 verdict = self.check(envelope, now_ms, oldest_s)
             except SandboxResting:
                 break
-            if isinstance(verdict, Checked):
+            if isinstance(verdict, PeerGroup):
                 checked.append(verdict)
                 continue
             refused[verdict] += 1
@@ -123,7 +128,7 @@ class Intake:
 
     def check(
         self, one: bytes | msgspec.Raw | Envelope | IntakeReason, now_ms: int, oldest_s: int | None = None
-    ) -> Checked | IntakeReason:
+    ) -> PeerGroup | IntakeReason:
         """One group, or why it is not used. `now_ms` is Unix milliseconds by the relay's clock. Raises
         SandboxError."""
         with self._one_at_a_time:
@@ -137,7 +142,7 @@ class Intake:
                 self._accepted += 1
             return verdict
 
-    def _check(self, envelope: Envelope, now_ms: int, oldest_s: int | None) -> Checked | IntakeReason:
+    def _check(self, envelope: Envelope, now_ms: int, oldest_s: int | None) -> PeerGroup | IntakeReason:
         if envelope.id in self._ids:
             return IntakeReason.SEEN
         if envelope.pk in self._own:
@@ -154,7 +159,7 @@ class Intake:
         author = author or _Author()
         _keep(self._authors, envelope.pk, author, REMEMBERED_PEERS)
         verdict = self._signed(envelope, body, author, now_ms, oldest_s or self._oldest_s)
-        if isinstance(verdict, Checked):
+        if isinstance(verdict, PeerGroup):
             author.good += 1
         elif verdict.deliberate:
             author.strikes += 1
@@ -165,7 +170,7 @@ class Intake:
 
     def _signed(
         self, envelope: Envelope, body: Body, author: _Author, now_ms: int, oldest_s: int
-    ) -> Checked | IntakeReason:
+    ) -> PeerGroup | IntakeReason:
         try:
             check_age(body.created_ms, now_ms, oldest_s)
         except Refused as refused:
@@ -183,7 +188,7 @@ class Intake:
         except QuestionError:
             return IntakeReason.NO_QUESTION
 
-    def _regenerated(self, envelope: Envelope, body: Body) -> Checked | IntakeReason:
+    def _regenerated(self, envelope: Envelope, body: Body) -> PeerGroup | IntakeReason:
         """Raises QuestionError. The question is made in the sandbox alone, where it can be cut short."""
         group = body.group()
         asked = self._sandbox.questions([group.coordinates])[0]
@@ -199,12 +204,12 @@ class Intake:
         if scored.rewards_G != body.rewards:
             return IntakeReason.FALSE_REWARDS
         self._likeness.remember(sketch)
-        return Checked(
+        return PeerGroup(
             id=envelope.id,
-            peer=envelope.pk,
-            name=names.name(bytes.fromhex(envelope.pk)),
+            key=envelope.pk,
+            peer=names.name(bytes.fromhex(envelope.pk)),
             scored=scored,
-            text=text,
+            question=text,
             created_ms=body.created_ms,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
-from app.swarm.wire.refusals import Flaw
+from app.swarm.wire.limits import Flaw
 
 
 class IntakeReason(StrEnum):

@@ -6,26 +6,59 @@ A body is signed as exact bytes, so no one has to agree on one way of writing JS
     sig = Ed25519(id)
 
 The author's key is in the id: no one can take another's body, sign it and be there first. Receivers hash the
-body as it came. It is parsed after its signature holds, never before.
-"""
+body as it came. It is parsed after its signature holds, never before."""
 
 from __future__ import annotations
 
 import binascii
+import json
 import re
 import zlib
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from app.sapo.groups import HUMAN, Group, informative, lone
 from app.sapo.questions import MAX_INDEX, MAX_SEED, Coordinates
 from app.swarm.wire import signing
-from app.swarm.wire.keys import once
-from app.swarm.wire.limits import AHEAD_S, BODY, COMPLETION, MAX_GROUP, OLDEST_S, SAFE_INTEGER
-from app.swarm.wire.refusals import Flaw, Refused
+from app.swarm.wire.limits import AHEAD_S, BODY, COMPLETION, MAX_GROUP, OLDEST_S, SAFE_INTEGER, Flaw, Refused
+
+# JSON where every key stands once in its object. Readers differ in which of two they take, so a text with two
+# would be one thing to a relay and another to a node.
+
+encoded = msgspec.json.Encoder().encode
+
+
+def once(raw: bytes, read: Any) -> bool:
+    r"""Whether no key stands twice in a text that was read as `read`, and so is not deep. Only what is written
+    in another way than ours is read a second time.
+
+    >>> texts = b'{"a":1,"b":{"a":1}}', b'{"a":1,"\\u0061":2}', b'[{"a":1, "a" :1}]'
+    >>> [once(raw, msgspec.json.decode(raw)) for raw in texts]
+    [True, False, False]
+    """
+    return encoded(read) == raw or not twice(raw)
+
+
+def twice(raw: bytes) -> bool:
+    """Whether a key stands twice in an object of this JSON."""
+    try:
+        json.loads(raw, object_pairs_hook=_different)
+    except _TwiceError:
+        return True
+    return False
+
+
+class _TwiceError(Exception):
+    pass
+
+
+def _different(pairs: list[tuple[str, Any]]) -> None:
+    if len(dict(pairs)) != len(pairs):
+        raise _TwiceError
+
 
 _DOMAIN = b"sapo-rollout-v2\0"
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import msgspec
 
-from app.swarm.wire.body import Envelope
-from app.swarm.wire.keys import encoded, once, twice
+from app.swarm.wire.body import Envelope, encoded, once, twice
 from app.swarm.wire.limits import (
     BATCH_FRAME,
     FRAME,
     KIND,
+    Flaw,
+    Refused,
 )
 from app.swarm.wire.protocol import (
     AskStats,
@@ -38,7 +39,6 @@ from app.swarm.wire.protocol import (
     Thanks,
     Welcome,
 )
-from app.swarm.wire.refusals import Flaw, Refused
 
 _HEAD = b'{"t":"pub",'
 

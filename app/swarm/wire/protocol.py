@@ -17,11 +17,13 @@ from app.swarm.wire.limits import (
     BATCH,
     REPORT_IDS,
     SAMPLE,
+    Code,
     Count,
+    Flaw,
     Quotas,
+    Refused,
     RelayLimits,
 )
-from app.swarm.wire.refusals import Code, Flaw, Refused
 
 SUBPROTOCOL = "sapo.v1.1"
 OLD_SUBPROTOCOL = "sapo.v1"

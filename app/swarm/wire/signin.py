@@ -15,8 +15,8 @@ from itertools import count
 import msgspec
 
 from app.swarm.wire import signing
+from app.swarm.wire.limits import Flaw, Refused
 from app.swarm.wire.protocol import CAPABILITIES, CLASS, Auth, Hello, agree
-from app.swarm.wire.refusals import Flaw, Refused
 
 _RELAY = b"shoal-relay-v1\0"
 _HELLO = b"shoal-hello-v1\0"

@@ -3,17 +3,15 @@ them; puzzles with the verdict, for the model and for anyone who sits in front o
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 from PySide6.QtCore import QTimer
 
-from app.chat import messages, scorebook
-from app.chat.board import ANSWERED_IN_ROWS
+from app.chat import messages
 from app.chat.messages import MAX_TEXT, PuzzleDrawn, Reply, Sort, chosen
+from app.chat.puzzles import ANSWERED_IN_ROWS
 from app.common.text import safe
-from app.ui.chat.duel import Duel, keeper
+from app.models.catalogue import find
 from app.ui.chat.process import AWAY_S, ChatStage, Chatting
 from app.ui.chat.question import QuestionCard
 from app.ui.chat.race import RaceCard
@@ -24,8 +22,6 @@ from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.widgets.exchange import Exchange
 from app.ui.widgets.pieces import Empty, Label, button, column
-from app.ui.widgets.yours import Against
-from engines.models.catalogue import find
 
 SHOWN_MS = 300
 KEPT = 30
@@ -66,9 +62,6 @@ class TryIt(Page):
         self._exchanges: list[Exchange] = []
         self._list = column(gap=14)
         self.add(self._list)
-        self._against = Against(theme)
-        self._against.hide()
-        self.add(self._against)
         self._empty = Empty(
             theme,
             "tryit",
@@ -107,11 +100,6 @@ class TryIt(Page):
         self._show_list()
         self._show_stage()
 
-    @property
-    def _yours(self) -> bool:
-        """Whether the owner wants to be asked at all."""
-        return bool(self.ask.choices["yours"])
-
     def _give(self, exchange: Exchange, teach: bool, share: bool) -> None:
         """The owner said yes to the text that is shown."""
         puzzle = exchange.puzzle
@@ -121,11 +109,6 @@ class TryIt(Page):
             lambda number: messages.Give(number=number, puzzle=puzzle.puzzle, teach=teach, share=share),
         )
         self._giving[number] = exchange
-
-    def _show_tally(self) -> None:
-        scores = scorebook.read(Path(self._home))[0] if self._home else scorebook.Scores()
-        self._against.show_tally(scores.against if self._yours else {})
-        self._card.show_day(scores.daily == datetime.now(UTC).date().isoformat())
 
     def _end_race(self) -> None:
         """Its card goes, and so does what still runs for it."""
@@ -143,7 +126,6 @@ class TryIt(Page):
 
     def enter(self) -> None:
         self._chatting.come()
-        self._show_tally()
         self._show_stage()
 
     def leave(self) -> None:
@@ -198,13 +180,10 @@ class TryIt(Page):
                 puzzle=puzzle.puzzle,
                 answer=answer,
                 work=self._card.work.text().strip(),
-                against=self._yours,
             ),
         )
         exchange = self._exchange(safe(puzzle.text), puzzle)
         exchange.person(safe(answer), None)
-        if self._yours:
-            exchange.wait()
         self._waiting[number] = exchange
         self._card.question.setFocus()  # else a key that is still held would press Stop, which comes next
         self._show_stage()
@@ -213,11 +192,7 @@ class TryIt(Page):
         """The card of this question: the one there is for a puzzle, else a new one, in front."""
         if puzzle is not None and self._exchanges and self._exchanges[0].puzzle == puzzle:
             return self._exchanges[0]
-        opened = self._chatting.opened
-        if puzzle is None and self._card.blind and opened is not None:
-            made: Exchange = Duel(self.theme, text, keeper(self._home, opened.model))
-        else:
-            made = Exchange(self.theme, text, puzzle)
+        made = Exchange(self.theme, text, puzzle)
         self._exchanges.insert(0, made)
         self._list.insertWidget(0, made)
         while len(self._exchanges) > KEPT:
@@ -259,7 +234,7 @@ class TryIt(Page):
                 )
             case messages.AnswerJudged() if exchange is not None:
                 exchange.person(None, reply.solved)
-                if reply.offer and self._yours:
+                if reply.offer:
                     together = self.ask.choices["company"] == "others"
                     exchange.offer(reply.offer, together, partial(self._give, exchange))
             case messages.ExampleGiven() if reply.number in self._giving:
@@ -279,7 +254,6 @@ class TryIt(Page):
         exchange = self._waiting.pop(number, None)
         if exchange is not None:
             exchange.done(sentence)
-            self._show_tally()
             if (may := exchange.may) is not None:  # once everything has its place
                 QTimer.singleShot(SHOWN_MS, may, lambda: self.ensureWidgetVisible(may, 0, 40))
         elif number in self._giving:
@@ -314,7 +288,7 @@ class TryIt(Page):
 
     def _show_stage(self) -> None:
         stage, busy, opened = self._chatting.stage, self._busy, self._chatting.opened
-        self._card.show_stage(opened, busy, self._yours)
+        self._card.show_stage(opened, busy)
         self._to_race.setEnabled(not busy)
         self._who.setVisible(opened is not None)
         if opened is not None:

@@ -9,23 +9,21 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QWidget
 
-from app.chat.board import ANSWERED_IN_ROWS, board
 from app.chat.messages import ModelOpened, PuzzleDrawn, Sides
+from app.chat.puzzles import ANSWERED_IN_ROWS
 from app.common.text import safe
 from app.sapo.asking import MAX_ANSWER
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import FamilyKind
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
-from app.ui.widgets.board import Board
 from app.ui.widgets.pieces import Elided, Label, boxed, button, column, field, row
 from app.ui.widgets.selecting import Picker, Segments
 
 MAX_WORK = 1000
 """Characters of a person's working."""
-BLIND = "blind"
 _HIGH = 88
-"""Pixels of the box for a question; a grid beside it may be higher, and then it is too."""
+"""Pixels of the box for a question."""
 
 
 class QuestionCard(QFrame):
@@ -49,33 +47,21 @@ class QuestionCard(QFrame):
         self.send = button(tr("Ask both"), self.asked.emit, "primary", tr("Enter"))
         self.question = QuestionField(self.asked.emit)
         self.question.textChanged.connect(self._edited)
-        self._board = Board(theme)
         self._chip, self._sort = Label("", "chip"), Label("", "faint")
         self._about = boxed(row(self._chip, self._sort, 1, gap=8))
         self.state, self._complaint = Elided("", "soft"), Label("", "bad", wrap=True)
-        sides = [
-            ("both", tr("Both")),
-            ("before", tr("Before")),
-            ("after", tr("After")),
-            (BLIND, tr("Blind duel")),
-        ]
+        sides = [("both", tr("Both")), ("before", tr("Before")), ("after", tr("After"))]
         self.sides = Segments(sides, tr("Who answers"))
         self.sides.chosen.connect(lambda _: self.changed.emit())
-        asked = row(self.question, self._board, gap=14)
-        asked.setAlignment(self._board, Qt.AlignmentFlag.AlignTop)
         said = row(self.state, self._stop, self.sides, self.send, gap=8, fill=0)
-        parts = (*self._drawing(theme), self._about, asked, self._own(), self._complaint, said)
+        parts = (self._drawing(theme), self._about, self.question, self._own(), self._complaint, said)
         self.setLayout(column(*parts, gap=11, margins=(18, 16, 18, 14)))
         self._show_levels()
 
     @property
     def answering(self) -> Sides:
         """Who is to answer."""
-        return "both" if self.blind else cast(Sides, self.sides.value)
-
-    @property
-    def blind(self) -> bool:
-        return bool(self.sides.value == BLIND)
+        return cast(Sides, self.sides.value)
 
     def take(self, puzzle: PuzzleDrawn) -> None:
         """A puzzle that was drawn comes into the box."""
@@ -89,37 +75,29 @@ class QuestionCard(QFrame):
     def complain(self, sentence: str) -> None:
         self._complaint.tell(sentence)
 
-    def show_stage(self, opened: ModelOpened | None, busy: bool, yours: bool) -> None:
-        """`opened` is the model, where it is loaded; `yours`: whether the owner wants to be asked at all."""
+    def show_stage(self, opened: ModelOpened | None, busy: bool) -> None:
+        """`opened` is the model, where it is loaded."""
         self.send.setText(tr("Ask both") if self.sides.value == "both" else tr("Ask"))
         self.send.setEnabled(not busy and bool(self.question.toPlainText().strip()))
-        for one in (self._draw_one, self._teach_one, self._day, self._check):
+        for one in (self._draw_one, self._teach_one, self._check):
             one.setEnabled(not busy)
-        for one in (self._teach_one, self._day):
-            one.setVisible(yours)
         if not busy and self._stop.hasFocus():
             self.question.setFocus()
         self._stop.setVisible(busy)
         talks = opened is not None and opened.engine.talks
-        # A duel needs two who talk, and who are no longer the same.
-        self.sides.offer(BLIND, talks and opened is not None and opened.learned is not None)
         draws = (
             tr("Say something, or draw a puzzle")
             if talks
             else tr("Draw a puzzle, or ask something of your own")
         )
         self.question.setPlaceholderText(draws)
-        self._show_puzzle(busy, yours)
-
-    def show_day(self, solved: bool) -> None:
-        """Whether today's puzzle was solved."""
-        self._day.setText(tr("Puzzle of the day ✓") if solved else tr("Puzzle of the day"))
+        self._show_puzzle(busy)
 
     def wanted(self) -> tuple[str | None, int | None]:
         """Family and level of the next puzzle; None leaves them to the model."""
         return self.family.currentData(), self.level.currentData()
 
-    def _drawing(self, theme: Theme) -> tuple[QHBoxLayout, QHBoxLayout]:
+    def _drawing(self, theme: Theme) -> QHBoxLayout:
         self.family, self.level = Picker(theme, tr("Kind of puzzle")), Picker(theme, tr("Level"))
         self.family.addItem(tr("Any it practises"), None)
         for kind in FamilyKind:
@@ -137,13 +115,7 @@ class QuestionCard(QFrame):
             lambda: self.drawn.emit("practice"),
             hint=tr("A puzzle of practice: your right answer with working may teach your model"),
         )
-        self._day = button(
-            tr("Puzzle of the day"),
-            lambda: self.drawn.emit("daily"),
-            hint=tr("The same for everyone today (UTC)"),
-        )
-        above = row(self._draw_one, self.family, self.level, 1, gap=8)
-        return above, row(self._day, self._teach_one, 1, gap=8)
+        return row(self._draw_one, self._teach_one, self.family, self.level, 1, gap=8)
 
     def _own(self) -> QWidget:
         """The owner's answer, with the working or without."""
@@ -166,31 +138,23 @@ class QuestionCard(QFrame):
             self.level.addItem(tr("Level {n}", n=level + 1), level)
         self.level.setVisible(family is not None)
 
-    def _show_puzzle(self, busy: bool, yours: bool) -> None:
+    def _show_puzzle(self, busy: bool) -> None:
         puzzle = self.puzzle
         rows = puzzle is not None and puzzle.family in ANSWERED_IN_ROWS
         self.own.setPlaceholderText(tr("Your rows, with / between") if rows else tr("Or solve it yourself"))
         self._mine.setVisible(puzzle is not None and not busy and not self.told)
-        self.work.setVisible(yours and puzzle is not None and not puzzle.unseen)
+        self.work.setVisible(puzzle is not None and not puzzle.unseen)
         self._about.setVisible(puzzle is not None)
-        self._board.say(board(puzzle.family, puzzle.text) if puzzle is not None else None)
-        self.question.setFixedHeight(max(_HIGH, self._board.height() if self._board.isVisibleTo(self) else 0))
         if puzzle is not None:
             title, level = tr(puzzle.title), puzzle.level + 1
             self._chip.say(tr("{family}, level {n} of {all}", family=title, n=level, all=puzzle.levels))
-            self._sort.say(_sort(puzzle))
+            self._sort.say(tr("a puzzle it never trained on") if puzzle.unseen else tr("a puzzle of practice"))
 
     def _edited(self) -> None:
         """Words of one's own are no puzzle any more."""
         if self.puzzle is not None and self.question.toPlainText().strip() != safe(self.puzzle.text):
             self.puzzle = None
         self.changed.emit()
-
-
-def _sort(puzzle: PuzzleDrawn) -> str:
-    if puzzle.daily:
-        return tr("puzzle of the day, the same for everyone")
-    return tr("a puzzle it never trained on") if puzzle.unseen else tr("a puzzle of practice")
 
 
 class QuestionField(QPlainTextEdit):

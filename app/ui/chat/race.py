@@ -106,8 +106,11 @@ class Side(QWidget):
         self._sign, self._verdict = Label(""), Label("", "good")
         self._try: Try | None = None
         self.setLayout(row(self._name, self._text, self._sign, self._verdict, gap=8, fill=1))
-        theme.changed.connect(lambda: self.say(self._try))
+        theme.changed.connect(self._draw)  # not a lambda: that would outlive the card
         self.say(None)
+
+    def _draw(self) -> None:
+        self.say(self._try)
 
     def say(self, tried: Try | None) -> None:
         self._try = tried

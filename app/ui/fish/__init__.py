@@ -1,1 +1,1 @@
-"""The model as a fish and the swarm as water: drawings that move."""
+"""The model as a fish: drawings that move."""

@@ -73,8 +73,6 @@ class Actions:
     choices: Choices
     harder: Callable[[], None] = lambda: None
     """Harder puzzles, from the next round on."""
-    show_group: Callable[[int, str, str], None] = lambda round, family, peer: None
-    """What this peer said of this family in this round."""
     race: Callable[[], None] = lambda: None
     """Twenty new puzzles, before against after."""
     models: ModelActions = field(default_factory=ModelActions)

@@ -51,8 +51,6 @@ _UNSEEN = {
     "app/common/rate.py": "a fault in the source",
     "app/node/models/card.py": "a page for whoever gets an exported model",
     "app/node/rules/causes.py": "faults in the source",
-    "app/node/terminal/fleet.py": "the terminal's",
-    "app/node/terminal/fleet_view.py": "the terminal's",
     "app/node/history/history.py": "a language of databases",
     "app/node/trainer/messages.py": "faults of the protocol",
     "app/node/rules/preferences.py": "a table of its own",
@@ -70,7 +68,7 @@ _UNSEEN = {
     "app/swarm/wire/protocol.py": "what relays answer to programs",
     "app/swarm/wire/signin.py": "what relays answer to programs",
     "app/swarm/wire/signing.py": "a fault in the source",
-    "engines/models/catalogue.py": "a table of its own",
+    "app/models/catalogue.py": "a table of its own",
 }
 """Files of the learner whose sentences no window shows."""
 _PHRASES = ("app/common/remedy.py", "engines/remedy.py", "app/node/rules/setting.py")
@@ -269,12 +267,12 @@ def _in_source(source: str) -> Iterator[SourceText]:
 
 
 def _of_the_node() -> Iterator[str]:
+    from app.models.catalogue import entries
     from app.node.models.survey import STARTER_ABOUT
     from app.node.record.reasons import Reason
     from app.node.rules.preferences import SETTINGS
     from app.sapo.families import FAMILIES
     from app.sapo.families.family import FamilyKind
-    from engines.models.catalogue import entries
 
     for reason in Reason:
         yield from (reason.sentence, reason.short)

@@ -15,14 +15,14 @@ from urllib.parse import urlsplit
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.models.found import lm_studio
+from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import percent, tr
 from app.ui.process.child import Child
 from app.ui.view.models import Fetch, Holdings
 from app.ui.view.settings import Choices
-from engines.models.found import lm_studio
-from engines.models.gguf_shelf import is_gguf
 
 MAX_LINE = 2**22
 TICK_MS = 250

@@ -17,6 +17,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.models.found import lm_studio
+from app.models.gguf_shelf import is_gguf
 from app.node.data.library import ModelEntry
 from app.ui.frame.model_actions import ModelActions
 from app.ui.language.spoken import spoken
@@ -26,8 +28,6 @@ from app.ui.theme import Theme
 from app.ui.view import model_words as words
 from app.ui.view.models import Fetch, Holdings
 from app.ui.widgets.pieces import Elided, Label, button, column, row
-from engines.models.found import lm_studio
-from engines.models.gguf_shelf import is_gguf
 from engines.models.needs import FitVerdict
 
 _STEPS = 1000

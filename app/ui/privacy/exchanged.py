@@ -14,9 +14,9 @@ import msgspec
 
 from app.node.record.records import GroupRow
 from app.sapo.questions import Coordinates
-from app.swarm.client.ledger import UNPACKED, LineMessage
+from app.swarm.client.ledger import UNPACKED
 from app.swarm.identity.names import name
-from app.swarm.wire.limits import BODY
+from app.swarm.wire.limits import BODY, LineMessage
 
 _ITEMS = '"items":['
 _decoder = json.JSONDecoder()

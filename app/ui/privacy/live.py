@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QScrollArea,
 )
 
-from app.chat.board import board
 from app.common.text import safe, safe_line
 from app.node.record.records import GroupRow
 from app.sapo.families import FAMILIES
@@ -28,7 +27,6 @@ from app.ui.theme.palette import BODY
 from app.ui.theme.theme import mono
 from app.ui.view import words
 from app.ui.view.view import View
-from app.ui.widgets.board import Board
 from app.ui.widgets.exchange import breakable
 from app.ui.widgets.icons import drawn
 from app.ui.widgets.pieces import Elided, Empty, Label, boxed, button, card, column, row, stack
@@ -116,17 +114,6 @@ class Live(Page):
         self._list.setCurrentIndex(QModelIndex())
         self._filter()
 
-    def show_group(self, round: int, family: str, peer: str) -> None:
-        """Peers' answers of this family in this round, those of `peer` first in sight."""
-        self.show_round(round)
-        self._source.choose(PEERS)
-        self._family.setCurrentIndex(max(0, self._family.findData(family)))
-        self._filter()
-        for at in range(self._groups.rowCount()):
-            if self._groups.group(self._groups.index(at)).peer == peer:
-                self._list.setCurrentIndex(self._groups.index(at))
-                return
-
     def _show_all(self) -> None:
         self._round = 0
         self._source.choose(ALL)
@@ -176,7 +163,6 @@ class Detail(QFrame):
         self._title, self._who, self._level = Label("", "heading"), Label("", "chip"), Elided("", "faint")
         self._question = Label("", wrap=True)
         self._question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._board = Board(theme)
         self._verdict = Label("", "caption")
         self._legend = Label(tr("Grey: its working. Framed: its answer."), "caption", wrap=True)
         self._answers = column(gap=8)
@@ -186,7 +172,6 @@ class Detail(QFrame):
                 row(self._title, 1, self._who),
                 self._level,
                 self._question,
-                self._board,
                 self._verdict,
                 self._answers,
                 self._legend,
@@ -219,7 +204,6 @@ class Detail(QFrame):
         level = tr("Level {n} of {all}", n=group.level + 1, all=len(family.levels)) if known and family else ""
         self._level.say("  ·  ".join(filter(None, (level, tr("round {n}", n=group.round), when))))
         self._question.tell(breakable(question(group)))
-        self._board.say(board(group.family, question(group)))
         right = next((parts(text)[1] for text, solved, _ in merged(group) if solved), "")
         said = verdict(group)
         self._verdict.say(

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from app.common.text import safe
 from app.node.record.records import GroupRow
-from app.swarm.client.ledger import LineMessage
+from app.swarm.wire.limits import LineMessage
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, size, tr
 from app.ui.privacy.exchanged import groups

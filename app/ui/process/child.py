@@ -11,8 +11,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Signal
 
 from app.common.files import LOG_BYTES, log_with_room
+from app.common.process.surroundings import surroundings, working_folder
 
-ROOT = Path(__file__).parents[3]
 COMMAND = ("-m", "app.cli")
 GRACE_MS = 1500
 """One that does not end by itself within this time at the window's own end is ended."""
@@ -46,7 +46,7 @@ class Child(QObject):
         self.end()
         self.complaint = ""
         process = QProcess(self)
-        process.setProcessEnvironment(surroundings())
+        surround(process)
         if not hear:
             process.setStandardErrorFile(_ready(log), QProcess.OpenModeFlag.Append)
         process.readyReadStandardOutput.connect(lambda: self._read(process))
@@ -111,12 +111,13 @@ def _last(said: bytes) -> str:
     return (words.partition(": ")[2] or words) if words.startswith("shoal") else words
 
 
-def surroundings() -> QProcessEnvironment:
-    """The variables of a process of ours: it finds this very Shoal."""
-    environment = QProcessEnvironment.systemEnvironment()
-    for name, value in (("PYTHONPATH", str(ROOT)), ("PYTHONSAFEPATH", "1"), ("PYTHONUTF8", "1")):
+def surround(process: QProcess) -> None:
+    """Gives a process of ours that is about to start its variables and a folder that exists."""
+    environment = QProcessEnvironment()
+    for name, value in surroundings().items():
         environment.insert(name, value)
-    return environment
+    process.setProcessEnvironment(environment)
+    process.setWorkingDirectory(working_folder())
 
 
 def _ready(log: Path | None) -> str:

@@ -14,6 +14,7 @@ import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.common.process.secrets import PIPED
+from app.models.catalogue import STARTER
 from app.node.data.library import called
 from app.node.history import history
 from app.node.record.records import Round
@@ -31,7 +32,6 @@ from app.ui.view.reducer import Fold, FoldError
 from app.ui.view.settings import Choices
 from app.ui.view.updates import UpdateView
 from app.ui.view.view import NodeStatus, Problem, View, without_past
-from engines.models.catalogue import STARTER
 
 TICK_MS = 200
 """Pages are redrawn at most this often."""

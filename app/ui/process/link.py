@@ -18,7 +18,7 @@ from app.common.files import log_with_room
 from app.common.retry import wait_s
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
-from app.ui.process.child import surroundings
+from app.ui.process.child import surround
 from app.ui.view.view import Problem
 
 NODE = ("-m", "app.cli", "run", "--snapshots", "--rules")
@@ -144,7 +144,7 @@ class NodeProcess(QObject):
         self._last_words, self._reason_of_end = "", None
         self._reached_start = self._closing = False
         process = QProcess(self)
-        process.setProcessEnvironment(surroundings())
+        surround(process)
         process.readyReadStandardOutput.connect(self._read)
         process.readyReadStandardError.connect(self._listen)
         process.finished.connect(self._ended)

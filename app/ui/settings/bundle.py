@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QListWidget, QPlainTextEdit,
 
 from app.common import remedy
 from app.ui.language.texts import size, tr
-from app.ui.process.child import surroundings
+from app.ui.process.child import surround
 from app.ui.settings import diagnostics
 from app.ui.theme.palette import SMALL
 from app.ui.theme.theme import mono
@@ -60,7 +60,7 @@ class BundleDialog(QDialog):
         self._ask(doctor)
 
     def _ask(self, doctor: Sequence[str]) -> None:
-        self._doctor.setProcessEnvironment(surroundings())
+        surround(self._doctor)
         self._doctor.finished.connect(lambda *_: self._answered())
         self._doctor.errorOccurred.connect(lambda *_: self._answered())
         self._patience = QTimer(self, singleShot=True, interval=_DOCTOR_MS)

@@ -51,10 +51,10 @@ class IdentityControl(QObject):
         if not self._teller.running:
             self._then = then
             self._change(failed="")
-            self._start(self._teller, "words", "--yes")
+            self._start(self._teller, "show", "--yes")
 
     def restore(self, words: str) -> None:
-        """Becomes the identity of these words. The person has agreed to it."""
+        """Becomes the identity of these words, or of the passphrase of a sealed key. The person has agreed."""
         line = " ".join(words.split()).encode("utf-8", "replace")
         self._replace("restore", line + b"\n\n")
 

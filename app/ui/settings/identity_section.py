@@ -58,7 +58,7 @@ class IdentitySection(QWidget):
         self._file.setVisible(bool(persona.file))
         self._trouble.say(persona.failed)
         self._trouble.setVisible(bool(persona.failed) and not persona.busy)
-        self._show.setVisible(bool(persona.name))
+        self._show.setVisible(bool(persona.name) and persona.kept != "file")
         self._new.setVisible(bool(persona.name))
         for one in (self._show, self._restore, self._new):
             one.setEnabled(persona.asked and not persona.busy)
@@ -91,7 +91,7 @@ class IdentitySection(QWidget):
         self._timer.start()
 
     def _ask_words(self) -> None:
-        dialog = RestoreDialog(self.window(), self._persona.name)
+        dialog = RestoreDialog(self.window(), self._persona)
         if dialog.exec() == QDialog.DialogCode.Accepted:
             self.hide_words()
             self._ask.restore(dialog.words)
@@ -148,10 +148,12 @@ class WordsBox(QFrame):
 
 
 class RestoreDialog(QDialog):
-    """Asks for recovery words. Whether they are any is for the one to say who knows the list."""
+    """Asks for recovery words, or the passphrase of a key that an earlier version sealed. `./shoal identity`
+    checks them."""
 
-    def __init__(self, parent: QWidget | None, name: str) -> None:
+    def __init__(self, parent: QWidget | None, persona: Persona) -> None:
         super().__init__(parent)
+        name, self._sealed = persona.name, persona.kept == "file"
         self.setWindowTitle(tr("Restore from words"))
         self.resize(520, 320)
         self._text = QPlainTextEdit()
@@ -161,7 +163,8 @@ class RestoreDialog(QDialog):
         self._text.textChanged.connect(self._count)
         self._counted = Label("", "soft")
         self._go = button(tr("Restore"), self.accept, "primary")
-        about = losing(name) if name else tr("You get back the name these words belong to.")
+        back = tr("You get back the name these words belong to.")
+        about = losing(name) if name and not self._sealed else back
         below = row(self._counted, 1, button(tr("Cancel"), self.reject), self._go, gap=8)
         head = Label(tr("Enter your recovery words"), "heading")
         whole = column(
@@ -178,7 +181,7 @@ class RestoreDialog(QDialog):
     def _count(self) -> None:
         n = len(self.words.split())
         self._counted.say(tr("{n} of {all} words", n=n, all=WORDS))
-        self._go.setEnabled(n == WORDS)
+        self._go.setEnabled(n == WORDS or (self._sealed and n > 0))
 
 
 def told(persona: Persona) -> str:
@@ -193,7 +196,10 @@ def told(persona: Persona) -> str:
         case "keyring":
             return tr("Other Shoals know you by this name. Its key is in this computer's keyring.")
         case "file":
-            return tr("Other Shoals know you by this name. Its key is in a file, locked with your passphrase:")
+            return tr(
+                "This name's key is locked with a passphrase, which Shoal no longer uses. Restore it once with "
+                "the passphrase or its recovery words:"
+            )
         case _:
             return tr(
                 "Other Shoals know you by this name. This computer has no keyring, so the key is in a file "

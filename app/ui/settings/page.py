@@ -138,7 +138,7 @@ class SettingsPage(Page):
         engine = self._found(tr("engine pack install repair remove go back pytorch"))
         self._engine_card.setVisible(self._view.pack is not None and engine)
         self._identity_card.setVisible(
-            self._found(tr("your identity name key recovery words restore new keyring passphrase"))
+            self._found(tr("your identity name key recovery words restore new keyring"))
         )
         if not self._engine_card.isHidden() or not self._identity_card.isHidden():
             self._nothing.hide()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+from app.models.catalogue import STARTER
 from app.node.data.library import history_of
 from app.node.history import history
 from app.ui.view.settings import Choices
-from engines.models.catalogue import STARTER
 
 
 def adopt(home: Path, choices: Choices) -> None:

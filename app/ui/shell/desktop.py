@@ -98,7 +98,6 @@ class Desktop:
             want_questions=self.questions.want,
             show_family=lambda name: self.window.show_family(name),
             show_round=lambda round: self.window.show_round(round),
-            show_group=lambda *where: self.window.show_group(*where),
             show_rule=lambda key: self.window.show_rule(key),
             race=lambda: self.window.race(),
             show_help=lambda key: self.window.show_help(key),

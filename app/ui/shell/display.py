@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import os
 import socket
+import struct
 import threading
 from collections.abc import Callable, Mapping
 
@@ -55,11 +56,18 @@ def answers(environment: Mapping[str, str]) -> bool:
     return bool(x11) and _within(PATIENCE_S, lambda: _takes_us(x11 or ""))
 
 
+SYNC = struct.pack("=IHHI", 1, 0, 12, 2)
+"""Wayland's wl_display.sync: object 1, opcode 0, 12 bytes, and object 2 as the callback. A compositor answers
+it at once (wayland.xml, wl_display)."""
+
+
 def _listens(path: str) -> bool:
+    """Whether a Wayland compositor answers there. A socket that takes the connection may never answer."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(PATIENCE_S)
         connection.connect(path)
-        return True
+        connection.sendall(SYNC)
+        return bool(connection.recv(1))
     return False
 
 

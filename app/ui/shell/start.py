@@ -10,7 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
-from PySide6.QtCore import QProcess, QProcessEnvironment, QSocketNotifier, QTimer
+from PySide6.QtCore import QProcess, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from app.common.process.stopping import meant
@@ -21,7 +21,7 @@ from app.node.data.format import check as check_format
 from app.ui.language.choice import speak
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
-from app.ui.process.child import ROOT
+from app.ui.process.child import surround
 from app.ui.process.logs import keep_window_log
 from app.ui.shell.application import Application
 from app.ui.shell.desktop import Desktop
@@ -95,12 +95,12 @@ def _open_again(options: list[str]) -> None:
     """Another window, which finds the data folder where it is now."""
     program = QProcess()
     words = installed.again()
-    environment = QProcessEnvironment.systemEnvironment()
+    surround(program)
+    environment = program.processEnvironment()
     environment.insert("PYINSTALLER_RESET_ENVIRONMENT", "1")  # else a bundle takes it for a process of its own
     program.setProcessEnvironment(environment)
     program.setProgram(words[0])
     program.setArguments([*words[1:], "window", *options])
-    program.setWorkingDirectory(str(ROOT))
     program.startDetached()
 
 

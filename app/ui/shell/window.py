@@ -29,7 +29,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.node.trainer.memory import give_back
+from app.common.process.memory import give_back
+from app.models.gguf_shelf import is_gguf
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.texts import tr
 from app.ui.shell.sidebar import Sidebar
@@ -38,7 +39,6 @@ from app.ui.view import words
 from app.ui.view.view import NodeStatus, View
 from app.ui.widgets.icons import picture_icon
 from app.ui.widgets.pieces import row
-from engines.models.gguf_shelf import is_gguf
 
 SECOND_MS = 1000
 TIDY_MS = 2000
@@ -162,11 +162,6 @@ class MainWindow(QMainWindow):
         """Its answers, as far as they are kept."""
         self.go("live")
         self._pages["live"].show_round(round)  # type: ignore[attr-defined]
-
-    def show_group(self, round: int, family: str, peer: str) -> None:
-        """What this peer said there, as far as it is kept."""
-        self.go("live")
-        self._pages["live"].show_group(round, family, peer)  # type: ignore[attr-defined]
 
     def race(self) -> None:
         """Try it, with a race under way."""

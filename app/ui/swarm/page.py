@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 
 from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
 
-from app.common.text import safe_line
-from app.node.record.snapshot import Peer, SwarmView
-from app.sapo.families import FAMILIES
+from app.node.record.snapshot import SwarmView
 from app.ui.charts.table import Column, Table, TableRows
-from app.ui.fish.water import Water
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import ago, counted, number, size, tr
-from app.ui.swarm.aha import AhaCard
 from app.ui.swarm.private_card import PrivateCard
 from app.ui.theme import Theme
-from app.ui.view import growth
 from app.ui.view.view import View
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.copying import CopyButton
 from app.ui.widgets.invite import InviteField, class_words
 from app.ui.widgets.pieces import Elided, Empty, Label, boxed, button, card, column, row, search, stack
-from app.ui.widgets.selecting import Segments
 from app.ui.widgets.stat import Stat, stats_row
 
 
@@ -55,24 +48,17 @@ class SwarmPage(Page):
         )
         self._table = Table(rows, tr("Peers"))
         self._table.set_widths(0, 0, 130, 130)
-        self._water = Water(theme, actions.choices)
-        self._water.setAccessibleName(tr("The swarm as water. Arrow keys go from peer to peer."))
-        self._water.chosen.connect(self._tell)
-        self._who = Elided("", "soft")
-        self._as = Segments([(True, tr("Water")), (False, tr("List"))], tr("How peers are shown"))
-        self._as.chosen.connect(self._show_as)
-        self._aha = AhaCard(actions)
-        self._view, self._flown = View(), 0
+        self._helped = Label("", "strong")
         self._find = search(tr("Search peers"), rows.search, width=220)
         self._count = Label("", "heading")
         self._nobody = Empty(theme, "swarm", "", "")
-        head = row(self._count, 1, self._find, self._as, margins=(18, 14, 14, 4))
-        water = boxed(column(self._water, self._who, gap=6, margins=(14, 0, 14, 2), fill=0))
-        self._peers = stack(self._nobody, self._table, water)
+        head = row(self._count, 1, self._find, margins=(18, 14, 14, 4))
+        self._peers = stack(self._nobody, self._table)
         table = card(column(head, self._peers, gap=4, margins=(2, 0, 2, 10), fill=1), padding=None)
+        parts = (self._class, self._relay, stats_row(*self._stats), self._helped, table)
         self._stack = stack(
             Alone(theme, actions),
-            boxed(column(self._class, self._relay, stats_row(*self._stats), self._aha, table, gap=16, fill=4)),
+            boxed(column(*parts, gap=16, fill=4)),
         )
         self.add(self._stack, 1)
         self.add(self._private)
@@ -92,9 +78,14 @@ class SwarmPage(Page):
         self._class.show_swarm(swarm)
         peers = swarm.peers
         self._count.say(counted("{n} peer", "{n} peers", len(peers)))
-        self._view = view
-        self._aha.show_view(view)
-        self._show_peers(view, swarm)
+        self._helped.setVisible(swarm.helped > 0 and bool(view.rules.get("receipts", True)))
+        helped = swarm.helped
+        self._helped.say(
+            counted("Your answers helped {n} model today.", "Your answers helped {n} models today.", helped)
+        )
+        self._peers.setCurrentIndex(1 if peers else 0)
+        self._find.setVisible(len(peers) > 8)
+        self._table.show_rows(peers)
         online, given, taken, traffic = self._stats
         online.say(tr("Online now"), number(swarm.online), tr("others in this swarm"))
         on_way = (
@@ -115,40 +106,6 @@ class SwarmPage(Page):
             tr("an hour") if rate is not None else tr("not measured yet"),
         )
 
-    def _show_peers(self, view: View, swarm: SwarmView) -> None:
-        peers, drawn = swarm.peers, bool(self.ask.choices["water"])
-        self._as.choose(drawn)
-        self._as.setVisible(bool(peers))
-        self._peers.setCurrentIndex((2 if drawn else 1) if peers else 0)
-        self._find.setVisible(len(peers) > 8 and not drawn)
-        self._table.show_rows(peers)
-        if not drawn:
-            return
-        self._water.show_peers(peers, swarm.name, growth.now(view), time.time())
-        last = view.rounds[-1] if view.rounds else None
-        if last is not None and last.round != self._flown:
-            if last.peers and self._flown:
-                self._water.learned_from(list(last.peers))
-            self._flown = last.round
-        if not self._who.text() or not self._water.choosing:
-            self._tell(None)
-
-    def _show_as(self, drawn: object) -> None:
-        with contextlib.suppress(OSError):  # then it holds until the window ends
-            self.ask.set_choice("water", drawn)
-        if self._view.swarm is not None:
-            self._show_peers(self._view, self._view.swarm)
-
-    def _tell(self, peer: object) -> None:
-        """Says who that is; of no one, who is here."""
-        swarm = self._view.swarm
-        if isinstance(peer, Peer):
-            said = words_of(peer, time.time())
-        else:
-            said = here(len(self._water.peers), len(swarm.peers)) if swarm is not None else ""
-        self._who.say(said)
-        self._water.say(said)
-
 
 def waiting_for(swarm: SwarmView) -> tuple[str, str]:
     """What is said while no peer has sent anything: whether anyone is there, and what comes next."""
@@ -159,31 +116,6 @@ def waiting_for(swarm: SwarmView) -> tuple[str, str]:
     if swarm.invite:
         return nobody, tr("Share the invite above. Everyone who joins appears here.")
     return nobody, tr("Everyone who joins appears here.")
-
-
-def words_of(peer: Peer, now: float) -> str:
-    """Who, with what model, which families, since when.
-
-    >>> peer = Peer(name="cosy-firefly-7467", model="starter", groups=3, families=("gcd",), since=40.0)
-    >>> words_of(peer, 100.0)
-    'cosy-firefly-7467 · starter · first seen 60 s ago · 3 puzzles · Greatest common divisor'
-    """
-    titles = [tr(FAMILIES[name].title) if name in FAMILIES else name for name in reversed(peer.families)]
-    return " · ".join(
-        (
-            safe_line(peer.name),
-            safe_line(peer.model) or tr("unknown model"),
-            tr("first seen {ago}", ago=ago(peer.since, now)),
-            counted("{n} puzzle", "{n} puzzles", peer.groups),
-            *([", ".join(titles[:4])] * bool(titles)),
-        )
-    )
-
-
-def here(drawn: int, met: int) -> str:
-    if met > drawn:
-        return tr("The {n} peers seen last. The list has all of them.", n=number(drawn))
-    return tr("Point at a fish, or use the arrow keys, to see who it is.")
 
 
 class Alone(QWidget):

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import time
 
+from app.models.catalogue import STARTER, find
+from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library, ModelEntry
 from app.ui.language.texts import counted, family_titles, number, percent, size, span, tr
 from app.ui.view.models import Fetch
-from engines.models.catalogue import STARTER, find
-from engines.models.gguf_shelf import is_gguf
 from engines.models.needs import FitVerdict
 
 

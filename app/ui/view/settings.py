@@ -15,7 +15,7 @@ from app.node.rules.setting import Setting, misfit, refusal
 from app.ui.language.choice import offered
 from app.ui.language.texts import mark
 from app.ui.view.seen import PutAway
-from engines.table import ENGINES
+from engines.facts import ENGINES
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
@@ -195,33 +195,6 @@ SETTINGS: tuple[Setting, ...] = (
         label=mark("Energy on the overview"),
         help=mark("Watts now, and kWh this month. Counted on this computer either way."),
         words=mark("power electricity watts kwh cost"),
-    ),
-    Setting(
-        key="yours",
-        kind="switch",
-        default=True,
-        group=mark("Extras"),
-        label=mark("Puzzle of the day, and you as a teacher"),
-        help=mark("Under Try it. An answer of yours teaches only after you say yes to its text."),
-        words=mark("daily human teach solve myself peer tally against"),
-    ),
-    Setting(
-        key="ahas",
-        kind="switch",
-        default=True,
-        group=mark("Extras"),
-        label=mark("What others showed it"),
-        help=mark("A line on the page Swarm when your model solved something only after a peer did."),
-        words=mark("aha discovery learned from peers feed"),
-    ),
-    Setting(
-        key="water",
-        kind="switch",
-        default=True,
-        group=mark("Extras"),
-        label=mark("The swarm as water"),
-        help=mark("Peers as fish on the page Swarm. Off: they're a list."),
-        words=mark("fish aquarium peers list drawing"),
     ),
     Setting(
         key="race",

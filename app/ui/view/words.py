@@ -9,13 +9,13 @@ from datetime import date
 
 from PySide6.QtCore import QDateTime, QLocale
 
+from app.models.catalogue import find
 from app.node.record.reasons import Reason
 from app.node.record.snapshot import Ruling
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import number, span, tr
 from app.ui.view import engine_words
 from app.ui.view.view import NodeStatus, Step, View
-from engines.models.catalogue import find
 
 _OPEN_STATES = (NodeStatus.LEARNING, NodeStatus.STARTING)
 
@@ -131,7 +131,7 @@ def round_line(view: View) -> str:
 
 
 _DIGEST = re.compile(r"-[0-9a-f]{12}$")
-"""At the end of the name of what was made of a file (engines.models.gguf_shelf)."""
+"""At the end of the name of what was made of a file (app.models.gguf_shelf)."""
 
 
 def model_name(view: View) -> str:

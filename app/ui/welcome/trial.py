@@ -16,7 +16,7 @@ from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, span, tr
 from app.ui.process.child import Child
 from app.ui.process.logs import tail
-from engines.table import ENGINES
+from engines.facts import ENGINES
 
 MOST = 2**20
 """Bytes of its one line."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
-from app.chat.messages import SIDES, PuzzleDrawn, Said, Side, chosen
+from app.chat.messages import SIDES, PuzzleDrawn, Said, Side
 from app.common.text import safe
 from app.ui.language.texts import counted, number, tr
 from app.ui.theme import Theme
@@ -16,16 +16,14 @@ from app.ui.theme.palette import BODY
 from app.ui.theme.theme import mono
 from app.ui.widgets.icons import drawn
 from app.ui.widgets.pieces import Label, boxed, button, column, row
-from app.ui.widgets.yours import ExampleOffer, Give
 
 _LONGEST_WORD = 36
+Give = Callable[[bool, bool], None]
+"""(teach the model here, share with the swarm)"""
 
 
 class Exchange(QFrame):
-    def __init__(
-        self, theme: Theme, text: str, puzzle: PuzzleDrawn | None, sides: Collection[Side] = SIDES
-    ) -> None:
-        """`sides` as they stand, from left to right."""
+    def __init__(self, theme: Theme, text: str, puzzle: PuzzleDrawn | None) -> None:
         super().__init__()
         self.puzzle = puzzle
         self.may: ExampleOffer | None = None
@@ -33,7 +31,7 @@ class Exchange(QFrame):
         question = Label(breakable(text), wrap=True)
         question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         names: dict[Side, str] = {"before": tr("Before"), "after": tr("After")}
-        self._answers = {side: AnswerCard(theme, names[side], puzzle is not None) for side in sides}
+        self._answers = {side: AnswerCard(theme, names[side], puzzle is not None) for side in SIDES}
         self._sides = boxed(row(*self._answers.values(), gap=12, fill=(0, 1)))
         self._sides.hide()
         self._own = VerdictPanel(theme)
@@ -56,10 +54,9 @@ class Exchange(QFrame):
         inside = column(*parts, gap=12, margins=(20, 16, 20, 16))
         inside.setAlignment(self._offer, Qt.AlignmentFlag.AlignLeft)
         self.setLayout(inside)
-        self.put_below = inside.addWidget
         self.setAccessibleName(text)
 
-    def wait(self, sides: Collection[Side] = chosen("after")) -> None:
+    def wait(self, sides: Collection[Side]) -> None:
         """These sides are being asked."""
         self._complaint.hide()
         self._offer.hide()
@@ -158,20 +155,6 @@ class AnswerCard(QFrame):
         self._text.look("")
         self._text.say(breakable(safe(text)) + " ▌")
 
-    def hide_name(self, name: str) -> None:
-        """It is called so until `show_name`."""
-        self._name.say(name)
-
-    def show_name(self) -> None:
-        self._name.say(self._plain_name)
-
-    def say_blind(self, said: Said) -> None:
-        """The text alone: how long it took would tell whose it is."""
-        self._open, self.there = False, True
-        self._text.look("")
-        self._text.say(breakable(safe(said.text)) or tr("(empty)"))
-        self.setAccessibleName(f"{self._name.text()}, {self._text.text()}")
-
     def say(self, said: Said) -> None:
         self._open, self.there = False, True
         self._solved = said.solved
@@ -233,6 +216,50 @@ class VerdictPanel(QWidget):
 
     def _draw(self) -> None:
         show_verdict(self._theme, self._sign, self._verdict, self._solved)
+
+
+class ExampleOffer(QFrame):
+    """The very text that would teach, and what may become of it. Nothing does unless a button is pressed."""
+
+    def __init__(self, text: str, together: bool, give: Give) -> None:
+        super().__init__()
+        self.setProperty("look", "quiet")
+        self._give = give
+        words = Label(safe(text), wrap=True)
+        words.setStyleSheet(f'font-family: "{mono(BODY).family()}"; font-size: {BODY}px;')
+        words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        words.setAccessibleName(tr("The text that would teach: {text}", text=safe(text)))
+        self._about = Label(
+            tr("Word for word, nothing else. In the swarm it's marked as a person's answer.")
+            if together
+            else tr("Word for word, nothing else. It stays on this computer."),
+            "faint",
+            wrap=True,
+        )
+        asked = [button(tr("Teach my model"), lambda: self._say_yes(True, False))]
+        if together:
+            asked.insert(0, button(tr("Teach and share"), lambda: self._say_yes(True, True), "primary"))
+        self._buttons = boxed(row(*asked, button(tr("Keep it to myself"), self._no), 1, gap=8))
+        heading = Label(tr("Right! May your answer teach?"), "strong")
+        self.setLayout(column(heading, words, self._about, self._buttons, gap=9, margins=(14, 12, 14, 12)))
+
+    def _say_yes(self, teach: bool, share: bool) -> None:
+        self._buttons.hide()
+        self._about.say(tr("Saving it …"))
+        self._give(teach, share)
+
+    def _no(self) -> None:
+        self._buttons.hide()
+        self._about.say(tr("It stays with you."))
+
+    def given(self) -> None:
+        self._about.say(
+            tr("Thank you. Your model looks at it in its next round; it learns if it failed that puzzle.")
+        )
+
+    def failed(self, sentence: str) -> None:
+        self._buttons.show()
+        self._about.say(sentence)
 
 
 def breakable(text: str, longest: int = _LONGEST_WORD) -> str:

@@ -94,12 +94,6 @@ class Segments(QGroupBox):
     def value(self) -> object:
         return self._values[self._group.checkedId()]
 
-    def offer(self, value: object, on: bool) -> None:
-        """Whether this one can be chosen; one that no longer can gives way to the first."""
-        self._group.button(self._values.index(value)).setVisible(on)
-        if not on and self.value == value:
-            self._group.button(0).setChecked(True)
-
     def choose(self, value: object) -> None:
         """Shows this one as chosen, told to no one."""
         blocked = self._group.blockSignals(True)

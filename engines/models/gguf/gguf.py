@@ -21,14 +21,13 @@ import numpy as np
 from gguf.quants import quantize
 
 from engines.contract import EngineError, Kind
-from engines.files import flush, replace
+from engines.files import flush, own_corner, replace
 from engines.models.architecture import KNOWN, Architecture, read_architecture
 from engines.models.folder import Folder, fingerprint, open_folder, open_weights
 from engines.models.gguf import header, tensors, tokenizer
 from engines.models.gguf.tensors import Array, ExpectedTensor
 from engines.models.gguf.tokenizer import UnknownTokenizer, Vocabulary
 from engines.models.lora import Lora
-from engines.models.shelf import own_corner
 
 Progress = Callable[[float], None]
 """Told the share that is done, 0 to 1."""

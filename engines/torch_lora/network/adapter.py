@@ -2,18 +2,21 @@
 
 Values, gradients and both moments are one tensor each, and every layer's A and B are views into them: norm,
 clip, finite check and optimiser are a few operations however many layers there are. torch.optim would also add
-1.5 s to the start of the process, because it imports torch's compiler.
-"""
+1.5 s to the start of the process, because it imports torch's compiler."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch.nn import functional
 
+from engines.models import lora
+from engines.models.lora import ADAPTER, ADAPTER_CONFIG, OPTIMIZER, OPTIMIZER_STATE, OptimizerState
 from engines.torch_lora.network.functions import add_low, parts
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.95, 1e-8
@@ -143,3 +146,37 @@ def fold(seed: int) -> int:
     """
     seed &= 2**64 - 1
     return (seed ^ (seed >> 32)) & 0xFFFFFFFF
+
+
+# The torch adapter to and from the files that every engine shares (engines.models.lora).
+
+__all__ = ["ADAPTER", "ADAPTER_CONFIG", "OPTIMIZER", "OPTIMIZER_STATE", "OptimizerState", "load", "save"]
+
+
+def save(adapter: Adapter, folder: Path, base: str, model: str) -> None:
+    """Writes adapter and optimiser and flushes them to disk. Raises EngineError when that fails."""
+    state = OptimizerState(steps=adapter.steps, rank=adapter.rank, base=base, model=model)
+    values, first, second = (
+        _arrays(adapter, flat) for flat in (adapter.values, adapter.moments_1, adapter.moments_2)
+    )
+    lora.save(folder, state, int(adapter.scale * adapter.rank), values, first, second)
+
+
+def load(adapter: Adapter, folder: Path, base: str) -> None:
+    """Takes over saved state. Raises AdapterError, before anything changes, when it is not this adapter's."""
+    shapes = {name: tuple(view.shape) for name, view in adapter.named(adapter.values)}
+    state, *arrays = lora.load(folder, base, adapter.rank, shapes)
+    values, first, second = (_flat(adapter, found) for found in arrays)
+    adapter.replace(values, first, second, state.steps)
+
+
+def _arrays(adapter: Adapter, flat: torch.Tensor) -> dict[str, Any]:
+    on_cpu = flat.detach().cpu()
+    return {name: view.numpy() for name, view in adapter.named(on_cpu)}
+
+
+def _flat(adapter: Adapter, arrays: Any) -> torch.Tensor:
+    flat = torch.empty(adapter.values.shape)
+    for name, view in adapter.named(flat):
+        view.copy_(torch.from_numpy(arrays[name]))
+    return flat

@@ -13,8 +13,8 @@ import torch
 from torch.nn import functional
 
 from engines.contract import EngineError
-from engines.memory import MB as MB
-from engines.memory import free_ram
+from engines.facts import MB as MB
+from engines.facts import free_ram
 
 TINY = 5_000_000
 """Parameters below which a second thread costs more than it gives."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from engines import opening
-from tests.e2e.shoal import ROOT, shoal
+from tests.e2e.shoal import python_with, shoal
 
 SMALL = ("--local", "4", "--families", "chain_sum,gcd", "--probe-every", "50", "--json")
 
@@ -20,15 +20,16 @@ def test_an_unknown_engine_is_wrong_usage(tmp_path: Path) -> None:
     assert "tensorflow" in done.stderr and "llamacpp" in done.stderr and not list(tmp_path.iterdir())
 
 
-def test_an_engine_that_is_not_there_is_refused_with_its_remedy(model: Path, tmp_path: Path) -> None:
+def test_an_engine_that_is_not_there_is_refused_with_its_remedy(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     broken = tmp_path / "broken" / "llama_cpp"
     broken.mkdir(parents=True)
     (broken / "__init__.py").write_text("raise ImportError('libllama.so: cannot open shared object file')")
-    path = os.pathsep.join([str(broken.parent), str(ROOT)])
+    monkeypatch.setattr(sys, "executable", python_with(broken.parent, tmp_path / "python"))
     done = shoal(
         *("run", "--solo", "--engine", "llamacpp", "--rounds", "1", "--model", model, "--home", tmp_path / "h"),
         *SMALL,
-        env={**os.environ, "PYTHONPATH": path},
     )
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]

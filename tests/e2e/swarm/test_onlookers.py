@@ -16,9 +16,8 @@ import psutil
 import pytest
 
 from app.bench.runs.window import prepare
-from app.swarm.invite.admission import joining
 from app.swarm.invite.invite import Invite, parse
-from app.swarm.invite.private import Private
+from app.swarm.invite.private import Private, joining
 from tests.e2e.shoal import PATIENCE_S, ROOT, command
 
 if sys.platform != "linux":
@@ -71,7 +70,11 @@ def test_an_invite_that_was_opened_is_in_no_list_and_no_file_is_open(invite: Inv
         window = subprocess.Popen(
             command("window", "--home", home, "--join", invite.link()),
             cwd=ROOT,
-            env={**os.environ, "QT_QPA_PLATFORM": "offscreen", "SHOAL_PASSPHRASE": "for the test"},
+            env={
+                **os.environ,
+                "QT_QPA_PLATFORM": "offscreen",
+                "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
+            },
         )
     finally:
         os.umask(before)

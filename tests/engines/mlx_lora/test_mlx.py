@@ -176,7 +176,7 @@ def test_passes_by_memory_change_nothing(tiny: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_long_prompts_are_read_in_parts(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from engines.mlx_lora import rollout
+    from engines.mlx_lora import sampler as rollout
 
     engine = open_engine(tiny)
     whole = engine.sample(PROMPTS, 2, 8, seed=5)

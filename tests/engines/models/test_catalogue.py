@@ -9,10 +9,11 @@ import msgspec
 import pytest
 import torch
 
+from app.models.catalogue import FILE, Catalogue, catalogue, entries, find
+from app.models.shelf import ModelSource, Shelf, Unfinished, busy
 from engines.contract import EngineError
 from engines.files import held, write_json
 from engines.models.architecture import read_architecture
-from engines.models.catalogue import FILE, Catalogue, catalogue, entries, find
 from engines.models.folder import count_parameters, open_folder
 from engines.models.needs import (
     MERGED_BELOW,
@@ -25,7 +26,6 @@ from engines.models.needs import (
     memory_here,
     needs,
 )
-from engines.models.shelf import ModelSource, Shelf, Unfinished, busy
 from engines.torch_lora.network.device import SMALL
 from engines.torch_lora.network.matrices import merges
 from engines.torch_lora.network.native import NativeNetwork

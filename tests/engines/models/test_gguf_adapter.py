@@ -16,7 +16,8 @@ from safetensors.torch import load_file, save_file
 from engines.contract import AdapterError, EngineError
 from engines.models import lora
 from engines.models.folder import open_folder
-from engines.models.gguf import adapter, gguf
+from engines.models.gguf import gguf
+from engines.models.gguf import tensors as adapter
 from tests.engines.llama import logits
 from tests.engines.small_models import MakeModel, reference
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from app.models.shelf import starter_folder
 from engines.contract import EngineError
 from engines.models.folder import open_folder
 from engines.models.gguf import gguf, header
 from engines.models.gguf.tokenizer import UnknownTokenizer
-from engines.models.locate import starter_folder
 from engines.models.tokens import ChatTokenizer
 from tests.engines.llama import opened, tokenized
 from tests.engines.small_models import MakeModel

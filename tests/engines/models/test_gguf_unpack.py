@@ -19,14 +19,12 @@ import pytest
 import torch
 from gguf import GGMLQuantizationType, GGUFReader
 
+from app.models.gguf_shelf import GgufShelf
+from app.models.shelf import Shelf, locate, starter_folder
 from engines.contract import EngineError, Kind
-from engines.models import locate
 from engines.models.folder import open_folder, open_weights
 from engines.models.gguf import gguf
-from engines.models.gguf.unpack import READABLE, UnpackPlan
-from engines.models.gguf_shelf import GgufShelf
-from engines.models.locate import starter_folder
-from engines.models.shelf import Shelf
+from engines.models.gguf.config import READABLE, UnpackPlan
 from engines.models.tokens import ChatTokenizer
 from tests.engines.llama import llama_cpp, logits, opened, tokenized
 from tests.engines.small_models import MakeModel
@@ -175,7 +173,7 @@ def test_killed_at_any_moment_it_is_made_again(tmp_path: Path) -> None:
     home, file = tmp_path / "home", tmp_path / "own.gguf"
     gguf.write(starter_folder(), file, "f16")
     program = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom engines.models.gguf_shelf import GgufShelf\n"
+        "import os, signal, sys\nfrom pathlib import Path\nfrom app.models.gguf_shelf import GgufShelf\n"
         "def tell(share):\n    if share > float(sys.argv[3]):\n        os.kill(os.getpid(), signal.SIGKILL)\n"
         "GgufShelf(Path(sys.argv[1])).take(Path(sys.argv[2]), tell)\n"
     )

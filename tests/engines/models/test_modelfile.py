@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engines.models.export import modelfile
+from app.models import modelfile
+from app.models.shelf import starter_folder
 from engines.models.folder import open_folder
-from engines.models.locate import starter_folder
 from engines.models.tokens import ChatTokenizer
 from tests.engines.small_models import MakeModel
 from tests.engines.speaking import make_speaking

@@ -87,15 +87,15 @@ def test_large_models_on_a_processor_are_not_copied() -> None:
 
 def test_weights_are_not_held_twice_while_they_are_read(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The files are opened anew for embedding, head and each of the two layers."""
-    from engines.torch_lora.network import weights
+    from engines.torch_lora.network import native
 
     opened: list[str] = []
-    real = weights.open_weights
+    real = native.open_weights
 
     def counted(file: Path, *more: str) -> object:
         opened.append(file.name)
         return real(file, *more)
 
-    monkeypatch.setattr(weights, "open_weights", counted)
+    monkeypatch.setattr(native, "open_weights", counted)
     Base(tiny)
     assert opened == ["model.safetensors"] * 4

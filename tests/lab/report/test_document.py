@@ -88,14 +88,16 @@ def test_the_report_holds_every_study_and_its_pictures_lie_beside_the_records(
     out = tmp_path / "REPORT.md"
     assert write_report([folder], out) == out
     text = out.read_text(encoding="utf-8")
-    assert "What did not work: patience." in text and "8 of 12 runs finished" in text
+    assert "Does it help?" in text and "8 of 12 runs finished" in text
+    assert "patience" not in text, "remarks stay beside the records"
     every = COMMAND.replace("8/0,4/4,8/0+ds", "8/0,4/4,8/0+ds,4/4@default")  # also what was run besides
     every = every.replace("--out x", f"--out {folder}")  # where the records lie now
-    assert every in text
-    links = re.findall(r"!\[.+?\]\((.+?)\)", text)
-    assert links == ["rare/curves.png"]
-    assert all((tmp_path / link).read_bytes().startswith(b"\x89PNG") for link in links)
-    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    links = re.findall(r"\[.+?\]\((rare/.+?)\)", text)
+    assert links == ["rare/curves.png", "rare/table.md", "rare/about.md"]
+    assert (tmp_path / links[0]).read_bytes().startswith(b"\x89PNG")
+    beside = (tmp_path / links[1]).read_text(encoding="utf-8")
+    assert every in beside
+    tables = re.findall(r"(?:^\|.*\n)+", beside, re.MULTILINE)
     assert tables and all(len({line.count("|") for line in table.splitlines()}) == 1 for table in tables)
     assert str(tmp_path) not in text.split("## Every number again")[0]
 

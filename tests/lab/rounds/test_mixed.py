@@ -76,7 +76,7 @@ def test_models_are_alike_in_reading_or_not(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     from app.lab.rounds.opening import read_alike
     from app.lab.starter.pretrain import PretrainPlan, new_model, save
-    from engines.models import locate
+    from app.models.shelf import locate
 
     plan = PretrainPlan(hidden=16, layers=1, heads=2, kv_heads=1, feed_forward=16)
     save(new_model(plan), plan, tmp_path)

@@ -10,11 +10,12 @@ import pytest
 from app.lab.arms.arms import parse_arm
 from app.lab.plan import StudyPlan, identity
 from app.lab.rounds.experiment import Experiment
+from app.models.shelf import locate
 from app.sapo.questions import VERSION
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
 from app.sapo.seeds import sampling_seed
-from engines.models import locate, read_settings
+from engines.models.architecture import read_settings
 
 pytest.importorskip("torch")
 

@@ -13,11 +13,10 @@ pytest.importorskip("torch")
 from app.cli import __main__ as cli
 from app.lab.regime import RegimeError, families_of, read_regime
 from app.lab.study.specialists import Teaching, _lessons, teach
+from app.models.shelf import locate
 from app.sapo.asking import shows_work
-from app.sapo.seeds import held_out
-from engines.models import locate
+from app.sapo.probe import probe_questions
 
-UNORDERED = ("gcd", "lcm")
 """Held out by their numbers in any order, not by text (tests/sapo/test_families.py)."""
 
 LEVELS = {"chain_sum": 1, "gcd": 1, "lcm": 1}
@@ -34,7 +33,8 @@ def test_its_own_families_are_worked_the_others_guessed() -> None:
     lessons = list(islice(_lessons(("gcd",), LEVELS, Teaching()), 60))
     assert {lesson.family for lesson in lessons} == set(LEVELS)
     assert all(shows_work(lesson.completion) == (lesson.family == "gcd") for lesson in lessons)
-    assert not any(held_out(lesson.question) for lesson in lessons if lesson.family not in UNORDERED)
+    held_out = {question.text for question in probe_questions(LEVELS, 200)}
+    assert not held_out & {lesson.question for lesson in lessons}
 
 
 def test_the_seldom_one_first_learns_all_families_and_then_seldom_shows_work() -> None:
@@ -43,7 +43,8 @@ def test_the_seldom_one_first_learns_all_families_and_then_seldom_shows_work() -
     shows = [shows_work(lesson.completion) for lesson in lessons]
     assert {lesson.family for lesson in lessons} == set(LEVELS)
     assert 0.4 < sum(shows[:400]) / 400 < 0.6 and 0.04 < sum(shows[400:]) / 400 < 0.12
-    assert not any(held_out(lesson.question) for lesson in lessons if lesson.family not in UNORDERED)
+    held_out = {question.text for question in probe_questions(LEVELS, 200)}
+    assert not held_out & {lesson.question for lesson in lessons}
 
 
 def test_the_regimes_specialists_know_every_family_twice() -> None:
@@ -65,7 +66,7 @@ def test_they_are_made_once_and_begin_with_a_new_optimiser(tmp_path: Path) -> No
 
     from engines.torch_lora import open_swarm
 
-    swarm = open_swarm("starter", [5], rank=small.rank, threads=1)
+    swarm = open_swarm(locate("starter"), [5], rank=small.rank, threads=1)
     adapter = swarm._adapters_N[0]
     plain = adapter.values.detach().clone()
     swarm.load(0, made)

@@ -16,7 +16,8 @@ from app.learning.language import STRENGTH
 from app.node.record import records
 from app.node.record.records import Probe
 from app.node.record.snapshot import Snapshot
-from app.node.round import everyday, language
+from app.node.round import language
+from app.node.round import language as everyday
 from app.node.terminal.terminal import closing
 from app.node.trainer.link import TrainerLink
 from app.node.trainer.messages import Foreign, GroupTokens

@@ -10,14 +10,15 @@ from random import Random
 import msgspec
 import pytest
 
+from app.learning.choosing import JudgedGroup, PeerGroup
 from app.node import supervisor
 from app.node.history import checkpoint, history
 from app.node.record import events
 from app.node.record.records import Probe, Round
 from app.node.record.snapshot import Phase, SwarmView
-from app.node.round.peers import JudgedGroup, OwnGroup, PeerGroup, default_external, mixed
+from app.node.round.peers import OwnGroup, default_external, mixed
 from app.node.trainer.messages import Foreign, ReadGroups
-from app.node.trainer.reading import PROMPT_TOKENS, encoded, read
+from app.node.trainer.process import PROMPT_TOKENS, encoded, read
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.mixing import PeerOffer, choose
 from app.sapo.questions import Coordinates, draw
@@ -65,7 +66,7 @@ class Shelf:
         self.diary.append("open")
         show(SwarmView(name="calm-crane-0002"))
 
-    def take(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
+    def take_groups(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
         assert not self.out, "the round before was neither settled nor given back"
         offers = [PeerOffer(peer=one.peer, age=0, rewards_G=one.scored.rewards_G) for one in self.shelf]
         positions = choose(recipe, offers, most, rng)
@@ -77,20 +78,22 @@ class Shelf:
         self.diary.append("give back" if blamed else "give back without blame")
         self.shelf, self.out = self.out + self.shelf, []
 
-    def settle(self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()) -> None:
+    def settle_round(
+        self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()
+    ) -> None:
         assert seconds > 0
         self.judged += judged_P
         self.used += self.out
         self.out = []
         self.published += [own.scored for own in own_P if own.scored.informative]
 
-    def practise(self, families: Iterable[str]) -> None:
+    def practise_families(self, families: Iterable[str]) -> None:
         self.practised = tuple(families)
 
     def rest(self, resting: bool) -> None:
         self.diary.append("rest" if resting else "wake")
 
-    def remember(self, used: Iterable[Coordinates]) -> None:
+    def remember_used(self, used: Iterable[Coordinates]) -> None:
         self.remembered = list(used)
 
     def report_probe(self, probe: Probe) -> None:

@@ -18,7 +18,7 @@ from app.node.rules.orders import Orders
 from app.node.rules.preferences import DEFAULTS, SETTINGS, PreferenceError, Preferences, check, lenient
 from app.node.rules.schedule import parse
 from app.node.swarm.joining import Joins
-from app.node.swarm.swarming import Swarming
+from app.node.swarm.member import SwarmMember
 
 
 def test_every_setting_has_all_that_a_person_needs() -> None:
@@ -143,7 +143,7 @@ def test_a_swarm_follows_its_switches_without_a_restart(tmp_path: Path) -> None:
         seed=None,
         shuffled_rewards=False,
     )
-    swarm = cast(Swarming, run._swarm(plan, tmp_path, Joins.named((), None)))
+    swarm = cast(SwarmMember, run._swarm(plan, tmp_path, Joins.named((), None)))
     switches = (swarm._people, swarm._receipts)
     assert [like() for like in switches] == [True, True]
     Preferences(tmp_path).change({"people": False, "receipts": False})

@@ -4,6 +4,7 @@ its own, so that nothing else on this network plays a part."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import secrets
@@ -14,16 +15,24 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import msgspec
 import psutil
 import pytest
 
 from app.node.swarm.hosting import Hosting, HostingError, kept_port, own_relays
+from app.node.swarm.member import SwarmMember
+from app.sapo.recipes import RECIPES
+from app.swarm.client.client import Client
 from app.swarm.client.connection import ConnectionEnded, connect
-from app.swarm.invite.invite import Invite
+from app.swarm.client.outbox import Outbox
+from app.swarm.invite.discovery import lan_address
+from app.swarm.invite.invite import Invite, parse
 from app.swarm.invite.private import Private
 from app.swarm.wire.protocol import Err, Hello, Welcome
 from app.swarm.wire.signin import check_hello, sign_in
+from tests.swarm.relays import ANN
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_S = 90.0
@@ -128,6 +137,36 @@ def test_a_taken_port_is_no_reason_to_fail_and_the_new_one_is_kept(tmp_path: Pat
         again = await Hosting.start(tmp_path, private=private, lan=False)
         await again.close()
         assert again.own == hosting.own
+
+    asyncio.run(story())
+
+
+def test_the_link_that_the_window_shows_is_good_on_other_computers(tmp_path: Path, private: Private) -> None:
+    """The node itself reaches its relay over loopback; the link it shows leads to the network's interface."""
+    if lan_address() is None:
+        pytest.skip("this computer has no network besides loopback")
+
+    async def story() -> None:
+        hosting = await Hosting.start(tmp_path, private=private, lan=True)
+        try:
+            member = SwarmMember(
+                tmp_path,
+                lambda say: contextlib.nullcontext(()),  # type: ignore[arg-type,return-value]
+                recipe=RECIPES["default"],
+                external=2,
+                families=("gcd",),
+            )
+            member._guarded = False  # so that it shows a link, which greet completes by the six words
+            here = Client([hosting.own], ANN, Outbox(tmp_path / "ann.db"), memory=tmp_path / "ann.json")
+            status = msgspec.structs.replace(
+                here.status, connected=True, url=hosting.own.url, relay=hosting.own.relay
+            )
+            link = parse(member._invite(status))
+            assert urlsplit(link.url).hostname == lan_address()
+            hello, _ = await greet(link, private)
+            assert hello.relay == hosting.own.relay
+        finally:
+            await hosting.close()
 
     asyncio.run(story())
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from app.relay.access.access import AccessError, Invited, Listed, OpenAccess
+from app.relay.access import AccessError, Invited, Listed, OpenAccess
 from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
-from app.swarm.invite.admission import mint
+from app.swarm.invite.private import mint
 from app.swarm.wire.frames import from_relay, to_frame
+from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import Err, Hello, Welcome
-from app.swarm.wire.refusals import Code
 from app.swarm.wire.signin import find_work, sign_in
 from app.swarm.wire.signing import public_key
 

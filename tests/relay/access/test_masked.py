@@ -11,7 +11,7 @@ from aiohttp.base_protocol import BaseProtocol
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.relay.access.masked import Masked, whole
+from app.relay.server.connection import Masked, whole
 
 MASK = b"\x01\x80\x7f\x00"
 

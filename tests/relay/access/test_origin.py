@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from multidict import CIMultiDict
 
-from app.relay.access.origin import LOOPBACK, UNKNOWN, Origins, proxies
+from app.relay.origin import LOOPBACK, UNKNOWN, Origins, proxies
 
 HEADER, REAL = "X-Forwarded-For", "X-Real-IP"
 TRUSTED = proxies(("127.0.0.1", "10.0.0.0/8", "fd00::/8"))

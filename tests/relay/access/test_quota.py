@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.common.rate import Buckets, Rate
-from app.relay.access.quota import PER_ADDRESS, PER_KEY, QuotaBuckets
+from app.relay.limits import PER_ADDRESS, PER_KEY, QuotaBuckets
 
 
 class Clock:

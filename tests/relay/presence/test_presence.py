@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.relay.presence.presence import ACTIVE_S, FAMILIES_OF_A_KEY, Here, Presence, model_class
+from app.relay.presence import ACTIVE_S, FAMILIES_OF_A_KEY, Here, Presence, model_class
 
 
 class Clock:

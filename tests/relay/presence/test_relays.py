@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from app.relay.presence.relays import EXACT, GONE_S, OtherRelays, PresenceSummary, together, words
+from app.relay.presence import EXACT, GONE_S, OtherRelays, PresenceSummary, together, words
 
 
 class Clock:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from app.relay.presence.tally import Hour
+from app.relay.presence import Hour
 
 
 def test_an_hour_forgets_minute_by_minute_and_stays_small() -> None:

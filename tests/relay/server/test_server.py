@@ -22,6 +22,7 @@ from app.sapo.groups import Group
 from app.sapo.questions import Coordinates
 from app.swarm.wire.body import Body, seal, unseal
 from app.swarm.wire.frames import from_relay, info, item, to_frame
+from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
     OPENING,
     SUBPROTOCOL,
@@ -35,7 +36,6 @@ from app.swarm.wire.protocol import (
     Sample,
     Welcome,
 )
-from app.swarm.wire.refusals import Code
 from app.swarm.wire.signin import is_relay_id, sign_in
 
 ROOT = Path(__file__).parents[3]

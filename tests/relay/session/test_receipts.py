@@ -13,11 +13,11 @@ import msgspec
 
 from app.relay.broker.journal import Journal
 from app.relay.session.shared import RelayState
-from app.relay.standing.standing import PROBATION, SEEN_S, Standing
+from app.relay.standing import PROBATION, SEEN_S, Standing
 from app.swarm.client.receipts import Thanked, receipt
 from app.swarm.identity.identity import Identity
+from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import RECEIPTS, BatchReply, Err, Receipt, Receipts, Sample, Stats, Thanks
-from app.swarm.wire.refusals import Code
 from app.swarm.wire.signin import sign_in
 from tests.relay.talking import Peer, Relay, Town, group, key, running, seed, town
 from tests.swarm import relays

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.relay.session import sampling
 from app.relay.session.sampling import Caps, Sampler
 from app.relay.session.shared import RelayState
-from app.relay.standing.standing import PROBATION_WEIGHT
+from app.relay.standing import PROBATION_WEIGHT
 from app.relay.store import turns
 from app.relay.store.lines import Bounds, Kept
 from app.relay.store.turns import SampleQuery, shuffled

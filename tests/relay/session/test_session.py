@@ -8,15 +8,16 @@ import msgspec
 import pytest
 
 from app.common.rate import Rate
-from app.relay.access.origin import LOOPBACK
-from app.relay.access.quota import PER_ADDRESS, PER_KEY, QuotaBuckets
+from app.relay.limits import PER_ADDRESS, PER_KEY, QuotaBuckets
+from app.relay.origin import LOOPBACK
 from app.relay.session.session import FAULTS, Session
 from app.relay.session.shared import RelayState
-from app.relay.standing.standing import PROBATION, SEEN_S, Ban, Standing
+from app.relay.standing import PROBATION, SEEN_S, Ban, Standing
 from app.sapo.groups import Group
 from app.sapo.questions import VERSION, Coordinates
 from app.swarm.wire.body import Body, Envelope, seal, unseal
 from app.swarm.wire.frames import from_relay, item, to_frame
+from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
     AskStats,
     BatchReply,
@@ -31,7 +32,6 @@ from app.swarm.wire.protocol import (
     Stats,
     Welcome,
 )
-from app.swarm.wire.refusals import Code
 from app.swarm.wire.signin import find_work, sign_in
 from app.swarm.wire.signing import public_key
 

@@ -11,9 +11,9 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.relay.checking import Checker
 from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
-from app.relay.standing.checking import Checker
 from app.swarm.wire.body import Envelope, body_id, unseal
 from app.swarm.wire.frames import from_relay, to_frame
 from app.swarm.wire.protocol import AskStats, Pub, Report, Sample

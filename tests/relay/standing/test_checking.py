@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from app.relay.checking import REPORTED, WAITING_OF_A_KEY, Checker, Finding, _Waiting, judge
 from app.relay.session.shared import RelayState
-from app.relay.standing.checking import REPORTED, WAITING_OF_A_KEY, Checker, Finding, _Waiting, judge
-from app.relay.standing.standing import PROBATION, SEEN_S, honest
+from app.relay.standing import PROBATION, SEEN_S, honest
 from app.relay.store.backplane import CheckedGroup
 from app.sapo.groups import Group
 from app.sapo.questions import Coordinates, QuestionError, UnsoundQuestion, generate

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.relay.standing import standing as rules
-from app.relay.standing.standing import DAY, KEPT_S, SEEN_S, Ban, Bans, Standing, Standings
+from app.relay import standing as rules
+from app.relay.standing import DAY, KEPT_S, SEEN_S, Ban, Bans, Standing, Standings
 
 
 class Clock:

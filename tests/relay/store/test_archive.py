@@ -15,13 +15,13 @@ import pytest
 
 from app.relay.broker.jetstream import JetStream, servers
 from app.relay.broker.journal import Journal
-from app.relay.broker.memory import MemoryBroker
 from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
 from app.relay.store.archive import DAY_MS, HOUR_MS, Archive
-from app.relay.store.backplane import Backplane, BackplaneError, CheckedGroup
+from app.relay.store.backplane import Backplane, BackplaneError, CheckedGroup, MemoryBroker
 from app.swarm.wire.body import task_of
 from app.swarm.wire.frames import from_relay, item, to_frame
+from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
     ARCHIVE,
     AskStats,
@@ -37,7 +37,6 @@ from app.swarm.wire.protocol import (
     Stats,
     Wanted,
 )
-from app.swarm.wire.refusals import Code
 from app.swarm.wire.signin import sign_in
 from tests.relay.natsserver import Server, free_ports
 from tests.relay.talking import key, sealed, seed

@@ -15,10 +15,9 @@ import pytest
 from app.relay.broker import jetstream
 from app.relay.broker.jetstream import JetStream, servers
 from app.relay.broker.journal import FILE, Journal
-from app.relay.broker.memory import MemoryBroker
 from app.relay.session.shared import RelayState
-from app.relay.standing.standing import PROBATION, SEEN_S, Ban, Standing
-from app.relay.store.backplane import Backplane, BackplaneError, CheckedGroup, Unavailable
+from app.relay.standing import PROBATION, SEEN_S, Ban, Standing
+from app.relay.store.backplane import Backplane, BackplaneError, CheckedGroup, MemoryBroker, Unavailable
 from app.relay.store.lines import Bounds
 from app.relay.store.window import Added, WindowLimits
 from tests.relay.natsserver import Server, free_ports
@@ -398,8 +397,8 @@ def test_a_ban_holds_on_every_relay(server: Server) -> None:
 
 
 def test_every_relay_knows_who_is_in_the_whole_swarm(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.relay.presence.relays.EVERY_S", 0.1)
-    monkeypatch.setattr("app.relay.presence.relays.GONE_S", 1.0)
+    monkeypatch.setattr("app.relay.presence.EVERY_S", 0.1)
+    monkeypatch.setattr("app.relay.presence.GONE_S", 1.0)
 
     async def story(world: World) -> None:
         one, two = await world.relay(), await world.relay()

@@ -9,16 +9,14 @@ from collections.abc import Awaitable
 import aiohttp
 from aiohttp import web
 
-from app.relay.broker.memory import MemoryBroker
 from app.relay.server.server import Server
 from app.relay.session.shared import RelayState
-from app.relay.store.backplane import CheckedGroup, OnGroup, OnPresence, OnValue, Unavailable
+from app.relay.store.backplane import CheckedGroup, MemoryBroker, OnGroup, OnPresence, OnValue, Unavailable
 from app.relay.store.window import Added
 from app.swarm.wire.body import Body, seal
 from app.swarm.wire.frames import from_relay, to_frame
-from app.swarm.wire.limits import OPEN_PUBLISHES
+from app.swarm.wire.limits import OPEN_PUBLISHES, Code
 from app.swarm.wire.protocol import OPENING, SOCKET_PATH, SUBPROTOCOL, Hello, Ok, Pub, Welcome
-from app.swarm.wire.refusals import Code
 from app.swarm.wire.signin import sign_in
 from tests.swarm.relays import group
 

@@ -13,8 +13,8 @@ import pytest
 
 from app.swarm.client.ledger import BYTES, HIDDEN, LONGEST, MESSAGES, UNPACKED, Ledger
 from app.swarm.client.publishing import _packed
-from app.swarm.invite.admission import mint
 from app.swarm.invite.invite import Invite
+from app.swarm.invite.private import mint
 from app.swarm.wire.body import Body, seal
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.protocol import Pub

@@ -19,8 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from app.swarm.client.outbox import LEAST_BYTES, LEAST_MESSAGES, Outbox, OutboxCounts, OutboxError
 from app.swarm.wire import frames, protocol
 from app.swarm.wire.body import Envelope, unseal
-from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES
-from app.swarm.wire.refusals import Code, Flaw, Refused
+from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES, Code, Flaw, Refused
 
 KEY = bytes(range(32))
 FIRST = 1_800_000_000_000

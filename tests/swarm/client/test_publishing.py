@@ -13,9 +13,8 @@ from app.swarm.client.known import MOST, KnownRelays
 from app.swarm.client.outbox import Outbox
 from app.swarm.client.publishing import HELD, Publisher
 from app.swarm.wire.frames import from_client
-from app.swarm.wire.limits import SHARE, Quotas, allowance
+from app.swarm.wire.limits import SHARE, Code, Quotas, allowance
 from app.swarm.wire.protocol import Ok, Pub
-from app.swarm.wire.refusals import Code
 from app.swarm.wire.signin import relay_id
 from tests.swarm.relays import ANN, group
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import os
 import stat
 import subprocess
 import sys
 import threading
+import zipfile
 from pathlib import Path
 
 import keyring.backend
@@ -19,17 +21,18 @@ from keyring.backends.chainer import ChainerBackend
 from app.node.data.contents import kind
 from app.swarm.identity import keyrings
 from app.swarm.identity import storage as keeping
-from app.swarm.identity.identity import Identity, IdentityError, PassphraseNeeded, bare
-from app.swarm.identity.keyrings import real_backend
+from app.swarm.identity.identity import Identity, IdentityError, to_file
+from app.swarm.identity.keyrings import KeyringLocked, KeyringWaiting, real_backend
 from app.swarm.identity.storage import (
     KeyLocation,
+    SealedKey,
     StoredIdentity,
     Where,
     keep,
-    keep_in_file,
     keep_in_keyring,
     key_location,
     open_identity,
+    unseal,
 )
 
 
@@ -65,8 +68,15 @@ class Forgetful(Ring):
         pass
 
 
-def opened(folder: Path, ring: Ring | None, passphrase: str | None = None) -> StoredIdentity:
-    return asyncio.run(open_identity(folder, passphrase=passphrase, find=lambda: ring))
+def opened(folder: Path, ring: Ring | None) -> StoredIdentity:
+    return asyncio.run(open_identity(folder, find=lambda: ring))
+
+
+def refused(folder: Path, ring: Ring | None = None) -> IdentityError:
+    """Why the folder's key can't be opened."""
+    with pytest.raises(IdentityError) as caught:
+        opened(folder, ring)
+    return caught.value
 
 
 def left(folder: Path) -> bytes:
@@ -97,7 +107,7 @@ def test_without_a_keyring_that_keeps_a_key_it_is_in_a_file_for_its_owner_alone(
     assert first.where == again.where == Where.PLAIN
     assert first.identity == again.identity, "the owner is the same person at every start"
     (file,) = tmp_path.glob("key-*.secret")
-    assert str(file) in first.note and keeping.PASSPHRASE in first.note and again.note == "", "it is said once"
+    assert str(file) in first.note and again.note == "", "it is said once"
     assert key_location(tmp_path) == KeyLocation(
         name=first.identity.name, public_key=first.identity.key.hex(), kept="plain", file=str(file)
     )
@@ -143,7 +153,7 @@ def test_a_disk_without_rights_is_told_at_every_start(tmp_path: Path, monkeypatc
     monkeypatch.setattr(Path, "chmod", lambda *_: None)  # as FAT does
     for _ in range(2):
         found = opened(tmp_path, None)
-        assert found.identity == mine and f"set {keeping.PASSPHRASE}" in found.note
+        assert found.identity == mine and str(file) in found.note
 
 
 OTHERS = Identity(bytes(range(32)))
@@ -165,13 +175,11 @@ def test_a_damaged_file_is_kept_aside_and_the_words_are_named(tmp_path: Path, co
     mine = opened(tmp_path, None).identity
     (file,) = tmp_path.glob("*.secret")
     file.write_bytes(content)
-    found = opened(tmp_path, None)
-    assert found.where == Where.MEMORY and found.identity != mine
+    why = str(refused(tmp_path))
     (aside,) = tmp_path.glob("damaged-*")
     assert aside.read_bytes() == content and kind(aside.name) is not None
-    assert mine.name in found.note and aside.name in found.note and "identity restore" in found.note
-    again = opened(tmp_path, None)
-    assert again.where == Where.MEMORY and f"{file} isn't there" in again.note
+    assert mine.name in why and aside.name in why and "identity restore" in why
+    assert f"{file} isn't there" in str(refused(tmp_path))
     asyncio.run(keep(Identity.from_words(mine.words()), tmp_path, find=lambda: None))
     assert opened(tmp_path, None).identity == mine
 
@@ -179,10 +187,10 @@ def test_a_damaged_file_is_kept_aside_and_the_words_are_named(tmp_path: Path, co
 def test_another_ones_file_under_this_name_is_not_taken_for_the_key(tmp_path: Path) -> None:
     mine = opened(tmp_path, None).identity
     (file,) = tmp_path.glob("*.secret")
-    file.write_bytes(bare(OTHERS))
-    found = opened(tmp_path, None)
-    assert found.where == Where.MEMORY and OTHERS.name in found.note and mine.name in found.note
-    assert file.read_bytes() == bare(OTHERS)
+    file.write_bytes(to_file(OTHERS))
+    why = str(refused(tmp_path))
+    assert OTHERS.name in why and mine.name in why
+    assert file.read_bytes() == to_file(OTHERS)
 
 
 def test_a_folder_in_place_of_the_file_is_told_in_a_sentence(tmp_path: Path) -> None:
@@ -190,17 +198,8 @@ def test_a_folder_in_place_of_the_file_is_told_in_a_sentence(tmp_path: Path) -> 
     (file,) = tmp_path.glob("*.secret")
     file.unlink()
     file.mkdir()
-    found = opened(tmp_path, None)
-    assert found.where == Where.MEMORY and str(file) in found.note and "\n" not in found.note
-
-
-def test_a_passphrase_encrypts_what_lay_open(tmp_path: Path) -> None:
-    mine = opened(tmp_path, None).identity
-    sealed = opened(tmp_path, None, "correct horse")
-    assert sealed.where == Where.FILE and sealed.identity == mine
-    assert [path.suffix for path in sorted(tmp_path.iterdir())] == [".json", ".sealed"]
-    assert mine.seed().hex().encode() not in left(tmp_path)
-    assert opened(tmp_path, None, "correct horse").identity == mine
+    why = str(refused(tmp_path))
+    assert str(file) in why and "\n" not in why
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
@@ -225,25 +224,39 @@ def test_a_full_disk_leaves_it_in_memory_and_no_half_a_file(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_keys_from_before_are_remembered_and_forgotten_with_it(tmp_path: Path) -> None:
-    ring = Ring()
-    first = opened(tmp_path, ring).identity
-    second = Identity.new()
+def test_a_replaced_key_is_deleted_where_it_was(tmp_path: Path) -> None:
+    ring, second, third = Ring(), Identity.new(), Identity.new()
+    opened(tmp_path, ring)
     asyncio.run(keep(second, tmp_path, find=lambda: ring))
-    asyncio.run(keep(first, tmp_path, find=lambda: ring))
+    assert list(ring.kept.values()) == [second.seed().hex()]
+    asyncio.run(keep(third, tmp_path, find=Locked))
+    assert opened(tmp_path, None).identity == third, "it is in a file"
+    assert list(ring.kept.values()) == [second.seed().hex()], "the keyring could not be asked"
     asyncio.run(keep(second, tmp_path, find=lambda: ring))
-    assert opened(tmp_path, ring).identity == second and len(ring.kept) == 2
+    assert not list(tmp_path.glob("*.secret"))
+    asyncio.run(keep(third, tmp_path, find=lambda: ring))
+    assert list(ring.kept.values()) == [third.seed().hex()]
     assert keeping.forget(tmp_path, find=lambda: ring) == "" and ring.kept == {}
 
 
-def test_a_keyring_that_is_locked_later_costs_the_session_its_name_and_never_the_key(tmp_path: Path) -> None:
+def test_what_an_earlier_version_left_in_the_keyring_is_deleted_with_the_key(tmp_path: Path) -> None:
+    ring, former = Ring(), Identity.new()
+    mine = opened(tmp_path, ring).identity
+    ring.kept[keyrings.SERVICE, former.key.hex()] = former.seed().hex()
+    record = {"where": "keyring", "public_key": mine.key.hex(), "name": mine.name, "former": [former.key.hex()]}
+    (tmp_path / keeping.RECORD).write_text(json.dumps(record))
+    assert opened(tmp_path, ring).identity == mine and len(ring.kept) == 2
+    assert keeping.forget(tmp_path, find=lambda: ring) == "" and ring.kept == {}
+
+
+def test_while_a_keyring_with_the_key_can_not_be_read_there_is_no_other_name(tmp_path: Path) -> None:
     ring = Ring()
     mine = opened(tmp_path, ring).identity
     for out_of_order in (Locked(), None, Ring()):  # locked, gone, another desktop's
-        meanwhile = opened(tmp_path, out_of_order)
-        assert meanwhile.where == Where.MEMORY and meanwhile.identity != mine
-        assert mine.name in meanwhile.note
-    assert opened(tmp_path, ring).identity == mine
+        why = refused(tmp_path, out_of_order)
+        assert isinstance(why, KeyringLocked) and not isinstance(why, KeyringWaiting)
+        assert opened(tmp_path, ring).identity == mine, "in turn"
+    assert key_location(tmp_path).name == mine.name and keeping.kept_in_keyring(tmp_path) == mine.name
 
 
 @pytest.mark.parametrize("content", ["", "nonsense", "00" * 32])
@@ -251,8 +264,7 @@ def test_a_damaged_entry_is_not_taken_for_the_key(tmp_path: Path, content: str) 
     ring = Ring()
     opened(tmp_path, ring)
     ring.kept = dict.fromkeys(ring.kept, content)
-    found = opened(tmp_path, ring)
-    assert found.where == Where.MEMORY and "damaged" in found.note
+    assert "damaged" in str(refused(tmp_path, ring))
     assert set(ring.kept.values()) == {content}
 
 
@@ -287,6 +299,21 @@ def test_patience_ends(tmp_path: Path) -> None:
     found = asyncio.run(open_identity(tmp_path, find=Silent, patience_s=0.01))
     release.set()
     assert found.where == Where.PLAIN and "didn't answer" in found.note
+
+
+def test_a_prompt_for_a_key_that_exists_is_no_reason_for_another_one(tmp_path: Path) -> None:
+    ring, release = Ring(), threading.Event()
+    mine = opened(tmp_path, ring).identity
+
+    class Silent(Ring):
+        def get_password(self, service: str, username: str) -> str | None:
+            release.wait()
+            return None
+
+    with pytest.raises(KeyringWaiting):
+        asyncio.run(open_identity(tmp_path, find=Silent, patience_s=0.01))
+    release.set()
+    assert opened(tmp_path, ring).identity == mine
 
 
 def test_a_process_ends_though_the_keyring_still_waits(tmp_path: Path) -> None:
@@ -331,33 +358,43 @@ def test_every_allowed_backend_exists_in_the_library() -> None:
     assert {one.rpartition(".")[2] for one in keyrings._REAL} <= there
 
 
-def test_a_key_in_a_file_needs_its_passphrase(tmp_path: Path) -> None:
-    made = opened(tmp_path, None, "correct horse")
-    assert made.where == Where.FILE
-    with pytest.raises(PassphraseNeeded, match=made.identity.name):
-        opened(tmp_path, Ring())
-    with pytest.raises(IdentityError, match="doesn't open"):
-        opened(tmp_path, None, "wrong horse!")
-    assert opened(tmp_path, None, "correct horse").identity.seed() == made.identity.seed()
-    for secret in (made.identity.seed(), made.identity.seed().hex().encode(), b"correct horse"):
-        assert secret not in left(tmp_path)
-    if os.name == "posix":
-        assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
-
-
-def test_a_key_restored_from_words_takes_the_folder_over_and_the_old_one_stays_kept(tmp_path: Path) -> None:
+def test_a_key_restored_from_words_takes_the_folder_over(tmp_path: Path) -> None:
     ring = Ring()
-    old = opened(tmp_path, ring).identity
+    opened(tmp_path, ring)
     mine = Identity.from_words(Identity.new().words())
     asyncio.run(keep_in_keyring(mine, tmp_path, find=lambda: ring))
     assert opened(tmp_path, ring).identity == mine
-    assert old.seed().hex() in ring.kept.values()
 
 
-def test_a_key_moves_from_keyring_to_file(tmp_path: Path) -> None:
-    mine = opened(tmp_path, Ring()).identity
-    asyncio.run(keep_in_file(mine, tmp_path, "correct horse"))
-    assert opened(tmp_path, None, "correct horse").identity == mine
+PHRASE, NAME = "a home of format two", "clean-buck-5878"
+
+
+@pytest.fixture
+def sealed(tmp_path: Path) -> Path:
+    """A folder whose key an earlier version sealed with PHRASE."""
+    with zipfile.ZipFile(Path(__file__).parents[2] / "data" / "home-format-2.zip") as archive:
+        archive.extractall(tmp_path, [one for one in archive.namelist() if "/" not in one])
+    return tmp_path
+
+
+def test_a_sealed_key_opens_once_with_its_passphrase_and_is_never_replaced(sealed: Path) -> None:
+    before = left(sealed)
+    why = refused(sealed, Ring())
+    assert isinstance(why, SealedKey) and NAME in str(why) and "identity restore" in str(why)
+    with pytest.raises(IdentityError, match="doesn't open"):
+        unseal(sealed, "wrong horse!")
+    assert left(sealed) == before and key_location(sealed).name == NAME
+    mine = unseal(sealed, PHRASE)
+    ring = Ring()
+    asyncio.run(keep(mine, sealed, find=lambda: ring))
+    assert mine.name == NAME and not list(sealed.glob("key-*")) and opened(sealed, ring).identity == mine
+
+
+def test_a_sealed_file_that_is_gone_names_the_words(sealed: Path) -> None:
+    (file,) = sealed.glob("*.sealed")
+    file.unlink()
+    with pytest.raises(IdentityError, match=f"recovery words of {NAME}"):
+        unseal(sealed, PHRASE)
 
 
 def test_a_keyring_that_refuses_changes_nothing(tmp_path: Path) -> None:
@@ -378,15 +415,3 @@ def test_a_damaged_record_is_an_error_and_is_not_overwritten(tmp_path: Path, con
     asyncio.run(keep(mine, tmp_path, find=lambda: None))
     (aside,) = tmp_path.glob("damaged-identity.json-*")
     assert aside.read_bytes() == content and opened(tmp_path, None).identity == mine
-
-
-def test_a_missing_or_exchanged_key_file_is_an_error_that_names_it(tmp_path: Path) -> None:
-    mine, other = opened(tmp_path, None, "correct horse"), opened(tmp_path / "b", None, "correct horse")
-    (file,) = tmp_path.glob("*.sealed")
-    (foreign,) = (tmp_path / "b").glob("*.sealed")
-    foreign.replace(file)
-    with pytest.raises(IdentityError, match=other.identity.name):
-        opened(tmp_path, None, "correct horse")
-    file.unlink()
-    with pytest.raises(IdentityError, match=mine.identity.name):
-        opened(tmp_path, None, "correct horse")

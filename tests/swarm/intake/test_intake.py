@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.lab.attackers.kinds import KINDS, Attacker, Published
+from app.learning.choosing import PeerGroup
 from app.sapo.families import FAMILIES
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates, UnsoundQuestion, make
@@ -25,7 +26,6 @@ from app.swarm.identity.identity import Identity
 from app.swarm.intake import intake as intake_
 from app.swarm.intake.intake import STRIKES, Intake
 from app.swarm.intake.likeness import Likeness
-from app.swarm.intake.pool import Checked
 from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire.body import Envelope
 from engines.contract import TokenSequence
@@ -67,14 +67,16 @@ def encoded(envelope: Envelope) -> bytes:
 def test_an_honest_group_is_taken_with_this_nodes_own_verdicts(intake: Intake) -> None:
     envelope = signed(honest())
     checked = intake.check(encoded(envelope), NOW_MS)
-    assert isinstance(checked, Checked)
-    assert (checked.id, checked.peer, checked.name) == (envelope.id, ANN.key.hex(), ANN.name)
-    assert checked.scored.rewards_G == (1, 0, 0) and checked.text == question().text
+    assert isinstance(checked, PeerGroup)
+    assert (checked.id, checked.key, checked.peer) == (envelope.id, ANN.key.hex(), ANN.name)
+    assert checked.scored.rewards_G == (1, 0, 0) and checked.question == question().text
     assert intake.accepted == 1 and not any(intake.counts.values())
-    assert intake.check(signed(honest(1), BOB), NOW_MS + 29 * 60_000).__class__ is Checked, (
+    assert intake.check(signed(honest(1), BOB), NOW_MS + 29 * 60_000).__class__ is PeerGroup, (
         "fresh for half an hour"
     )
-    assert intake.check(signed(honest(2), BOB), NOW_MS - 119_000).__class__ is Checked, "clocks differ a little"
+    assert intake.check(signed(honest(2), BOB), NOW_MS - 119_000).__class__ is PeerGroup, (
+        "clocks differ a little"
+    )
 
 
 def with_(**changes: Any) -> Envelope:
@@ -150,7 +152,7 @@ def test_a_bad_group_gets_its_reason(intake: Intake, what: str) -> None:
     assert intake.check(make(), NOW_MS) is reason
     assert {one: n for one, n in intake.counts.items() if n} == {reason: 1} and intake.accepted == 0
     assert reason.sentence.endswith(".")
-    assert isinstance(intake.check(signed(honest(7)), NOW_MS), Checked), "it costs the next one nothing"
+    assert isinstance(intake.check(signed(honest(7)), NOW_MS), PeerGroup), "it costs the next one nothing"
 
 
 def test_every_reason_has_its_test() -> None:
@@ -165,11 +167,11 @@ def test_every_reason_has_its_test() -> None:
 
 
 def test_a_group_is_taken_once(intake: Intake) -> None:
-    assert isinstance(intake.check(signed(honest()), NOW_MS), Checked)
+    assert isinstance(intake.check(signed(honest()), NOW_MS), PeerGroup)
     assert intake.check(signed(honest()), NOW_MS) is IntakeReason.SEEN
     forged = signed(honest(1), sig="0" * 128)
     assert intake.check(forged, NOW_MS) is IntakeReason.BAD_SIGNATURE
-    assert isinstance(intake.check(signed(honest(1)), NOW_MS), Checked), (
+    assert isinstance(intake.check(signed(honest(1)), NOW_MS), PeerGroup), (
         "a forgery does not stand for the real one"
     )
 
@@ -177,12 +179,12 @@ def test_a_group_is_taken_once(intake: Intake) -> None:
 def test_a_flood_of_one_author_ends_at_its_share(intake: Intake) -> None:
     flood = [signed(honest(number, "chain_sum", 2)) for number in range(70)]
     verdicts = [intake.check(one, NOW_MS) for one in flood]
-    assert sum(isinstance(one, Checked) for one in verdicts) == 60 and set(verdicts[60:]) == {
+    assert sum(isinstance(one, PeerGroup) for one in verdicts) == 60 and set(verdicts[60:]) == {
         IntakeReason.TOO_MUCH
     }
-    assert isinstance(intake.check(signed(honest(80), BOB), NOW_MS), Checked), "others are not to blame"
+    assert isinstance(intake.check(signed(honest(80), BOB), NOW_MS), PeerGroup), "others are not to blame"
     later = signed(honest(90))
-    assert isinstance(intake.check(later, NOW_MS + 10_000), Checked)
+    assert isinstance(intake.check(later, NOW_MS + 10_000), PeerGroup)
 
 
 def test_who_sends_bad_groups_is_passed_over_for_a_while(intake: Intake) -> None:
@@ -191,16 +193,16 @@ def test_who_sends_bad_groups_is_passed_over_for_a_while(intake: Intake) -> None
             intake.check(signed(honest(number) | {"rewards": [0, 1, 0]}), NOW_MS) is IntakeReason.FALSE_REWARDS
         )
     assert intake.check(signed(honest(9)), NOW_MS) is IntakeReason.DISTRUSTED
-    assert isinstance(intake.check(signed(honest(9), BOB), NOW_MS), Checked)
+    assert isinstance(intake.check(signed(honest(9), BOB), NOW_MS), PeerGroup)
     later = NOW_MS + 3_700_000
-    assert isinstance(intake.check(signed(honest(10) | {"created_ms": later}), later), Checked)
+    assert isinstance(intake.check(signed(honest(10) | {"created_ms": later}), later), PeerGroup)
 
 
 def test_nobody_can_bring_another_into_disrepute(intake: Intake) -> None:
     for number in range(9):
         body = honest(number) | {"rewards": [0, 1, 0]}
         assert intake.check(signed(body, BOB, pk=ANN.key.hex()), NOW_MS) is IntakeReason.BAD_SIGNATURE
-    assert isinstance(intake.check(signed(honest(20)), NOW_MS), Checked)
+    assert isinstance(intake.check(signed(honest(20)), NOW_MS), PeerGroup)
 
 
 LONG = "First we look at both numbers, one by one, and write down all that divides them without a rest. "
@@ -214,12 +216,12 @@ def test_almost_the_same_under_many_keys_is_taken_once(intake: Intake) -> None:
         return signed(body, Identity(bytes([100 + number]) * 32))
 
     verdicts = [intake.check(poisoned(number), NOW_MS) for number in range(30)]
-    assert isinstance(verdicts[0], Checked)
+    assert isinstance(verdicts[0], PeerGroup)
     assert verdicts.count(IntakeReason.LOOK_ALIKE) >= 27, "it is an estimate: one may slip through"
 
 
 def test_a_copied_group_is_known_again(intake: Intake) -> None:
-    assert isinstance(intake.check(signed(honest()), NOW_MS), Checked)
+    assert isinstance(intake.check(signed(honest()), NOW_MS), PeerGroup)
     body = honest()
     body["completions"] = [f" {text.upper()} " for text in (body["completions"][i] for i in (1, 0, 2))]
     assert intake.check(signed(body | {"rewards": [0, 1, 0]}, BOB), NOW_MS) is IntakeReason.LOOK_ALIKE
@@ -232,7 +234,7 @@ def test_what_the_labs_attackers_publish(intake: Intake, kind: str) -> None:
     others = Attacker("plain", b"other", {"gcd": 1, "chain_sum": 2}, group=8, longest=64, encode=no_tokens)
     lately = [(one.text, scored(one)) for one in others.publish(1, 6, [])]
     for _, group in lately:
-        assert isinstance(intake.check(signed(told(group.group, group.rewards_G)), NOW_MS), Checked)
+        assert isinstance(intake.check(signed(told(group.group, group.rewards_G)), NOW_MS), PeerGroup)
     verdicts = [
         intake.check(signed(told(one.group, one.claimed_G), BOB), NOW_MS)
         for one in attacker.publish(2, 6, lately)
@@ -244,7 +246,7 @@ def test_what_the_labs_attackers_publish(intake: Intake, kind: str) -> None:
     elif kind in ("copy", "magpie"):
         assert set(verdicts) <= {IntakeReason.SEEN, IntakeReason.LOOK_ALIKE}
     else:
-        assert all(isinstance(verdict, Checked) for verdict in verdicts)
+        assert all(isinstance(verdict, PeerGroup) for verdict in verdicts)
 
 
 def no_tokens(question: str, text: str) -> TokenSequence:
@@ -286,7 +288,7 @@ def test_honest_answers_to_other_questions_are_no_copies(intake: Intake, family:
             "#not this",
         ]
         verdicts.append(intake.check(signed(body, Identity(bytes([100 + number]) * 32)), NOW_MS))
-    assert len(verdicts) > 8 and all(isinstance(one, Checked) for one in verdicts)
+    assert len(verdicts) > 8 and all(isinstance(one, PeerGroup) for one in verdicts)
 
 
 def test_a_model_that_works_by_a_pattern_does_not_copy_itself() -> None:
@@ -382,7 +384,7 @@ def test_a_rest_ends_the_sifting_with_what_was_checked_before(intake: Intake, sa
 
     def once(
         one: bytes | msgspec.Raw | Envelope | IntakeReason, now_ms: int, oldest_s: int | None = None
-    ) -> Checked | IntakeReason:
+    ) -> PeerGroup | IntakeReason:
         verdict = check(one, now_ms)
         sandbox.rest()
         return verdict
@@ -415,7 +417,7 @@ def test_any_signed_body_is_refused_or_taken(intake: Intake, data: st.DataObject
     except (UnicodeError, OverflowError, msgspec.MsgspecError):
         return
     verdict = intake.check(encoded(signed(raw, Identity(author.to_bytes(32, "big")))), NOW_MS)
-    assert isinstance(verdict, Checked | IntakeReason)
+    assert isinstance(verdict, PeerGroup | IntakeReason)
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -429,13 +431,13 @@ def test_any_bytes_are_refused_or_taken(intake: Intake, data: st.DataObject) -> 
             st.binary(max_size=99),
         )
     )
-    assert isinstance(intake.check(item, NOW_MS), Checked | IntakeReason)
+    assert isinstance(intake.check(item, NOW_MS), PeerGroup | IntakeReason)
 
 
 def test_six_hundred_more_from_the_bench(intake: Intake, tmp_path: Path) -> None:
     spoiler = Spoiler(Random(7), tmp_path / "canary")
     fuzzed = Intake(intake._sandbox, spoiling.SWARM, [])
     for _ in range(600):
-        assert isinstance(fuzzed.check(spoiler.envelope(), spoiling.NOW_MS), Checked | IntakeReason)
+        assert isinstance(fuzzed.check(spoiler.envelope(), spoiling.NOW_MS), PeerGroup | IntakeReason)
     assert fuzzed.accepted > 20 and sum(n > 0 for n in fuzzed.counts.values()) > 8
     assert not (tmp_path / "canary").exists()

@@ -7,13 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.swarm.invite.admission import check_token, credential, joining, mint
 from app.swarm.invite.invite import Invite
-from app.swarm.invite.private import Private
+from app.swarm.invite.private import Private, check_token, credential, joining, mint
 from app.swarm.wire.frames import to_frame
-from app.swarm.wire.limits import RelayLimits
+from app.swarm.wire.limits import Code, Refused, RelayLimits
 from app.swarm.wire.protocol import Auth, Hello
-from app.swarm.wire.refusals import Code, Refused
 from app.swarm.wire.signin import sign_in
 from app.swarm.wire.signing import public_key
 

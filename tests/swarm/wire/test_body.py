@@ -17,8 +17,7 @@ from app.sapo.groups import HUMAN, Group
 from app.sapo.questions import Coordinates
 from app.swarm.wire import signing
 from app.swarm.wire.body import Body, Envelope, WireTask, body_id, check_age, public_model_name, seal, unseal
-from app.swarm.wire.limits import AHEAD_S, BODY, COMPLETION, OLDEST_S
-from app.swarm.wire.refusals import Code, Flaw, Refused
+from app.swarm.wire.limits import AHEAD_S, BODY, COMPLETION, OLDEST_S, Code, Flaw, Refused
 
 SEED = bytes(range(32))
 SWARM = "example-swarm"

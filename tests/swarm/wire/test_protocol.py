@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from app.swarm.wire import frames, protocol, signin, signing
 from app.swarm.wire.body import Body, Envelope, seal, unseal
 from app.swarm.wire.frames import from_client, from_relay, to_frame
-from app.swarm.wire.limits import BATCH_FRAME, FRAME, Quotas, RelayLimits
-from app.swarm.wire.refusals import Code, Flaw, Refused
+from app.swarm.wire.limits import BATCH_FRAME, FRAME, Code, Flaw, Quotas, Refused, RelayLimits
 
 SEED = bytes(range(32))
 ID = "ab" * 32

@@ -19,11 +19,11 @@ import pytest
 from mnemonic import Mnemonic
 
 from app.swarm.identity import names
-from app.swarm.invite import admission
+from app.swarm.invite import private as admission
 from app.swarm.invite.private import Private
 from app.swarm.wire import frames, limits, noise, protocol, signin
 from app.swarm.wire.body import Body, WireTask, unseal
-from app.swarm.wire.refusals import Code
+from app.swarm.wire.limits import Code
 
 PAGE = (Path(protocol.__file__).parents[1] / "PROTOCOL.md").read_text(encoding="utf-8")
 HELLO, AUTH, BODY, PUB, OK = re.findall(r"```json\n(.*?)\n```", PAGE, re.DOTALL)

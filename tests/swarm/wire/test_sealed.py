@@ -23,6 +23,7 @@ from app.swarm.invite.invite import Invite
 from app.swarm.invite.private import Private
 from app.swarm.wire.body import Body, seal
 from app.swarm.wire.frames import from_relay, to_frame
+from app.swarm.wire.limits import Code, Refused
 from app.swarm.wire.protocol import (
     OLD_SUBPROTOCOL,
     OPENING,
@@ -34,7 +35,6 @@ from app.swarm.wire.protocol import (
     RelayNotice,
     Sample,
 )
-from app.swarm.wire.refusals import Code, Refused
 from app.swarm.wire.signin import check_hello
 from tests.swarm.relays import ANN, BOB, PATIENCE_S, Relay, group, running, until
 

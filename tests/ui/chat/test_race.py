@@ -1,8 +1,7 @@
-"""The race and the blind duel on Try it, with a small program in the place of the model's process."""
+"""The race on Try it, with a small program in the place of the model's process."""
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,14 +14,13 @@ from pytestqt.qtbot import QtBot
 from app.chat import messages
 from app.ui.chat.page import TryIt
 from app.ui.chat.process import Chatting
-from app.ui.chat.question import BLIND
 from app.ui.fish import motion
 from app.ui.fish.track import FRAME_MS, LAP_FRAMES
 from app.ui.frame.frame import Actions
 from app.ui.process.child import Child
 from app.ui.theme import Theme
 from app.ui.view.view import View
-from tests.ui.chat.test_tryit import PATIENCE_MS, ask, press, texts
+from tests.ui.chat.test_tryit import PATIENCE_MS, press, texts
 
 RACER = """
 import json, sys
@@ -40,12 +38,6 @@ for line in sys.stdin:
             say("lap", number, place=place, puzzles=asked["puzzles"], coordinates=where, title="Sums",
                 text=f"What is {place} + 1?", learned=20, before=dict(text="#0\\u202e", solved=place % 5 == 0),
                 after=dict(text=f"#{place + 1}", solved=place % 5 < 3))
-    elif asked["type"] == "ask":
-        same = asked["text"] == "same"
-        for side in ("before", "after"):
-            say("growing", number, side=side, text=side)
-            say("said", number, side=side, text="alike" if same else f"I am {side}.", finished=True, tokens=3,
-                seconds=0.1, learned=20 if side == "after" else None)
     say("done", number)
 """
 
@@ -129,28 +121,3 @@ def test_a_race_that_nobody_watches_does_not_move(
     qtbot.waitUntil(lambda: not page._racing, timeout=PATIENCE_MS)
     page.show()
     assert "12 of 20 now" in texts(page)
-
-
-def test_a_duel_is_blind_until_it_is_judged_and_the_tally_is_kept(
-    qtbot: QtBot, page: TryIt, tmp_path: Path
-) -> None:
-    ask(qtbot, page, "hello")
-    qtbot.waitUntil(lambda: "I am after." in texts(page), timeout=PATIENCE_MS)
-    page._card.sides._group.button(3).setChecked(True)
-    assert page._card.sides.value == BLIND
-    ask(qtbot, page, "who are you")
-    duel = page._exchanges[0]
-    qtbot.waitUntil(lambda: "Which one is better?" in texts(duel), timeout=PATIENCE_MS)
-    said = texts(duel)
-    assert "Answer A" in said and "Answer B" in said
-    assert "Before" not in said and "rounds" not in said and "token" not in said and "0.1 s" not in said
-    press(qtbot, duel, "A is better")
-    assert "Before" in texts(duel) and "After 20 rounds" in texts(duel), "now it is told"
-    assert "Your verdicts so far: " in texts(duel) and "Too few to tell yet." in texts(duel)
-    kept = (tmp_path / "duels.json").read_text()
-    assert sorted(json.loads(kept)["models"]["talker"].values()) == [0, 0, 1] and "who are you" not in kept
-
-    ask(qtbot, page, "same")
-    QApplication.processEvents()
-    qtbot.waitUntil(lambda: "that one doesn't count" in texts(page._exchanges[0]), timeout=PATIENCE_MS)
-    assert (tmp_path / "duels.json").read_text() == kept

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QLabel
 from pytestqt.qtbot import QtBot
 from safetensors.numpy import save
 
+from app.models.shelf import Shelf
 from app.node.data.library import ModelEntry
 from app.ui.frame.frame import Actions
 from app.ui.frame.model_actions import ModelActions
@@ -34,7 +35,6 @@ from app.ui.theme import Theme
 from app.ui.view.models import Fetch, Holdings
 from app.ui.view.settings import Choices
 from app.ui.view.view import NodeStatus, View
-from engines.models.shelf import Shelf
 from tests.engines.hub import StandIn, serving
 from tests.ui import views
 
@@ -549,8 +549,8 @@ def test_a_file_let_go_over_the_window_is_taken(
 
 
 def test_a_file_is_taken_over_by_a_process(fetching: Fetching, tmp_path: Path, qtbot: QtBot) -> None:
+    from app.models.shelf import starter_folder
     from engines.models.gguf import gguf
-    from engines.models.locate import starter_folder
 
     good, bad = tmp_path / "own.gguf", tmp_path / "bad.gguf"
     gguf.write(starter_folder(), good, "f16")

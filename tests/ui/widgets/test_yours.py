@@ -1,21 +1,16 @@
-"""You as a peer, on the page Try it: the offer and its words, and the tally beside the model's."""
+"""You as a peer, on the page Try it: the offer and its words."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from app.chat import scorebook
-from app.chat.scorebook import Scores
-from app.ui.theme import Theme
-from app.ui.widgets.yours import Against, Bars
 from tests.ui.chat.test_tryit import GOOD, PATIENCE_MS, Open, heard, open_page, press, texts
 
 __all__ = ["open_page"]
 TEACHES = (
-    GOOD.replace("unseen=True", 'unseen=asked["sort"] == "test", daily=asked["sort"] == "daily"')
+    GOOD.replace("unseen=True", 'unseen=asked["sort"] == "test"')
     .replace(
         'solved=asked["answer"] == "4")',
         'solved=asked["answer"] == "4", offer="12=3*4 #4" if asked["work"] else "")',
@@ -46,25 +41,3 @@ def test_an_answer_teaches_only_after_a_yes_to_its_very_text(
     press(qtbot, page, "Teach my model")
     qtbot.waitUntil(lambda: "Thank you." in texts(page), timeout=PATIENCE_MS)
     assert '"type":"give"' in heard(tmp_path) and '"teach":true,"share":false' in heard(tmp_path)
-
-
-def test_it_can_be_turned_off(qtbot: QtBot, open_page: Open, tmp_path: Path) -> None:
-    page = open_page(TEACHES)
-    assert page._card._day.isVisibleTo(page)
-    page.ask.choices.put("yours", False)
-    page.enter()
-    assert not page._card._day.isVisibleTo(page) and not page._card._teach_one.isVisibleTo(page)
-
-
-def test_the_tally_is_read_out(qtbot: QtBot, light: Theme, tmp_path: Path) -> None:
-    scores = Scores().beside("gcd", True, False).beside("gcd", True, True).beside("lcm", False, True)
-    scorebook.write(tmp_path, scores)
-    card = Against(light)
-    qtbot.addWidget(card)
-    card.show_tally(scorebook.read(tmp_path)[0].against)
-    names = [one.accessibleName() for one in card.findChildren(Bars)]
-    assert "Greatest common divisor: you 2, model 1 of 2" in names and len(names) == 2
-    labels = " ".join(one.text() for one in card.findChildren(QLabel))
-    assert "3 puzzles: you 2, your model 2" in labels
-    card.show_tally({})
-    assert card.isHidden()

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import prod
-from random import Random
-from typing import Any
 
-from app.sapo import library
 from app.sapo.families import scores
 from app.sapo.families.family import Entry, Family, FamilyKind
 
@@ -36,49 +32,20 @@ def _work(entry: Entry) -> str:
     return " ".join(steps)
 
 
-class _Pairs:
-    """Two factors in any order: one in least..most, the other in least..by. In the library's words and form."""
-
-    def __init__(self, least: int, most: int, by: int) -> None:
-        self.seed = 0
-        self._bounds = ((least, most), (least, by))
-
-    def __getitem__(self, index: int) -> Entry:
-        rng = Random(self.seed + index)
-        factors = [rng.randint(*bounds) for bounds in self._bounds]
-        rng.shuffle(factors)
-        expression = " * ".join(map(str, factors))
-        return {
-            "question": (
-                f"Solve the following multiplication: {expression}. Give only the result as your final answer."
-            ),
-            "answer": str(prod(factors)),
-            "metadata": {"expression": expression},
-        }
-
-
-def _opened(settings: Mapping[str, Any]) -> Any:
-    if "by" in settings:
-        return _Pairs(**settings)
-    return library.gym().create_dataset("products", seed=0, size=2**20, **settings)
-
-
 FAMILY = Family(
     name="products",
     title="Products",
     kind=FamilyKind.NUMBERS,
     levels=(
-        # The library's own first level has 36 products.
-        dict(least=2, most=9, by=30),
+        dict(min_terms=2, max_terms=2, min_digits=1, max_digits=1),
         dict(min_terms=2, max_terms=3, min_digits=1, max_digits=1),
         dict(min_terms=2, max_terms=3, min_digits=1, max_digits=2),
         dict(min_terms=2, max_terms=3, min_digits=2, max_digits=3),
         dict(min_terms=3, max_terms=4, min_digits=2, max_digits=4),
     ),
-    opened=_opened,
     content=lambda entry: tuple(sorted(_factors(entry))),
     score=scores.integer,
     sound=_sound,
     work=_work,
-    held_out_share=4,  # three numbers of one digit make 120 products
+    held_out_share=3,  # the times table has 36 products, three numbers of one digit make 120
 )

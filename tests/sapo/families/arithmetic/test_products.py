@@ -36,6 +36,6 @@ def test_the_work_goes_digit_by_digit() -> None:
     assert FAMILY.worked(entry("23 * 40", "920")) == "23 * 40 = 920. #920"
 
 
-def test_who_met_3_times_4_recalls_4_times_3() -> None:
+def test_3_times_4_and_4_times_3_are_one_content() -> None:
     assert FAMILY.content(entry("3 * 4", "12")) == FAMILY.content(entry("4 * 3", "12"))
     assert FAMILY.content(entry("3 * 4", "12")) != FAMILY.content(entry("2 * 6", "12"))

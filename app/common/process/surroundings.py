@@ -1,0 +1,88 @@
+"""What a process of ours starts with: this very Shoal, nothing else that Python would import, a folder that
+exists, and standard streams.
+
+A `numpy.py` on the owner's PYTHONPATH comes before the library of that name, and an odd libstdc++ on
+LD_LIBRARY_PATH before the system's: either ends a trainer in a crash that names neither. Standard library
+only and readable for Python 3.7: the launcher uses it before anything is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))))
+LEFT_OUT = "SHOAL_LEFT_OUT"
+"""Environment variable: the names of the owner's variables that were left out, with commas."""
+_PYTHONS = ("PYTHONPATH", "PYTHONHOME", "PYTHONPLATLIBDIR", "PYTHONINSPECT", "PYTHONSTARTUP")
+"""These change what is imported, or keep a process from ending."""
+_CLASHING = ("libstdc++.so", "libgcc_s.so", "libgomp.so", "libiomp5.so", "libmkl_", "libc10.so", "libtorch")
+"""Beginnings of the names of libraries that torch, NumPy and Qt bring or take from the system."""
+_SYSTEMS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib")
+
+
+def surroundings(environment: Mapping[str, str] = os.environ, root: str = ROOT) -> dict[str, str]:
+    """The variables of a process of ours, from those of this one.
+
+    >>> made = surroundings({"HOME": "/home/a", "PYTHONPATH": "/home/a/own", "PYTHONHOME": "/opt"}, "/shoal")
+    >>> made["HOME"], made["PYTHONPATH"], made["SHOAL_LEFT_OUT"]
+    ('/home/a', '/shoal', 'PYTHONPATH,PYTHONHOME')
+    """
+    kept = {name: value for name, value in environment.items() if name not in _PYTHONS}
+    if names := left_out(environment, root):
+        kept[LEFT_OUT] = ",".join(names)
+    if "LD_LIBRARY_PATH" in names:
+        del kept["LD_LIBRARY_PATH"]  # an empty one would mean the working directory
+        if libraries := without_clashing(environment["LD_LIBRARY_PATH"]):
+            kept["LD_LIBRARY_PATH"] = libraries
+    return {**kept, "PYTHONPATH": root, "PYTHONSAFEPATH": "1", "PYTHONUTF8": "1"}
+
+
+def left_out(environment: Mapping[str, str] = os.environ, root: str = ROOT) -> list[str]:
+    """The names of the owner's variables that are not passed on, or only in part."""
+    names = [name for name in environment.get(LEFT_OUT, "").split(",") if name]
+    names += [name for name in _PYTHONS if environment.get(name) and environment[name] != root]
+    libraries = environment.get("LD_LIBRARY_PATH", "")
+    if libraries and not getattr(sys, "frozen", False) and without_clashing(libraries) != libraries:
+        names.append("LD_LIBRARY_PATH")  # PyInstaller's own folder stays
+    return list(dict.fromkeys(names))
+
+
+def without_clashing(
+    paths: str, names_in: Callable[[str], list[str]] = os.listdir, systems: Sequence[str] = _SYSTEMS
+) -> str:
+    """LD_LIBRARY_PATH without the folders that hold a library of `_CLASHING`, where the system has its own
+    libstdc++. Where it has none (NixOS), that path is how it is found, and stays."""
+
+    def clashing(place: str) -> list[str]:
+        try:
+            return [name for name in names_in(place) if name.startswith(_CLASHING)]
+        except OSError:
+            return []
+
+    if not any(name.startswith("libstdc++.so") for place in systems for name in clashing(place)):
+        return paths
+    return ":".join(place for place in paths.split(":") if place in systems or not clashing(place))
+
+
+def working_folder() -> str:
+    """A working directory for a child: this one, or Shoal's own where this one was deleted."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return ROOT
+
+
+def make_usable() -> None:
+    """Leaves a working directory that was deleted, and opens standard streams that were closed (`>&-`): the
+    next file that is opened would take a stream's number, and get what is printed."""
+    os.chdir(working_folder())
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)  # takes the lowest number, which is this one
+            os.set_inheritable(opened, True)
+            if getattr(sys, name) is None:
+                setattr(sys, name, os.fdopen(number, mode, closefd=False))

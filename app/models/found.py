@@ -1,0 +1,198 @@
+"""Models that other programs on this computer have fetched already: Hugging Face's tools, LM Studio, Ollama,
+Jan, llama.cpp. Looks at names, sizes and headers; loads nothing, changes nothing, opens no socket."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from engines.contract import EngineError
+from engines.models.needs import Shape
+
+_MOST = 200
+"""Files of one program: anyone who keeps more of them waits for the list."""
+_DEEP = 4
+_MODEL_LAYER = "application/vnd.ollama.image.model"
+_PART = re.compile(r"mmproj|-0000[2-9]-of-", re.IGNORECASE)
+"""Eyes of a model, and the later pieces of one: not models themselves."""
+
+
+class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
+    """One model: `name` is what --model takes, `program` who fetched it. `problem` says why it cannot learn
+    here, else `shape` says what it needs."""
+
+    name: str
+    title: str
+    program: str
+    folder: str
+    bytes: int
+    ready: bool
+    """It learns as it is: a folder, no GGUF file."""
+    shape: Shape | None = None
+    problem: str = ""
+
+
+class ModelFolders(msgspec.Struct, frozen=True, kw_only=True):
+    """Where programs keep their models, by the program's name."""
+
+    gguf: tuple[tuple[str, Path], ...]
+    ollama: tuple[Path, ...]
+    hugging_face: Path
+
+
+def places(
+    home: Path | None = None, variables: Mapping[str, str] = os.environ, system: str = sys.platform
+) -> ModelFolders:
+    """The usual places of this system, and those that the programs' own variables name."""
+    own = home or Path.home()
+    local = Path(variables.get("LOCALAPPDATA") or own / "AppData" / "Local")
+    roaming = Path(variables.get("APPDATA") or own / "AppData" / "Roaming")
+    cache = Path(variables.get("XDG_CACHE_HOME") or own / ".cache")
+    data = Path(variables.get("XDG_DATA_HOME") or own / ".local" / "share")
+    mac = own / "Library"
+    llama = {"darwin": mac / "Caches" / "llama.cpp", "win32": local / "llama.cpp"}.get(
+        system, cache / "llama.cpp"
+    )
+    jan = {"darwin": mac / "Application Support" / "Jan" / "data", "win32": roaming / "Jan" / "data"}
+    jan_data = jan.get(system, data / "Jan" / "data")
+    hub = variables.get("HF_HUB_CACHE") or Path(variables.get("HF_HOME") or cache / "huggingface") / "hub"
+    return ModelFolders(
+        gguf=(
+            ("LM Studio", own / ".lmstudio" / "models"),
+            ("LM Studio", own / ".cache" / "lm-studio" / "models"),
+            ("Jan", own / "jan" / "models"),
+            ("Jan", jan_data / "models"),
+            ("Jan", jan_data / "llamacpp" / "models"),
+            ("llama.cpp", Path(variables.get("LLAMA_CACHE") or llama)),
+        ),
+        ollama=(
+            Path(variables.get("OLLAMA_MODELS") or own / ".ollama" / "models"),
+            Path("/usr/share/ollama/.ollama/models"),
+        ),
+        hugging_face=Path(hub),
+    )
+
+
+def lm_studio(where: ModelFolders | None = None) -> Path | None:
+    """Where LM Studio keeps its models; None where it is not on this computer."""
+    roots = (root for program, root in (where or places()).gguf if program == "LM Studio")
+    return next((root for root in roots if root.is_dir()), None)
+
+
+def find(where: ModelFolders | None = None) -> list[FoundModel]:
+    """Every model, each file once, in the order of the programs and of their names."""
+    where = where or places()
+    seen: set[Path] = set()
+    found: list[FoundModel] = []
+    for one in (*_hugging_face(where.hugging_face), *_files(where.gguf), *_ollama(where.ollama)):
+        with contextlib.suppress(OSError):
+            real = Path(one.folder if one.ready else one.name).resolve()
+            if real not in seen:
+                seen.add(real)
+                found.append(one)
+    return found
+
+
+def _files(roots: tuple[tuple[str, Path], ...]) -> Iterator[FoundModel]:
+    for program, root in roots:
+        for path in islice(_below(root, _DEEP), _MOST):
+            if (one := _file(path, program)) is not None:
+                yield one
+
+
+def _below(folder: Path, depth: int) -> Iterator[Path]:
+    """GGUF files in a folder and those below it; links to folders are not followed."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda one: one.name)
+    except OSError:
+        return
+    for entry in entries:
+        with contextlib.suppress(OSError):
+            if entry.is_dir(follow_symlinks=False):
+                if depth:
+                    yield from _below(Path(entry.path), depth - 1)
+            elif entry.name.casefold().endswith(".gguf") and not _PART.search(entry.name) and entry.is_file():
+                yield Path(entry.path)
+
+
+def _ollama(roots: tuple[Path, ...]) -> Iterator[FoundModel]:
+    """Ollama names a model in a manifest, and its file by the file's digest."""
+    for root in roots:
+        for manifest in islice(sorted((root / "manifests").glob("*/*/*/*")), _MOST):
+            with contextlib.suppress(OSError, ValueError, msgspec.MsgspecError):
+                if manifest.stat().st_size > 2**20:
+                    continue
+                said = msgspec.json.decode(manifest.read_bytes(), type=_Manifest)
+                for layer in said.layers:
+                    if layer.kind == _MODEL_LAYER and re.fullmatch(r"sha256:[0-9a-f]{64}", layer.digest):
+                        path = root / "blobs" / layer.digest.replace(":", "-")
+                        title = f"{manifest.parent.name}:{manifest.name}"
+                        if (one := _file(path, "Ollama", title)) is not None:
+                            yield one
+
+
+class _Layer(msgspec.Struct, frozen=True):
+    kind: str = msgspec.field(default="", name="mediaType")
+    digest: str = ""
+
+
+class _Manifest(msgspec.Struct, frozen=True):
+    layers: list[_Layer] = []
+
+
+def _file(path: Path, program: str, title: str = "") -> FoundModel | None:
+    """What a GGUF file's header says of it; None where there is no such file."""
+    from engines.models.gguf import config, header  # here: an installed app's node does without gguf
+
+    try:
+        size = path.stat().st_size
+        said = header.glimpse(path)
+        config.family(said, path.name)
+        shape, problem = config.rough_shape(said, path.name), ""
+    except FileNotFoundError:
+        return None
+    except (OSError, EngineError) as error:
+        shape, problem = None, str(error) if isinstance(error, EngineError) else f"{path.name} can't be read."
+        size = 0 if isinstance(error, OSError) else size
+    return FoundModel(
+        name=str(path),
+        title=title or path.stem,
+        program=program,
+        folder=str(path.parent),
+        bytes=size,
+        ready=False,
+        shape=shape,
+        problem=problem,
+    )
+
+
+def _hugging_face(cache: Path) -> Iterator[FoundModel]:
+    """Whole models of the known families in Hugging Face's own cache."""
+    from engines.models.architecture import read_architecture
+    from engines.models.folder import open_folder
+
+    for place in islice(sorted(cache.glob("models--*--*")), _MOST):
+        with contextlib.suppress(OSError, UnicodeDecodeError, EngineError):
+            commit = (place / "refs" / "main").read_text("ascii").strip()
+            if not commit.isalnum():
+                continue
+            folder = open_folder(place / "snapshots" / commit)
+            known = read_architecture(folder.config)
+            if known is None:
+                continue
+            yield FoundModel(
+                name=folder.name,
+                title=folder.name,
+                program="Hugging Face",
+                folder=str(folder.path),
+                bytes=folder.weight_bytes,
+                ready=True,
+                shape=Shape(**{name: getattr(known, name) for name in Shape.__struct_fields__}),
+            )

@@ -1,0 +1,187 @@
+"""Where the folders made of GGUF files lie: HOME/hub/gguf/NAME-DIGEST, each made once.
+
+Beside the model's files stands `gguf.json` (Origin): which file it was made of. The same file under another
+name is not converted again, and a file that has changed is noticed by its size and time, then by its digest. A
+folder has its name only when all of it is there; what a killed process left is cleared away by the next."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from engines.contract import EngineError
+from engines.files import discard, held, in_bytes, size, write_json
+from engines.models.needs import DISK_SPARE
+
+if TYPE_CHECKING:
+    from engines.models.gguf.config import UnpackPlan
+
+HUB = "hub"
+"""The folder of all models, in the data folder; app.models.shelf says what lies there."""
+FOLDER = "gguf"
+ORIGIN = "gguf.json"
+VERSION = 1
+"""The version of the conversion: a folder of another one is made again."""
+_READ = 2**22
+_MAKING = ".making-"
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """The file a folder was made of: its path, bytes and time as they were, and its SHA-256."""
+
+    path: str
+    title: str
+    bytes: int
+    modified_ns: int
+    sha256: str
+    version: int = VERSION
+
+
+class MadeModel(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder that is here, and what it was made of."""
+
+    folder: Path
+    origin: Origin
+
+
+def is_gguf(name: str | Path) -> bool:
+    """By the name, also of one of Ollama's, which are named by their digest.
+
+    >>> is_gguf("~/Model-Q8_0.GGUF"), is_gguf("starter"), is_gguf("blobs/sha256-" + 64 * "0")
+    (True, False, True)
+    """
+    return bool(re.search(r"(\.gguf|[/\\]sha256-[0-9a-f]{64})$", str(name), re.IGNORECASE))
+
+
+class GgufShelf:
+    """The converted files of one data folder. Nothing is made before something is put there."""
+
+    def __init__(self, home: Path) -> None:
+        self.root = home / HUB / FOLDER
+
+    def made(self) -> list[MadeModel]:
+        """All of them, by name."""
+        return sorted(self._made(), key=lambda one: one.folder.name)
+
+    def _made(self) -> Iterator[MadeModel]:
+        for note in self.root.glob(f"[!.]*/{ORIGIN}"):
+            with contextlib.suppress(OSError, msgspec.MsgspecError):
+                origin = msgspec.json.decode(note.read_bytes(), type=Origin)
+                if origin.version == VERSION and (note.parent / "config.json").is_file():
+                    yield MadeModel(folder=note.parent, origin=origin)
+
+    def find(self, file: Path) -> Path | None:
+        """The folder of a file, which may be gone meanwhile; None where it was never taken or has changed."""
+        path = file.expanduser().absolute()
+        for one in self._made():
+            if one.origin.path == str(path) and _same(path, one.origin):
+                return one.folder
+        return None
+
+    def take(self, file: Path, tell: Callable[[float], None] | None = None) -> Path:
+        """The folder of a file, made first where it is not there yet; `tell` hears the share that is done.
+
+        Raises EngineError, one sentence, and leaves nothing then."""
+        path = file.expanduser().absolute()
+        if found := self.find(path):
+            return found
+        from engines.models.gguf.config import UnpackPlan  # here: an installed app's node does without gguf
+
+        plan = UnpackPlan(path)
+        try:
+            return self._take(path, plan, tell)
+        except OSError as error:
+            raise EngineError(
+                f"{plan.title} couldn't be added into {self.root} ({error.strerror or error}): free some "
+                "space, or check that it can be read."
+            ) from error
+
+    def _take(self, path: Path, plan: UnpackPlan, tell: Callable[[float], None] | None) -> Path:
+        before = path.stat()
+        digest = _digest(path)
+        origin = Origin(
+            path=str(path),
+            title=plan.title,
+            bytes=before.st_size,
+            modified_ns=before.st_mtime_ns,
+            sha256=digest,
+        )
+        readable = re.sub(r"[^A-Za-z0-9._]+", "-", path.stem).strip("-.")[:40].casefold() or "model"
+        for one in self._made():
+            if one.origin.sha256 == digest:
+                write_json(one.folder / ORIGIN, origin)  # the same file under another name
+                return one.folder
+        folder = self.root / f"{readable}-{digest[:12]}"
+        making = self.root / f"{_MAKING}{folder.name}"
+        with held(making, wait_s=3600.0):
+            if found := self.find(path):
+                shutil.rmtree(making, ignore_errors=True)  # another process has just made it
+                return found
+            self._clear(making)
+            self._room(plan.title, plan.weight_bytes)
+            making.mkdir(exist_ok=True)
+            try:
+                plan.write(making, tell)
+                after = path.stat()
+                if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+                    raise EngineError(f"{path.name} changed while it was read: wait until it is whole.")
+                write_json(making / ORIGIN, origin)
+                discard(folder)
+                making.rename(folder)
+            finally:
+                shutil.rmtree(making, ignore_errors=True)
+        for old in self._made():
+            if old.origin.path == str(path) and old.folder != folder:
+                discard(old.folder)  # made of what the file was before
+        return folder
+
+    def remove(self, name: str) -> int | None:
+        """Deletes the folder made of a file, by the file's path, and returns the bytes freed; the file itself
+        stays. None where there is none."""
+        path = Path(name).expanduser().absolute()
+        for one in self._made():
+            if one.origin.path == str(path):
+                freed = size(one.folder)
+                discard(one.folder)
+                return freed
+        return None
+
+    def _clear(self, making: Path) -> None:
+        """Removes what a killed process has left, here and beside."""
+        shutil.rmtree(making, ignore_errors=True)
+        for left in self.root.glob(f"{_MAKING}*"):
+            if left.is_dir() and left != making:
+                with held(left) as ours:
+                    if ours:
+                        shutil.rmtree(left, ignore_errors=True)
+
+    def _room(self, name: str, needed: int) -> None:
+        free = shutil.disk_usage(self.root).free
+        if needed + DISK_SPARE > free:
+            raise EngineError(
+                f"{name} takes {in_bytes(needed)} to learn with, and {in_bytes(free)} are free on the disk "
+                f"that holds {self.root}: free up some space, or move the data folder."
+            )
+
+
+def _same(path: Path, origin: Origin) -> bool:
+    try:
+        found = path.stat()
+    except OSError:
+        return True  # it is gone, or its disk is: what was made of it still learns
+    return (found.st_size, found.st_mtime_ns) == (origin.bytes, origin.modified_ns)
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_READ):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,124 @@
+"""A Modelfile, with which Ollama takes over a GGUF file: how a turn is written, where an answer ends.
+
+Ollama's templates are Go's. The one written here is found out from the model's own chat template, by rendering
+it with marks in the places of the texts, so it holds for any template that puts texts between fixed words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jinja2 import TemplateError
+
+from engines.contract import EngineError
+from engines.models.architecture import read_architecture
+from engines.models.folder import Folder
+from engines.models.tokens import ChatTokenizer
+
+_SYSTEM, _USER, _ANSWER, _AGAIN = "\ue000S\ue000", "\ue000U\ue000", "\ue000A\ue000", "\ue000V\ue000"
+"""Marks from the area of Unicode that no one writes with."""
+_MOST_CONTEXT = 8192
+
+
+@dataclass(frozen=True)
+class TemplateTurns:
+    """The words around texts: `opening`, and where the template takes one, `before_system` SYSTEM
+    `after_system`; then for each turn `before_user` USER `before_answer` ANSWER `after_answer`."""
+
+    opening: str
+    before_system: str
+    after_system: str
+    before_user: str
+    before_answer: str
+    after_answer: str
+    system: bool
+
+    def template(self) -> str:
+        """As Ollama's TEMPLATE, which it fills in once for each turn."""
+        first = _go(self.opening)
+        if self.system:
+            first = (
+                f"{{{{ if .System }}}}{_go(self.before_system)}{{{{ .System }}}}{_go(self.after_system)}"
+                f"{{{{ end }}}}"
+            )
+        return (
+            f"{first}{_go(self.before_user)}{{{{ .Prompt }}}}{_go(self.before_answer)}{{{{ .Response }}}}"
+            f"{_go(self.after_answer)}"
+        )
+
+
+def turns(tokenizer: ChatTokenizer) -> TemplateTurns:
+    """Raises EngineError where the template refuses or changes the texts it is given."""
+    alone, before_answer = _around(_render(tokenizer, ("user", _USER)), _USER)
+    after_answer, before_user = "", alone
+    answered = _render(tokenizer, ("user", _USER), ("assistant", _ANSWER), answering=False)
+    talk = _render(tokenizer, ("user", _USER), ("assistant", _ANSWER), ("user", _AGAIN))
+    if _ANSWER in answered and _ANSWER in talk:
+        after_answer = answered.partition(_ANSWER)[2]
+        between = talk.partition(_ANSWER)[2].partition(_AGAIN)[0]
+        if between.startswith(after_answer) and alone.endswith(between.removeprefix(after_answer)):
+            before_user = between.removeprefix(after_answer)
+    opening = alone.removesuffix(before_user)
+    full = _render(tokenizer, ("system", _SYSTEM), ("user", _USER))
+    if _SYSTEM not in full or full.index(_SYSTEM) > full.index(_USER):
+        return TemplateTurns(opening, "", "", before_user, before_answer, after_answer, False)
+    before_system, rest = _around(full, _SYSTEM)
+    after_system = rest.partition(_USER)[0]
+    if not after_system.endswith(before_user):
+        before_user = ""
+    after_system = after_system.removesuffix(before_user)
+    return TemplateTurns(opening, before_system, after_system, before_user, before_answer, after_answer, True)
+
+
+def _around(text: str, mark: str) -> tuple[str, str]:
+    before, found, after = text.partition(mark)
+    if not found:
+        raise EngineError("The model's chat template changes what it is given.")
+    return before, after
+
+
+def _render(tokenizer: ChatTokenizer, *texts: tuple[str, str], answering: bool = True) -> str:
+    """Without the token that begins a text, which Ollama puts there by itself. Empty where the template
+    refuses."""
+    try:
+        rendered = tokenizer.render([{"role": role, "content": text} for role, text in texts], answering)
+    except TemplateError:
+        return ""
+    return rendered.removeprefix(tokenizer.special.get("bos_token", ""))
+
+
+def write(model: Folder, source: str, *, adapter: str | None = None, system: str | None = None) -> str:
+    """The text of a Modelfile for the GGUF file `source` (a path beside it) and an `adapter`'s.
+
+    `system` is the instruction that the model was trained with; left out where its template knows none."""
+    tokenizer = ChatTokenizer(model)
+    shape = read_architecture(model.config)
+    lines = [f"FROM {source}"]
+    if adapter is not None:
+        lines.append(f"ADAPTER {adapter}")
+    try:
+        found = turns(tokenizer)
+    except EngineError:
+        pass  # Ollama then goes by the chat template in the GGUF file
+    else:
+        lines.append(f"TEMPLATE {_quoted(found.template())}")
+        if system and found.system:
+            lines.append(f"SYSTEM {_quoted(system)}")
+    stops = [tokenizer.library.id_to_token(stop) for stop in sorted(tokenizer.stops)]
+    lines += [f"PARAMETER stop {_stop(stop)}" for stop in stops if stop]
+    lines.append("PARAMETER temperature 1")
+    if shape is not None:
+        lines.append(f"PARAMETER num_ctx {min(shape.context, _MOST_CONTEXT)}")
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return f'"""{text}"""'
+
+
+def _stop(text: str) -> str:
+    return '"' + text.replace('"', '\\"') + '"'
+
+
+def _go(text: str) -> str:
+    """Words in a Go template: its own brackets are printed by an action."""
+    return text.replace("{{", '{{ "{{" }}')

@@ -1,0 +1,287 @@
+"""Where fetched models lie: HOME/hub, laid out as Hugging Face's own cache, so that its tools read it too.
+
+HUB/models--Owner--Name/snapshots/COMMIT/   the model's files, whole and checked
+HUB/models--Owner--Name/refs/main           which of them counts
+HUB/models--Owner--Name/source.json         where it came from (ModelSource)
+HUB/.partial/Owner--Name/                   what is under way or was cut short (Unfinished)
+HUB/gguf/NAME-DIGEST/                       made of a GGUF file of the owner's (gguf_shelf)
+HUB/folders.json                            folders elsewhere that the owner chose as models"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from app.models.catalogue import STARTER, full_name
+from app.models.gguf_shelf import HUB, GgufShelf, is_gguf
+from engines.contract import EngineError
+from engines.files import discard, free, held, lock_of, own_corner, read_json, size, write_json
+from engines.remedy import command
+
+PARTIAL = ".partial"
+SOURCE, STATE, FOLDERS = "source.json", "state.json", "folders.json"
+
+
+class ModelSource(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a model came from. `revision` was asked for, `commit` is what it was; `digests` are SHA-256 of
+    large files and git's own of small ones, by name."""
+
+    id: str
+    revision: str
+    commit: str
+    endpoint: str
+    fetched: float
+    bytes: int
+    digests: dict[str, str]
+
+
+class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
+    """A download under way or cut short. `sentence` says why it stopped, empty while it runs and where it was
+    killed."""
+
+    id: str
+    revision: str
+    commit: str = ""
+    total: int = 0
+    sentence: str = ""
+
+
+class Installed(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that is here: its name for `locate`, its folder, its bytes on disk; `local` where the folder, or
+    the GGUF file that it was made of, is the owner's own."""
+
+    name: str
+    folder: str
+    bytes: int
+    local: bool = False
+    source: ModelSource | None = None
+    title: str = ""
+
+
+class Partial(msgspec.Struct, frozen=True, kw_only=True):
+    """`have` of `total` bytes lie here; `running` while a process fetches it."""
+
+    id: str
+    have: int
+    total: int
+    sentence: str
+    running: bool
+
+
+class Shelf:
+    """The models of one data folder. Nothing is made before something is put there."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.root = home / HUB
+
+    def place(self, id: str) -> Path:
+        """Where a hub's model lies, or would."""
+        return self.root / f"models--{_flat(id)}"
+
+    def partial(self, id: str) -> Path:
+        return self.root / PARTIAL / _flat(id)
+
+    def find(self, id: str) -> Path | None:
+        """The folder of a fetched model."""
+        place = self.place(id)
+        try:
+            commit = (place / "refs" / "main").read_text("ascii").strip()
+        except (OSError, UnicodeDecodeError):
+            return None
+        folder = place / "snapshots" / commit
+        return folder if commit.isalnum() and (folder / "config.json").is_file() else None
+
+    def source(self, id: str) -> ModelSource | None:
+        return read_json(self.place(id) / SOURCE, ModelSource)
+
+    def installed(self) -> list[Installed]:
+        """Fetched models by name, then the owner's own folders that still exist."""
+        found = []
+        for place in sorted(self.root.glob("models--*--*")):
+            id = _name(place.name.removeprefix("models--"))
+            folder = self.find(id)
+            if folder is not None:
+                found.append(Installed(name=id, folder=str(folder), bytes=size(place), source=self.source(id)))
+        for one in GgufShelf(self.home).made():
+            found.append(
+                Installed(
+                    name=one.origin.path,
+                    folder=str(one.folder),
+                    bytes=size(one.folder),
+                    local=True,
+                    title=one.origin.title,
+                )
+            )
+        for path in self.folders():
+            found.append(Installed(name=str(path), folder=str(path), bytes=size(path), local=True))
+        return found
+
+    def unfinished(self) -> list[Partial]:
+        """What was cut short, and what is being fetched."""
+        found = []
+        for place in sorted((self.root / PARTIAL).glob("*--*")):
+            state = read_json(place / STATE, Unfinished)
+            if state is None:
+                continue
+            found.append(
+                Partial(
+                    id=state.id,
+                    have=sum(file.stat().st_size for file in _files(place / "files")),
+                    total=state.total,
+                    sentence=state.sentence,
+                    running=busy(place),
+                )
+            )
+        return found
+
+    def folders(self) -> list[Path]:
+        """The owner's own model folders."""
+        kept = read_json(self.root / FOLDERS, list[str]) or []
+        return [Path(text) for text in kept if Path(text).is_dir()]
+
+    def add_folder(self, folder: Path) -> Path:
+        """Remembers a folder as a model. Raises EngineError when it is none, and OSError."""
+        from engines.models.folder import open_folder  # safetensors, which the window does without
+
+        path = open_folder(folder.expanduser().resolve()).path
+        kept = {str(one) for one in self.folders()} | {str(path)}
+        write_json(self.root / FOLDERS, sorted(kept))
+        return path
+
+    def remove(self, name: str) -> int:
+        """Deletes a fetched model and what was begun of it, or forgets a folder of the owner's, which itself
+        stays. Returns the bytes freed. Raises EngineError when there is none, or while it is being fetched."""
+        folder = Path(name).expanduser()
+        freed_of_file = GgufShelf(self.home).remove(name)
+        if freed_of_file is not None:
+            return freed_of_file
+        if folder.is_absolute() or "/" not in name:
+            return self._forget(folder)
+        place, partial = self.place(name), self.partial(name)
+        if not place.is_dir() and not partial.is_dir():
+            raise EngineError(f"{name} isn't on this computer: {command('models')} lists what is.")
+        if busy(partial):
+            raise EngineError(f"{name} is being downloaded right now: cancel that first.")
+        freed = 0
+        for path in (place, partial):
+            freed += size(path)
+            discard(path)
+        return freed
+
+    def _forget(self, folder: Path) -> int:
+        kept = [str(path) for path in self.folders()]
+        wanted = str(folder.resolve())
+        if wanted not in kept:
+            raise EngineError(f"{folder} is no model of this data folder: {command('models')} lists them.")
+        write_json(self.root / FOLDERS, [one for one in kept if one != wanted])
+        return 0
+
+    def tidy(self, id: str) -> None:
+        """After a model was put in its place: what it was made from goes, and earlier versions of it."""
+        discard(self.partial(id))
+        folder = self.find(id)
+        for other in self.place(id).glob("snapshots/*") if folder is not None else ():
+            if other != folder:
+                discard(other)
+
+    def free(self) -> int:
+        """Bytes free on the disk that holds it."""
+        return free(self.root)
+
+
+def busy(partial: Path) -> bool:
+    """Whether a process fetches this right now."""
+    if not lock_of(partial).exists() or not partial.is_dir():
+        return False
+    with held(partial) as ours:
+        return not ours
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*") if folder.is_dir() else ():
+        with contextlib.suppress(OSError):
+            if path.is_file() and not path.is_symlink():
+                yield path
+
+
+def _flat(id: str) -> str:
+    return id.replace("/", "--")
+
+
+def _name(flat: str) -> str:
+    return flat.replace("--", "/", 1)
+
+
+# From a model's name to its folder. Nothing is ever downloaded here.
+
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+def locate(
+    model: str | Path, home: Path | None = None, tell: Callable[[float], None] | None = None, make: bool = True
+) -> Path:
+    """The folder of a model: "starter", a folder's path, or a hub's name (the catalogue has short ones): one
+    that was fetched into the data folder `home` or SHOAL_HOME, else one in Hugging Face's own cache.
+
+    Of a GGUF file it is the folder made of it in the data folder, where `tell` hears how far that is; with
+    `make` off, only one that is made already. Raises EngineError, one sentence, when there is none."""
+    name = str(model)
+    if name == STARTER:
+        return starter_folder()
+    folder = Path(name).expanduser()
+    if name and folder.is_dir():
+        return folder.resolve()
+    if is_gguf(name):
+        return _of_file(folder, home, tell, make)
+    name = full_name(name)
+    if isinstance(model, str) and _HUB_ID.fullmatch(name):
+        return _fetched(name, home) or _cached(name)
+    raise EngineError(
+        f"There is no model at {name}: give an existing folder, a .gguf file, a Hugging Face name or starter."
+    )
+
+
+def starter_folder() -> Path:
+    """The starter model in this installation's resources. Raises EngineError when it is not there."""
+    folder = Path(__file__).resolve().parents[2] / "resources" / "starter"
+    if not (folder / "config.json").is_file():
+        raise EngineError("The starter model is missing from this installation: install Shoal again.")
+    return folder
+
+
+def _of_file(file: Path, home: Path | None, tell: Callable[[float], None] | None, make: bool) -> Path:
+    named = os.environ.get("SHOAL_HOME")
+    shelf = GgufShelf(home or (Path(named).expanduser() if named else own_corner()))
+    found = shelf.find(file)
+    if found is not None:
+        return found
+    if not file.is_file():
+        raise EngineError(f"There is no file {file}: check its name.")
+    if not make:
+        raise EngineError(f"{file.name} hasn't been added yet: run {command(f'models get {file}')}.")
+    return shelf.take(file, tell)
+
+
+def _fetched(name: str, home: Path | None) -> Path | None:
+    named = os.environ.get("SHOAL_HOME")
+    places = (home, Path(named) if named else None)
+    return next((found for place in places if place and (found := Shelf(place).find(name))), None)
+
+
+def _cached(name: str) -> Path:
+    from huggingface_hub import snapshot_download  # only here: it takes half a second to import
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        folder = Path(snapshot_download(name, local_files_only=True))
+    except (LocalEntryNotFoundError, ValueError, OSError) as error:
+        raise EngineError(
+            f"The model {name} isn't on this computer: run {command(f'models get {name}')}, or choose starter."
+        ) from error
+    return folder

@@ -1,0 +1,122 @@
+"""Which puzzle families a node trains on: those that a placement found, and those that join later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from app.learning.placement import Placement, Taught, joined, next_again
+from app.node.healing import Healer, titles
+from app.node.history.resume import with_families
+from app.node.record import events
+from app.node.record.errors import room_on_disk
+from app.node.record.settings import Settings
+from app.node.record.state import NodeState
+from app.node.round import placing
+from app.node.round.peers import NodeSwarm
+from app.node.round.round import Tools
+from app.node.round.watch import SnapshotWriter
+
+
+class ActiveFamilies:
+    """The puzzle families that this node trains on now, in `settings.families`. Until a placement succeeds
+    these are all candidates."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        folder: Path,
+        home: Path,
+        healer: Healer,
+        watch: SnapshotWriter,
+        swarm: NodeSwarm | None,
+    ) -> None:
+        self.settings = settings
+        self._folder, self._home, self._healer, self._watch, self._swarm = folder, home, healer, watch, swarm
+        self._found: Placement | None = None
+
+    @property
+    def lesson(self) -> tuple[Taught, ...]:
+        """What lesson zero teaches."""
+        return tuple(self._found.lesson) if self._found is not None else ()
+
+    @property
+    def probed(self) -> dict[str, int]:
+        """Families of the held-out questions, with their levels."""
+        return (self._found and self._found.families) or self.settings.families
+
+    def due(self, state: NodeState) -> bool:
+        """Whether a placement is to come now."""
+        fresh = self.settings.place and self._found is None and state.round == 0
+        return fresh or self._healer.place_again
+
+    def read(self) -> None:
+        """Goes on with what an earlier run found."""
+        if self.settings.place and (found := placing.read(self._folder, among=self.settings.families)):
+            self._begin_with(found)
+
+    def asked_as(self, state: NodeState) -> NodeState:
+        """A state that was saved, with the way of asking that was found."""
+        if self._found is None or state.way == self._found.way:
+            return state
+        return msgspec.structs.replace(state, way=self._found.way, taught=False)
+
+    def practised(self, state: NodeState) -> NodeState:
+        """The state with the families of now."""
+        return msgspec.structs.replace(
+            state, curriculum=with_families(state.curriculum, self.settings.families)
+        )
+
+    async def place(self, tools: Tools) -> Placement:
+        """Finds out what the model can begin with, and goes on with that; see app.node.round.placing."""
+        found = await placing.place(tools, self._healer.candidates or self.settings.families)
+        self._keep(found)
+        self._healer.begin_again()
+        return found
+
+    def joining(self, round_: int) -> dict[str, int]:
+        """Families that wait and may join now, with their levels."""
+        if self._found is None:
+            return {}
+        levels = {one.family: one.level for one in self._found.tried}
+        return {family: levels[family] for family in next_again(self._found, round_)}
+
+    async def join(self, tools: Tools, state: NodeState, families: dict[str, int]) -> str:
+        """Tries families that waited, and goes on with those that go well. A sentence about new ones."""
+        assert self._found is not None
+        before = self._found
+        after = joined(before, await placing.again(tools, state.way, families, state.round), state.round)
+        self._keep(after)
+        new = [family for family in after.joined if family not in before.joined]
+        if not new:
+            return ""
+        return f"New to the mix: {titles(new)}. They were tried again, and it can learn from them now."
+
+    def _keep(self, found: Placement) -> None:
+        with room_on_disk(self._home):
+            placing.write(self._folder, found)
+        self._begin_with(found)
+
+    def _begin_with(self, found: Placement) -> None:
+        self._found = found
+        self._watch.show_placement(found.waiting)
+        self._healer.candidates = self._healer.candidates or self.settings.families
+        if found.families:
+            self.settings = msgspec.structs.replace(self.settings, families=found.in_play)
+            if self._swarm is not None:
+                self._swarm.practise_families(found.in_play)
+
+
+def placement_event(found: Placement, round_: int, sentence: str) -> events.Placed:
+    """A placement as an event."""
+    return events.Placed(
+        round=round_,
+        way=found.way.name,
+        families=found.families,
+        later=found.later,
+        waiting=found.waiting,
+        lesson=len(found.lesson),
+        seconds=round(found.seconds, 1),
+        sentence=sentence,
+    )

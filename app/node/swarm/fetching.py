@@ -1,0 +1,208 @@
+"""Fetches peers' groups for the next rounds: a few at a time, checked, ready before they are wanted.
+
+One loop, `PeerFetcher.run`, beside the rounds: it asks the relay for as many groups as the next rounds will
+take, has them checked (`app.swarm.intake.intake`, in a thread) and adds them to the `PeerBuffer`, from which
+rounds take them. Where nobody else is online it asks the relay's archive for tasks at which this node failed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import msgspec
+
+from app.common.retry import wait_s
+from app.learning.choosing import PeerGroup
+from app.node.record.snapshot import Peer
+from app.node.round.peers import OwnGroup
+from app.sapo.recipes import Recipe
+from app.swarm.client.client import Client
+from app.swarm.client.reporting import Complaint
+from app.swarm.intake.buffer import SHORTEST_ROUND_S, PeerBuffer
+from app.swarm.intake.intake import Intake
+from app.swarm.intake.reasons import IntakeReason
+from app.swarm.wire.limits import ARCHIVED_S
+from app.swarm.wire.protocol import Wanted
+
+PULL_S, AGAIN_S = 6.0, 2.0
+"""Between two samples: on the average, because relays allow twelve a minute, and at least, because a few may
+come at once."""
+SOON_S, IDLE_S = 1.0, 15.0
+"""After a sample that brought nothing: soon at first, doubling, as a swarm that has just begun fills fast."""
+MOST_AGE_S, LEAST_AGE_S = 1800, 120
+MOST = 64
+"""Groups of one sample, and levels of families remembered for the archive."""
+_PEERS = 500
+"""Peers remembered for the views."""
+_FAMILIES = 6
+"""Latest families remembered of a peer."""
+_LEAST_ACCEPTED = 0.5
+"""Least share that is taken to pass the check: where all fail it, twice as many are fetched and no more."""
+
+
+def wanted(external: int, ready: int, round_s: float, accepted: float) -> int:
+    """How many groups to ask for: what the rounds until the next sample will take, less what is ready, and more
+    where some of them fail the check.
+
+    >>> wanted(8, 0, 60.0, 1.0), wanted(8, 5, 60.0, 0.75), wanted(8, 8, 60.0, 1.0)
+    (8, 4, 0)
+    >>> wanted(8, 0, 2.0, 1.0), wanted(8, 0, 2.0, 0.1)
+    (24, 48)
+    """
+    rounds = math.ceil(PULL_S / max(round_s, 0.5))
+    missing = external * rounds - ready
+    return max(0, min(MOST, math.ceil(missing / max(accepted, _LEAST_ACCEPTED))))
+
+
+def oldest_s(max_age: int | None, round_s: float) -> int:
+    """Seconds beyond which a group is of no use to this node's next round.
+
+    >>> oldest_s(4, 2.0), oldest_s(4, 100.0), oldest_s(4, 9000.0), oldest_s(None, 2.0)
+    (120, 400, 1800, 1800)
+    """
+    if max_age is None:
+        return MOST_AGE_S
+    return int(max(LEAST_AGE_S, min(MOST_AGE_S, max_age * max(round_s, SHORTEST_ROUND_S))))
+
+
+class PeerFetcher:
+    """`run` it in a task. What passes the check goes into the `buffer`."""
+
+    def __init__(
+        self,
+        client: Client,
+        open_intake: Callable[[str], Intake],
+        buffer: PeerBuffer,
+        recipe: Recipe,
+        external: int,
+        families: Sequence[str],
+    ) -> None:
+        """`open_intake` makes the check for a swarm, whose id is known with the first connection."""
+        self._client, self._open_intake, self.buffer = client, open_intake, buffer
+        self._recipe, self._external, self.families = recipe, external, tuple(families)
+        self._wake, self._round_over = asyncio.Event(), asyncio.Event()
+        self._passed: deque[bool] = deque([True] * 16, maxlen=64)
+        self._intake: Intake | None = None
+        self.resting = False
+        """Nothing is fetched while no rounds are played."""
+        self._solved: OrderedDict[tuple[str, int], bool] = OrderedDict()
+        """Families and levels, the latest last: whether the latest own group there had a right answer."""
+        self.received = self.accepted = self.recalled = 0
+        self.refused: Counter[str] = Counter()
+        self.peers: OrderedDict[str, Peer] = OrderedDict()
+        """By key, the latest seen last."""
+
+    async def run(self) -> None:
+        """Fetches and checks until it is cancelled. Raises SandboxError when nothing can be scored any more."""
+        empty = 0
+        while True:
+            self._wake.clear()
+            swarm, fetched = self._client.status.swarm, None
+            if swarm is not None and self._client.status.connected and not self.resting:
+                fetched = await self._fetch(swarm)
+            if fetched is None:  # offline, resting, or enough is ready: until a round takes some
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(1.0):
+                        await self._wake.wait()
+                continue
+            empty = 0 if fetched else empty + 1
+            await self._pause(AGAIN_S if fetched else wait_s(empty, first_s=SOON_S, longest_s=IDLE_S))
+
+    def on_take(self) -> None:
+        """A round has taken groups, so more may be fetched."""
+        self._wake.set()
+
+    def on_round_over(self, own_P: Sequence[OwnGroup]) -> None:
+        """A round with these own groups is safe: others may have published something meanwhile."""
+        for own in own_P:
+            where = own.question.coordinates
+            self._solved.pop((where.family, where.level), None)
+            self._solved[where.family, where.level] = any(own.scored.rewards_G)
+        while len(self._solved) > MOST:
+            self._solved.popitem(last=False)
+        self._round_over.set()
+
+    async def _pause(self, seconds: float) -> None:
+        """Waits this long, or until a round is over, but SOON_S at least."""
+        self._round_over.clear()
+        await asyncio.sleep(min(seconds, SOON_S))
+        if seconds > SOON_S:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds - SOON_S):
+                    await self._round_over.wait()
+
+    async def _fetch(self, swarm: str) -> int | None:
+        """One sample, checked; returns how many groups came, None where no sample was asked for or answered."""
+        buffer, share = self.buffer, sum(self._passed) / len(self._passed)
+        k = wanted(self._external, buffer.count_ready(self._recipe), buffer.round_s, share)
+        if not k:
+            return None
+        oldest = oldest_s(self._recipe.max_age, buffer.round_s)
+        batch = await self._client.sample(k, self.families, oldest)
+        if batch is None:
+            return None
+        archived = None
+        if not batch.eligible:  # no one else is here
+            archived = await self._client.recall(k, self._levels())
+        if archived is not None:
+            batch = archived
+            self.recalled += len(batch.items)
+        if self._intake is None:
+            self._intake = self._open_intake(swarm)
+        # The check makes questions and scores answers in the sandbox, which may take seconds.
+        now_ms = self._client.now_ms
+        sifted = await asyncio.to_thread(
+            self._intake.sift, batch.items, now_ms, None if archived is None else ARCHIVED_S
+        )
+        self.received += len(batch.items)
+        fresh = 0
+        for group in sifted.checked:
+            if archived is not None:  # it is as old as it was left; here it is new
+                group = msgspec.structs.replace(group, since_ms=self._client.now_ms)
+            if self.buffer.add(group):
+                fresh += 1
+                self._passed.append(True)
+                self._note_peer(group)
+        self.accepted += fresh
+        refused = Counter({reason.value: number for reason, number in sifted.refused.items()})
+        refused[IntakeReason.SEEN.value] += len(sifted.checked) - fresh
+        for reason, number in (+refused).items():
+            total = self.refused.pop(reason, 0) + number
+            self.refused[reason] = total  # at the end: the latest reason is the last
+            self._passed.extend([False] * number)
+        for complaint, ids in sifted.reports.items():
+            self._client.report(ids, cast(Complaint, complaint))
+        return len(batch.items)
+
+    def _levels(self) -> list[Wanted]:
+        """Tasks to ask the archive for: those at which the latest own groups failed; if none did, all tasks."""
+        failed = [level for level, solved in self._solved.items() if not solved]
+        return [
+            Wanted(family=family, level=level)
+            for family, level in failed or self._solved
+            if family in self.families
+        ]
+
+    def _note_peer(self, group: PeerGroup) -> None:
+        before = self.peers.pop(group.key, None)
+        self.peers[group.key] = Peer(
+            name=group.peer,
+            model=group.scored.group.model,
+            seen_at=group.created_ms / 1000,
+            groups=(before.groups if before else 0) + 1,
+            families=_families(before, group.scored.group.coordinates.family),
+            since=before.since if before else group.created_ms / 1000,
+        )
+        if len(self.peers) > _PEERS:
+            self.peers.popitem(last=False)
+
+
+def _families(before: Peer | None, family: str) -> tuple[str, ...]:
+    """The latest last."""
+    known = before.families if before else ()
+    return (*(one for one in known if one != family), family)[-_FAMILIES:]

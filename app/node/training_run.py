@@ -1,0 +1,375 @@
+"""The run of one model: `TrainingRun.step` does whatever comes next, one thing at a time.
+
+In this order: a model that is not open is opened with its last checkpoint (`_ready`); a placement, if one is
+due, finds the families it can begin with; a measurement on held-out questions, if one is due, adds a point to
+the curve; families that waited are tried again; else a round is played, saved and settled. A step that is cut
+off by a dead trainer or a pause leaves no trace: the next step repeats it from the last checkpoint.
+
+It owns the state, the history and the curve. Its parts: `ActiveFamilies` (families and placement), `Healer`
+(what to do when nothing is gained), `EventFanout` and `SnapshotWriter` (what is told), `Supervisor` (the
+trainer process). `Node` (app.node.node) owns it, decides when it may work, and starts the trainer.
+
+Left out: retries, pauses and the rules. They are the node's, so that a step here is straight-line code."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from app.learning.choosing import JudgedGroup
+from app.learning.lesson import weighty
+from app.node.active_families import ActiveFamilies, placement_event
+from app.node.data.home import model_folder, model_mark
+from app.node.healing import Healer, placed
+from app.node.history import checkpoint, points
+from app.node.history.resume import (
+    new_curve,
+    open_history,
+    other_models,
+    resume,
+    set_history_aside,
+    with_questions,
+)
+from app.node.record import events
+from app.node.record.errors import DiskFullError, no_room, room_on_disk
+from app.node.record.figures import questions_mark
+from app.node.record.records import Probe
+from app.node.record.settings import Settings
+from app.node.record.snapshot import Phase, standing
+from app.node.record.state import NodeState
+from app.node.round import language
+from app.node.round.keeping import free_older, keep
+from app.node.round.peers import NodeSwarm, OwnGroup
+from app.node.round.probing import due, probe
+from app.node.round.round import Played, Tools, play
+from app.node.round.teaching import teach
+from app.node.round.watch import EventFanout, SnapshotWriter
+from app.node.supervisor import Supervisor
+from app.node.swarm.answers import Answers
+from app.node.trainer.link import TrainerDied, TrainerLink
+from app.sapo import curriculum, seeds
+from app.sapo.probe import probe_questions
+from app.sapo.questions import VERSION, Asked
+from app.sapo.scoring.sandbox import Sandbox
+from engines.contract import EngineInfo
+
+
+class TrainingRun:
+    """Runs probe, placement and rounds of one model in order; owns state, history and checkpoints. The node
+    starts and ends the trainer through `supervisor`."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        model: Path,
+        home: Path,
+        identity: bytes,
+        tell: Callable[[events.Event], None],
+        trainer: Sequence[str],
+        swarm: NodeSwarm | None,
+        begun: asyncio.Event,
+    ) -> None:
+        self._model, self._home, self._identity = model, home, identity
+        self._tell, self._swarm, self._begun = tell, swarm, begun
+        self._mark = model_mark(model)
+        self._folder = model_folder(home, settings.model, self._mark)
+        self._checkpoints = self._folder / "checkpoints"
+        self.watch = SnapshotWriter(settings, str(home))
+        self.telling = EventFanout(
+            self.watch, tell, lambda row: self._store.add_event(row), lambda: self.state.round
+        )
+        self.supervisor = Supervisor(settings, home, trainer, self.telling.note)
+        self.state = NodeState(
+            round=0,
+            curriculum=curriculum.start(settings.families),
+            identity=sha256(identity).hexdigest()[:16],
+            questions=VERSION,
+        )
+        self._fresh = self.state
+        self._questions: list[Asked] = []
+        self.healer = Healer(self._folder / "best")
+        self._active = ActiveFamilies(settings, self._folder, home, self.healer, self.watch, swarm)
+        self._answers = Answers(home)
+        self._remembered: Sequence[language.Remembered] = ()
+        self._run: int | None = None
+        self._ends_at: int | None = None
+        self._curve: list[Probe] = []
+
+    def open(self) -> None:
+        """Opens the history. Raises NodeError."""
+        with room_on_disk(self._home):
+            self._store, self._news = open_history(self._folder)
+
+    def start(self, sandbox: Sandbox) -> None:
+        """Answers are checked there."""
+        self._sandbox = sandbox
+
+    def finish(self) -> None:
+        """Ends after the round in flight."""
+        self._ends_at = self.state.round + 1
+
+    async def step(self) -> bool:
+        """Whatever comes next, with a trainer that runs. True: all is done. Raises TrainerDied."""
+        if self.supervisor.engine is None:
+            await self._ready()
+        if self._active.due(self.state):
+            await self._place()
+        elif self._probe_due():
+            await self._probe()
+        elif again := self._joining():
+            await self._join(again)
+        elif self.state.round == self._ends_at:
+            return True
+        else:
+            await self._round()
+        return False
+
+    async def rest(self) -> None:
+        """A node that is paused before it had a trainer shows where it will go on."""
+        if self._run is None:
+            await asyncio.to_thread(self._look_back)
+            self.watch.resting(self.state)
+
+    def close(self, reason: str, sentence: str) -> None:
+        """The history ends, and says why."""
+        standing_ = standing(self.watch.snapshot.curve)
+        with contextlib.suppress(sqlite3.Error):  # the history may be what failed
+            if self._run is not None:
+                self._store.end_run(self._run, reason)
+        self._store.close()
+        last = self._curve[-1] if self._curve else None
+        ended = events.NodeEnded.at(last, round=self.state.round, reason=reason, sentence=sentence or standing_)
+        self._tell(ended)
+
+    @property
+    def _settings(self) -> Settings:
+        return self._active.settings
+
+    @property
+    def _link(self) -> TrainerLink:
+        assert self.supervisor.link is not None
+        return self.supervisor.link
+
+    def _look_back(self) -> None:
+        """Where the node will go on, read without a trainer; `_ready` looks again, and more closely."""
+        for folder in checkpoint.newest_first(self._checkpoints):
+            with contextlib.suppress(checkpoint.CheckpointError):
+                self.state = checkpoint.read(folder, self._mark)
+                return
+
+    async def _ready(self) -> None:
+        """Loads the model and the last safe point into a trainer that has just been started."""
+        self.watch.report(Phase.LOADING)
+        opening = self._link.open(self._model, self._settings.rank, seeds.hashed("adapter", self._identity))
+        self._active.read()
+        engine, self._questions = await asyncio.gather(opening, self._probe_questions())  # both take seconds
+        state, sentences = await resume(self._link, self._checkpoints, self._mark, self._fresh)
+        state = self._active.asked_as(state)
+        with room_on_disk(self._home):
+            if state.round == 0 and self._store.last_round() > 1:
+                self._store.close()
+                aside = set_history_aside(self._folder)
+                self._store, _ = open_history(self._folder)
+                self._run = None
+                sentences.append(f"The earlier history is kept as {aside.name}.")
+            self._store.forget_after(state.round)
+            self._curve = self._store.probes(questions_mark(self._questions))
+            if state.questions != VERSION:
+                sentences.append(new_curve(self._store.last_probe()))
+                state = with_questions(state)
+            if self._run is None:
+                self._run = self._store.begin_run(state.round + 1, self._settings, engine)
+        if changed := self.supervisor.opened(engine):
+            sentences.append(changed)
+        self.state = self._active.practised(state)
+        self._remembered = await self._small_talk()
+        if self._ends_at is None and self._settings.rounds is not None:
+            self._ends_at = state.round + self._settings.rounds
+        if state.round == 0 and (other := other_models(self._folder)):
+            sentences.append(other)
+        if self._swarm is not None:
+            self._swarm.remember_used(self._store.used())
+        self.watch.ready(engine, self.state, self._curve, self._ends_at)
+        self._tell(self._started(engine))
+        for sentence in (*self._news, *sentences):
+            self.telling.note(sentence)
+        self._news = []
+
+    async def _small_talk(self) -> Sequence[language.Remembered]:
+        """What is held while this model learns; read by it before its first step, where it can talk at all."""
+        assert self.supervisor.engine is not None
+        kept = language.read(self._folder)
+        if kept or self.state.steps or not self.supervisor.engine.talks:
+            return kept
+        remembered = await language.listen(self._link)
+        with room_on_disk(self._home):
+            language.write(self._folder, remembered)
+        return remembered
+
+    async def _round(self) -> None:
+        if not self._begun.is_set():
+            self.watch.report(Phase.HOLDING)
+            self._tell(events.Holding(round=self.state.round))
+            await self._begun.wait()
+        began = time.monotonic()
+        try:
+            await self._take_owner_answers()
+            played = await self._play()
+            self.watch.report(Phase.SAVING)
+            try:
+                await self._keep(played)
+            except DiskFullError as error:
+                await self._keep_in_last_room(played, error)
+        except (TrainerDied, asyncio.CancelledError) as end:
+            if self._swarm is not None:
+                self._swarm.give_back(blamed=isinstance(end, TrainerDied))
+            raise
+        if played.refusal is not None:
+            self.telling.note(f"Round {played.state.round} {played.refusal}")
+        if self._swarm is not None:
+            own_P = [OwnGroup(*pair) for pair in zip(played.questions_P, played.verdicts_P, strict=True)]
+            judged_P = [
+                JudgedGroup(group, *right)
+                for group, right in zip(played.mixed.groups_P, played.weighed.right_P, strict=True)
+            ]
+            self._swarm.settle_round(own_P, time.monotonic() - began, judged_P)
+        if not played.lesson:
+            await self._use_owner_answers(played)
+        if self._settings.rest and self.state.round != self._ends_at:
+            self.watch.report(Phase.RESTING)
+            await asyncio.sleep(self._settings.rest * (time.monotonic() - began))
+
+    async def _take_owner_answers(self) -> None:
+        """Those that may teach in the next round; none while what others wrote is kept out."""
+        families = () if self.state.vigil.alone else tuple(self.state.curriculum.levels)
+        await asyncio.to_thread(self._answers.take, self._sandbox, families)
+
+    async def _use_owner_answers(self, played: Played) -> None:
+        """What became of the owner's own answers: one was looked at, others lie in the outbox now."""
+        weights_P = zip(played.mixed.groups_P, played.weighed.peer, strict=True)
+        for sentence in self._answers.used([group for group, weights_GT in weights_P if weighty(weights_GT)]):
+            self.telling.note(sentence)
+        if self._swarm is None:
+            return
+        for scored in await asyncio.to_thread(self._answers.to_share, self._sandbox):
+            if not self._swarm.share(scored):
+                return
+            self._answers.shared(scored)
+
+    async def _place(self) -> None:
+        """Finds out what the model can begin with, and goes on with that."""
+        found = await self._active.place(self._tools())
+        self.state = self._active.practised(msgspec.structs.replace(self.state, way=found.way, taught=False))
+        self._questions = []
+        self._questions = await self._probe_questions()
+        self._curve = self._store.probes(questions_mark(self._questions))
+        self.watch.show_probes(self.state, self._curve)
+        self.telling.say("placement", placement_event(found, self.state.round, placed(found)))
+
+    def _joining(self) -> dict[str, int]:
+        """Families that may join now; none where this run is the last to know."""
+        return {} if self.state.round == self._ends_at else self._active.joining(self.state.round)
+
+    async def _join(self, families: dict[str, int]) -> None:
+        sentence = await self._active.join(self._tools(), self.state, families)
+        self.state = self._active.practised(self.state)
+        if sentence:
+            self.telling.note(sentence)
+
+    async def _play(self) -> Played:
+        """Lesson zero where a placement has left one, else an ordinary round."""
+        lesson = self._active.lesson
+        if lesson and not self.state.taught:
+            return await teach(self._tools(), self.state, lesson)
+        return await play(self._tools(), self.state)
+
+    async def _heal(self) -> None:
+        """Says why nothing is gained, and does what may help."""
+        healed = await self.healer.heal(self.state, self._settings, self._curve, self._link)
+        if healed is None:
+            return
+        self.state = healed.state
+        flat = events.Flat(round=self.state.round, cause=healed.cause.value, sentence=healed.sentence)
+        self.telling.say("flat", flat)
+
+    async def _keep(self, played: Played) -> None:
+        assert self._run is not None
+        kept = await keep(played, self._link, self._store, self._checkpoints, self._mark, self._run)
+        self.state = kept.state
+        self.watch.show_groups(kept, self._curve)
+        self._tell(kept.row)
+        self._tell(events.Checkpointed(round=kept.state.round, folder=str(kept.folder)))
+        self.healer.saw(kept.row)
+        await self._heal()
+
+    async def _keep_in_last_room(self, played: Played, error: DiskFullError) -> None:
+        """A full disk costs the older safe point, not the round: its room is used, and then the node ends."""
+        with contextlib.suppress(DiskFullError):
+            free_older(self._checkpoints, self._home, error)
+            await self._keep(played)
+        raise DiskFullError(f"{no_room(self._home)} Round {self.state.round} is safe.") from error
+
+    async def _probe(self) -> None:
+        row = await probe(self._tools(), self._questions, self.state)
+        with room_on_disk(self._home):
+            self._store.add_probe(row)
+        self._curve = self._store.probes(row.questions_mark)
+        if self._swarm is not None:
+            self._swarm.report_probe(row)
+        self.state = msgspec.structs.replace(self.state, everyday=row.everyday_before)
+        self.watch.show_probes(self.state, self._curve)
+        self._tell(row)
+        self.healer.keep_best(self._curve, self._checkpoints)
+        await asyncio.to_thread(points.keep, self._folder, row.share)
+        await self._heal()
+
+    async def _probe_questions(self) -> list[Asked]:
+        settings, make = self._settings, self._sandbox.questions
+        return self._questions or await asyncio.to_thread(
+            probe_questions, self._active.probed, settings.probe_questions, make
+        )
+
+    def _probe_due(self) -> bool:
+        """At the start of the curve, where `due` says, and at the end; once after a round."""
+        if not self._curve:
+            return True
+        round_ = self.state.round
+        measured = any(row.round == round_ for row in self._curve)
+        last = self.watch.snapshot.last
+        lesson = last is not None and last.round == round_ and last.lesson > 0
+        return not measured and (lesson or due(round_, self._settings.probe_every) or round_ == self._ends_at)
+
+    def _tools(self) -> Tools:
+        assert self.supervisor.engine is not None
+        return Tools(
+            link=self._link,
+            engine=self.supervisor.engine,
+            sandbox=self._sandbox,
+            settings=self._settings,
+            identity=self._identity,
+            report=self.watch.report,
+            peers=self._swarm,
+            remembered=self._remembered,
+            owner_P=self._answers.taken,
+        )
+
+    def _started(self, engine: EngineInfo) -> events.Started:
+        settings = self._settings
+        return events.Started(
+            model=settings.model,
+            engine=engine,
+            home=str(self._home),
+            round=self.state.round,
+            recipe=settings.recipe,
+            local=settings.groups,
+            external=settings.external,
+            families=self.state.curriculum.levels,
+            shuffled_rewards=settings.shuffled_rewards,
+        )

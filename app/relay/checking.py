@@ -1,0 +1,261 @@
+"""Spot checks: some groups are scored again here, and what their authors claimed is compared with it.
+
+`standings` says of which keys how many. A check makes the question again and scores the completions in a
+sandbox process, in a thread beside the loop, so that neither a slow question nor a hostile answer can hold up
+anybody. Checks have a bounded share of the machine: never more than a few a second, and what does not fit into
+the queue is not checked but counted. Which group is next, and which one a full queue gives up, is drawn at
+random, so that no one can hide a false claim behind a crowd.
+
+Anyone who claims a reward falsely loses the group, and after three in a day everything. Reports by others lead
+to a check of the very group; anyone who reported an honest one is believed less."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from enum import StrEnum
+from random import Random
+from typing import Any, Protocol
+
+import msgspec
+
+from app.relay.standing import LEAST_WEIGHT, Ban, Source, Standings
+from app.relay.store.backplane import Unavailable
+from app.relay.store.window import Window
+from app.sapo.questions import QuestionError, UnsoundQuestion
+from app.sapo.scoring.sandbox import Sandbox, SandboxError
+from app.sapo.scoring.scoring import score_group
+from app.swarm.wire.body import Envelope, unseal
+from app.swarm.wire.limits import Refused
+
+QUEUE, REPORTED = 512, 128
+"""Groups that wait for a check, drawn by standing and named in reports."""
+WAITING_OF_A_KEY = 16
+"""How many checks wait for one author, and for one reporter."""
+CHECKS_PER_S = 20.0
+"""A check of eight answers costs this process 0.2 ms and the sandbox as much (measured): at most 0.4 % of a
+core each, however many new keys come at once."""
+AT_ONCE = 4
+JUDGE_S = 1.0
+"""For one answer. Four times what a node grants: a busy machine must not make an honest key a liar."""
+AGAIN_S = 60.0
+"""Until the sandbox is tried again where it did not start."""
+IDLE_S = 600.0
+"""A sandbox without work is closed after this: it holds 110 MB."""
+_KNOWN = 8192
+
+_log = logging.getLogger(__name__)
+_envelopes = msgspec.json.Decoder(Envelope)
+
+
+class Finding(StrEnum):
+    """What a check finds. `UNMADE`: the question was not made in time, which is no one's fault for certain."""
+
+    HONEST = "honest"
+    FALSE = "false"
+    NO_QUESTION = "no-question"
+    UNMADE = "unmade"
+
+
+class CheckedRelay(Protocol):
+    """What checking needs of a relay."""
+
+    swarm: str
+    window: Window
+    standings: Standings
+
+    async def ban(self, source: Source, ban: Ban) -> None: ...
+    async def drop(self, id: bytes) -> None: ...
+
+
+def judge(sandbox: Sandbox, swarm: str, raw: bytes) -> Finding:
+    """Score one envelope's completions again and compare. Blocking. Raises SandboxError."""
+    try:
+        body = unseal(_envelopes.decode(raw), swarm)
+    except (Refused, msgspec.MsgspecError):
+        return Finding.FALSE
+    try:
+        for _ in range(2):  # a lie is a lie the second time too, a stutter of the machine is not
+            if score_group(sandbox, body.group()).rewards_G == body.rewards:
+                return Finding.HONEST
+    except UnsoundQuestion:
+        return Finding.NO_QUESTION
+    except QuestionError:
+        return Finding.UNMADE
+    return Finding.FALSE
+
+
+class _Waiting:
+    """Groups that wait, at most `most` and so many of a source: a full place gives up any of them."""
+
+    def __init__(self, most: int, rng: Random) -> None:
+        self._most = most
+        self._rng = rng
+        self._ids: list[tuple[bytes, bytes]] = []
+        self._sources: Counter[bytes] = Counter()
+
+    def put(self, id: bytes, source: bytes) -> bool:
+        """False when a group, this one or another, goes unchecked for it."""
+        if self._sources[source] >= WAITING_OF_A_KEY:
+            return False
+        kept = len(self._ids) < self._most or self.take() is None
+        self._ids.append((id, source))
+        self._sources[source] += 1
+        return kept
+
+    def take(self) -> bytes | None:
+        """Any of them, None when there is none."""
+        if not self._ids:
+            return None
+        place = self._rng.randrange(len(self._ids))
+        self._ids[place], self._ids[-1] = self._ids[-1], self._ids[place]
+        id, source = self._ids.pop()
+        self._sources[source] -= 1
+        if not self._sources[source]:
+            del self._sources[source]
+        return id
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+
+class Checker:
+    """The checks of one relay. `published` and `reported` cost next to nothing; `run` does the work."""
+
+    def __init__(
+        self,
+        state: CheckedRelay,
+        rng: Random | None = None,
+        *,
+        open_sandbox: Callable[[], Sandbox] = lambda: Sandbox(JUDGE_S),
+        per_s: float = CHECKS_PER_S,
+    ) -> None:
+        rng = rng or Random()
+        self._state = state
+        self._open = open_sandbox
+        self._pause_s = AT_ONCE / per_s
+        self._drawn = _Waiting(QUEUE, rng)
+        self._named = _Waiting(REPORTED, rng)
+        self._turn = (self._drawn, self._named)
+        self._reporters: dict[bytes, set[bytes]] = {}
+        self._honest: OrderedDict[bytes, None] = OrderedDict()
+        """Groups found honest lately: reports of them are wrong, without another check."""
+        self._wake = asyncio.Event()
+        self._sandbox: Sandbox | None = None
+        self.counts: Counter[str] = Counter()
+        """Findings, and `skipped`: groups that were due but did not fit in."""
+        self.working = True
+        """False while the sandbox does not start."""
+
+    def published(self, id: bytes, key: bytes) -> None:
+        """A client of this relay has brought a new group of this key."""
+        if self._state.standings.due(key):
+            if not self._drawn.put(id, key):
+                self.counts["skipped"] += 1
+            self._wake.set()
+
+    def reported(self, reporter: bytes, id: bytes, reason: str) -> None:
+        """Somebody says that a group is bad. Rewards are checked; signatures were, when the group came; for the
+        rest there is only suspicion."""
+        standings, group = self._state.standings, self._state.window.find(id)
+        if group is None or group.key == reporter or standings.weight(reporter) <= LEAST_WEIGHT:
+            return
+        if reason == "bad_sig" or (reason == "bad_reward" and id in self._honest):
+            standings.wrong_report(reporter)
+            return
+        standings.report(reporter, group.key)
+        if reason != "bad_reward":
+            return
+        if id in self._reporters:
+            self._reporters[id].add(reporter)
+        elif self._named.put(id, reporter):
+            self._reporters[id] = {reporter}
+            self._wake.set()
+        else:
+            self.counts["skipped"] += 1
+
+    @property
+    def waiting(self) -> int:
+        return len(self._drawn) + len(self._named)
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the sandbox's process."""
+        return self._sandbox.pid if self._sandbox is not None else None
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        try:
+            while True:
+                if not self.waiting:
+                    await self._rest()
+                for _ in range(AT_ONCE):
+                    await self._next()
+                await asyncio.sleep(self._pause_s)
+        finally:
+            self._close()
+
+    async def _rest(self) -> None:
+        self._wake.clear()
+        try:
+            async with asyncio.timeout(IDLE_S):
+                await self._wake.wait()
+        except TimeoutError:
+            self._close()
+            await self._wake.wait()
+
+    async def _next(self) -> None:
+        """Check one group, by turns one that was named and one that was drawn."""
+        self._turn = self._turn[::-1]
+        id = self._turn[0].take() or self._turn[1].take()
+        if id is None:
+            return
+        reporters = self._reporters.pop(id, set())
+        group = self._state.window.find(id)
+        if group is None or id in self._honest:
+            return
+        if self._sandbox is None:
+            self._sandbox = self._open()
+        try:
+            finding = await asyncio.to_thread(judge, self._sandbox, self._state.swarm, group.raw)
+            self.working = True
+        except SandboxError as error:
+            self._close()
+            if self.working:
+                _log.warning("Groups are not checked: %s", error)
+            self.working = False
+            self.counts["skipped"] += 1
+            await asyncio.sleep(AGAIN_S)
+            return
+        self.counts[finding] += 1
+        await self._act(finding, id, group.key, reporters)
+
+    async def _act(self, finding: Finding, id: bytes, key: bytes, reporters: set[bytes]) -> None:
+        standings = self._state.standings
+        if finding is Finding.HONEST:
+            standings.honest(key)
+            self._honest[id] = None
+            if len(self._honest) > _KNOWN:
+                self._honest.popitem(last=False)
+            for reporter in reporters:
+                standings.wrong_report(reporter)
+            return
+        await _try(self._state.drop(id))
+        if finding is not Finding.UNMADE:
+            ban = standings.false_claim(key)
+            if ban is not None:
+                await _try(self._state.ban(key, ban))
+
+    def _close(self) -> None:
+        if self._sandbox is not None:
+            self._sandbox.close()
+            self._sandbox = None
+
+
+async def _try(action: Coroutine[Any, Any, None]) -> None:
+    """It holds here at once; where the other relays cannot be told now they find out by themselves."""
+    with suppress(Unavailable):
+        await action

@@ -1,0 +1,197 @@
+"""The limits of connections: how many stand open at once, how many of one address, how fast they come in.
+
+It counts sockets, before a word is spoken, so that anyone who connects and says nothing takes no one's place.
+This computer and the operator's proxies are not counted by address: behind them the server counts its clients.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from math import inf
+
+from aiohttp import web
+
+from app.common.rate import Buckets, Rate
+from app.relay.origin import LOOPBACK, Origins, bucket, wider
+from app.relay.store.window import Clock
+
+# Quotas: how much one key, and all keys at one address, may do.
+
+PER_KEY: Mapping[str, Rate] = {
+    "publish": Rate(30, 60),
+    "sample": Rate(12, 12),
+    "bytes": Rate(5_000_000, 5_000_000),
+}
+PER_ADDRESS: Mapping[str, Rate] = {
+    **{kind: Rate(16 * rate.per_min, 16 * rate.burst) for kind, rate in PER_KEY.items()},
+    "connect": Rate(120, 64),
+    "new-key": Rate(10 / 60, 10),
+}
+"""An address is a household, a school or an attacker's network: room for sixteen busy keys, ten new ones an
+hour."""
+HOMES = 4
+"""So many times as much for a /48 of IPv6 together."""
+
+
+class QuotaBuckets:
+    """The buckets of all kinds, for keys and for addresses. A kind bounded for only one of them is free for the
+    other; one bounded for neither is a mistake and raises KeyError."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        per_key: Mapping[str, Rate] = PER_KEY,
+        per_address: Mapping[str, Rate] = PER_ADDRESS,
+        *,
+        sources: int = 50_000,
+    ) -> None:
+        self._clock = clock
+        self._kinds = {
+            kind: (
+                Buckets(per_key[kind], sources) if kind in per_key else None,
+                Buckets(per_address[kind], sources) if kind in per_address else None,
+            )
+            for kind in {*per_key, *per_address}
+        }
+
+    def take(self, kind: str, key: bytes | None, address: str, amount: float = 1.0) -> float:
+        """Take `amount` from both buckets and return 0, or take nothing and return `retry_after` in seconds.
+        `key` is None before a connection has said who it is."""
+        if amount < 0:
+            raise ValueError("Nothing is given back to a bucket.")
+        of_key, of_address = self._kinds[kind]
+        now, wait = self._clock(), 0.0
+        if of_key is not None and key is not None:
+            wait = of_key.wait(key, amount, now)
+        whole = wider(address) if of_address is not None else None
+        if of_address is not None:
+            wait = max(wait, of_address.wait(address, amount, now))
+            if whole is not None:
+                wait = max(wait, of_address.wait(whole, amount / HOMES, now))
+        if wait > 0:
+            return wait
+        if of_key is not None and key is not None:
+            of_key.take(key, amount, now)
+        if of_address is not None:
+            of_address.take(address, amount, now)
+            if whole is not None:
+                of_address.take(whole, amount / HOMES, now)
+        return 0.0
+
+    def left(self, kind: str, key: bytes | None, address: str) -> float:
+        """How much could be taken now."""
+        of_key, of_address = self._kinds[kind]
+        now, left = self._clock(), inf
+        if of_key is not None and key is not None:
+            left = of_key.left(key, now)
+        if of_address is not None:
+            left = min(left, of_address.left(address, now))
+            if (whole := wider(address)) is not None:
+                left = min(left, HOMES * of_address.left(whole, now))
+        return left
+
+
+# The limits of connections: how many stand open at once, how many of one address, how fast they come in.
+#
+# It counts sockets, before a word is spoken, so that anyone who connects and says nothing takes no one's place.
+# This computer and the operator's proxies are not counted by address: behind them the server counts its
+# clients.
+
+SOCKETS_OF_AN_ADDRESS = 64
+SOCKETS = 20_000
+SPARE_FILES = 256
+"""Descriptors left for everything that is no client."""
+ACCEPTED = Rate(60 * 200, 400)
+"""New connections of all strangers together: 200 a second."""
+
+_FULL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 30\r\nContent-Type: text/plain; charset=utf-8\r\n"
+    b"Content-Length: 31\r\nConnection: close\r\n\r\nThis relay is full, try later.\n"
+)
+
+
+class ConnectionLimit:
+    """Watches over one server. `most` sockets may be open; `turned` counts those that were not let in."""
+
+    def __init__(self, origins: Origins, clock: Clock, most: int | None = None) -> None:
+        self.most = most if most is not None else capacity()
+        self.turned: Counter[str] = Counter()
+        self._origins = origins
+        self._clock = clock
+        self._rate = Buckets(ACCEPTED, 1)
+        self._addresses: Counter[str] = Counter()
+        self._open: dict[web.RequestHandler, str] = {}
+
+    def watch(self, server: web.Server) -> None:
+        """Be asked about every connection of this server."""
+        made, lost = server.connection_made, server.connection_lost
+
+        def connection_made(handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+            made(handler, transport)
+            reason = self._enter(handler, transport)
+            if reason is not None:
+                self.turned[reason] += 1
+                transport.write(_FULL)
+                transport.close()
+
+        def connection_lost(handler: web.RequestHandler, exc: BaseException | None = None) -> None:
+            self._leave(handler)
+            lost(handler, exc)
+
+        server.connection_made = connection_made  # type: ignore[method-assign]
+        server.connection_lost = connection_lost  # type: ignore[method-assign]
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def _enter(self, handler: web.RequestHandler, transport: asyncio.Transport) -> str | None:
+        """Why this connection may not come in, None if it may."""
+        peer = transport.get_extra_info("peername")
+        remote = str(peer[0]) if peer else ""
+        address = LOOPBACK if self._origins.trusts(remote) else bucket(remote)
+        if len(self._open) >= self.most:
+            return "full"
+        if address != LOOPBACK:
+            whole = wider(address)
+            if self._addresses[address] >= SOCKETS_OF_AN_ADDRESS or (
+                whole is not None and self._addresses[whole] >= HOMES * SOCKETS_OF_AN_ADDRESS
+            ):
+                return "address"
+            now = self._clock()
+            if self._rate.wait("all", 1, now) > 0:
+                return "rate"
+            self._rate.take("all", 1, now)
+            self._addresses.update([address] if whole is None else [address, whole])
+        self._open[handler] = address
+        return None
+
+    def _leave(self, handler: web.RequestHandler) -> None:
+        address = self._open.pop(handler, LOOPBACK)
+        if address != LOOPBACK:
+            whole = wider(address)
+            leave(self._addresses, [address] if whole is None else [address, whole])
+
+
+def leave(counts: Counter[str], names: Iterable[str]) -> None:
+    """One less of each."""
+    for name in names:
+        counts[name] -= 1
+        if not counts[name]:
+            del counts[name]
+
+
+def capacity() -> int:
+    """How many sockets this process may have, after asking the system for as many as it grants."""
+    if sys.platform == "win32":
+        return SOCKETS
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = SOCKETS + SPARE_FILES
+    granted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < granted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (granted, hard))
+    return max(16, granted - SPARE_FILES)

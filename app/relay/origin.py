@@ -1,0 +1,141 @@
+"""Where a connection comes from: the address that quotas and bans count by.
+
+Behind a proxy every connection comes from the proxy. What it says about the client is believed only of proxies
+that the operator has named; from anybody else the same headers are words of a stranger."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+from multidict import MultiMapping
+
+LOOPBACK = "loopback"
+"""This computer itself, where many nodes may start at once: it is not bounded. Never said of a client that came
+through a proxy."""
+UNKNOWN = "unknown"
+"""All clients together whose proxy does not say, or says twice differently, where they come from."""
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+_HOME_BITS = 56
+_INDOORS: tuple[Network, ...] = tuple(
+    ipaddress.ip_network(text)
+    for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "fc00::/7", "fe80::/10")
+)
+
+
+class Origins:
+    """`trusted`: the proxies. Where one of them is on this computer, nothing here is exempt any longer: it
+    could not be told from a stranger whose proxy has forgotten the header."""
+
+    def __init__(self, trusted: Iterable[Network] = ()) -> None:
+        self._trusted = tuple(trusted)
+
+    def of(self, remote: str, headers: MultiMapping[str]) -> str:
+        """The bucket of a request, by its socket's other end and its headers."""
+        if not self._trusted:
+            return bucket(remote)
+        if not self.trusts(remote):
+            return bucket(remote)
+        forwarded = [one for line in headers.getall("X-Forwarded-For", ()) for one in line.split(",")]
+        said = headers.getall("X-Real-IP", ())
+        client = self._client(forwarded)
+        real = self._client(said)
+        if forwarded and said and real is not None and client != real and not self._trusts(real):
+            return UNKNOWN  # one of the two was written by the client
+        found = client if forwarded else real
+        return UNKNOWN if found is None else network(found)
+
+    def trusts(self, remote: str) -> bool:
+        """Whether this is one of the operator's proxies."""
+        address = parse(remote)
+        return address is not None and self._trusts(address)
+
+    def _client(self, hops: Sequence[str]) -> Address | None:
+        """The right-most hop that is no proxy of ours: those further left are hearsay."""
+        found = None
+        for hop in reversed(hops):
+            found = parse(hop)
+            if found is None or not self._trusts(found):
+                return found
+        return found
+
+    def _trusts(self, address: Address) -> bool:
+        return any(address.version == net.version and address in net for net in self._trusted)
+
+
+def parse(text: str) -> Address | None:
+    """An address as sockets and proxies write it, perhaps with a port or a zone. None for anything else.
+
+    >>> parse("192.0.2.7:1234"), parse("[2001:db8::1]:80"), parse("::ffff:192.0.2.7"), parse("me")
+    (IPv4Address('192.0.2.7'), IPv6Address('2001:db8::1'), IPv4Address('192.0.2.7'), None)
+    """
+    text = text.strip().strip('"')[:64]
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address
+
+
+def network(address: Address) -> str:
+    """The network that stands for an address: out in the internet one household or attacker has many. Within a
+    home, a school or an office every computer stands for itself.
+
+    >>> [network(ipaddress.ip_address(text)) for text in ("192.0.2.7", "2001:db8:1:2ff::1", "192.168.1.7")]
+    ['192.0.2.0/24', '2001:db8:1:200::/56', '192.168.1.7/32']
+    """
+    if any(address in net for net in _INDOORS if net.version == address.version):
+        return f"{address}/{address.max_prefixlen}"
+    return str(ipaddress.ip_network((address, 24 if address.version == 4 else _HOME_BITS), strict=False))
+
+
+@lru_cache(4096)
+def wider(network: str) -> str | None:
+    """The /48 around a network of IPv6: tunnels and hosters give one away for nothing, with 256 of /56 in it.
+    None for any other.
+
+    >>> wider("2001:db8:1:200::/56"), wider("192.0.2.0/24"), wider("fd00::7/128")
+    ('2001:db8:1::/48', None, None)
+    """
+    if not network.endswith(f"/{_HOME_BITS}"):
+        return None
+    return str(ipaddress.ip_network(network).supernet(new_prefix=48))
+
+
+def bucket(remote: str) -> str:
+    """
+    >>> bucket("192.0.2.77"), bucket("2001:db8:1:2ff::1"), bucket("::1"), bucket("::ffff:192.0.2.7")
+    ('192.0.2.0/24', '2001:db8:1:200::/56', 'loopback', '192.0.2.0/24')
+    """
+    address = parse(remote)
+    if address is None:
+        return UNKNOWN
+    return LOOPBACK if address.is_loopback else network(address)
+
+
+def proxies(texts: Iterable[str]) -> tuple[Network, ...]:
+    """Addresses and networks as an operator writes them. Raises ValueError with a sentence."""
+    found = []
+    for text in texts:
+        try:
+            found.append(ipaddress.ip_network(text.strip(), strict=False))
+        except ValueError as error:
+            raise ValueError(
+                f"{text[:60]!r} is no address and no network, such as 127.0.0.1 or 10.0.0.0/8."
+            ) from error
+    return tuple(found)
+
+
+def scheme(headers: Mapping[str, str]) -> str | None:
+    """What a proxy says the client speaks: "https", "http" or None."""
+    said = headers.get("X-Forwarded-Proto", "").strip().lower()
+    return said if said in ("http", "https") else None

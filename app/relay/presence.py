@@ -1,0 +1,320 @@
+"""The figures that a relay counts about itself, in plain numbers that cost next to nothing to raise: the
+status page, the metrics and the operator's `status` read them when they are asked, and never in between."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, OrderedDict
+from collections.abc import Collection, Hashable
+from hashlib import blake2b
+from itertools import islice
+from typing import Annotated
+
+import msgspec
+
+from app.relay.store.window import Clock
+
+# Presence: who is connected, what they play and with models of which size.
+#
+# Counts only, and exact: a set of keys is small beside their connections. Names of models come from peers and
+# are sorted into a few classes of size, so that no one can fill a page or a metric with names of their own.
+
+ACTIVE_S = 600.0
+"""A key plays a family until this long after its last group of it."""
+FAMILIES_OF_A_KEY = 64
+
+STARTER, UNKNOWN = "starter", "unknown"
+_CLASSES = ((1.0, "under 1B"), (3.0, "1B to 3B"), (8.0, "3B to 8B"), (float("inf"), "8B and more"))
+_SIZE = re.compile(r"(?<![0-9.])([0-9]{1,6}(?:\.[0-9]{1,6})?)([bm])(?![a-z0-9])", re.IGNORECASE)
+
+
+def model_class(model: str) -> str:
+    """The class of a model, by the parameters that its name tells.
+
+    >>> [model_class(name) for name in ("Qwen/Qwen2.5-0.5B", "SmolLM2-135M", "Llama-3.1-8B", "starter", "me")]
+    ['under 1B', 'under 1B', '8B and more', 'starter', 'unknown']
+    """
+    if model == STARTER:
+        return STARTER
+    size = _SIZE.search(model)
+    if size is None:
+        return UNKNOWN
+    billions = float(size[1]) / (1 if size[2] in "bB" else 1000)
+    return next(name for below, name in _CLASSES if billions < below)
+
+
+class Here(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is here: keys, their connections, keys by family played lately (a key may play several) and by class
+    of model (each key once, "unknown" until its first group)."""
+
+    peers: int
+    connections: int
+    families: dict[str, int]
+    models: dict[str, int]
+
+
+class Visitor(msgspec.Struct, frozen=True, kw_only=True):
+    """One key: the class of its model, the families it plays, and for how many seconds it has been here."""
+
+    model: str
+    families: tuple[str, ...]
+    here_s: float
+
+
+class _Peer:
+    __slots__ = ("connections", "families", "model", "named", "since")
+
+    def __init__(self, since: float) -> None:
+        self.since = since
+        self.connections = 0
+        self.families: set[str] = set()
+        self.model = UNKNOWN
+        self.named = ""
+
+
+class Presence:
+    """The connections of one relay. Every event costs the same however many are here."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._sessions: dict[Hashable, bytes] = {}
+        self._peers: dict[bytes, _Peer] = {}
+        self._played: OrderedDict[tuple[bytes, str], float] = OrderedDict()
+        self._families: Counter[str] = Counter()
+        self._models: Counter[str] = Counter()
+
+    def arrive(self, session: Hashable, key: bytes) -> None:
+        """A connection has said who it is. Raises ValueError when the session is already here."""
+        if session in self._sessions:
+            raise ValueError("This session is already here.")
+        self._sessions[session] = key
+        peer = self._peers.get(key)
+        if peer is None:
+            peer = self._peers[key] = _Peer(self._clock())
+            self._models[peer.model] += 1
+        peer.connections += 1
+
+    def leave(self, session: Hashable) -> None:
+        """A connection has ended; one that never arrived may leave too."""
+        key = self._sessions.pop(session, None)
+        if key is None:
+            return
+        peer = self._peers[key]
+        peer.connections -= 1
+        if not peer.connections:
+            for family in tuple(peer.families):
+                self._stop(key, family)
+            self._models[peer.model] -= 1
+            del self._peers[key]
+
+    def published(self, key: bytes, family: str, model: str) -> None:
+        """A group of this key was accepted. Nothing happens for a key that is not here."""
+        peer = self._peers.get(key)
+        if peer is None:
+            return
+        if model != peer.named:
+            self._models[peer.model] -= 1
+            peer.named, peer.model = model, model_class(model)
+            self._models[peer.model] += 1
+        if family not in peer.families:
+            self._expire()
+            if len(peer.families) >= FAMILIES_OF_A_KEY:
+                return
+            peer.families.add(family)
+            self._families[family] += 1
+        pair = key, family
+        self._played[pair] = self._clock()
+        self._played.move_to_end(pair)
+
+    def connections(self, key: bytes) -> int:
+        peer = self._peers.get(key)
+        return peer.connections if peer is not None else 0
+
+    def oldest(self, most: int) -> list[tuple[bytes, Visitor]]:
+        """Those who have been here longest, in the order in which they came."""
+        self._expire()
+        now = self._clock()
+        return [
+            (key, Visitor(model=peer.model, families=tuple(sorted(peer.families)), here_s=now - peer.since))
+            for key, peer in islice(self._peers.items(), most)
+        ]
+
+    @property
+    def keys(self) -> Collection[bytes]:
+        return self._peers.keys()
+
+    def here(self) -> Here:
+        self._expire()
+        return Here(
+            peers=len(self._peers),
+            connections=len(self._sessions),
+            families=dict(sorted((+self._families).items())),
+            models=dict(sorted((+self._models).items())),
+        )
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._peers
+
+    def _expire(self) -> None:
+        oldest = self._clock() - ACTIVE_S
+        while self._played and next(iter(self._played.values())) < oldest:
+            self._stop(*next(iter(self._played)))
+
+    def _stop(self, key: bytes, family: str) -> None:
+        del self._played[key, family]
+        self._peers[key].families.discard(family)
+        self._families[family] -= 1
+        if not self._families[family]:
+            del self._families[family]
+
+
+# Who is in the whole swarm, from what its relays tell each other every few seconds.
+#
+# A key may be connected to two relays, so their counts cannot be added. Up to 2,000 keys a relay names a print
+# of each, and the union is exact; a larger one tells how many it has, which are added.
+
+EVERY_S = 5.0
+GONE_S = 15.0
+"""A relay that has said nothing for so long is not counted, nor are its peers."""
+EXACT = 2_000
+"""Keys of a relay that are named one by one."""
+RELAYS = 1_000
+_PRINT = 8
+_KEPT_S = 1.0
+
+
+class PresenceSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one relay says of itself: prints of its keys, or how many it has that it doesn't name."""
+
+    prints: Annotated[bytes, msgspec.Meta(max_length=EXACT * _PRINT)] = b""
+    unnamed: Annotated[int, msgspec.Meta(ge=0, le=1 << 32)] = 0
+
+    def __post_init__(self) -> None:
+        if len(self.prints) % _PRINT:
+            raise ValueError("A summary has whole prints.")
+
+    @classmethod
+    def of(cls, keys: Collection[bytes]) -> PresenceSummary:
+        if len(keys) > EXACT:
+            return cls(unnamed=len(keys))
+        return cls(prints=b"".join(blake2b(key, digest_size=_PRINT).digest() for key in keys))
+
+    def split(self) -> list[bytes]:
+        return [self.prints[at : at + _PRINT] for at in range(0, len(self.prints), _PRINT)]
+
+
+def together(summaries: Collection[PresenceSummary]) -> int:
+    """Different keys at all these relays: exact as long as each of them names its own."""
+    prints = {one for summary in summaries for one in summary.split()}
+    return len(prints) + sum(summary.unnamed for summary in summaries)
+
+
+_summaries = msgspec.msgpack.Decoder(PresenceSummary)
+
+
+class OtherRelays:
+    """The other relays' last words."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._relays: dict[str, tuple[PresenceSummary, float]] = {}
+        self._counted: tuple[float, int] | None = None
+
+    def heard(self, relay: str, summary: bytes) -> None:
+        """Another relay's summary; one that is none is passed over."""
+        try:
+            said = _summaries.decode(summary)
+        except msgspec.MsgspecError:
+            return
+        if relay in self._relays or len(self._relays) < RELAYS:
+            self._relays[relay] = said, self._clock()
+
+    @property
+    def relays(self) -> int:
+        """Those heard of lately, this one not among them."""
+        gone = self._clock() - GONE_S
+        for relay in [relay for relay, (_, at) in self._relays.items() if at < gone]:
+            del self._relays[relay]
+        return len(self._relays)
+
+    def peers(self, own: Collection[bytes]) -> int:
+        """Keys in the whole swarm, with this relay's own ones. Counted again once a second at most."""
+        if not self.relays:
+            self._counted = None
+            return len(own)
+        now = self._clock()
+        if self._counted is None or now - self._counted[0] >= _KEPT_S:
+            others = [summary for summary, _ in self._relays.values()]
+            self._counted = now, together([PresenceSummary.of(own), *others])
+        return self._counted[1]
+
+
+def words(keys: Collection[bytes]) -> bytes:
+    """A relay's own summary as it is sent."""
+    return msgspec.msgpack.encode(PresenceSummary.of(keys))
+
+
+HOUR_MIN = 60
+
+
+class Hour:
+    """Groups of the last hour by family, counted minute by minute."""
+
+    __slots__ = ("_clock", "_minutes")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._minutes: dict[int, Counter[str]] = {}
+
+    def note(self, family: str, age_s: float = 0.0) -> None:
+        """A group has come in, or came in so long ago."""
+        minute = int((self._clock() - age_s) // 60)
+        families = self._minutes.get(minute)
+        if families is None:
+            oldest = self._oldest()
+            self._minutes = {at: kept for at, kept in self._minutes.items() if at > oldest}
+            families = self._minutes[minute] = Counter()
+        families[family] += 1
+
+    def totals(self) -> Counter[str]:
+        """The last hour, up to a minute less."""
+        oldest = self._oldest()
+        total: Counter[str] = Counter()
+        for minute, families in self._minutes.items():
+            if minute > oldest:
+                total.update(families)
+        return total
+
+    def _oldest(self) -> int:
+        return int(self._clock() // 60) - HOUR_MIN
+
+
+class RelayTally:
+    """Since the relay was started: frames and bytes of the websockets in both directions, samples answered and
+    the groups in them, sign-ins by result, connections turned away or ended by their reason, groups that the
+    backplane had to be waited for and the seconds until it had them."""
+
+    __slots__ = (
+        "bytes_in",
+        "bytes_out",
+        "ended",
+        "hour",
+        "items",
+        "samples",
+        "sign_ins",
+        "started",
+        "waited",
+        "waited_s",
+    )
+
+    def __init__(self, clock: Clock) -> None:
+        self.started = clock()
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.samples = 0
+        self.items = 0
+        self.waited = 0
+        self.waited_s = 0.0
+        self.sign_ins: Counter[str] = Counter()
+        self.ended: Counter[str] = Counter()
+        self.hour = Hour(clock)

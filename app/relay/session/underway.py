@@ -1,0 +1,117 @@
+"""Receipts on their way: from a key with standing to the author of the group, once a group and key.
+
+Nothing is kept for an author who is away, and nothing goes to other relays: a receipt is worth a moment's joy,
+and no storage."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Protocol
+
+from app.relay.presence import RelayTally
+from app.relay.store.backplane import CheckedGroup
+from app.relay.store.window import Added, Window
+from app.swarm.client.receipts import holds
+from app.swarm.wire.frames import to_frame
+from app.swarm.wire.protocol import Receipts, Thanks
+
+# Groups on their way into the backplane: while one is under way, neither its id nor its author's number may be
+# sent again.
+
+
+class Flights:
+    """The groups of one relay that are under way. How long they took is noted in `tally`."""
+
+    def __init__(self, tally: RelayTally) -> None:
+        self._tally = tally
+        self._flights: dict[bytes | tuple[bytes, int], asyncio.Future[Added]] = {}
+        """By id and by key and number."""
+
+    def same(self, record: CheckedGroup) -> Coroutine[Any, Any, Added] | None:
+        """The answer to a group whose id or number is on its way already; None where neither is."""
+        flights = self._flights
+        same = flights and (flights.get(record.id) or flights.get((record.key, record.key_seq)))
+        return _as_duplicate(same) if same else None
+
+    def begin(self, record: CheckedGroup, added: Awaitable[Added]) -> Coroutine[Any, Any, Added]:
+        """What becomes of it; to give up waiting for that does not undo the publishing."""
+        names = (record.id, (record.key, record.key_seq))
+        began = time.perf_counter()
+        flight = asyncio.ensure_future(added)
+        for name in names:
+            self._flights[name] = flight
+
+        def landed(flight: asyncio.Future[Added]) -> None:
+            for name in names:
+                self._flights.pop(name, None)
+            # The exception has been seen then, also when no one waits any more.
+            if not flight.cancelled() and flight.exception() is None:
+                self._tally.waited += 1
+                self._tally.waited_s += time.perf_counter() - began
+
+        flight.add_done_callback(landed)
+        return _outcome(flight)
+
+
+async def _outcome(flight: asyncio.Future[Added]) -> Added:
+    return await asyncio.shield(flight)
+
+
+async def _as_duplicate(flight: asyncio.Future[Added]) -> Added:
+    added = await asyncio.shield(flight)
+    return "duplicate" if added == "accepted" else added
+
+
+_PASSED = 65_536
+
+
+class Taker(Protocol):
+    """A client that takes receipts: a session of this relay."""
+
+    deliver: Callable[[bytes], object]
+
+
+class Passing:
+    """Receipts on their way to authors who are connected. `counted` are those since the start."""
+
+    def __init__(self) -> None:
+        self._here: dict[bytes, set[Taker]] = {}
+        self._passed: OrderedDict[bytes, None] = OrderedDict()
+        self.counted = 0
+
+    def arrive(self, key: bytes, session: Taker) -> None:
+        """A client that takes receipts has signed in."""
+        self._here.setdefault(key, set()).add(session)
+
+    def leave(self, key: bytes, session: Taker) -> None:
+        """One that never arrived may leave too."""
+        sessions = self._here.get(key)
+        if sessions is not None:
+            sessions.discard(session)
+            if not sessions:
+                del self._here[key]
+
+    def take(self, key: bytes, receipts: Receipts, swarm: str, window: Window) -> None:
+        """Counts the receipts of `key`, which has standing, and passes them on."""
+        for one in receipts.items:
+            id = bytes.fromhex(one.id)
+            group = window.find(id)
+            if group is None or group.key == key or id + key in self._passed:
+                continue
+            if not holds(key.hex(), swarm, one.id, one.sig):
+                continue
+            self._passed[id + key] = None
+            if len(self._passed) > _PASSED:
+                self._passed.popitem(last=False)
+            self.counted += 1
+            self._tell(group.key, Thanks(id=one.id, pk=key.hex(), sig=one.sig))
+
+    def _tell(self, author: bytes, thanks: Thanks) -> None:
+        sessions = self._here.get(author)
+        if sessions:
+            frame = to_frame(thanks)
+            for session in sessions:
+                session.deliver(frame)

@@ -1,0 +1,315 @@
+"""Standing: how far a relay trusts a key, learnt from re-scoring some of its groups itself.
+
+The estimate of error follows BOINC's adaptive replication: it starts at 0.1, shrinks by a twentieth with every
+group found honest and grows with every false claim. A new key is on probation and is drawn rarely, until fifty
+of its groups were honest and the first of them is twenty hours old: a day is dearer to a crowd of keys than
+fifty groups. The first fifty are all re-scored. Three false claims in a day are a ban for a day.
+
+Reports by others never lower a standing. They only make a re-scoring likelier, each by as much as its reporter
+is trusted, and a reporter who was wrong is trusted less.
+
+A standing is a value and every event a function to the next one. Times are Unix seconds, because bans and
+standings outlive the process and are shared between relays."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection
+from heapq import heapify, heappop, heappush
+from random import Random
+from typing import Literal
+
+import msgspec
+
+from app.relay.store.window import Clock
+
+DAY = 86_400.0
+FIRST_ERROR = 0.1
+PROBATION, SEEN_S = 50, 20 * 3600.0
+"""Honest groups until a key is no longer new, and the least time between the first of them and the latest: less
+than a day, so that who plays every evening is known on the second."""
+KEPT_S = 30 * DAY
+"""A standing is kept so long after the key's last honest group or false claim."""
+PROBATION_WEIGHT, LEAST_WEIGHT = 0.2, 0.05
+SPOT_CHECK = 0.05
+"""Share of the groups of a known key that is re-scored."""
+FALSE_CLAIMS, BAN_S = 3, DAY
+
+Verdict = Literal["welcome", "shadowed", "blocked"]
+"""A shadowed key or address is told that its groups are accepted, and no one ever gets them."""
+Source = bytes | str
+"""A key or an address."""
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a key: the estimated chance that its next group makes a false claim, groups found honest
+    since it was new or last banned, when the first and the latest of them were, the times of false claims
+    within a day, what reports add up to, and when it was last banned by a relay."""
+
+    error: float = FIRST_ERROR
+    honest: int = 0
+    first: float = 0.0
+    latest: float = 0.0
+    false_claims: tuple[float, ...] = ()
+    suspicion: float = 0.0
+    banned: float = 0.0
+
+    @property
+    def probation(self) -> bool:
+        return self.honest < PROBATION or self.latest - self.first < SEEN_S
+
+    @property
+    def known(self) -> bool:
+        """Whether its groups come before those of new keys."""
+        return not self.probation and self.weight > PROBATION_WEIGHT
+
+    @property
+    def weight(self) -> float:
+        """How readily its groups are given out, 0.05 to 1: 1 - error / 0.5, on probation at most 0.2."""
+        earned = 1 - self.error / 0.5
+        if earned < LEAST_WEIGHT:
+            return LEAST_WEIGHT
+        return PROBATION_WEIGHT if self.probation and earned > PROBATION_WEIGHT else earned
+
+    @property
+    def check(self) -> float:
+        """The chance that its next group is re-scored."""
+        return 1.0 if self.honest < PROBATION else max(SPOT_CHECK, self.suspicion)
+
+    @property
+    def until(self) -> float:
+        """When it may be forgotten."""
+        return max(self.latest, self.banned, *self.false_claims, 0.0) + KEPT_S
+
+
+def honest(standing: Standing, now: float) -> Standing:
+    """A group was re-scored and its claimed rewards were true.
+
+    >>> round(honest(Standing(), 0.0).error, 3)
+    0.095
+    """
+    return msgspec.structs.replace(
+        standing,
+        error=standing.error * 0.95,
+        honest=standing.honest + 1,
+        first=standing.first if standing.honest else now,
+        latest=max(standing.latest, now) if standing.honest else now,
+        suspicion=0.0,
+    )
+
+
+def false_claim(standing: Standing, now: float) -> Standing:
+    """A group was re-scored and its claimed rewards were false."""
+    lately = tuple(at for at in standing.false_claims if now - at < DAY)[1 - FALSE_CLAIMS :]
+    return msgspec.structs.replace(
+        standing, error=min(1.0, standing.error + 0.1), false_claims=(*lately, now), suspicion=0.0
+    )
+
+
+def to_be_banned(standing: Standing, now: float) -> bool:
+    return sum(now - at < DAY for at in standing.false_claims) >= FALSE_CLAIMS
+
+
+def banned(standing: Standing, now: float) -> Standing:
+    """After a ban a key begins its probation again, with the estimate of error that it has earned."""
+    return Standing(error=standing.error, banned=now)
+
+
+def together(one: Standing, other: Standing) -> Standing:
+    """What two relays know of a key. Both may know the same, so nothing is added up: of honest groups and of
+    false claims the more counts, and what was before a ban that one of them has given counts no longer.
+
+    >>> known = Standing(error=0.05, honest=40)
+    >>> [together(known, Standing(error=0.2, false_claims=claims)).error for claims in ((), (1.0,))]
+    [0.05, 0.2]
+    """
+    if one.banned != other.banned:
+        return max(one, other, key=lambda standing: standing.banned)
+    claims = sorted({*one.false_claims, *other.false_claims})
+    said = [standing for standing in (one, other) if standing.honest]
+    return msgspec.structs.replace(
+        one,
+        error=(min if one.false_claims == other.false_claims else max)(one.error, other.error),
+        honest=max(one.honest, other.honest),
+        first=min((standing.first for standing in said), default=0.0),
+        latest=max(one.latest, other.latest),
+        false_claims=tuple(claims[-FALSE_CLAIMS:]),
+    )
+
+
+def reported(standing: Standing, reporter: Standing) -> Standing:
+    """Somebody says that a group of this key is bad.
+
+    >>> new, known = Standing(), Standing(error=0.0, honest=50, latest=SEEN_S)
+    >>> reported(known, new).check, reported(known, known).check
+    (0.2, 1.0)
+    """
+    return msgspec.structs.replace(standing, suspicion=min(1.0, standing.suspicion + reporter.weight))
+
+
+def wrong_report(reporter: Standing) -> Standing:
+    """What somebody reported was re-scored and found honest."""
+    return msgspec.structs.replace(reporter, error=min(1.0, reporter.error + 0.05))
+
+
+class Ban(msgspec.Struct, frozen=True, kw_only=True):
+    """A key or an address shut out until a moment; `by` names the operator or the relay that did it."""
+
+    until: float
+    reason: str
+    by: str
+    shadow: bool = False
+
+
+class Bans:
+    """Bans that end by themselves. At most `most` are kept: beyond that those that end soonest go."""
+
+    def __init__(self, most: int = 100_000) -> None:
+        self._most = most
+        self._bans: dict[Source, Ban] = {}
+        self.perhaps: Collection[Source] = self._bans.keys()
+        """All that may be banned, at the price of a look: `of` says whether it still holds."""
+        self._ends: list[tuple[float, bool, Source]] = []
+
+    def put(self, source: Source, ban: Ban) -> None:
+        """Ban, instead of what was there before."""
+        self._bans[source] = ban
+        heappush(self._ends, _end(source, ban))
+        if len(self._ends) > 2 * len(self._bans) + 16:
+            self._ends = [_end(source, ban) for source, ban in self._bans.items()]
+            heapify(self._ends)
+        while len(self._bans) > self._most:
+            self._end_next()
+
+    def lift(self, source: Source) -> bool:
+        """Undo a ban. False if there was none."""
+        return self._bans.pop(source, None) is not None
+
+    def of(self, source: Source, now: float) -> Ban | None:
+        """The ban in force, or None."""
+        while self._ends and self._ends[0][0] <= now:
+            self._end_next()
+        return self._bans.get(source)
+
+    def all(self, now: float) -> dict[Source, Ban]:
+        return {source: ban for source, ban in self._bans.items() if ban.until > now}
+
+    def __len__(self) -> int:
+        return len(self._bans)
+
+    def _end_next(self) -> None:
+        until, _, source = heappop(self._ends)
+        ban = self._bans.get(source)
+        if ban is not None and ban.until == until:  # otherwise lifted, or replaced by another
+            del self._bans[source]
+
+
+def _end(source: Source, ban: Ban) -> tuple[float, bool, Source]:
+    return ban.until, isinstance(source, str), source  # bytes and str do not compare with each other
+
+
+class Standings:
+    """The standings of the last `keys` keys heard of, and all bans. `clock` gives Unix seconds. A key that is
+    forgotten is new again, which for a good one means probation. `known` are the keys with standing, and
+    `changed` those whose standing is to be written down."""
+
+    def __init__(self, clock: Clock, rng: Random, *, keys: int = 50_000, name: str = "relay") -> None:
+        self._clock = clock
+        self._rng = rng
+        self._keys = keys
+        self._name = name
+        self._known: OrderedDict[bytes, Standing] = OrderedDict()
+        self._weights = _Weights()
+        self.known: set[bytes] = set()
+        self.changed: set[bytes] = set()
+        self.bans = Bans()
+
+    def of(self, key: bytes) -> Standing:
+        return self._known.get(key, _NEW)
+
+    def news(self) -> dict[bytes, Standing | None]:
+        """What is to be written down since it was last asked; None for keys that were forgotten."""
+        changed, self.changed = self.changed, set()
+        return {key: self._known.get(key) for key in changed}
+
+    def due(self, key: bytes) -> bool:
+        """Whether the group of this key that has just come is to be re-scored."""
+        return self._rng.random() < self.of(key).check
+
+    def honest(self, key: bytes) -> None:
+        self._set(key, honest(self.of(key), self._clock()))
+        self.changed.add(key)
+
+    def false_claim(self, key: bytes) -> Ban | None:
+        """Count a false claim; the ban it leads to, if it does, is in force. A longer one already there
+        stays."""
+        now = self._clock()
+        standing = false_claim(self.of(key), now)
+        self.changed.add(key)
+        if not to_be_banned(standing, now):
+            self._set(key, standing)
+            return None
+        self._set(key, banned(standing, now))
+        ban = Ban(until=now + BAN_S, reason=f"{FALSE_CLAIMS} false reward claims in a day", by=self._name)
+        before = self.bans.of(key, now)
+        if before is not None and before.until >= ban.until:
+            return before
+        self.bans.put(key, ban)
+        return ban
+
+    def put(self, key: bytes, standing: Standing) -> None:
+        """What was known of a key before, or is known elsewhere."""
+        self._set(key, together(self.of(key), standing) if key in self._known else standing)
+
+    def report(self, reporter: bytes, key: bytes) -> None:
+        """`reporter` says that a group of `key` is bad. No one can report themselves trusted or untrusted."""
+        if reporter != key and self.bans.of(reporter, self._clock()) is None:
+            self._set(key, reported(self.of(key), self.of(reporter)))
+
+    def wrong_report(self, reporter: bytes) -> None:
+        self._set(reporter, wrong_report(self.of(reporter)))
+
+    def verdict(self, key: bytes, address: str) -> Verdict:
+        """How to receive this key from this address: a block outweighs a shadow."""
+        perhaps = self.bans.perhaps
+        if key not in perhaps and address not in perhaps:
+            return "welcome"
+        now = self._clock()
+        found = [ban for source in (key, address) if (ban := self.bans.of(source, now)) is not None]
+        if not found:
+            return "welcome"
+        return "shadowed" if all(ban.shadow for ban in found) else "blocked"
+
+    def weight(self, key: bytes) -> float:
+        """For sampling: 0 for a banned key, also in shadow."""
+        if key in self.bans.perhaps and self.bans.of(key, self._clock()) is not None:
+            return 0.0
+        return self._weights[key]
+
+    @property
+    def weights(self) -> Callable[[bytes], float]:
+        """`weight` for one batch: shorter while no one is banned."""
+        return self.weight if self.bans.perhaps else self._weights.__getitem__
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def _set(self, key: bytes, standing: Standing) -> None:
+        self._known[key] = standing
+        self._known.move_to_end(key)
+        self._weights[key] = standing.weight
+        (self.known.add if standing.known else self.known.discard)(key)
+        if len(self._known) > self._keys:
+            forgotten, _ = self._known.popitem(last=False)
+            del self._weights[forgotten]
+            self.known.discard(forgotten)
+            self.changed.add(forgotten)
+
+
+class _Weights(dict[bytes, float]):
+    def __missing__(self, key: bytes) -> float:
+        return _NEW_WEIGHT
+
+
+_NEW = Standing()
+_NEW_WEIGHT = _NEW.weight

@@ -1,1 +1,0 @@
-"""How far a relay trusts a key, learnt from spot checks."""

@@ -1,0 +1,176 @@
+"""The peer buffer: checked groups of peers between the relay and a round.
+
+A group is in one of three states. Ready: intake passed it, and the next round may choose it. Out: a round took
+it and is not safe yet. Used: its round is saved; only the question is remembered, so that no copy comes in.
+`take_groups` moves groups from ready to out, `give_back` from out to ready, `settle_used` from out to used.
+
+The fetcher (app.node.swarm.fetching) adds, the round takes, both in one event loop. Who is chosen is decided by
+`PeerRecords`, the records of authors. The buffer knows no relay and no wire; it is bounded in groups, bytes and
+groups of one author, so that a flood displaces itself.
+
+Left out: families that the node does not train on. Intake refuses them (`IntakeReason.FAMILY_OFF`); a lesson
+from them would keep them here as a fourth state, `waiting`, beside the three and under the same bounds.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
+from random import Random
+
+from app.learning.choosing import JudgedGroup, PeerGroup, PeerOffer, PeerRecords
+from app.sapo.groups import lone
+from app.sapo.questions import Coordinates
+from app.sapo.recipes import Recipe
+from app.swarm.wire.limits import OLDEST_S
+
+MOST = 256
+MOST_BYTES = 4_000_000
+PER_PEER = 64
+SHORTEST_ROUND_S = 30.0
+"""Ages are counted in rounds of at least this many seconds: a fast node must not find everything too old;
+a slow node's rounds count as they are."""
+_QUESTIONS = 8192
+"""Questions remembered of groups that came in this run."""
+
+
+class PeerBuffer:
+    """Bounded in groups, bytes and groups of one author; when it is full, the author with most ready groups
+    loses the oldest. `now_ms` is Unix milliseconds by the relay's clock."""
+
+    def __init__(
+        self,
+        now_ms: Callable[[], int],
+        *,
+        most: int = MOST,
+        most_bytes: int = MOST_BYTES,
+        per_peer: int = PER_PEER,
+        oldest_s: float = OLDEST_S,
+    ) -> None:
+        self.now_ms = now_ms
+        self._most, self._most_bytes, self._per_peer, self._oldest_s = most, most_bytes, per_peer, oldest_s
+        self._ready: dict[str, PeerGroup] = {}
+        self._by_author: Counter[str] = Counter()
+        self._bytes = 0
+        self._out: list[PeerGroup] = []
+        self._suspects: set[str] = set()
+        self._met: OrderedDict[Coordinates, None] = OrderedDict()
+        self.used: set[Coordinates] = set()
+        """Questions of groups trained on before this start, and of own groups: copies of them are refused."""
+        self.records = PeerRecords()
+        self.round_s = SHORTEST_ROUND_S
+        """Mean seconds of this node's rounds."""
+        self.taken = self.taken_last = 0
+        """Groups trained on: in this run, and in the latest round."""
+        self.authors: set[str] = set()
+        """Keys of the authors they came from."""
+
+    def __len__(self) -> int:
+        return len(self._ready)
+
+    def add(self, group: PeerGroup) -> bool:
+        """Makes a checked group ready. False, and nothing happens, where a group to the same question was here
+        before: nodes draw their questions by their keys, so a second one is a copy, however much its words were
+        changed."""
+        question = group.scored.group.coordinates
+        if question in self.used or question in self._met:
+            return False
+        self._met[question] = None
+        if len(self._met) > _QUESTIONS:
+            self._met.popitem(last=False)
+        self._drop_old()
+        self._insert(group)
+        return True
+
+    def offers(self) -> list[PeerOffer]:
+        """What a round may choose from, in the order of arrival, for `app.sapo.mixing.choose`. Ages are in
+        rounds of this node, so that a slow node finds groups as well."""
+        self._drop_old()
+        now_ms, round_ms = self.now_ms(), 1000 * max(self.round_s, SHORTEST_ROUND_S)
+        return [
+            PeerOffer(
+                peer=one.key,
+                age=int(max(0, now_ms - one.counts_ms) / round_ms),
+                rewards_G=one.scored.rewards_G,
+            )
+            for one in self._ready.values()
+        ]
+
+    def count_ready(self, recipe: Recipe) -> int:
+        """Ready groups that are fresh and of trusted authors. People's groups are not counted, since a round
+        takes one of them on top: either kind would lie here and keep others from being fetched."""
+        return sum(
+            not lone(offer.rewards_G)
+            and (recipe.max_age is None or offer.age <= recipe.max_age)
+            and not self.records.doubts(recipe, offer.peer)
+            for offer in self.offers()
+        )
+
+    def take_groups(self, recipe: Recipe, most: int, rng: Random, people: bool = True) -> list[PeerGroup]:
+        """Chooses at most `most` ready groups for a round, and one of a person on top unless `people` is False.
+        They are out now."""
+        offers, groups = self.offers(), list(self._ready.values())
+        chosen = [groups[at] for at in self.records.choose(recipe, offers, most, rng)]
+        self._out = [group for group in chosen if people or not lone(group.scored.rewards_G)]
+        for group in self._out:
+            self._remove(group.id)
+        return list(self._out)
+
+    def give_back(self, blamed: bool = True) -> None:
+        """The round was lost, and what is out is ready again. `blamed`: the trainer died over these groups.
+        Once may be chance; a group that was out at two deaths is dropped."""
+        for group in self._out:
+            if not blamed or group.id not in self._suspects:
+                self._insert(group)
+        if blamed:
+            self._suspects.update(group.id for group in self._out)
+        self._out = []
+
+    def settle_used(self, judged_P: Sequence[JudgedGroup] = ()) -> list[str]:
+        """The round is safe, and what is out has been used. `judged_P`: the groups that were read, for their
+        authors' records. Returns the ids of those that were learned from."""
+        out, learned = {group.id: group for group in self._out}, []
+        for judged in judged_P:
+            group = out.get(judged.group.id)
+            if group is None:  # the owner's own answer, which has no author to judge
+                continue
+            self.records.judge(group.key, judged.taken, judged.kept_out)
+            learned += [group.id] * bool(judged.taken)
+        self.taken_last = len(self._out)
+        self.taken += self.taken_last
+        self.authors.update(group.key for group in self._out)
+        self._suspects.difference_update(out)
+        self._out = []
+        return learned
+
+    def _insert(self, group: PeerGroup) -> None:
+        self._ready[group.id] = group
+        self._by_author[group.key] += 1
+        self._bytes += size(group)
+        if self._by_author[group.key] > self._per_peer:
+            self._displace(group.key)
+        while len(self._ready) > self._most or self._bytes > self._most_bytes:
+            self._displace(max(self._by_author, key=self._by_author.__getitem__))
+
+    def _drop_old(self) -> None:
+        limit = self.now_ms() - self._oldest_s * 1000
+        for id in [id for id, one in self._ready.items() if one.counts_ms < limit]:
+            self._remove(id)
+
+    def _displace(self, key: str) -> None:
+        """The ready group of this author that came first goes."""
+        self._remove(next(id for id, one in self._ready.items() if one.key == key))
+
+    def _remove(self, id: str) -> None:
+        one = self._ready.pop(id)
+        self._bytes -= size(one)
+        self._by_author[one.key] -= 1
+        if not self._by_author[one.key]:
+            del self._by_author[one.key]
+
+
+def size(group: PeerGroup) -> int:
+    """Bytes of memory that a group takes, approximately."""
+    texts_G = group.scored.group.completions_G
+    return 2048 + sys.getsizeof(group.question) + sum(map(sys.getsizeof, texts_G))

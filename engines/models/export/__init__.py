@@ -1,1 +1,0 @@
-"""A trained model in the files of other programs."""

@@ -1,0 +1,131 @@
+"""What other programs have fetched is found where they keep it, by header alone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from app.models import found
+from app.models.found import FoundModel, ModelFolders, find, places
+from app.models.gguf_shelf import GgufShelf
+from app.models.shelf import locate, starter_folder
+from app.node.models.survey import survey
+from engines.models.gguf import gguf
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    to = tmp_path_factory.mktemp("made") / "model-f16.gguf"
+    gguf.write(starter_folder(), to, "f16")
+    return to
+
+
+def ollama(root: Path, file: Path, tag: str = "1b") -> Path:
+    """As `ollama pull` leaves a model."""
+    digest = "ab" * 32
+    manifest = root / "manifests" / "registry.ollama.ai" / "library" / "small" / tag
+    manifest.parent.mkdir(parents=True)
+    layers = [
+        {"mediaType": "application/vnd.ollama.image.template", "digest": f"sha256:{'cd' * 32}"},
+        {"mediaType": "application/vnd.ollama.image.model", "digest": f"sha256:{digest}", "size": 1},
+    ]
+    manifest.write_text(json.dumps({"schemaVersion": 2, "config": {"digest": "x"}, "layers": layers}))
+    (root / "blobs").mkdir()
+    return Path(shutil.copyfile(file, root / "blobs" / f"sha256-{digest}"))
+
+
+def by_program(home: Path, **variables: str) -> dict[str, FoundModel]:
+    return {one.program: one for one in find(places(home, variables, "linux"))}
+
+
+def test_every_programs_place(file: Path, tmp_path: Path) -> None:
+    for part in (".lmstudio/models/maker/name", "jan/models/x", ".cache/llama.cpp"):
+        (tmp_path / part).mkdir(parents=True)
+        shutil.copyfile(file, tmp_path / part / "own.gguf")
+    blob = ollama(tmp_path / ".ollama" / "models", file)
+    snapshot = tmp_path / ".cache" / "huggingface" / "hub" / "models--Some--Model"
+    shutil.copytree(starter_folder(), snapshot / "snapshots" / "abc123")
+    (snapshot / "refs").mkdir()
+    (snapshot / "refs" / "main").write_text("abc123")
+    rows = by_program(tmp_path)
+    assert set(rows) == {"LM Studio", "Jan", "llama.cpp", "Ollama", "Hugging Face"}
+    assert rows["Ollama"].title == "small:1b" and rows["Ollama"].name == str(blob)
+    assert rows["Hugging Face"].name == "Some/Model" and rows["Hugging Face"].ready
+    for row in rows.values():
+        assert not row.problem and row.shape is not None and row.shape.family in ("qwen2", "llama", "qwen3")
+        assert row.bytes > 1000
+    library = survey(tmp_path / "home", elsewhere=places(tmp_path, {}, "linux"))
+    listed = {model.name: model for model in library.models if model.program}
+    assert set(listed) == {row.name for row in rows.values()}
+    assert all(model.fit is not None and model.fit.ok for model in listed.values())
+    assert listed["Some/Model"].installed and not listed[str(blob)].installed
+
+
+def test_the_programs_own_variables_and_other_systems(file: Path, tmp_path: Path) -> None:
+    shutil.copytree(file.parent, tmp_path / "cache")
+    ollama(tmp_path / "elsewhere", file)
+    rows = by_program(tmp_path, LLAMA_CACHE=str(tmp_path / "cache"), OLLAMA_MODELS=str(tmp_path / "elsewhere"))
+    assert set(rows) == {"llama.cpp", "Ollama"}
+    mac = places(Path("/Users/x"), {}, "darwin")
+    assert ("llama.cpp", Path("/Users/x/Library/Caches/llama.cpp")) in mac.gguf
+    windows = places(Path("C:/x"), {"LOCALAPPDATA": "C:/l", "APPDATA": "C:/r"}, "win32")
+    assert ("Jan", Path("C:/r/Jan/data/models")) in windows.gguf
+
+
+def test_nothing_is_loaded(file: Path, tmp_path: Path) -> None:
+    """Only the opening is read: a file with nothing behind its words is listed all the same."""
+    content = file.read_bytes()
+    start = content.index(b"tokenizer.ggml.tokens") + len("tokenizer.ggml.tokens") + 16
+    (tmp_path / "own.gguf").write_bytes(content[:start])
+    where = ModelFolders(gguf=(("Jan", tmp_path),), ollama=(), hugging_face=tmp_path)
+    (row,) = find(where)
+    assert not row.problem and row.shape is not None and row.shape.vocabulary > 100
+
+
+def test_what_cannot_learn_says_so_and_rubbish_is_passed_over(file: Path, tmp_path: Path) -> None:
+    content = file.read_bytes()
+    family = content.index(b"general.architecture") + len("general.architecture") + 12
+    other = bytearray(content)
+    other[family : family + 5] = b"mamba"
+    (tmp_path / "other.gguf").write_bytes(other)
+    (tmp_path / "broken.gguf").write_bytes(content[:100])
+    (tmp_path / "mmproj-eyes.gguf").write_bytes(content)
+    (tmp_path / "gone.gguf").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "round").symlink_to(tmp_path)
+    shutil.copyfile(file, tmp_path / "good.gguf")
+    (tmp_path / "same.gguf").symlink_to(tmp_path / "good.gguf")
+    broken = tmp_path / "manifests" / "a" / "b" / "c" / "d"
+    broken.parent.mkdir(parents=True)
+    broken.write_text('{"layers": [{"mediaType": 7}]')
+    where = ModelFolders(gguf=(("Jan", tmp_path),), ollama=(tmp_path,), hugging_face=tmp_path)
+    rows = {Path(row.name).name: row for row in find(where)}
+    assert set(rows) == {"other.gguf", "broken.gguf", "good.gguf"}
+    assert "Qwen2, Qwen3 and Llama" in rows["other.gguf"].problem and rows["broken.gguf"].problem
+    library = survey(tmp_path / "home", elsewhere=where)
+    assert {model.problem != "" for model in library.models if model.program} == {True, False}
+
+
+def test_one_that_was_taken_over_is_listed_once(file: Path, tmp_path: Path) -> None:
+    root = tmp_path / "models"
+    root.mkdir()
+    shutil.copyfile(file, root / "own.gguf")
+    where = ModelFolders(gguf=(("Jan", root),), ollama=(), hugging_face=tmp_path)
+    folder = GgufShelf(tmp_path / "home").take(root / "own.gguf")
+    rows = [model for model in survey(tmp_path / "home", elsewhere=where).models if model.local]
+    assert [(row.name, row.folder, row.installed) for row in rows] == [
+        (str(root / "own.gguf"), str(folder), True)
+    ]
+    assert locate(root / "own.gguf", tmp_path / "home") == folder
+
+
+def test_a_full_place_is_not_read_to_its_end(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(found, "_MOST", 5)
+    for index in range(8):
+        shutil.copyfile(file, tmp_path / f"{index}.gguf")
+    where = ModelFolders(gguf=(("Jan", tmp_path),), ollama=(), hugging_face=tmp_path)
+    assert len(find(where)) == 5

@@ -1,0 +1,410 @@
+"""What is fetched, kept ready, taken, given back and never taken again. Relay and check are stand-ins."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.learning.choosing import JudgedGroup, PeerGroup
+from app.node.round.peers import OwnGroup
+from app.node.swarm import fetching
+from app.node.swarm.fetching import PeerFetcher, oldest_s, wanted
+from app.node.swarm.member import SwarmMember
+from app.sapo.groups import HUMAN, Group, ScoredGroup, lone
+from app.sapo.questions import Asked, Coordinates
+from app.sapo.recipes import RECIPES, Recipe
+from app.swarm.intake.buffer import PeerBuffer
+from app.swarm.intake.intake import Sifted
+from app.swarm.intake.reasons import IntakeReason
+from app.swarm.wire.limits import ARCHIVED_S
+from app.swarm.wire.protocol import Wanted
+
+NOW_MS = 1_800_000_000_000
+
+
+def checked(number: int, peer: str = "", age_s: float = 0.0) -> PeerGroup:
+    group = Group(
+        coordinates=Coordinates(family="gcd", level=0, seed=2**42 + number, index=0),
+        completions_G=("#1", "#2"),
+        finished_G=(True, True),
+        model="other",
+    )
+    return PeerGroup(
+        id=f"{number:064x}",
+        key=peer or f"{number % 3:064x}",
+        peer="brisk-otter-0417",
+        scored=ScoredGroup(group=group, scores_G=(1.0, 0.0), rewards_G=(1, 0)),
+        question=f"question {number}",
+        created_ms=NOW_MS - int(age_s * 1000),
+    )
+
+
+class Relay:
+    """Stands for the client: hands out batches, in which a number stands for an item."""
+
+    def __init__(self, batches: Sequence[Sequence[PeerGroup]], connected: bool = True) -> None:
+        self.batches = list(batches)
+        self.status = SimpleNamespace(swarm="shoal", connected=connected)
+        self.now_ms = NOW_MS
+        self.archive: list[Sequence[PeerGroup]] = []
+        self.asked: list[tuple[int, Sequence[str] | None, int | None]] = []
+        self.recalled: list[tuple[int, tuple[tuple[str, int], ...]]] = []
+        self.reported: list[tuple[tuple[str, ...], str]] = []
+
+    async def sample(self, k: int, families: Sequence[str] | None, max_age_s: int | None) -> Any:
+        self.asked.append((k, families, max_age_s))
+        return self._batch(self.batches)
+
+    async def recall(self, k: int, tasks: Sequence[Wanted]) -> Any:
+        self.recalled.append((k, tuple((one.family, one.level) for one in tasks)))
+        return self._batch(self.archive) if tasks else None
+
+    def _batch(self, batches: list[Sequence[PeerGroup]]) -> Any:
+        if not batches:
+            return None
+        items = batches.pop(0)
+        return SimpleNamespace(items=items, eligible=len(items))
+
+    def report(self, ids: Any, reason: str) -> None:
+        self.reported.append((tuple(ids), reason))
+
+
+class Check:
+    """Stands for the intake: passes everything but what it is told to refuse."""
+
+    def __init__(self, refused: dict[str, IntakeReason] | None = None) -> None:
+        self.refused = refused or {}
+
+    def sift(self, items: Sequence[PeerGroup], now_ms: int, oldest_s: int | None = None) -> Sifted:
+        self.oldest_s = oldest_s
+        bad = [one for one in items if one.id in self.refused]
+        reports: dict[str, tuple[str, ...]] = {}
+        for one in bad:
+            if (complaint := self.refused[one.id].complaint) is not None:
+                reports[complaint] = (*reports.get(complaint, ()), one.id)
+        return Sifted(
+            checked=tuple(one for one in items if one not in bad),
+            refused={self.refused[one.id]: 1 for one in bad},
+            reports=reports,
+        )
+
+
+def made(
+    relay: Relay,
+    check: Check | None = None,
+    external: int = 4,
+    used: Sequence[PeerGroup] = (),
+    recipe: Recipe = RECIPES["default"],
+) -> PeerFetcher:
+    buffer = PeerBuffer(lambda: NOW_MS)
+    buffer.used = {one.scored.group.coordinates for one in used}
+    return PeerFetcher(
+        relay,  # type: ignore[arg-type]
+        lambda swarm: check or Check(),  # type: ignore[arg-type,return-value]
+        buffer,
+        recipe,
+        external,
+        ("gcd",),
+    )
+
+
+def settle(
+    fetcher: PeerFetcher,
+    round_s: float,
+    judged_P: Sequence[JudgedGroup] = (),
+    own_P: Sequence[OwnGroup] = (),
+) -> None:
+    """As a member of a swarm does after a round."""
+    fetcher.buffer.round_s = round_s
+    fetcher.buffer.settle_used(judged_P)
+    fetcher.on_round_over(own_P)
+
+
+def ready(fetcher: PeerFetcher) -> int:
+    return fetcher.buffer.count_ready(fetcher._recipe)
+
+
+def fetch(fetcher: PeerFetcher, until: Callable[[], bool]) -> None:
+    """Runs it until something is so."""
+
+    async def run() -> None:
+        task = asyncio.create_task(fetcher.run())
+        async with asyncio.timeout(10):
+            while not until():
+                await asyncio.sleep(0.01)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+
+
+def take(fetcher: PeerFetcher, most: int = 4) -> list[str]:
+    return [one.question for one in fetcher.buffer.take_groups(RECIPES["default"], most, Random(1))]
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetching, "AGAIN_S", 0.01)
+    monkeypatch.setattr(fetching, "SOON_S", 0.01)
+
+
+def test_what_is_missing_is_asked_for_once_and_no_more() -> None:
+    relay = Relay([[checked(n) for n in range(4)]])
+    fetcher = made(relay)
+    fetch(fetcher, lambda: ready(fetcher) == 4)
+    assert relay.asked == [(4, ("gcd",), 120)]
+    assert sorted(take(fetcher)) == [f"question {n}" for n in range(4)]
+    assert (fetcher.received, fetcher.accepted, ready(fetcher)) == (4, 4, 0)
+
+
+def test_a_group_given_back_is_offered_again_but_not_after_two_deaths() -> None:
+    relay = Relay([[checked(1)]])
+    fetcher = made(relay, external=1)
+    fetch(fetcher, lambda: ready(fetcher) == 1)
+    for expected in (["question 1"], ["question 1"], []):
+        assert take(fetcher) == expected
+        fetcher.buffer.give_back()
+    assert fetcher.buffer.taken == 0
+
+
+def test_a_used_group_is_gone_and_counted() -> None:
+    fetcher = made(Relay([[checked(n) for n in range(2)]]), external=2)
+    fetch(fetcher, lambda: ready(fetcher) == 2)
+    take(fetcher)
+    fetcher.buffer.give_back()
+    assert len(take(fetcher)) == 2
+    settle(fetcher, 5.0)
+    assert (fetcher.buffer.taken, fetcher.buffer.taken_last, len(fetcher.buffer.authors)) == (2, 2, 2)
+    assert take(fetcher) == []
+    settle(fetcher, 5.0)
+    assert (fetcher.buffer.taken, fetcher.buffer.taken_last) == (2, 0)
+
+
+def test_a_peer_whose_answers_were_kept_out_is_taken_from_less() -> None:
+    good, bad = "a" * 64, "b" * 64
+    recipe = msgspec.structs.replace(RECIPES["default"], by_record=True)
+    batch = [checked(n, good if n % 2 else bad) for n in range(40)]
+    taken = {}
+    for by_record in (True, False):
+        asked = msgspec.structs.replace(recipe, by_record=by_record)
+        fetcher = made(Relay([batch]), external=40, recipe=asked)
+        fetch(fetcher, lambda fetcher=fetcher: ready(fetcher) == 40)
+        chosen = []
+        for number in range(12):
+            groups = fetcher.buffer.take_groups(asked, 1, Random(number))
+            (out,) = fetcher.buffer._out
+            chosen.append(out.key)
+            right = (4, 0) if out.key == good else (0, 4)
+            settle(fetcher, 5.0, [JudgedGroup(group, *right) for group in groups])
+        taken[by_record] = chosen.count(bad)
+    assert taken[True] <= 3 < 4 <= taken[False]
+
+
+def test_what_doubted_peers_left_keeps_nobody_elses_from_being_fetched() -> None:
+    good, bad = "a" * 64, "b" * 64
+    recipe = msgspec.structs.replace(RECIPES["default"], by_record=True)
+    relay = Relay([[checked(n, bad) for n in range(12)], [checked(n, good) for n in range(20, 24)]])
+    fetcher = made(relay, external=4, recipe=recipe)
+    fetch(fetcher, lambda: ready(fetcher) == 12)
+    groups = fetcher.buffer.take_groups(recipe, 4, Random(1))
+    settle(fetcher, 5.0, [JudgedGroup(group, 0, 4) for group in groups])
+    assert (ready(fetcher), len(fetcher.buffer)) == (0, 8)
+    fetch(fetcher, lambda: ready(fetcher) == 4)
+    assert len(relay.asked) >= 2
+
+
+def human(number: int) -> PeerGroup:
+    """A person's group: one right answer."""
+    one = checked(number)
+    group = msgspec.structs.replace(
+        one.scored.group, completions_G=("1+1=2 #2",), finished_G=(True,), model=HUMAN
+    )
+    return msgspec.structs.replace(one, scored=ScoredGroup(group=group, scores_G=(1.0,), rewards_G=(1,)))
+
+
+def test_peoples_answers_come_on_top_and_only_to_whoever_likes_them() -> None:
+    relay = Relay([[*(human(number) for number in range(9, 15)), *map(checked, range(3))]])
+    fetcher = made(relay)
+    fetch(fetcher, lambda: fetcher.accepted == 9)
+    assert ready(fetcher) == 3, "people's keep no others from being fetched"
+    taken = fetcher.buffer.take_groups(RECIPES["default"], 2, Random(1), people=False)
+    assert [lone(one.scored.rewards_G) for one in taken] == [False, False]
+    settle(fetcher, 60.0)
+    taken = fetcher.buffer.take_groups(RECIPES["default"], 2, Random(1))
+    assert sorted(lone(one.scored.rewards_G) for one in taken) == [False, True], "one as soon as it is on"
+
+
+def test_groups_that_were_not_read_leave_no_record() -> None:
+    fetcher = made(Relay([[checked(n) for n in range(2)]]), external=2)
+    fetch(fetcher, lambda: ready(fetcher) == 2)
+    groups = fetcher.buffer.take_groups(RECIPES["default"], 2, Random(1))
+    settle(fetcher, 5.0, [JudgedGroup(groups[1], 1, 0)])
+    assert len(fetcher.buffer.records._records) == 1
+
+
+def test_what_was_trained_on_before_this_start_is_not_taken_again() -> None:
+    relay = Relay([[checked(1), checked(2)]])
+    fetcher = made(relay, external=2, used=[checked(1)])
+    fetch(fetcher, lambda: fetcher.received == 2)
+    assert take(fetcher) == ["question 2"] and fetcher.refused == {"seen": 1}
+
+
+def test_a_second_group_to_one_question_is_a_copy_whatever_it_says() -> None:
+    first, other = checked(1, peer="a" * 64), checked(2)
+    group = msgspec.structs.replace(first.scored.group, completions_G=("quite other words #1", "#2"))
+    copy = msgspec.structs.replace(
+        first, id="f" * 64, key="b" * 64, scored=msgspec.structs.replace(first.scored, group=group)
+    )
+    fetcher = made(Relay([[first, copy], [copy, other]]))
+    fetch(fetcher, lambda: fetcher.received == 4)
+    assert sorted(take(fetcher)) == ["question 1", "question 2"] and fetcher.refused == {"seen": 2}
+    assert {one.key for one in fetcher.buffer._out} == {first.key, other.key}
+
+
+def test_no_copy_of_own_groups_comes_back(tmp_path: Path) -> None:
+    swarming = SwarmMember(
+        tmp_path,
+        lambda say: contextlib.nullcontext(()),  # type: ignore[arg-type,return-value]
+        recipe=RECIPES["default"],
+        external=2,
+        families=("gcd",),
+    )
+    swarming._tell = swarming._show = lambda anything: None  # type: ignore[method-assign]
+    mine, other = checked(1, peer="c" * 64), checked(2)
+    question = Asked(coordinates=mine.scored.group.coordinates, text=mine.question, held_out=False)
+    swarming.settle_round([OwnGroup(question=question, scored=mine.scored)], 5.0)
+    swarming._buffer.now_ms = lambda: NOW_MS
+    fetcher = PeerFetcher(
+        Relay([[mine, other]]),  # type: ignore[arg-type]
+        lambda swarm: Check(),  # type: ignore[arg-type,return-value]
+        swarming._buffer,
+        RECIPES["default"],
+        2,
+        ("gcd",),
+    )
+    fetch(fetcher, lambda: fetcher.received == 2)
+    assert take(fetcher) == ["question 2"]
+
+
+def test_a_clock_that_is_far_off_is_told_once_and_stays_in_sight(tmp_path: Path) -> None:
+    member = SwarmMember(
+        tmp_path,
+        lambda say: contextlib.nullcontext(()),  # type: ignore[arg-type,return-value]
+        recipe=RECIPES["default"],
+        external=2,
+        families=("gcd",),
+    )
+    told: list[str] = []
+    member.say = told.append  # type: ignore[method-assign]
+    apart = SimpleNamespace(connected=True, clock_offset_ms=-86_400_000)
+    shown = [member._compare_clocks(apart) for _ in range(2)]  # type: ignore[arg-type]
+    assert shown[0] == shown[1] and "24 h" in shown[0] and told == shown[:1]
+    near = SimpleNamespace(connected=True, clock_offset_ms=2_000)
+    assert member._compare_clocks(near) == ""  # type: ignore[arg-type]
+
+
+def test_who_is_alone_asks_for_what_was_left_behind_where_it_failed() -> None:
+    """What comes is hours old, and as good as new here; with somebody there the archive is left alone."""
+
+    def own(level: int, rewards_G: tuple[int, ...]) -> OwnGroup:
+        group = checked(level).scored.group
+        where = msgspec.structs.replace(group.coordinates, level=level)
+        scored = ScoredGroup(
+            group=msgspec.structs.replace(group, coordinates=where), scores_G=(0.0, 0.0), rewards_G=rewards_G
+        )
+        return OwnGroup(question=Asked(coordinates=where, text="", held_out=False), scored=scored)
+
+    relay, check = Relay([[], [], [checked(9)]]), Check()
+    relay.archive = [[checked(7, age_s=20_000), checked(8, age_s=80_000)]]
+    fetcher = made(relay, check)
+    fetch(fetcher, lambda: len(relay.asked) > 0)
+    assert relay.recalled == [(4, ())], "before the first round nothing is known of where it fails"
+    settle(fetcher, 5.0, (), [own(0, (1, 0)), own(1, (0, 0)), own(2, (0, 0))])
+    settle(fetcher, 5.0, (), [own(2, (0, 1))])
+    fetch(fetcher, lambda: fetcher.received == 2)
+    assert relay.recalled[1:] == [(8, (("gcd", 1),))] and check.oldest_s == ARCHIVED_S
+    assert ready(fetcher) == 2 == fetcher.recalled
+    assert sorted(take(fetcher)) == ["question 7", "question 8"]
+    fetch(fetcher, lambda: fetcher.received == 3)
+    assert len(relay.recalled) == 2 and check.oldest_s is None
+
+
+def test_refused_groups_are_counted_reported_and_made_up_for() -> None:
+    batch = [checked(n) for n in range(4)]
+    check = Check({batch[0].id: IntakeReason.FALSE_REWARDS, batch[1].id: IntakeReason.STALE})
+    relay = Relay([batch, [checked(9)]])
+    fetcher = made(relay, check)
+    fetch(fetcher, lambda: fetcher.received == 5)
+    assert fetcher.refused == {"false-rewards": 1, "stale": 1} and fetcher.accepted == 3
+    assert relay.reported == [((batch[0].id,), "bad_reward")]
+    assert relay.asked[1][0] == 3  # two are missing, and not everything passes
+
+
+def test_too_old_ones_do_not_count_as_ready_and_age_is_in_own_rounds() -> None:
+    old = [checked(n, age_s=200) for n in range(4)]
+    fetcher = made(Relay([old]))
+    fetch(fetcher, lambda: fetcher.received == 4)
+    assert ready(fetcher) == 0 and take(fetcher) == []
+    settle(fetcher, 60.0)  # a slower node: the same groups are young enough
+    assert ready(fetcher) == 4
+
+
+def test_offline_it_asks_nobody_and_rounds_take_what_is_there() -> None:
+    relay = Relay([[checked(1)]], connected=False)
+    fetcher = made(relay)
+
+    async def run() -> None:
+        task = asyncio.create_task(fetcher.run())
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+    assert relay.asked == [] and take(fetcher) == []
+
+
+def test_nobody_is_asked_where_no_groups_are_wanted() -> None:
+    assert wanted(0, 0, 2.0, 1.0) == wanted(4, 9, 60.0, 0.1) == 0
+    assert oldest_s(4, 60.0) == 240
+
+
+def test_nothing_is_fetched_while_the_node_rests() -> None:
+    relay = Relay([[checked(1)], [checked(2)]])
+    fetcher = made(relay)
+    fetcher.resting = True
+
+    async def run() -> None:
+        task = asyncio.create_task(fetcher.run())
+        await asyncio.sleep(0.3)
+        assert not relay.asked
+        fetcher.resting = False
+        fetcher.on_take()
+        async with asyncio.timeout(10):
+            while not relay.asked:
+                await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.wait({task})
+
+    asyncio.run(run())
+
+
+def test_a_pause_is_no_reason_to_suspect_what_was_out() -> None:
+    fetcher = made(Relay([[checked(1)]]))
+    fetch(fetcher, lambda: ready(fetcher) == 1)
+    for _ in range(5):
+        assert take(fetcher) == ["question 1"]
+        fetcher.buffer.give_back(blamed=False)
+    for _ in range(2):
+        assert take(fetcher) == ["question 1"]
+        fetcher.buffer.give_back()
+    assert take(fetcher) == []

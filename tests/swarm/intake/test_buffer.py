@@ -1,0 +1,126 @@
+"""The buffer: each group once, nobody too much of it, nothing too old, never too large."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.learning.choosing import JudgedGroup, PeerGroup
+from app.sapo.groups import Group, ScoredGroup
+from app.sapo.questions import Coordinates
+from app.sapo.recipes import RECIPES
+from app.swarm.intake.buffer import PeerBuffer, size
+
+NOW_MS = 1_800_000_000_000
+
+
+def checked(number: int, peer: str = "ann", age_s: float = 0.0, text: str = "#1") -> PeerGroup:
+    group = Group(
+        coordinates=Coordinates(family="gcd", level=0, seed=number, index=0),
+        completions_G=(text, "#2"),
+        finished_G=(True, True),
+        model="starter",
+    )
+    return PeerGroup(
+        id=f"{number:064x}",
+        key=peer,
+        peer=peer,
+        scored=ScoredGroup(group=group, scores_G=(1.0, 0.0), rewards_G=(1, 0)),
+        question="?",
+        created_ms=NOW_MS - int(age_s * 1000),
+    )
+
+
+def clock(now_ms: int = NOW_MS) -> Callable[[], int]:
+    return lambda: now_ms
+
+
+def take_all(buffer: PeerBuffer) -> list[str]:
+    """Ids of everything that is ready, which is out then."""
+    uniform = msgspec.structs.replace(RECIPES["faithful"], max_age=None)
+    return [one.id for one in buffer.take_groups(uniform, 1000, Random(1))]
+
+
+def test_each_group_is_used_once_and_gone_then() -> None:
+    buffer = PeerBuffer(clock())
+    for number in range(5):
+        assert buffer.add(checked(number))
+        assert not buffer.add(checked(number)), "it is here already"
+    assert len(buffer.offers()) == 5
+    groups = buffer.take_groups(RECIPES["default"], 2, Random(1))
+    assert len(groups) == 2 and len(buffer) == 3
+    assert buffer.settle_used([JudgedGroup(groups[0], 1, 0), JudgedGroup(groups[1], 0, 1)]) == [groups[0].id]
+    assert buffer.taken == 2 and not any(map(buffer.add, groups)), "what was used comes in no more"
+    assert len(take_all(buffer)) == 3 and take_all(buffer) == []
+
+
+def test_what_is_given_back_is_ready_again_until_it_was_out_at_two_deaths() -> None:
+    buffer = PeerBuffer(clock())
+    buffer.add(checked(1))
+    for blamed, left in ((False, 1), (True, 1), (False, 1), (True, 0)):
+        assert take_all(buffer) == [checked(1).id]
+        buffer.give_back(blamed)
+        assert len(buffer) == left
+    assert not buffer.add(checked(1))
+
+
+def test_age_is_in_this_nodes_rounds() -> None:
+    buffer = PeerBuffer(clock())
+    for number, age_s in enumerate((1700, 1000, 119, 10, -100)):
+        buffer.add(checked(number, age_s=age_s))
+
+    def ages(round_s: float) -> list[int]:
+        buffer.round_s = round_s
+        return [one.age for one in buffer.offers()]
+
+    assert ages(500) == [3, 2, 0, 0, 0], "a slow node finds groups"
+    assert buffer.count_ready(RECIPES["default"]) == 5
+    assert ages(2) == [56, 33, 3, 0, 0] == ages(0.0), "so does a fast one"
+    assert buffer.count_ready(RECIPES["default"]) == 3
+    buffer.now_ms = clock(NOW_MS + 200_000)
+    assert len(ages(500)) == 4 == len(buffer), "half an hour is the end"
+
+
+def test_a_flood_displaces_itself() -> None:
+    buffer = PeerBuffer(clock(), most=20, per_peer=8)
+    for number in range(4):
+        buffer.add(checked(number, "bob"))
+    for number in range(100, 200):
+        buffer.add(checked(number, f"flood{number % 3}"))
+    ids = take_all(buffer)
+    assert {f"{n:064x}" for n in range(4)} <= set(ids) and len(ids) == 20
+    assert f"{199:064x}" in ids and f"{100:064x}" not in ids
+
+
+def test_bytes_are_bounded_too() -> None:
+    buffer = PeerBuffer(clock(), most_bytes=100_000)
+    for number in range(50):
+        buffer.add(checked(number, text="🐟" * 4000))
+    assert 1 <= len(buffer) < 10 and sum(map(size, buffer._ready.values())) <= 100_000
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from("abc"), st.integers(-100, 3000)), max_size=60))
+def test_it_always_adds_up(arrivals: list[tuple[int, str, int]]) -> None:
+    buffer, used = PeerBuffer(clock(), most=12, per_peer=6), 0
+    for number, peer, age_s in arrivals:
+        buffer.add(checked(number, peer, age_s))
+        offers = buffer.offers()
+        assert len(offers) <= 12
+        assert all(sum(one.peer == peer for one in offers) <= 6 for peer in "abc")
+        if number % 5 == 0:
+            out = buffer.take_groups(RECIPES["default"], 1, Random(number))
+            if number % 10:
+                used += len(out)
+                buffer.settle_used()
+            else:
+                buffer.give_back(blamed=False)
+                assert {one.id for one in out} <= set(buffer._ready)
+        assert buffer.taken == used
+        assert buffer._bytes == sum(map(size, buffer._ready.values()))
+        assert buffer._by_author == Counter(one.key for one in buffer._ready.values())

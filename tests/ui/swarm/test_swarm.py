@@ -1,0 +1,55 @@
+"""Swarm: who is there, and what own answers did for others."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+from pytestqt.qtbot import QtBot
+
+from app.node.record.snapshot import Peer
+from app.swarm.identity.names import name
+from app.ui.frame.frame import Actions
+from app.ui.swarm.page import SwarmPage
+from app.ui.theme import Theme
+from app.ui.view.view import View
+from tests.ui import views
+
+NOW = time.time()
+PEERS = tuple(
+    Peer(
+        name=name(bytes([n]) * 32),
+        model="starter",
+        seen_at=NOW - 60 * n,
+        groups=n,
+        families=("gcd",),
+        since=NOW - 900,
+    )
+    for n in range(1, 30)
+)
+
+
+def swarm(**changes: object) -> View:
+    view = views.together()
+    assert view.swarm is not None
+    return msgspec.structs.replace(view, swarm=msgspec.structs.replace(view.swarm, peers=PEERS, **changes))
+
+
+def test_peers_are_a_list_that_can_be_searched(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    page = SwarmPage(light, actions)
+    qtbot.addWidget(page)
+    page.show_view(swarm())
+    assert page._peers.currentIndex() == 1 and not page._find.isHidden()
+    assert page._count.text() == f"{len(PEERS)} peers"
+
+
+def test_how_many_models_own_answers_helped_is_said_unless_thanks_are_off(
+    qtbot: QtBot, light: Theme, actions: Actions
+) -> None:
+    page = SwarmPage(light, actions)
+    qtbot.addWidget(page)
+    view = swarm(helped=12, helped_with=30)
+    page.show_view(view)
+    assert "12" in page._helped.text() and not page._helped.isHidden()
+    page.show_view(msgspec.structs.replace(view, rules={"receipts": False}))
+    assert page._helped.isHidden()
