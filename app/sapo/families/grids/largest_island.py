@@ -62,5 +62,5 @@ FAMILY = Family(
     score=scores.integer,
     sound=_sound,
     work=_work,
-    thinned=({"one island": 0.12}, {"one island": 0.19}, {"one island": 0.3}, {"one island": 0.32}),
+    thinned=({"one island": 0.12}, {"one island": 0.16}, {"one island": 0.26}, {"one island": 0.32}),
 )
