@@ -117,7 +117,7 @@ def generate(coordinates: Coordinates) -> Question:
             asked = False
     if not asked:
         raise UnsoundQuestion(f"{family.name} has no question with one true answer at these coordinates.")
-    return Question(coordinates=coordinates, text=str(entry["question"]).strip(), entry=entry)
+    return Question(coordinates=coordinates, text=family.wording(entry).strip(), entry=entry)
 
 
 def draw(family: str, level: int, seed: int) -> Question:

@@ -59,7 +59,7 @@ def unsound(family: str, level: int) -> Iterator[Coordinates]:
         ("decimal_arithmetic", 3, 0.10),
         ("arc_1d", 0, 0.07),
         ("chain_sum", 0, 0.0),
-        ("gcd", 4, 0.54),
+        ("gcd", 4, 0.6),
     ],
 )
 def test_items_that_are_no_questions_are_refused(family: str, level: int, share: float) -> None:

@@ -5,11 +5,11 @@ fields mean). To add one: write the file, named as the library names the data se
 short one to begin from); name it twice below, in the imports and at the end of the table; give it a test in
 `tests/sapo/families`; run `./shoal translations` for its title. `tests/sapo/test_families.py` and
 `test_hostile.py` then hold it to the rules of all: -k NAME runs them for it alone, and `./shoal bench puzzles
-NAME` measures it. What several families share is in `scores` and in `app.sapo.reading`.
+NAME` measures it. What several families share is in `scores`, in `wording` and in `app.sapo.reading`.
 
-A ladder is part of a question's meaning: when the questions of a level change, or what a family takes for their
-content, which decides what is held out, LADDER goes up by one, and peers with another ladder politely ignore
-each other's questions. A new family changes no one's questions.
+A ladder is part of a question's meaning: when the questions of a level change, or their wording, or what a
+family takes for their content, which decides what is held out, LADDER goes up by one, and peers with another
+ladder politely ignore each other's questions. A new family changes no one's questions.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ from app.sapo.families.words import (
     word_sorting,
 )
 
-LADDER = 3
+LADDER = 4
 
 FAMILIES: Mapping[str, Family] = {
     one.FAMILY.name: one.FAMILY

@@ -65,11 +65,18 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     """Whether an item is a question: with one meaning, a true answer, and none that can be copied."""
     solution: Callable[[Entry], str] = _answer
     """An answer to a sound item that scores 1."""
+    wording: Callable[[Entry], str] = _question
+    """What is asked: the library's text, or our own where that is broken or has two meanings."""
     work: Callable[[Entry], str] | None = None
     """What a careful pupil writes before the answer; None, or empty, where no small model could copy it."""
     thinned: tuple[Mapping[str, float], ...] = ()
-    """By level: the share of items with a common solution that stay questions, so that no constant answer
-    pays."""
+    """By level: the share of items of a common sort that stay questions, so that no constant answer and no
+    shortcut pays."""
+    sort: Callable[[Entry], str] | None = None
+    """The sort of an item that `thinned` names; its solution, unless the family says otherwise."""
+    shortcuts: Mapping[str, Callable[[Entry], str]] = {}
+    """By name: answers of somebody who knows the family but spares the work, which `./shoal bench puzzles`
+    tries beside its own. None solves more than a quarter of a level, or than `guess_rate`."""
     guess_rate: float = 0.2
     """The most that a constant answer solves at any level; above a fifth only where there are few answers."""
     held_out_share: int = HELD_OUT_SHARE
@@ -89,7 +96,8 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
         """Whether this node and every other one takes the library's item for a question."""
         if not self.sound(entry):
             return False
-        share = self.thinned[level].get(self.solution(entry), 1.0) if level < len(self.thinned) else 1.0
+        shares = self.thinned[level] if level < len(self.thinned) else {}
+        share = shares.get((self.sort or self.solution)(entry), 1.0) if shares else 1.0
         return share >= 1.0 or hashed("thinned", _question(entry).strip()) % 1000 < 1000 * share
 
     def content_hash(self, entry: Entry) -> int:

@@ -23,7 +23,8 @@ _FRACTION = re.compile(
     re.ASCII,
 )
 _CELL = "(?:0|[1-9][0-9]{0,2})"
-_ROW = re.compile(rf"{_CELL}(?:[ \t]+{_CELL})*")
+_ROW = re.compile(rf"{_CELL}(?:(?:[ \t]*,[ \t]*|[ \t]+){_CELL})*")
+_LISTED_ROW = re.compile(r"\[([^][]*)\]")
 
 
 def integer(text: str) -> int | None:
@@ -82,15 +83,26 @@ def words(text: str) -> list[str]:
 
 
 def rows(text: str) -> list[list[int]] | None:
-    r"""Rows of small whole numbers as the grid shows them: one line each, spaces between, no leading zeros.
+    r"""Rows of small whole numbers: one line each, spaces or commas between, no leading zeros; or a list of
+    lists, one row as a single list.
 
-    >>> rows("0 1\n 1 2 "), rows("[[0, 1]]"), rows("0 1\n\n1 2"), rows("02 1")
-    ([[0, 1], [1, 2]], None, None, None)
+    >>> rows("0 1\n 1, 2 "), rows("[[0, 1],\n [1, 2]]"), rows("[0, 1]")
+    ([[0, 1], [1, 2]], [[0, 1], [1, 2]], [[0, 1]])
+    >>> rows("0 1\n\n1 2"), rows("02 1"), rows("[[0, 1]"), rows("[0 1] 2")
+    (None, None, None, None)
     """
-    lines = [line.strip(SPACE) for line in text.strip(SPACE).split("\n")]
-    if not all(_ROW.fullmatch(line) for line in lines):
+    text = text.strip(SPACE)
+    if text.startswith("["):
+        inner = text[1:-1] if text.startswith("[[") and text.endswith("]]") else text
+        lines = _LISTED_ROW.findall(inner)
+        if _LISTED_ROW.sub("", inner).replace(",", "", max(len(lines) - 1, 0)).strip(SPACE):
+            return None
+    else:
+        lines = text.split("\n")
+    lines = [line.strip(SPACE) for line in lines]
+    if not lines or not all(_ROW.fullmatch(line) for line in lines):
         return None
-    return [[int(number) for number in line.split()] for line in lines]
+    return [[int(number) for number in line.replace(",", " ").split()] for line in lines]
 
 
 def listed(text: str) -> list[str]:

@@ -245,7 +245,7 @@ MATRIX = {"answer": "0 1\n1 2", "metadata": {"solution": [[0, 1], [1, 2]], "matr
         ("0 1 1 2", 0.0),
         ("0 1\n\n1 2", 0.0),
         ("01\n12", 0.0),
-        ("[[0, 1], [1, 2]]", 0.0),
+        ("[[0, 1], [1, 2]]", 1.0),
         ("0 1\n1 2\n2 3", 0.0),
         ("0 1\n1 ２", 0.0),
         ("0 1\n1 1", 0.0),
@@ -258,7 +258,7 @@ def test_distances(text: str, score: float) -> None:
 def test_colours() -> None:
     entry = {"answer": "0 5 5", "metadata": {"test_example": {"input": [5, 0, 5], "output": [0, 5, 5]}}}
     forms = ["0 5 5", "0  5 5", "055", "0, 5, 5", "0 5 5\n0 5 5", "0\n5\n5"]
-    assert [FAMILIES["arc_1d"].judge(text, entry) for text in forms] == [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    assert [FAMILIES["arc_1d"].judge(text, entry) for text in forms] == [1.0, 1.0, 0.0, 1.0, 0.0, 0.0]
 
 
 def test_questions_whose_answer_can_be_copied_are_unsound() -> None:
@@ -276,10 +276,8 @@ def test_questions_whose_answer_can_be_copied_are_unsound() -> None:
 
 def test_words() -> None:
     assert FAMILIES["base_conversion"].score(" mimE\n", {"answer": "mimE"}) == 1.0
-    assert FAMILIES["base_conversion"].score("mime", {"answer": "mimE"}) == 0.0
-    assert (
-        FAMILIES["base_conversion"].score("1D57", {"answer": "1d57"}) == 0.0
-    )  # the question asks for lowercase letters
+    assert FAMILIES["base_conversion"].score("1D57", {"answer": "1d57"}) == 1.0
+    assert FAMILIES["base_conversion"].score("1D58", {"answer": "1d57"}) == 0.0
     assert FAMILIES["caesar_cipher"].score("smith  mused", {"answer": "SMITH MUSED"}) == 1.0
     assert FAMILIES["caesar_cipher"].score("SMITHMUSED", {"answer": "SMITH MUSED"}) == 0.0
     assert (

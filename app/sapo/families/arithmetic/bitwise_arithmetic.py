@@ -7,6 +7,7 @@ import re
 from app.sapo import reading
 from app.sapo.families import contents
 from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.wording import replaced
 
 _HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9a-fA-F]{1,64}")
 _INNERMOST = re.compile(r"\((-?0x[0-9a-f]+) (\+|-|\*|<<|>>) (-?0x[0-9a-f]+)\)")
@@ -58,6 +59,9 @@ FAMILY = Family(
     kind=FamilyKind.NUMBERS,
     levels=tuple(dict(difficulty=depth) for depth in (1, 2, 3, 4)),
     content=lambda entry: contents.calculation(entry["metadata"]["problem"], entry["answer"]),
+    wording=replaced(
+        ("hexidecimal", "hexadecimal"), ("two's-compliment", "two's-complement"), ("(ex., ", "(e.g., ")
+    ),
     score=_score,
     sound=_sound,
 )

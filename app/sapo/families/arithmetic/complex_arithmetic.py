@@ -14,11 +14,14 @@ _COMPLEX = re.compile(rf"([+-]?{_TERM})(?:[ \t]*([+-])[ \t]*({_TERM}))?")
 
 
 def _read(answer: str) -> tuple[Decimal | int, Decimal | int] | None:
-    """A real and an imaginary term, both in any order or one of them.
+    """A real and an imaginary term, both in any order or one of them; in parentheses or not.
 
     >>> _read("4.0 - 1i") == _read("-i+4") == (4, -1), _read("3"), _read("4 5i"), _read("2i + 3i")
     (True, (Decimal('3'), 0), None, None)
     """
+    answer = answer.strip(reading.SPACE)
+    if answer.startswith("(") and answer.endswith(")"):
+        answer = answer[1:-1]
     match = _COMPLEX.fullmatch(answer.strip(reading.SPACE))
     if match is None:
         return None

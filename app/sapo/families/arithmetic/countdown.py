@@ -6,6 +6,7 @@ import re
 
 from app.sapo import reading
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
+from app.sapo.families.wording import replaced
 from app.sapo.reading.expression import exactly
 
 _EXPRESSION = re.compile(r"[-+*/() 0-9]{1,80}")
@@ -57,6 +58,11 @@ FAMILY = Family(
         _level((4, 5), (1, 50), (1, 5000)),
     ),
     content=_content,
+    wording=replaced(
+        ("a arithmetic", "an arithmetic"),
+        ("may be used at most once", "must be used exactly once"),
+        ("can only be used once", "must be used exactly once"),
+    ),
     score=_score,
     sound=_sound,
     work=_work,

@@ -10,6 +10,7 @@ from typing import Any
 from app.sapo import library, reading
 from app.sapo.families import contents, scores
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
+from app.sapo.families.wording import articled, sentences
 from app.sapo.reading.expression import exactly
 
 _UNIT = re.compile(r"/[a-z]+")
@@ -46,12 +47,36 @@ def _equations(entry: Entry) -> list[tuple[str, str]]:
     return _EQUATION.findall(tokens)
 
 
+_PIECES = re.compile(r" sliced an? .* into ([0-9]+) pieces")
+_LACKING = (
+    (r"\b([0-9]+) slice\b", r"\1 slices"),
+    (r"\b1 slices\b", "1 slice"),
+    (r"\b1 years\b", "1 year"),
+    (r"\bon the (bowl|basket)\b", r"in the \1"),
+    (r"\b(to|get to) (?=(?:school|bank|gym|library|mall|park|store|museum|station|beach)\b)", r"\1 the "),
+    (r"\b(first|second|third|fourth|fifth|sixth) grade boys\b", r"\1-grade boys"),
+    (r"\bccs\b", "cubic centimeters"),
+    (r"\bper cc\b", "per cubic centimeter"),
+)
+"""What the library's stories lack, and what stands there instead."""
+
+
+def _wording(entry: Entry) -> str:
+    text = str(entry["question"])
+    for lacking, said in _LACKING:
+        text = re.sub(lacking, said, text)
+    return sentences(articled(text))
+
+
 def _sound(entry: Entry) -> bool:
     """Whether every step is exact and the last one gives the truth. Half of 17 tubes of paint are 8 to the
-    library, and so for many fractions: it floors them."""
-    steps = _equations(entry)
+    library, and so for many fractions: it floors them. Nor can three eat 24 of 23 pieces."""
+    steps, truth = _equations(entry), reading.integer(entry["answer"])
+    pieces = _PIECES.search(entry["question"])
+    if truth is None or truth < 0 or (pieces and truth > int(pieces[1])):
+        return False
     exact = all(exactly(expression) == reading.decimal(value) for expression, value in steps)
-    return exact and bool(steps) and reading.decimal(steps[-1][1]) == reading.integer(entry["answer"])
+    return exact and bool(steps) and reading.decimal(steps[-1][1]) == truth
 
 
 def _work(entry: Entry) -> str:
@@ -76,6 +101,7 @@ FAMILY = Family(
     ),
     opened=_opened,
     content=_content,
+    wording=_wording,
     score=scores.integer,
     sound=_sound,
     work=_work,

@@ -37,6 +37,11 @@ def _sound(entry: Entry) -> bool:
     return abs(exponent) > 1 and one_way and _rounded(Fraction(entry["answer"])) == _rounded(power)
 
 
+def _wording(entry: Entry) -> str:
+    """With parentheses around a negative base: -3^2 is -9 by the usual rule."""
+    return re.sub(r"(?<=Compute )(-[0-9.e-]+)\^", r"(\1)^", str(entry["question"]))
+
+
 FAMILY = Family(
     name="power_function",
     title="Powers",
@@ -48,6 +53,7 @@ FAMILY = Family(
         dict(min_base=-1000.0, max_base=1000.0, min_exponent=2, max_exponent=8),
     ),
     content=lambda entry: (str(entry["metadata"]["base"]), int(entry["metadata"]["exponent"])),
+    wording=_wording,
     score=_score,
     sound=_sound,
     solution=lambda entry: f"{_rounded(_power(entry)):.2e}",

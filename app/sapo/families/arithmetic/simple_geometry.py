@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.sapo.families import scores
 from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.wording import replaced
 
 
 def _known(entry: Entry) -> list[int]:
@@ -35,6 +36,7 @@ FAMILY = Family(
         dict(min_sides=5, max_sides=10, min_angle=80, max_angle=175),
     ),
     content=lambda entry: tuple(sorted(_known(entry))),
+    wording=replaced(("?Return", "? Return"), ("angle.Return", "angle. Return"), ("answer.Do", "answer. Do")),
     score=scores.integer,
     sound=_sound,
     work=_work,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.sapo import reading
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
+from app.sapo.families.grids.row_rules import rivals
 
 
 def _score(answer: str, entry: Entry) -> float:
@@ -12,11 +13,12 @@ def _score(answer: str, entry: Entry) -> float:
 
 
 def _sound(entry: Entry) -> bool:
-    """Whether the rule changes the test row, and the row is not one of the examples: else the answer can be
-    copied (7 % of level 0)."""
-    test = entry["metadata"]["test_example"]
-    examples = entry["metadata"]["train_examples"]
-    return test["input"] != test["output"] and all(test["input"] != example["input"] for example in examples)
+    """Whether the rule changes the test row, the row is not one of the examples (else the answer can be copied:
+    7 % of level 0), and no other plain rule fits the examples and gives the test row another output."""
+    test, examples = entry["metadata"]["test_example"], entry["metadata"]["train_examples"]
+    seen = [(example["input"], example["output"]) for example in examples]
+    copied = test["input"] == test["output"] or any(test["input"] == before for before, _ in seen)
+    return not copied and not rivals(seen, test["input"], test["output"])
 
 
 def _content(entry: Entry) -> Content:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -75,6 +76,12 @@ def _work(entry: Entry) -> str:
 _CLEAR = dict(w_rotate=-1000, w_hmirror=-1000, w_vmirror=-1000)
 """The library raises e to these: the steps that `_done` does not know never come."""
 
+
+def _wording(entry: Entry) -> str:
+    ordinals = re.compile(r"\b([0-9]+)-(?:st|nd|rd|th)\b")
+    return ordinals.sub(lambda nth: nth[1] + {"2": "nd", "3": "rd"}.get(nth[1], "th"), str(entry["question"]))
+
+
 FAMILY = Family(
     name="manipulate_matrix",
     title="Changed grids",
@@ -89,6 +96,7 @@ FAMILY = Family(
         contents.cells(entry["metadata"]["matrix"]),
         contents.cells(entry["metadata"]["solution"]),
     ),
+    wording=_wording,
     score=scores.grid,
     sound=_sound,
     work=_work,

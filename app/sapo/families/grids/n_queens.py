@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from app.sapo import reading
 from app.sapo.families import contents
 from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.families.grids.cells import Cell, cells_of, named
+from app.sapo.families.wording import counted
 
 
 def _score(answer: str, entry: Entry) -> float:
@@ -44,6 +47,15 @@ def _work(entry: Entry) -> str:
     return f"Queens at {named(_placed(entry))}."
 
 
+def _wording(entry: Entry) -> str:
+    text = re.sub(
+        r"place ([0-9]+) queen\(s\)", lambda n: f"place {counted(int(n[1]), 'queen')}", entry["question"]
+    )
+    return text.replace("should be also", "should also be").replace(
+        "No two queens attack each other if they are not in", "Two queens attack each other if they are in"
+    )
+
+
 FAMILY = Family(
     name="n_queens",
     title="Queens",
@@ -55,6 +67,7 @@ FAMILY = Family(
         dict(n=8, min_remove=2, max_remove=6),
     ),
     content=lambda entry: contents.cells(entry["metadata"]["puzzle"]),
+    wording=_wording,
     score=_score,
     sound=_sound,
     work=_work,

@@ -7,6 +7,7 @@ from collections import Counter
 from app.sapo.families import contents, scores
 from app.sapo.families.family import Entry, Family, FamilyKind
 from app.sapo.families.grids.cells import cells_of, distances
+from app.sapo.families.wording import replaced
 
 
 def _fresh(matrix: list[list[int]]) -> list[int]:
@@ -44,6 +45,7 @@ FAMILY = Family(
         dict(min_n=7, max_n=9),
     ),
     content=lambda entry: contents.cells(entry["metadata"]["matrix"]),
+    wording=replaced(("task is determine", "task is to determine")),
     score=scores.integer,
     sound=_sound,
     work=_work,

@@ -49,12 +49,18 @@ def _content(entry: Entry) -> Content:
     return entry["metadata"]["task_type"], contents.calculation(entry["question"], entry["answer"])
 
 
+def _wording(entry: Entry) -> str:
+    text = re.sub(r"\b1 (brother|sister|male friend|female friend)s\b", r"1 \1", str(entry["question"]))
+    return text.replace("have no other friends aside", "have no other friends")
+
+
 FAMILY = Family(
     name="aiw",
     title="Sisters and friends",
     kind=FamilyKind.LOGIC,
     levels=(_level(15, 0.0), _level(20, 0.5), _level(30, 0.5), _level(90, 0.5)),
     content=_content,
+    wording=_wording,
     score=scores.integer,
     sound=_sound,
     work=_work,

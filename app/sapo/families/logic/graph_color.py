@@ -7,6 +7,7 @@ import re
 
 from app.sapo import reading
 from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.wording import replaced
 
 _PAIR = re.compile(r"(['\"]?)(0|[1-9][0-9]?)\1\s*:\s*([1-9][0-9]?)", re.ASCII)
 
@@ -77,6 +78,7 @@ FAMILY = Family(
         dict(min_num_vertices=7, max_num_vertices=8, edge_probability=0.6),
     ),
     content=lambda entry: tuple(sorted(tuple(sorted(edge)) for edge in entry["metadata"]["puzzle"]["edges"])),
+    wording=replaced(("such that every vertex is not connected", "such that no vertex is connected")),
     score=_score,
     sound=_sound,
     solution=_solution,

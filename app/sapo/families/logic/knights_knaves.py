@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations, product
 from typing import Any
 
 from app.sapo import reading
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
+from app.sapo.families.wording import articled
 
 _BLANKS = re.compile(r"[ \t]+")
 _BETWEEN = re.compile(r", and |, | and |\. |\n+")
@@ -28,6 +29,12 @@ def _score(answer: str, entry: Entry) -> float:
     return float(
         len(said) == len(parts) and sorted(said) == sorted(_roles(entry, entry["metadata"]["solution"]))
     )
+
+
+def _wording(entry: Entry) -> str:
+    text = re.sub(r"is a (\w+)/(\w+)", r"is a \1/a \2", str(entry["question"]))
+    text = re.sub(r"(2 inhabitants: \w+), and", r"\1 and", text)
+    return articled(re.sub(r"\b([Hh]ero)s\b", r"\1es", text))
 
 
 def _roles(entry: Entry, honest: Sequence[bool]) -> Iterator[tuple[str, str]]:
@@ -106,6 +113,20 @@ def _content(entry: Entry) -> Content:
     return min(ordered(order) for order in permutations(range(len(statements))))
 
 
+def _sort(entry: Entry) -> str:
+    return "".join("TL"[not honest] for honest in entry["metadata"]["solution"])
+
+
+def _as_if(honest: bool) -> Callable[[Entry], str]:
+    words = "a_knight" if honest else "a_knave"
+
+    def answer(entry: Entry) -> str:
+        metadata = entry["metadata"]
+        return ", ".join(f"{name} is {metadata['knight_knave_terms'][words]}" for name in metadata["names"])
+
+    return answer
+
+
 FAMILY = Family(
     name="knights_knaves",
     title="Knights and knaves",
@@ -117,9 +138,13 @@ FAMILY = Family(
         dict(n_people=4, depth_constraint=3, width_constraint=2),
     ),
     content=_content,
+    wording=_wording,
+    sort=_sort,
+    shortcuts={"all honest": _as_if(True), "all liars": _as_if(False)},
     score=_score,
     sound=_sound,
     work=_work,
     held_out_share=4,  # two people who say one thing each, names apart, make a hundred questions
-    guess_rate=0.37,  # names apart: two people have four answers, and often both tell the truth
+    guess_rate=0.3,  # names apart: two people have four answers
+    thinned=({"TT": 0.89, "LT": 0.93, "TL": 0.9, "LL": 0.92}, {"TT": 0.6, "LT": 0.79, "TL": 0.81}),
 )

@@ -21,6 +21,21 @@ from app.sapo.reading.formula import IMPLIES, FormulaError, everywhere, occurren
 _INNERMOST = re.compile(r"\(([^() ]+) ([∧∨→↔]) ([^() ]+)\)")
 
 
+_RULES = """The following is a question of propositional logic. Infer a conclusion from the premises.
+
+- It follows from the premises together, but from none of them alone.
+- It is not true in every case.
+- It is short: with a letter counted each time it is written, it has fewer letters than the two shortest
+  premises together.
+
+Give the conclusion alone as your final answer, in the letters of the premises and these symbols:
+- OR = ∨
+- AND = ∧
+- IMPLIES = →
+- IFF = ↔
+- NOT = ¬"""
+
+
 class _Premises(msgspec.Struct, frozen=True):
     """The premises as truth tables, each and together, and the length from which on a conclusion is too
     long."""
@@ -36,6 +51,15 @@ class _Premises(msgspec.Struct, frozen=True):
     def infer(self, table: int, length: int) -> bool:
         alone = any(premise & ~table == 0 for premise in self.tables)
         return self.imply(table) and not alone and length < self.too_long
+
+
+def _wording(entry: Entry) -> str:
+    premises = "\n".join(f"{n}. {premise}" for n, premise in enumerate(entry["metadata"]["premises"], 1))
+    return f"""{_RULES}
+
+Given:
+{premises}
+What can we conclude?"""
 
 
 def _score(answer: str, entry: Entry) -> float:
@@ -110,6 +134,7 @@ FAMILY = Family(
         dict(min_vars=3, max_vars=4, min_statements=2, max_statements=4, min_complexity=2, max_complexity=3),
     ),
     content=_content,
+    wording=_wording,
     score=_score,
     sound=_sound,
     solution=_solution,

@@ -26,7 +26,7 @@ FAMILY = Family(
         entry["metadata"]["source_base"],
         entry["metadata"]["target_base"],
     ),
-    score=scores.exact,
+    score=scores.word,
     work=_work,
     paper=True,
 )

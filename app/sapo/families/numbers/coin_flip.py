@@ -7,16 +7,18 @@ from math import comb
 
 from app.sapo import reading
 from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.wording import replaced
 
 
 def _score(answer: str, entry: Entry) -> float:
-    """1 for exactly the chance: as a fraction, reduced or not, or as a decimal number. The library would pay
-    for numbers that are near, or that begin alike."""
+    """1 for exactly the chance: as a fraction, reduced or not, as a decimal number or in percent. The library
+    would pay for numbers that are near, or that begin alike."""
     read = reading.fraction(answer)
     if read is not None:
         return float(read[1] > 0 and Fraction(*read) == _chance(entry))
-    number = reading.decimal(answer)
-    return float(number is not None and Fraction(number) == _chance(entry))
+    percent = answer.rstrip(reading.SPACE).endswith("%")
+    number = reading.decimal(answer.rstrip(reading.SPACE).removesuffix("%"))
+    return float(number is not None and Fraction(number) == _chance(entry) * (100 if percent else 1))
 
 
 def _counted(entry: Entry) -> tuple[int, int]:
@@ -57,6 +59,7 @@ FAMILY = Family(
         dict(min_trials=7, max_trials=10),
     ),
     content=lambda entry: (entry["metadata"]["num_trials"], entry["metadata"]["k_heads"], str(_chance(entry))),
+    wording=replaced((" 1 heads ", " 1 head ")),
     score=_score,
     sound=_sound,
     solution=_solution,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.sapo.families import scores
 from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.wording import replaced
 
 
 def _primes(entry: Entry) -> list[int]:
@@ -31,6 +32,7 @@ FAMILY = Family(
         dict(min_n=100, max_n=1000),
     ),
     content=lambda entry: (entry["metadata"]["start"], entry["metadata"]["end"]),
+    wording=replaced((" ?", "?")),
     score=scores.integer,
     sound=_sound,
     work=_work,

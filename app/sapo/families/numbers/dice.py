@@ -10,6 +10,7 @@ from math import prod
 
 from app.sapo import reading
 from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.wording import replaced
 
 _SIDES = re.compile(r"1d([0-9]+)")
 
@@ -64,6 +65,11 @@ FAMILY = Family(
         dict(num_dice=4, max_dice_size=36),
     ),
     content=lambda entry: (*sorted(_dice(entry)), "at least", entry["metadata"]["puzzle"]["target"]),
+    wording=replaced(
+        ("What are the odds of", "What is the probability of"),
+        ("6-sided dice", "6-sided die"),
+        ("[ex., 1/60]", "(e.g., 1/60)"),
+    ),
     score=_score,
     sound=_sound,
     work=_work,

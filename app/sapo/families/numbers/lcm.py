@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from app.sapo.families import scores
 from app.sapo.families.family import Entry, Family, FamilyKind
 
@@ -17,18 +19,26 @@ def _work(entry: Entry) -> str:
     return f"{', '.join(map(str, multiples))}. {checks}"
 
 
+def _sort(entry: Entry) -> str:
+    numbers, truth = entry["metadata"]["numbers"], int(entry["answer"])
+    return "larger" if truth == max(numbers) else "product" if truth == prod(numbers) else ""
+
+
 FAMILY = Family(
     name="lcm",
     title="Least common multiple",
     kind=FamilyKind.NUMBERS,
     levels=(
-        dict(min_value=2, max_value=12),
+        dict(min_value=2, max_value=20),
         dict(min_value=4, max_value=30),
         dict(min_value=10, max_value=99),
         dict(min_value=20, max_value=300),
         dict(min_numbers=2, max_numbers=3, min_value=10, max_value=300),
     ),
     content=lambda entry: tuple(sorted(entry["metadata"]["numbers"])),
+    sort=_sort,
+    shortcuts={"product": lambda entry: str(prod(entry["metadata"]["numbers"]))},
     score=scores.integer,
     work=_work,
+    thinned=({"larger": 0.36, "product": 0.6}, {"larger": 0.88, "product": 0.85}, {"product": 0.94}),
 )

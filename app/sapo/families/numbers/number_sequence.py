@@ -57,6 +57,17 @@ def _shown(entry: Entry) -> list[int]:
     return list(entry["metadata"]["sequence"][:-1])
 
 
+def _after_two(shown: list[int]) -> Iterator[int]:
+    """What follows by rules of two free numbers: each number adds up from the two before it, as in a Fibonacci
+    sequence, or every other number grows by the same step. Four numbers at least are shown."""
+    triples = list(zip(shown, shown[1:], shown[2:], strict=False))
+    for rule in _rules():
+        if ("before", 0) in rule and all(_next(rule, n, b) == a for b, n, a in triples):
+            yield _next(rule, shown[-1], shown[-2])
+    if len(steps := {last - first for first, _, last in triples}) == 1:
+        yield shown[-2] + steps.pop()
+
+
 def _sound(entry: Entry) -> bool:
     """Whether a rule of at most two steps explains the sequence, no other one goes on differently, and the
     answer is not the last number once more. To 10, 5, 2, 1 halves are as good as differences that shrink by
@@ -67,6 +78,7 @@ def _sound(entry: Entry) -> bool:
     bends = {after - number for number, after in pairwise(differences)}
     if len(bends) == 1:
         following.add(shown[-1] + differences[-1] + bends.pop())
+    following.update(_after_two(shown))
     return following == {truth} and truth != shown[-1]
 
 

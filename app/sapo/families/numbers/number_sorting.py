@@ -15,6 +15,17 @@ def _score(answer: str, entry: Entry) -> float:
     return float(reading.numbers(answer) == [Decimal(number) for number in entry["metadata"]["sorted_numbers"]])
 
 
+def _wording(entry: Entry) -> str:
+    asked = str(entry["question"]).partition("\n")[0]
+    return f"{asked}\nGive them as a list with each number in quotes, such as ['-69', '-13', '1', '7']."
+
+
+def _sound(entry: Entry) -> bool:
+    """Whether the numbers stand in another order than the one asked for."""
+    metadata = entry["metadata"]
+    return bool(metadata["sorted_numbers"] != metadata["original_numbers"])
+
+
 FAMILY = Family(
     name="number_sorting",
     title="Sorting",
@@ -26,5 +37,7 @@ FAMILY = Family(
         dict(min_numbers=6, max_numbers=12, max_decimals=2, min_value=-1000, max_value=1000),
     ),
     content=lambda entry: contents.decimals(entry["metadata"]["original_numbers"]),
+    wording=_wording,
+    sound=_sound,
     score=_score,
 )

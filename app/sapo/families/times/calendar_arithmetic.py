@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from app.sapo import reading
 from app.sapo.families import scores
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
 
 _COUNTED = ("count_days", "count_business_days", "recurring_event_day")
+
+
+_DAY = re.compile(r"\b([0-9]{2})/([0-9]{2})/[0-9]{4}")
 
 
 def _score(answer: str, entry: Entry) -> float:
@@ -17,12 +22,19 @@ def _score(answer: str, entry: Entry) -> float:
     return float(answer.isascii() and answer.strip(reading.SPACE).lower() == entry["answer"].lower())
 
 
+def _wording(entry: Entry) -> str:
+    return re.sub(r"\b1 days\b", "1 day", str(entry["question"]))
+
+
 def _sound(entry: Entry) -> bool:
     """Whether the question says all that its truth needs.
 
     Half of count_business_days ends in the year after the one the question prints. And "if January 1 was a
-    Monday" without a year leaves dates after February open: the year may be a leap year."""
+    Monday" without a year leaves dates after February open: the year may be a leap year. 01/06/2022 is a day of
+    January or of June."""
     metadata = entry["metadata"]
+    if (day := _DAY.search(entry["question"])) and day[1] != day[2] and day[2] <= "12":
+        return False
     if metadata["task"] == "count_business_days":
         return str(metadata["start_date"])[:4] == str(metadata["end_date"])[:4]
     if metadata["task"] == "weekday_of_date_from_first_date":
@@ -53,6 +65,7 @@ FAMILY = Family(
         dict(offset_upper_bound=365),
     ),
     content=_content,
+    wording=_wording,
     score=_score,
     sound=_sound,
     paper=True,

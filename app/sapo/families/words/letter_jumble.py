@@ -7,6 +7,7 @@ from functools import cache
 from app.sapo import library, reading
 from app.sapo.families import contents
 from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.wording import replaced
 
 _BEFORE = '"words": ["'
 
@@ -69,6 +70,7 @@ FAMILY = Family(
         ),
     ),
     content=lambda entry: contents.words(entry["metadata"]["original_words"]),
+    wording=replaced(("unsramble", "unscramble"), ("the letter may", "the letters may")),
     score=_score,
     sound=_sound,
     work=_work,

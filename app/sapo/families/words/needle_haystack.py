@@ -10,9 +10,21 @@ from app.sapo.families.family import Content, Entry, Family, FamilyKind
 _ASKED = re.compile(r"Who (.+)\? Reply only with a name\.")
 
 
+_WITHOUT = {"yearns": "for", "pines": "for", "exults": "in", "dotes": "on"}
+"""The library's verbs that lack their preposition in half of the statements."""
+_LACKING = re.compile(r"\b(yearns|pines|exults|dotes) (?!for |in |on )")
+
+
+def _wording(entry: Entry) -> str:
+    text = _LACKING.sub(lambda verb: f"{verb[1]} {_WITHOUT[verb[1]]} ", str(entry["question"]))
+    return re.sub(
+        r"\b(burger|sandwich)(?=[.?])", lambda food: f"{food[1]}{'es' if food[1][-1] == 'h' else 's'}", text
+    ).replace(". \n", ".\n")
+
+
 def _fitting(entry: Entry) -> list[str]:
     """The statements that answer the question, each without its full stop."""
-    statements, _, question = entry["question"].rpartition("\n")
+    statements, _, question = _wording(entry).rpartition("\n")
     asked = _ASKED.fullmatch(question)
     if asked is None:
         return []
@@ -46,6 +58,7 @@ FAMILY = Family(
         dict(min_num_statements=40, max_num_statements=60),
     ),
     content=_content,
+    wording=_wording,
     score=scores.word,
     sound=_sound,
     work=_work,

@@ -21,6 +21,6 @@ FAMILY = Family(
         dict(min_word_len=9, max_word_len=10),
     ),
     content=lambda entry: entry["metadata"]["word"].lower(),
-    score=scores.exact,
+    score=scores.word,
     work=_work,
 )

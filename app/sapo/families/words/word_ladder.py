@@ -8,6 +8,8 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
+import msgspec
+
 from app.sapo import library, reading
 from app.sapo.families import contents
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
@@ -35,7 +37,7 @@ class _Ladders:
         while ladder[-1] != start:
             ladder.append(before[ladder[-1]])
         ladder.reverse()
-        question = library.gym().algorithmic.word_ladder.QUESTION_TEMPLATE.format(start=start, end=ladder[-1])
+        question = _ASKED.format(start=start, end=ladder[-1])
         return {"question": question, "answer": ",".join(ladder), "metadata": {"ladder": ladder}}
 
     def _reached(self, start: str) -> tuple[dict[str, str], list[str]]:
@@ -53,18 +55,25 @@ class _Ladders:
         return before, edge
 
 
+_ASKED = """Transform the word '{start}' into '{end}' by changing one letter at a time.
+Each step must be an English word of the same length, and no word may come twice.
+Provide your answer as a comma-separated sequence of uppercase letters without spaces."""
+
+
 def _opened(settings: Mapping[str, Any]) -> _Ladders:
     return _Ladders(**settings)
 
 
 @cache
 def _known() -> frozenset[str]:
-    """All words of three to five letters in both of the library's lists (19,051)."""
+    """All words of three to five letters in the library's lists."""
     data = library.gym().data
+    with data.get_data_file_path("anagrams.jsonl").open(encoding="utf-8") as lines:
+        anagrams = [word.upper() for line in lines for word in msgspec.json.decode(line)["words"]]
     listed = data.read_data_file("words.csv").upper().replace(",", " ").split()
     return frozenset(
         word
-        for word in (*listed, *data.read_data_file("words3to10.txt").upper().split())
+        for word in (*listed, *data.read_data_file("words3to10.txt").upper().split(), *anagrams)
         if 3 <= len(word) <= 5 and word.isascii() and word.isalpha()
     )
 
@@ -81,7 +90,7 @@ def _score(answer: str, entry: Entry) -> float:
     """1 for any ladder from the first word to the last, short or long, in any case."""
     ladder = reading.listed(answer.upper()) if answer.isascii() else []
     first, *_, last = entry["metadata"]["ladder"]
-    whole = ladder[:1] == [first] and ladder[-1:] == [last]
+    whole = len(ladder) == len(set(ladder)) and ladder[:1] == [first] and ladder[-1:] == [last]
     return float(whole and _climbs(ladder) and _known().issuperset(ladder))
 
 

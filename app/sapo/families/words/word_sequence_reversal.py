@@ -5,6 +5,7 @@ from __future__ import annotations
 from app.sapo import reading
 from app.sapo.families import contents
 from app.sapo.families.family import Entry, Family, FamilyKind
+from app.sapo.families.wording import replaced
 
 
 def _score(answer: str, entry: Entry) -> float:
@@ -34,6 +35,7 @@ FAMILY = Family(
         dict(min_words=9, max_words=14),
     ),
     content=lambda entry: contents.words(entry["metadata"]["words"]),
+    wording=replaced(("Provide you answer", "Provide your answer")),
     score=_score,
     sound=_sound,
     work=_work,

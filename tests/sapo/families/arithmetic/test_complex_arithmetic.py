@@ -26,7 +26,22 @@ def test_real_and_imaginary_part_are_right_in_any_order(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["4 + 1i", "4", "-i", "4 1i", "4 - 1", "4i - 1", "(4, -1)", "(4 - i)", "4 - 1j", "4 - -1i", "nan", "4+-i"],
+    [
+        "4 + 1i",
+        "4",
+        "-i",
+        "4 1i",
+        "4 - 1",
+        "4i - 1",
+        "(4, -1)",
+        "((4 - i))",
+        "(4 - i",
+        "[4 - i]",
+        "4 - 1j",
+        "4 - -1i",
+        "nan",
+        "4+-i",
+    ],
 )
 def test_anything_else_is_wrong(text: str) -> None:
     assert FAMILY.judge(text, BOTH) == 0.0

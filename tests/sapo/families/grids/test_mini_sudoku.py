@@ -14,7 +14,14 @@ ENTRY = {"question": "", "answer": SOLVED, "metadata": {"puzzle": PUZZLE, "solut
 
 
 @pytest.mark.parametrize(
-    "text", [SOLVED, SOLVED.replace(" ", "  "), SOLVED.replace("\n", " \n"), f"\n{SOLVED}\n"]
+    "text",
+    [
+        SOLVED,
+        SOLVED.replace(" ", "  "),
+        SOLVED.replace(" ", ", "),
+        SOLVED.replace("\n", " \n"),
+        f"\n{SOLVED}\n",
+    ],
 )
 def test_the_grid_is_right(text: str) -> None:
     assert FAMILY.judge(text, ENTRY) == 1.0
@@ -29,7 +36,6 @@ def test_the_grid_is_right(text: str) -> None:
         "1 2 4 3\n3 4 1 2\n2 1 3 4\n4 3 2 1",
         SOLVED.replace("\n", " "),
         SOLVED.replace(" ", ""),
-        SOLVED.replace(" ", ", "),
         "1 4 1",
     ],
 )

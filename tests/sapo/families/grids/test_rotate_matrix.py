@@ -15,14 +15,16 @@ def entry(quarters: int, solution: list[list[int]]) -> dict[str, object]:
     return {"question": "", "answer": answer, "metadata": metadata}
 
 
-@pytest.mark.parametrize("text", ["3 1\n4 2", " 3  1 \n 4 2\n", "3 1\r\n4 2"])
+@pytest.mark.parametrize(
+    "text", ["3 1\n4 2", " 3  1 \n 4 2\n", "3 1\r\n4 2", "[[3, 1], [4, 2]]", "[[3 1]\n [4 2]]"]
+)
 def test_the_grid_is_right(text: str) -> None:
     assert FAMILY.judge(text, entry(1, [[3, 1], [4, 2]])) == 1.0
 
 
 @pytest.mark.parametrize(
     "text",
-    ["1 2\n3 4", "2 4\n1 3", "3 1 4 2", "31\n42", "[[3, 1], [4, 2]]", "3 1\n\n4 2", "3 1\n4 2\n0 0", "3 1\n4"],
+    ["1 2\n3 4", "2 4\n1 3", "3 1 4 2", "31\n42", "[[3, 1], [4, 2]", "3 1\n\n4 2", "3 1\n4 2\n0 0", "3 1\n4"],
 )
 def test_anything_else_is_wrong(text: str) -> None:
     assert FAMILY.judge(text, entry(1, [[3, 1], [4, 2]])) == 0.0

@@ -27,7 +27,8 @@ def test_every_form_of_the_chance_is_right(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["0.3751", "0.38", "37.5%", "37.5", "3/9", "5/8", "3/0", "0/0", "3:8", "3 of 8", "-3/8", "1", ""]
+    "text",
+    ["0.3751", "0.38", "38%", "0.375%", "37.5", "3/9", "5/8", "3/0", "0/0", "3:8", "3 of 8", "-3/8", "1", ""],
 )
 def test_anything_else_is_wrong(text: str) -> None:
     assert FAMILY.judge(text, entry(3, 2)) == 0.0

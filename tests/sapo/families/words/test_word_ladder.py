@@ -29,7 +29,6 @@ ENTRY = entry("CAT,COT,COG,DOG")
         "CAT, COT, COG, DOG\n",
         "cat,cot,dot,dog",
         "CAT,BAT,BAG,BOG,DOG",
-        "CAT,COT,CAT,COT,DOT,DOG",
     ],
 )
 def test_every_ladder_between_the_two_words_is_right(text: str) -> None:
@@ -47,6 +46,7 @@ def test_every_ladder_between_the_two_words_is_right(text: str) -> None:
         "DOG,COG,COT,CAT",
         "CAT,COT,COG,DOG,",
         "CAT,COT,COT,COG,DOG",
+        "CAT,COT,CAT,COT,DOT,DOG",
         "CAT,CART,COT,COG,DOG",
         "CAT COT COG DOG",
         "CAT,COT,C\u041eG,DOG",
@@ -72,7 +72,7 @@ def test_ladders_are_as_long_as_their_level_says_and_the_library_finds_no_fault(
         question = draw("word_ladder", level, seed * 10**8)
         ladder = question.entry["metadata"]["ladder"]
         assert len(ladder) == FAMILY.levels[level]["steps"] + 1
-        assert f"'{ladder[0]}' to '{ladder[-1]}'" in question.text
+        assert f"'{ladder[0]}' into '{ladder[-1]}'" in question.text
         if FAMILY.levels[level]["letters"] == 4:  # the only words that the library's scorer has read
             asked = dict(start_word=ladder[0], end_word=ladder[-1])
             assert theirs(question.entry["answer"], {"metadata": asked}) == 1.0

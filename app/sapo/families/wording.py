@@ -1,0 +1,60 @@
+"""Helps of our own wordings, for the questions whose text in the library is broken or has two meanings.
+
+A wording changes what is read, never which item lies at some coordinates or what is true of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from app.sapo.families.family import Entry
+
+_ARTICLE = re.compile(r"\b([Aa])(n?) (?=([A-Za-z][A-Za-z-]*))")
+_SOUNDS_LIKE_A_CONSONANT = re.compile(r"(?:uni|use|eu|one\b|once\b)", re.IGNORECASE)
+_SOUNDS_LIKE_A_VOWEL = re.compile(r"(?:hour|honest|heir|honou?r)", re.IGNORECASE)
+_SENTENCE = re.compile(r"(?<=[.?!] )[a-z]")
+
+
+def replaced(*pairs: tuple[str, str]) -> Callable[[Entry], str]:
+    """The library's text with each first part replaced by the second."""
+
+    def wording(entry: Entry) -> str:
+        text = str(entry["question"])
+        for old, new in pairs:
+            text = text.replace(old, new)
+        return text
+
+    return wording
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """
+    >>> counted(1, "brother"), counted(2, "brother"), counted(3, "butterfly", "butterflies")
+    ('1 brother', '2 brothers', '3 butterflies')
+    """
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def articled(text: str) -> str:
+    """With a or an as the next word is spoken.
+
+    >>> articled("A apple, an pear, a hour and an union"), articled("plan a trip")
+    ('An apple, a pear, an hour and a union', 'plan a trip')
+    """
+    return _ARTICLE.sub(lambda found: f"{found[1]}{'n' if _vowel(found[3]) else ''} ", text)
+
+
+def _vowel(word: str) -> bool:
+    if _SOUNDS_LIKE_A_CONSONANT.match(word):
+        return False
+    return word[0].lower() in "aeiou" or _SOUNDS_LIKE_A_VOWEL.match(word) is not None
+
+
+def sentences(text: str) -> str:
+    """With a capital at the beginning of each sentence.
+
+    >>> sentences("It costs $5. croissants cost $1.")
+    'It costs $5. Croissants cost $1.'
+    """
+    return _SENTENCE.sub(lambda found: found[0].upper(), text)
