@@ -24,6 +24,8 @@ __all__ = ["JudgedGroup", "PeerGroup", "PeerOffer", "PeerRecords", "whole_group"
 
 _PEERS = 500
 """Authors remembered; those judged longest ago are forgotten first."""
+STANDING, STANDS = 16.0, 0.8
+"""Right answers taken, and trust, from which on an author has standing."""
 NEW = 8.0
 """New authors start with a common record of this many right answers, half of them taken: five bad authors in a
 row, and no good one, are needed before new ones are doubted (`mixing.DOUBTED`)."""
@@ -76,6 +78,11 @@ class PeerRecords:
     def doubts(self, recipe: Recipe, peer: str) -> bool:
         """Whether a peer is left out in most rounds."""
         return recipe.by_record and self._trust(peer) < mixing.DOUBTED
+
+    def stands(self, peer: str) -> bool:
+        """Whether at least STANDING of a peer's right answers were taken, and few kept out."""
+        record = self._records.get(peer, PeerRecord())
+        return record.taken >= STANDING and self._trust(peer) >= STANDS
 
     def judge(self, peer: str, taken: int, kept_out: int) -> None:
         """After one of a peer's groups: how many of its right answers were taken, how many kept out."""

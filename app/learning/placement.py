@@ -85,6 +85,22 @@ class Taught(msgspec.Struct, frozen=True, kw_only=True):
     logprob: float
 
 
+class LessonResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of peer lessons (app.learning.peer_lesson) in one family: the latest one was taught after
+    `round` from so many `answers` of these `authors`. `opened` tells whether the family joined, `failures` how
+    many lessons did not open it, `before` and `after` are shares of right answers in the latest trials."""
+
+    family: str
+    level: int
+    round: int
+    opened: bool
+    failures: int = 0
+    before: float = 0.0
+    after: float = 0.0
+    authors: tuple[str, ...] = ()
+    answers: int = 0
+
+
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
     """Where a model begins, and what it is asked with. `lesson` is empty where the model needs none."""
 
@@ -98,6 +114,8 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     """Families that came later, and the levels they came at."""
     asked_again: int = 0
     """The round after which families that wait were last tried."""
+    lessons: tuple[LessonResult, ...] = ()
+    """What peers' answers taught."""
 
     @property
     def in_play(self) -> dict[str, int]:

@@ -27,8 +27,8 @@ RATE = 5e-4
 everyday language (LOG.md)."""
 
 
-def batches(sequences: Sequence[TokenSequence], order: Random) -> list[Batch]:
-    """The lesson's optimiser steps: passes over all answers, dealt again each time.
+def batches(sequences: Sequence[TokenSequence], order: Random, passes: int = PASSES) -> list[Batch]:
+    """The lesson's optimiser steps: `passes` over all answers, dealt again each time.
 
     >>> one = TokenSequence(prompt_T=[1], completion_T=[2, 0])
     >>> [len(batch.rows_S) for batch in batches([one] * 48, Random(0))] == [8] * 24
@@ -40,7 +40,7 @@ def batches(sequences: Sequence[TokenSequence], order: Random) -> list[Batch]:
         return []
     per_pass = math.ceil(len(sequences) / PER_STEP)
     dealt = [
-        order.sample(list(sequences), len(sequences)) for _ in range(max(PASSES, -(-LEAST_STEPS // per_pass)))
+        order.sample(list(sequences), len(sequences)) for _ in range(max(passes, -(-LEAST_STEPS // per_pass)))
     ]
     return [
         imitate(told[first : first + PER_STEP], RATE)

@@ -6,7 +6,17 @@ from pathlib import Path
 
 import msgspec
 
-from app.learning.placement import Placement, Taught, joined, next_again
+from app.learning import peer_lesson
+from app.learning.peer_lesson import PeerLesson
+from app.learning.placement import (
+    JOIN_QUESTIONS,
+    FamilyTried,
+    LessonResult,
+    Placement,
+    Taught,
+    joined,
+    next_again,
+)
 from app.node.healing import Healer, titles
 from app.node.history.resume import with_families
 from app.node.record import events
@@ -17,6 +27,9 @@ from app.node.round import placing
 from app.node.round.peers import NodeSwarm
 from app.node.round.round import Tools
 from app.node.round.watch import SnapshotWriter
+
+_LESSON_TRIALS = 10**6
+"""Questions of lessons' trials lie behind all others of a placement."""
 
 
 class ActiveFamilies:
@@ -86,12 +99,35 @@ class ActiveFamilies:
         """Tries families that waited, and goes on with those that go well. A sentence about new ones."""
         assert self._found is not None
         before = self._found
-        after = joined(before, await placing.again(tools, state.way, families, state.round), state.round)
+        first = JOIN_QUESTIONS * state.round
+        after = joined(before, await placing.again(tools, state.way, families, first), state.round)
         self._keep(after)
         new = [family for family in after.joined if family not in before.joined]
         if not new:
             return ""
         return f"New to the mix: {titles(new)}. They were tried again, and it can learn from them now."
+
+    def peer_lesson(self, round_: int) -> PeerLesson | None:
+        """What peers' answers may teach after this round; see app.learning.peer_lesson."""
+        if self._found is None or self._swarm is None:
+            return None
+        waiting = self._swarm.waiting_groups()
+        return peer_lesson.next_lesson(waiting, self._found, round_, self._swarm.vouches) if waiting else None
+
+    async def try_lesson(self, tools: Tools, state: NodeState, lesson: PeerLesson) -> FamilyTried:
+        """The trial of a lesson's family, on the same questions before and after it. Raises TrainerDied."""
+        first = _LESSON_TRIALS + peer_lesson.TRIAL_QUESTIONS * state.round
+        families = {lesson.family: lesson.level}
+        (tried,) = await placing.again(tools, state.way, families, first, peer_lesson.TRIAL_QUESTIONS)
+        return tried
+
+    def after_lesson(
+        self, lesson: PeerLesson, trials: tuple[FamilyTried, FamilyTried], round_: int
+    ) -> LessonResult:
+        """Keeps what a lesson brought. Where it opened the family, the node trains on it from now on."""
+        assert self._found is not None
+        self._keep(peer_lesson.after_lesson(self._found, lesson, trials, round_))
+        return self._found.lessons[-1]
 
     def _keep(self, found: Placement) -> None:
         with room_on_disk(self._home):
@@ -102,10 +138,30 @@ class ActiveFamilies:
         self._found = found
         self._watch.show_placement(found.waiting)
         self._healer.candidates = self._healer.candidates or self.settings.families
-        if found.families:
+        if found.in_play:
             self.settings = msgspec.structs.replace(self.settings, families=found.in_play)
             if self._swarm is not None:
                 self._swarm.practise_families(found.in_play)
+
+
+def skill_event(result: LessonResult, lesson: PeerLesson, round_: int) -> events.SkillLearned:
+    """A family that peers' answers opened, as an event."""
+    names = " and ".join(result.authors[:2])
+    others = len(result.authors) - 2
+    if others > 0:
+        names = f"{', '.join(result.authors[:2])} and {others} other{'s' * (others > 1)}"
+    return events.SkillLearned(
+        round=round_,
+        family=result.family,
+        level=result.level,
+        authors=result.authors,
+        answers=result.answers,
+        before=round(result.before, 4),
+        after=round(result.after, 4),
+        question=lesson.answers[0].question,
+        answer=lesson.answers[0].completion,
+        sentence=f"Learned {titles([result.family])} from {names}.",
+    )
 
 
 def placement_event(found: Placement, round_: int, sentence: str) -> events.Placed:

@@ -2,7 +2,8 @@
 
 In this order: a model that is not open is opened with its last checkpoint (`_ready`); a placement, if one is
 due, finds the families it can begin with; a measurement on held-out questions, if one is due, adds a point to
-the curve; families that waited are tried again; else a round is played, saved and settled. A step that is cut
+the curve; families that waited are tried again; peers' answers may teach one of them (`_learn_from_peers`);
+else a round is played, saved and settled. A step that is cut
 off by a dead trainer or a pause leaves no trace: the next step repeats it from the last checkpoint.
 
 It owns the state, the history and the curve. Its parts: `ActiveFamilies` (families and placement), `Healer`
@@ -23,9 +24,11 @@ from pathlib import Path
 
 import msgspec
 
+from app.learning import peer_lesson
 from app.learning.choosing import JudgedGroup
 from app.learning.lesson import weighty
-from app.node.active_families import ActiveFamilies, placement_event
+from app.learning.peer_lesson import PeerLesson
+from app.node.active_families import ActiveFamilies, placement_event, skill_event
 from app.node.data.home import model_folder, model_mark
 from app.node.healing import Healer, placed
 from app.node.history import checkpoint, points
@@ -49,7 +52,7 @@ from app.node.round.keeping import free_older, keep
 from app.node.round.peers import NodeSwarm, OwnGroup
 from app.node.round.probing import due, probe
 from app.node.round.round import Played, Tools, play
-from app.node.round.teaching import teach
+from app.node.round.teaching import teach, teach_from_peers
 from app.node.round.watch import EventFanout, SnapshotWriter
 from app.node.supervisor import Supervisor
 from app.node.swarm.answers import Answers
@@ -127,6 +130,8 @@ class TrainingRun:
             await self._join(again)
         elif self.state.round == self._ends_at:
             return True
+        elif self._taught_zero and (lesson := self._active.peer_lesson(self.state.round)):
+            await self._learn_from_peers(lesson)
         else:
             await self._round()
         return False
@@ -223,10 +228,7 @@ class TrainingRun:
             await self._take_owner_answers()
             played = await self._play()
             self.watch.report(Phase.SAVING)
-            try:
-                await self._keep(played)
-            except DiskFullError as error:
-                await self._keep_in_last_room(played, error)
+            await self._keep_or_make_room(played)
         except (TrainerDied, asyncio.CancelledError) as end:
             if self._swarm is not None:
                 self._swarm.give_back(blamed=isinstance(end, TrainerDied))
@@ -283,6 +285,30 @@ class TrainingRun:
         if sentence:
             self.telling.note(sentence)
 
+    @property
+    def _taught_zero(self) -> bool:
+        """Lesson zero is behind it, or there is none."""
+        return self.state.taught or not self._active.lesson
+
+    async def _learn_from_peers(self, lesson: PeerLesson) -> None:
+        """A peer lesson, with a trial before and after it. One that opens its family is a round; after one that
+        does not, the adapter is again what it was, and only the wait of the family is kept."""
+        state = self.state
+        before = await self._active.try_lesson(self._tools(), state, lesson)
+        played = await teach_from_peers(self._tools(), state, lesson)
+        after = await self._active.try_lesson(self._tools(), played.state, lesson)
+        if peer_lesson.opens(after):
+            await self._keep_or_make_room(played)
+        else:
+            self.state, _ = await resume(self._link, self._checkpoints, self._mark, self._fresh)
+        result = self._active.after_lesson(lesson, (before, after), state.round)
+        if not result.opened:
+            return
+        self.state = self._active.practised(self.state)
+        if self._swarm is not None:
+            self._swarm.settle_lesson(sorted({one.id for one in lesson.answers}))
+        self.telling.say("skill", skill_event(result, lesson, self.state.round))
+
     async def _play(self) -> Played:
         """Lesson zero where a placement has left one, else an ordinary round."""
         lesson = self._active.lesson
@@ -308,6 +334,12 @@ class TrainingRun:
         self._tell(events.Checkpointed(round=kept.state.round, folder=str(kept.folder)))
         self.healer.saw(kept.row)
         await self._heal()
+
+    async def _keep_or_make_room(self, played: Played) -> None:
+        try:
+            await self._keep(played)
+        except DiskFullError as error:
+            await self._keep_in_last_room(played, error)
 
     async def _keep_in_last_room(self, played: Played, error: DiskFullError) -> None:
         """A full disk costs the older safe point, not the round: its room is used, and then the node ends."""

@@ -108,6 +108,23 @@ class Placed(_Event, frozen=True, tag="placement"):
     sentence: str
 
 
+class SkillLearned(_Event, frozen=True, tag="skill"):
+    """Peers' right answers have opened a family that the model could not begin with. `authors` (told as
+    `from`) are their authors' names, `answers` how many were taught, `before` and `after` the shares of right
+    answers in its trial; `question` and `answer` are one of those that it began with."""
+
+    round: int
+    family: str
+    level: int
+    authors: tuple[str, ...] = msgspec.field(name="from")
+    answers: int
+    before: float
+    after: float
+    question: str
+    answer: str
+    sentence: str
+
+
 class Flat(_Event, frozen=True, tag="flat"):
     """Nothing is gained: `cause` is a value of app.learning.flat.FlatCause; the sentence says what is done."""
 
@@ -176,6 +193,7 @@ Event = (
     | LinkChanged
     | SwarmDone
     | Placed
+    | SkillLearned
     | Flat
     | Holding
     | Decided

@@ -45,7 +45,10 @@ class Round(Record, frozen=True, kw_only=True, tag="round"):
     marked_share: float = 0.0
     """Answers that have one of the marks, right or wrong."""
     lesson: int = 0
-    """Own right answers that were taught in this round; then it is lesson zero and has no groups."""
+    """Right answers that were taught in this round; then it is a lesson and has no groups."""
+    lesson_family: str = ""
+    lesson_from: tuple[str, ...] = ()
+    """Of a peer lesson: its family, and the authors of its answers. A lesson without is one of own answers."""
     tokens: int = 0
     sample_s: float = 0.0
     score_s: float = 0.0
@@ -110,6 +113,8 @@ class Round(Record, frozen=True, kw_only=True, tag="round"):
         >>> Round(round=1, seconds=2.0, informative_own=3, own_groups=4, train_solved=0.25, loss=0.1).gist
         ['3 of 4 puzzles taught it something', '25 % right']
         """
+        if self.lesson and self.lesson_from:
+            return [f"a lesson from {self.lesson} right answers of {' and '.join(self.lesson_from[:2])}"]
         if self.lesson:
             return [f"a first lesson from {self.lesson} of its own right answers"]
         return [

@@ -82,6 +82,19 @@ class NodeSwarm(Protocol):
         """Questions of peers' groups that were trained on before this start: they are not taken again."""
         ...
 
+    def waiting_groups(self) -> list[PeerGroup]:
+        """Checked groups of families that the node does not train on."""
+        ...
+
+    def vouches(self, key: str) -> bool:
+        """Whether an author needs no second one for a lesson: those of a private swarm, and those whose answers
+        were learned from before."""
+        ...
+
+    def settle_lesson(self, groups: Sequence[str]) -> None:
+        """Groups of these ids have been taught by a lesson that is safe; their authors are told."""
+        ...
+
     def rest(self, resting: bool) -> None:
         """While the node is paused nothing is fetched; the connection and what is on its way stay."""
         ...

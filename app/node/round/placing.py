@@ -130,14 +130,16 @@ async def _place(asking: _Asking, levels: Mapping[str, int], started: float) -> 
     )
 
 
-async def again(tools: Tools, way: Way, families: Mapping[str, int], round: int) -> list[FamilyTried]:
-    """What becomes of families that wait, asked as in training: without examples. Raises TrainerDied."""
+async def again(
+    tools: Tools, way: Way, families: Mapping[str, int], first: int, count: int = placement.JOIN_QUESTIONS
+) -> list[FamilyTried]:
+    """What becomes of families that wait, asked as in training: without examples, `count` questions of each
+    from number `first` on. Raises TrainerDied."""
     asking = _Asking(tools, math.inf)
     tools.report(Phase.PLACING)
     tried = {family: _new(family, level) for family, level in families.items()}
-    stage = PlacementStage(tuple(families), placement.JOIN_QUESTIONS * round, placement.JOIN_QUESTIONS)
     plain = msgspec.structs.replace(way, examples=0)
-    return list((await asking.stage(plain, tried, stage)).values())
+    return list((await asking.stage(plain, tried, PlacementStage(tuple(families), first, count))).values())
 
 
 @dataclass

@@ -153,7 +153,10 @@ class Played:
     step_s: float
     seconds: float
     lesson: int = 0
-    """Own right answers that were taught: see app.node.round.teaching."""
+    """Right answers that were taught: see app.node.round.teaching."""
+    lesson_family: str = ""
+    lesson_from: tuple[str, ...] = ()
+    """Of a peer lesson: its family, and its answers' authors."""
 
 
 async def play(tools: Tools, before: NodeState) -> Played:

@@ -1,19 +1,26 @@
-"""Lesson zero as a round of its own: own right answers, given behind examples, are learned without them."""
+"""Lessons as rounds of their own: supervised steps on right answers.
+
+Lesson zero teaches a model its own answers, given behind examples, to be given without them. A peer lesson
+(app.learning.peer_lesson) teaches peers' answers in a family that the model cannot begin with, and holds small
+talk while it does."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from random import Random
 
 import msgspec
 
-from app.learning import zero
+from app.learning import peer_lesson, zero
 from app.learning.lesson import NOTHING
+from app.learning.peer_lesson import PeerLesson
 from app.learning.placement import Taught
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
+from app.node.round import language
 from app.node.round import round as stepping
 from app.node.round.peers import NOBODY
 from app.node.round.round import Played, Tools, longest
@@ -23,31 +30,47 @@ from app.sapo.asking import messages
 
 
 async def teach(tools: Tools, before: NodeState, lesson: Sequence[Taught]) -> Played:
-    """The round after `before`. Answers that are too long for this model are left out. Raises TrainerDied."""
+    """Lesson zero, the round after `before`. Raises TrainerDied."""
+    answers = [(one.question, one.completion) for one in lesson]
+    played = await _teach(tools, before, answers, zero.PASSES, zero.learned)
+    return replace(played, state=msgspec.structs.replace(played.state, taught=True))
+
+
+async def teach_from_peers(tools: Tools, before: NodeState, lesson: PeerLesson) -> Played:
+    """A peer lesson, the round after `before`. Raises TrainerDied and EngineError."""
+    answers = [(one.question, one.completion) for one in lesson.answers]
+    played = await _teach(tools, before, answers, peer_lesson.PASSES, peer_lesson.enough, tools.remembered)
+    return replace(played, lesson_family=lesson.family, lesson_from=lesson.authors)
+
+
+async def _teach(
+    tools: Tools,
+    before: NodeState,
+    answers: Sequence[tuple[str, str]],
+    passes: int,
+    enough: Callable[[Sequence[float]], bool],
+    remembered: Sequence[language.Remembered] = (),
+) -> Played:
+    """Steps on completions to questions, until the losses are `enough`. Answers that are too long for this
+    model are left out."""
     started, number = time.monotonic(), before.round + 1
     tools.report(Phase.LEARNING)
     readings = await tools.link.read(
         [
-            Foreign(
-                prompt=messages(one.question, before.way), completions_G=(one.completion,), finished_G=(True,)
-            )
-            for one in lesson
+            Foreign(prompt=messages(question, before.way), completions_G=(completion,), finished_G=(True,))
+            for question, completion in answers
         ],
         longest(before, tools.settings),
         logprobs=False,
     )
     sequences = [reading.sequences_G[0] for reading in readings if reading is not None]
     order = Random(seeds.sampling_seed(tools.identity, number, "lesson"))
-    tell = partial(tools.report, Phase.LEARNING)
-    stepped = await stepping.take(tools.link, zero.batches(sequences, order), tell, zero.learned)
+    batches = await language.hold(tools.link, remembered, zero.batches(sequences, order, passes), order)
+    stepped = await stepping.take(tools.link, batches, partial(tools.report, Phase.LEARNING), enough)
     seconds = time.monotonic() - started
     return Played(
         state=msgspec.structs.replace(
-            before,
-            round=number,
-            steps=before.steps + stepped.steps,
-            seconds=before.seconds + seconds,
-            taught=True,
+            before, round=number, steps=before.steps + stepped.steps, seconds=before.seconds + seconds
         ),
         levels=before.curriculum.levels,
         questions_P=[],

@@ -128,7 +128,9 @@ class EventFanout:
         self.say("note", events.NodeNote(round=self._round(), sentence=sentence))
 
     def say(
-        self, kind: str, event: events.NodeNote | events.Placed | events.Flat | events.TrainerRestarted
+        self,
+        kind: str,
+        event: events.NodeNote | events.Placed | events.SkillLearned | events.Flat | events.TrainerRestarted,
     ) -> None:
         """An event with its sentence, which is kept in the history as of that kind."""
         self._watch.note(event.sentence)

@@ -3,6 +3,8 @@
 One loop, `PeerFetcher.run`, beside the rounds: it asks the relay for as many groups as the next rounds will
 take, has them checked (`app.swarm.intake.intake`, in a thread) and adds them to the `PeerBuffer`, from which
 rounds take them. Where nobody else is online it asks the relay's archive for tasks at which this node failed.
+Beside that it asks, at a rate of its own, for families that the node does not train on yet: they wait in the
+buffer for a peer lesson (app.learning.peer_lesson).
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Sequence
 from typing import cast
 
 import msgspec
 
+from app.common.rate import Bucket
 from app.common.retry import wait_s
 from app.learning.choosing import PeerGroup
 from app.node.record.snapshot import Peer
@@ -27,7 +31,7 @@ from app.swarm.intake.buffer import SHORTEST_ROUND_S, PeerBuffer
 from app.swarm.intake.intake import Intake
 from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire.limits import ARCHIVED_S
-from app.swarm.wire.protocol import Wanted
+from app.swarm.wire.protocol import BatchReply, Wanted
 
 PULL_S, AGAIN_S = 6.0, 2.0
 """Between two samples: on the average, because relays allow twelve a minute, and at least, because a few may
@@ -37,6 +41,10 @@ SOON_S, IDLE_S = 1.0, 15.0
 MOST_AGE_S, LEAST_AGE_S = 1800, 120
 MOST = 64
 """Groups of one sample, and levels of families remembered for the archive."""
+LESSON_GROUPS = 12
+LESSONS_PER_MIN, LESSONS_BURST = 0.2, 8
+"""Samples of LESSON_GROUPS groups for lessons: 144 groups or 0.7 MB an hour, after 0.5 MB at once for a
+newcomer."""
 _PEERS = 500
 """Peers remembered for the views."""
 _FAMILIES = 6
@@ -88,6 +96,9 @@ class PeerFetcher:
         self._wake, self._round_over = asyncio.Event(), asyncio.Event()
         self._passed: deque[bool] = deque([True] * 16, maxlen=64)
         self._intake: Intake | None = None
+        self.waiting: tuple[str, ...] = ()
+        """Families to ask for beside those in play, for lessons."""
+        self._lessons = Bucket(LESSONS_PER_MIN, LESSONS_BURST)
         self.resting = False
         """Nothing is fetched while no rounds are played."""
         self._solved: OrderedDict[tuple[str, int], bool] = OrderedDict()
@@ -104,6 +115,7 @@ class PeerFetcher:
             self._wake.clear()
             swarm, fetched = self._client.status.swarm, None
             if swarm is not None and self._client.status.connected and not self.resting:
+                await self._fetch_for_lessons(swarm)
                 fetched = await self._fetch(swarm)
             if fetched is None:  # offline, resting, or enough is ready: until a round takes some
                 with contextlib.suppress(TimeoutError):
@@ -149,20 +161,39 @@ class PeerFetcher:
         archived = None
         if not batch.eligible:  # no one else is here
             archived = await self._client.recall(k, self._levels())
-        if archived is not None:
-            batch = archived
-            self.recalled += len(batch.items)
+        await self._take_in(swarm, archived or batch, archived is not None)
+        return len((archived or batch).items)
+
+    async def _fetch_for_lessons(self, swarm: str) -> None:
+        """One sample of families that wait, of the archive where no one else is here; nothing when none wait,
+        or this hour's share is used up."""
+        now = time.monotonic()
+        if not self.waiting or self._lessons.left(now) < 1:
+            return
+        self._lessons.take(1, now)
+        batch = await self._client.sample(LESSON_GROUPS, self.waiting, MOST_AGE_S)
+        if batch is None:
+            return
+        archived = None
+        if not batch.eligible:
+            easiest = [Wanted(family=family, level=0) for family in self.waiting]
+            archived = await self._client.recall(LESSON_GROUPS, easiest[:MOST])
+        await self._take_in(swarm, archived or batch, archived is not None)
+
+    async def _take_in(self, swarm: str, batch: BatchReply, archived: bool) -> None:
+        """Checks a batch and adds what passes to the buffer."""
         if self._intake is None:
             self._intake = self._open_intake(swarm)
         # The check makes questions and scores answers in the sandbox, which may take seconds.
         now_ms = self._client.now_ms
         sifted = await asyncio.to_thread(
-            self._intake.sift, batch.items, now_ms, None if archived is None else ARCHIVED_S
+            self._intake.sift, batch.items, now_ms, ARCHIVED_S if archived else None
         )
         self.received += len(batch.items)
+        self.recalled += len(batch.items) * archived
         fresh = 0
         for group in sifted.checked:
-            if archived is not None:  # it is as old as it was left; here it is new
+            if archived:  # it is as old as it was left; here it is new
                 group = msgspec.structs.replace(group, since_ms=self._client.now_ms)
             if self.buffer.add(group):
                 fresh += 1
@@ -177,7 +208,6 @@ class PeerFetcher:
             self._passed.extend([False] * number)
         for complaint, ids in sifted.reports.items():
             self._client.report(ids, cast(Complaint, complaint))
-        return len(batch.items)
 
     def _levels(self) -> list[Wanted]:
         """Tasks to ask the archive for: those at which the latest own groups failed; if none did, all tasks."""

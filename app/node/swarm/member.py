@@ -88,7 +88,8 @@ class SwarmMember:
         """Whether the owner likes, `receipts`: to say, and to hear, that somebody learned from a group;
         `people`: to learn from people's answers."""
         self._folder, self._find = folder, find
-        self._recipe, self._external, self._families = recipe, external, tuple(families)
+        self._recipe, self._external = recipe, external
+        self._known = self._families = tuple(families)
         self._view = SwarmView(sentence="Looking for a swarm.")
         self._explained = ""
         self._clocks_told = False
@@ -117,8 +118,25 @@ class SwarmMember:
 
     def practise_families(self, families: Iterable[str]) -> None:
         self._families = tuple(families)
+        self._buffer.practise(self._families)
         if self._fetcher is not None:
-            self._fetcher.families = self._families
+            self._ask_for(self._fetcher)
+
+    def _ask_for(self, fetcher: PeerFetcher) -> None:
+        fetcher.families = self._families
+        fetcher.waiting = tuple(family for family in self._known if family not in self._families)
+
+    def waiting_groups(self) -> list[PeerGroup]:
+        return self._buffer.waiting_groups()
+
+    def vouches(self, key: str) -> bool:
+        return self._guarded or self._buffer.records.stands(key)
+
+    def settle_lesson(self, groups: Sequence[str]) -> None:
+        self._buffer.settle_lesson(groups)
+        if self._client is not None and self._receipts():
+            self._client.thank(list(groups))
+        self._refresh()
 
     def remember_used(self, used: Iterable[Coordinates]) -> None:
         self._buffer.used.update(used)
@@ -268,13 +286,14 @@ class SwarmMember:
         self._acknowledged_before = client.status.acknowledged
         fetcher = PeerFetcher(
             client,
-            lambda swarm: Intake(self._sandbox, swarm, own_keys, families=self._families),
+            lambda swarm: Intake(self._sandbox, swarm, own_keys, families=self._known),
             self._buffer,
             self._recipe,
             self._external,
             self._families,
         )
         fetcher.resting = self._resting
+        self._ask_for(fetcher)
         self._client, self._fetcher = client, fetcher
         early = tuple(self._early)
         self._early.clear()

@@ -21,6 +21,7 @@ def sentence(event: events.Event) -> str | None:
             events.TrainerRestarted()
             | events.NodeNote()
             | events.Placed()
+            | events.SkillLearned()
             | events.Flat()
             | events.Decided()
             | events.CommandRefused()

@@ -1,22 +1,22 @@
 """The peer buffer: checked groups of peers between the relay and a round.
 
-A group is in one of three states. Ready: intake passed it, and the next round may choose it. Out: a round took
+A group is in one of four states. Ready: intake passed it, and the next round may choose it. Out: a round took
 it and is not safe yet. Used: its round is saved; only the question is remembered, so that no copy comes in.
-`take_groups` moves groups from ready to out, `give_back` from out to ready, `settle_used` from out to used.
+Waiting: the node does not train on its family yet, and a peer lesson (app.learning.peer_lesson) may teach it.
+`take_groups` moves groups from ready to out, `give_back` from out to ready, `settle_used` from out to used,
+`practise` from waiting to ready, `settle_lesson` from waiting to used.
 
 The fetcher (app.node.swarm.fetching) adds, the round takes, both in one event loop. Who is chosen is decided by
 `PeerRecords`, the records of authors. The buffer knows no relay and no wire; it is bounded in groups, bytes and
-groups of one author, so that a flood displaces itself.
-
-Left out: families that the node does not train on. Intake refuses them (`IntakeReason.FAMILY_OFF`); a lesson
-from them would keep them here as a fourth state, `waiting`, beside the three and under the same bounds.
+groups of one author, so that a flood displaces itself. Waiting groups have bounds of their own, and they do not
+age while the node runs: a lesson needs right answers, not fresh ones.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
 from app.learning.choosing import JudgedGroup, PeerGroup, PeerOffer, PeerRecords
@@ -31,6 +31,10 @@ PER_PEER = 64
 SHORTEST_ROUND_S = 30.0
 """Ages are counted in rounds of at least this many seconds: a fast node must not find everything too old;
 a slow node's rounds count as they are."""
+MOST_WAITING, WAITING_BYTES = 1024, 4_000_000
+"""Groups that wait for a lesson, and their bytes of memory."""
+WAITING_OF_FAMILY = 64
+"""Groups of one family that wait; of one author at most half of them."""
 _QUESTIONS = 8192
 """Questions remembered of groups that came in this run."""
 
@@ -53,6 +57,8 @@ class PeerBuffer:
         self._ready: dict[str, PeerGroup] = {}
         self._by_author: Counter[str] = Counter()
         self._bytes = 0
+        self._active: frozenset[str] | None = None
+        self._waiting: dict[str, PeerGroup] = {}
         self._out: list[PeerGroup] = []
         self._suspects: set[str] = set()
         self._met: OrderedDict[Coordinates, None] = OrderedDict()
@@ -70,9 +76,9 @@ class PeerBuffer:
         return len(self._ready)
 
     def add(self, group: PeerGroup) -> bool:
-        """Makes a checked group ready. False, and nothing happens, where a group to the same question was here
-        before: nodes draw their questions by their keys, so a second one is a copy, however much its words were
-        changed."""
+        """Makes a checked group ready, or lets it wait where its family is not trained on. False, and nothing
+        happens, where a group to the same question was here before: nodes draw their questions by their keys,
+        so a second one is a copy, however much its words were changed."""
         question = group.scored.group.coordinates
         if question in self.used or question in self._met:
             return False
@@ -80,8 +86,31 @@ class PeerBuffer:
         if len(self._met) > _QUESTIONS:
             self._met.popitem(last=False)
         self._drop_old()
-        self._insert(group)
+        if self._active is None or question.family in self._active:
+            self._insert(group)
+        elif not lone(group.scored.rewards_G):
+            self._keep_waiting(group)
         return True
+
+    def practise(self, families: Iterable[str]) -> None:
+        """The node trains on these families from now on: groups of others wait, and those of these that waited
+        are ready."""
+        self._active = frozenset(families)
+        begun = [one for one in self._waiting.values() if _family(one) in self._active]
+        for group in begun:
+            del self._waiting[group.id]
+            self._insert(group)
+
+    def waiting_groups(self) -> list[PeerGroup]:
+        """Groups of families that the node does not train on, in the order of arrival."""
+        return list(self._waiting.values())
+
+    def settle_lesson(self, ids: Iterable[str]) -> None:
+        """These groups have been taught; their authors count among those learned from."""
+        for id in ids:
+            if group := self._waiting.pop(id, None):
+                self.taken += 1
+                self.authors.add(group.key)
 
     def offers(self) -> list[PeerOffer]:
         """What a round may choose from, in the order of arrival, for `app.sapo.mixing.choose`. Ages are in
@@ -153,6 +182,22 @@ class PeerBuffer:
         while len(self._ready) > self._most or self._bytes > self._most_bytes:
             self._displace(max(self._by_author, key=self._by_author.__getitem__))
 
+    def _keep_waiting(self, group: PeerGroup) -> None:
+        """When its family has too many groups, the author with most of them loses the oldest; when there are
+        too many in all, the largest family does."""
+        self._waiting[group.id] = group
+        of_family = [one for one in self._waiting.values() if _family(one) == _family(group)]
+        own = sum(one.key == group.key for one in of_family)
+        if len(of_family) > WAITING_OF_FAMILY or 2 * own > WAITING_OF_FAMILY:
+            self._forget_oldest(of_family)
+        while len(self._waiting) > MOST_WAITING or sum(map(size, self._waiting.values())) > WAITING_BYTES:
+            (largest, _), *_ = Counter(map(_family, self._waiting.values())).most_common(1)
+            self._forget_oldest([one for one in self._waiting.values() if _family(one) == largest])
+
+    def _forget_oldest(self, groups: Sequence[PeerGroup]) -> None:
+        (key, _), *_ = Counter(one.key for one in groups).most_common(1)
+        del self._waiting[next(one.id for one in groups if one.key == key)]
+
     def _drop_old(self) -> None:
         limit = self.now_ms() - self._oldest_s * 1000
         for id in [id for id, one in self._ready.items() if one.counts_ms < limit]:
@@ -168,6 +213,10 @@ class PeerBuffer:
         self._by_author[one.key] -= 1
         if not self._by_author[one.key]:
             del self._by_author[one.key]
+
+
+def _family(group: PeerGroup) -> str:
+    return group.scored.group.coordinates.family
 
 
 def size(group: PeerGroup) -> int:

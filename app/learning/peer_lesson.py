@@ -1,0 +1,227 @@
+"""Peer lessons: a model learns to begin with a puzzle family from peers' right answers.
+
+A node weighs peers' groups only in families that it trains on, because where all own answers are wrong there
+is nothing to weigh them against. Groups of other families wait (`app.swarm.intake.buffer`) until there are
+enough right answers for a lesson: supervised steps on these answers, small talk held beside them
+(`app.learning.language`), then a trial on questions of their own. Where the trial goes well the family joins
+and ordinary rounds go on with it; where it does not, the adapter goes back to what it was.
+
+Imitation is a wider door than weighing: wrong work before a right answer, an advertisement, a foreign alphabet
+would be learned word for word. So `answers` takes only what several authors have in common:
+
+- a right answer that ended by itself, one of each question first;
+- no false equation in its work (`app.learning.placement.miscounts`);
+- plain characters, or ones that its question contains;
+- no word but those of its question, of the result that was checked, single letters, and words that more than
+  half of the family's authors write.
+
+Left out: the source's log-probabilities (a claim that a peer can invent), and wrong answers, whose weight
+needs a policy that could have written them. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from app.learning.choosing import PeerGroup
+from app.learning.placement import FamilyTried, LessonResult, Placement, miscounts
+from app.sapo.asking import extract_answer
+from app.sapo.groups import lone
+
+ENOUGH, LEAST = 64, 24
+"""Right answers that a lesson takes at most, and needs at least."""
+AUTHORS = 2
+"""Independent authors that a lesson needs, unless one of them is vouched for."""
+PASSES = 3
+"""Over a lesson's answers."""
+LEARNED = 0.12
+"""Nats per token, mean over the last steps, at which a lesson ends early. Below that of lesson zero, whose
+answers are the model's own and need only be given without examples."""
+EVERY = 2
+"""Rounds between two lessons at least: what was opened is practised in between."""
+AGAIN, DOUBLINGS = 10, 4
+"""Rounds that a family waits after a lesson that did not open it; twice as many after each further one."""
+TRIAL_QUESTIONS = 12
+OPENS_ANY, OPENS_SHARE = 0.25, 0.05
+"""A trial opens a family where this share of questions has a right answer among `placement.ANSWERS`, and the
+share of right answers is this far above what the same answers earn at another question of the family: a
+constant answer earns as much there."""
+MOST_ACTIVE = 16
+"""Families in play from which on no lesson opens another one."""
+
+
+class PeerAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """A peer's right answer that a lesson teaches. `id` and `peer` are the group's and its author's name."""
+
+    id: str
+    peer: str
+    question: str
+    completion: str
+
+
+class PeerLesson(msgspec.Struct, frozen=True, kw_only=True):
+    """What a lesson teaches of one family at one level."""
+
+    family: str
+    level: int
+    answers: tuple[PeerAnswer, ...]
+
+    @property
+    def authors(self) -> tuple[str, ...]:
+        """Names of the peers whose answers are taught, those with most answers first."""
+        return tuple(name for name, _ in Counter(one.peer for one in self.answers).most_common())
+
+
+def next_lesson(
+    groups: Iterable[PeerGroup], found: Placement, round: int, vouched: Callable[[str], bool]
+) -> PeerLesson | None:
+    """The lesson that comes after `round`, if any: of the family with the easiest level that has enough
+    answers, then the one with most. `vouched` tells whether an author, by its key, needs no second one."""
+    results = {one.family: one for one in found.lessons}
+    latest = max((one.round for one in found.lessons), default=-EVERY)
+    if not round or round - latest < EVERY or len(found.in_play) >= MOST_ACTIVE:
+        return None
+    places: dict[tuple[str, int], list[PeerGroup]] = {}
+    for group in groups:
+        at = group.scored.group.coordinates
+        if at.family not in found.in_play and not _waits(results.get(at.family), round):
+            places.setdefault((at.family, at.level), []).append(group)
+    lessons = [
+        PeerLesson(family=family, level=level, answers=taught)
+        for (family, level), some in places.items()
+        if len(taught := answers(some, vouched)) >= LEAST
+    ]
+    return min(lessons, key=lambda one: (one.level, -len(one.answers), one.family), default=None)
+
+
+def answers(groups: Sequence[PeerGroup], vouched: Callable[[str], bool]) -> tuple[PeerAnswer, ...]:
+    """At most ENOUGH right answers of one family and level, none of one author beyond half of them unless it
+    is vouched for; empty where there are too few authors."""
+    authors = {group.key for group in groups}
+    trusted = {key for key in authors if vouched(key)}
+    if len(authors) < AUTHORS and not trusted:
+        return ()
+    common = _common_words(groups, authors)
+    by_author: dict[str, list[tuple[int, PeerAnswer]]] = {}
+    for group in groups:
+        if lone(group.scored.rewards_G):
+            continue
+        for place, completion in enumerate(_usable(group, common)):
+            one = PeerAnswer(id=group.id, peer=group.peer, question=group.question, completion=completion)
+            by_author.setdefault(group.key, []).append((place, one))
+    dealt: list[tuple[int, PeerAnswer]] = []
+    most = ENOUGH // 2
+    for key, found in by_author.items():
+        dealt += sorted(found, key=_place)[: ENOUGH if key in trusted else most]
+    if not trusted and len(by_author) < AUTHORS:
+        return ()
+    return tuple(one for _, one in sorted(dealt, key=_place)[:ENOUGH])
+
+
+def _place(one: tuple[int, PeerAnswer]) -> int:
+    return one[0]
+
+
+def opens(tried: FamilyTried) -> bool:
+    """Whether a trial says that the model can go on with a family by itself.
+
+    >>> good = FamilyTried(
+    ...     family="gcd", level=0, questions=12, any=6, answers=48, solved=10, crossed=48, lucky=2
+    ... )
+    >>> opens(good), opens(msgspec.structs.replace(good, lucky=9)), opens(msgspec.structs.replace(good, any=2))
+    (True, False, False)
+    """
+    return tried.any_share >= OPENS_ANY and tried.merit[0] >= OPENS_SHARE
+
+
+def enough(losses: Sequence[float]) -> bool:
+    """Whether a lesson may end, after steps with these losses (nats per token).
+
+    >>> enough([0.1, 0.1, 0.1, 0.1]), enough([0.1]), enough([0.4, 0.1, 0.1, 0.1])
+    (True, False, False)
+    """
+    return len(losses) >= 4 and sum(losses[-4:]) <= 4 * LEARNED
+
+
+def after_lesson(
+    found: Placement, lesson: PeerLesson, trials: tuple[FamilyTried, FamilyTried], round: int
+) -> Placement:
+    """The placement with the result of a lesson, from the trials before and after it."""
+    first, last = trials
+    others = tuple(one for one in found.lessons if one.family != lesson.family)
+    failures = next((one.failures for one in found.lessons if one.family == lesson.family), 0)
+    result = LessonResult(
+        family=lesson.family,
+        level=lesson.level,
+        round=round,
+        opened=opens(last),
+        failures=failures + (not opens(last)),
+        before=first.solved / max(1, first.answers),
+        after=last.solved / max(1, last.answers),
+        authors=lesson.authors,
+        answers=len(lesson.answers),
+    )
+    joined = {lesson.family: lesson.level} if result.opened else {}
+    return msgspec.structs.replace(found, lessons=(*others, result), joined=found.joined | joined)
+
+
+def _waits(result: LessonResult | None, round: int) -> bool:
+    if result is None or not result.failures:
+        return False
+    return round - result.round < AGAIN << min(result.failures - 1, DOUBLINGS)
+
+
+def _usable(group: PeerGroup, common: set[str]) -> list[str]:
+    """A group's right answers that may be taught, the shortest first: what is long is long by chance, and
+    every token costs."""
+    scored = group.scored
+    right = {
+        completion
+        for completion, reward, finished in zip(
+            scored.group.completions_G, scored.rewards_G, scored.group.finished_G, strict=True
+        )
+        if reward and finished
+    }
+    known = set(words(group.question)) | common
+    letters = set(group.question)
+    return [
+        one
+        for one in sorted(right, key=lambda text: (len(text), text))
+        if not miscounts(one)
+        and all(character in letters or character in _PLAIN for character in one)
+        and all(len(word) == 1 or word in known for word in words(_work(one)))
+    ]
+
+
+def _common_words(groups: Sequence[PeerGroup], authors: set[str]) -> set[str]:
+    """Words of right answers that more than half of the authors wrote; all of a single author's."""
+    by_author: dict[str, set[str]] = {}
+    for group in groups:
+        for completion, reward in zip(group.scored.group.completions_G, group.scored.rewards_G, strict=True):
+            if reward:
+                by_author.setdefault(group.key, set()).update(words(completion))
+    counts = Counter(word for own in by_author.values() for word in own)
+    return {word for word, number in counts.items() if 2 * number > len(authors)}
+
+
+def _work(completion: str) -> str:
+    """All but the result, which was checked; in families of words it is a word that the question lacks."""
+    result = extract_answer(completion)
+    at = completion.rfind(result) if result else -1
+    return completion[:at] + completion[at + len(result or "") :] if at >= 0 else completion
+
+
+def words(text: str) -> list[str]:
+    """Runs of letters, in lower case.
+
+    >>> words("So 3 x 4 = 12. It's done #12")
+    ['so', 'x', 'it', 's', 'done']
+    """
+    return _WORD.findall(text.lower())
+
+
+_WORD = re.compile(r"[^\W\d_]+")
+_PLAIN = frozenset(map(chr, range(32, 127))) | frozenset("\n\u00d7\u00f7\u2212")
