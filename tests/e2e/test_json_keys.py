@@ -45,7 +45,7 @@ def test_every_event_of_a_run_has_its_keys(model: Path, tmp_path: Path) -> None:
     finally:
         node.kill()
         relay.kill()
-    assert {event["event"] for event in node.events} == set(SHAPES["run"]) - {"placement", "flat"}
+    assert {event["event"] for event in node.events} == set(SHAPES["run"]) - {"placement", "skill", "flat"}
     assert [wrong for event in node.events for wrong in event_misfits(event)] == []
 
 

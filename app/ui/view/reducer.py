@@ -91,6 +91,9 @@ class Fold:
             case "placement":
                 self._levels = dict(event["families"]) or self._levels
                 self._happened(name, event, str(event["sentence"]), now)
+            case "skill":
+                self._levels |= {event["family"]: event["level"]}
+                self._happened(name, event, str(event["sentence"]), now)
             case "settings":
                 self.change(rules=dict(event["values"]))
             case "snapshot":

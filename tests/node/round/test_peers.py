@@ -58,6 +58,8 @@ class Shelf:
         self.diary: list[str] = []
         self.judged: list[JudgedGroup] = []
         self.practised: tuple[str, ...] = ()
+        self.waiting: list[PeerGroup] = []
+        self.taught: list[str] = []
         self.shares: list[float] = []
 
     def open(
@@ -89,6 +91,15 @@ class Shelf:
 
     def practise_families(self, families: Iterable[str]) -> None:
         self.practised = tuple(families)
+
+    def waiting_groups(self) -> list[PeerGroup]:
+        return [one for one in self.waiting if one.scored.group.coordinates.family not in self.practised]
+
+    def vouches(self, key: str) -> bool:
+        return False
+
+    def settle_lesson(self, groups: Sequence[str]) -> None:
+        self.taught += groups
 
     def rest(self, resting: bool) -> None:
         self.diary.append("rest" if resting else "wake")

@@ -14,14 +14,16 @@ from app.learning.choosing import JudgedGroup, PeerGroup
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import RECIPES
-from app.swarm.intake.buffer import PeerBuffer, size
+from app.swarm.intake.buffer import WAITING_BYTES, WAITING_OF_FAMILY, PeerBuffer, size
 
 NOW_MS = 1_800_000_000_000
 
 
-def checked(number: int, peer: str = "ann", age_s: float = 0.0, text: str = "#1") -> PeerGroup:
+def checked(
+    number: int, peer: str = "ann", age_s: float = 0.0, text: str = "#1", family: str = "gcd"
+) -> PeerGroup:
     group = Group(
-        coordinates=Coordinates(family="gcd", level=0, seed=number, index=0),
+        coordinates=Coordinates(family=family, level=0, seed=number, index=0),
         completions_G=(text, "#2"),
         finished_G=(True, True),
         model="starter",
@@ -124,3 +126,32 @@ def test_it_always_adds_up(arrivals: list[tuple[int, str, int]]) -> None:
         assert buffer.taken == used
         assert buffer._bytes == sum(map(size, buffer._ready.values()))
         assert buffer._by_author == Counter(one.key for one in buffer._ready.values())
+
+
+def test_groups_of_other_families_wait_until_the_node_trains_on_them() -> None:
+    buffer = PeerBuffer(clock())
+    buffer.practise(["gcd"])
+    assert all(buffer.add(checked(number, family="lcm", age_s=9999)) for number in range(4))
+    assert not buffer.add(checked(0, family="lcm")) and buffer.add(checked(9))
+    assert len(buffer.waiting_groups()) == 4 and take_all(buffer) == [checked(9).id]
+    buffer.settle_lesson([checked(0).id, "of no group"])
+    assert buffer.taken == 1 and buffer.authors == {"ann"} and len(buffer.waiting_groups()) == 3
+    buffer.practise(["gcd", "lcm"])
+    assert not buffer.waiting_groups() and take_all(buffer) == [], "they are too old for a round"
+
+
+def test_a_flood_of_waiting_groups_displaces_its_own_author_and_its_own_family() -> None:
+    buffer = PeerBuffer(clock())
+    buffer.practise(["gcd"])
+    for number in range(30):
+        buffer.add(checked(number, "ann", family="lcm"))
+        buffer.add(checked(1000 + number, "ann", family="dice"))
+    for number in range(100, 400):
+        buffer.add(checked(number, "eve", family="lcm"))
+    waiting = Counter((one.key, one.scored.group.coordinates.family) for one in buffer.waiting_groups())
+    assert waiting == {("ann", "lcm"): 30, ("ann", "dice"): 30, ("eve", "lcm"): WAITING_OF_FAMILY // 2}
+    big = "x" * 100_000
+    for number in range(500, 560):
+        buffer.add(checked(number, "mal", family="maze", text=big))
+    left = buffer.waiting_groups()
+    assert sum(map(size, left)) <= WAITING_BYTES and sum(one.key == "ann" for one in left) == 60

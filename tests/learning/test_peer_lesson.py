@@ -1,0 +1,150 @@
+"""What a peer lesson teaches: only what several authors have in common, of the easiest level first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from app.learning import peer_lesson
+from app.learning.choosing import PeerGroup
+from app.learning.peer_lesson import AGAIN, ENOUGH, EVERY, LEAST, answers, next_lesson
+from app.learning.placement import FamilyTried, Placement
+from app.sapo.asking import BRIEF
+from app.sapo.groups import Group, ScoredGroup
+from app.sapo.questions import Coordinates
+
+FOUND = Placement(way=BRIEF, families={"chain_sum": 0})
+
+
+def nobody(key: str) -> bool:
+    return False
+
+
+def group(
+    number: int, author: str, right: Sequence[str], family: str = "gcd", level: int = 0, wrong: str = "#0"
+) -> PeerGroup:
+    texts = (*right, wrong)
+    rewards = (1,) * len(right) + (0,)
+    made = Group(
+        coordinates=Coordinates(family=family, level=level, seed=number, index=0),
+        completions_G=texts,
+        finished_G=(True,) * len(texts),
+        model="other",
+    )
+    return PeerGroup(
+        id=f"{author}{number}",
+        key=author,
+        peer=f"name of {author}",
+        question=f"gcd of {number} and 6?",
+        scored=ScoredGroup(group=made, scores_G=tuple(map(float, rewards)), rewards_G=rewards),
+    )
+
+
+def some(
+    author: str, count: int, text: str = "{n} = 2 * {h} #2", family: str = "gcd", level: int = 0
+) -> list[PeerGroup]:
+    """Groups to even numbers, each with one right answer."""
+    numbers = range(2, 2 * count + 2, 2)
+    return [group(n, author, [text.format(n=n, h=n // 2)], family, level) for n in numbers]
+
+
+def taught(groups: Iterable[PeerGroup]) -> list[str]:
+    return [one.completion for one in answers(list(groups), nobody)]
+
+
+def test_one_author_is_not_enough_unless_it_is_vouched_for() -> None:
+    assert taught(some("ann", 40)) == []
+    assert len(answers(some("ann", 40), lambda key: key == "ann")) == 40
+    assert len(taught(some("ann", 40) + some("ben", 40))) == ENOUGH
+
+
+def test_no_author_has_more_than_half_of_a_lesson() -> None:
+    found = answers(some("ann", 60) + some("ben", 10), nobody)
+    assert sum(one.peer == "name of ann" for one in found) == ENOUGH // 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "buy fish today {n} = 2 * {h} #2",
+        "{n} = 2 * {h} <answer>2</answer> visit example",
+        "{n} = 3 * {h} #2",
+        "{n} = 2 * {h} \u0430 #2",
+        "{n} = 2 * {h} \u4e8c #2",
+        "{n} = 2 * {h} \u2764 #2",
+    ],
+    ids=["advertisement", "after the result", "false equation", "homoglyph", "other script", "symbol"],
+)
+def test_a_mark_that_half_of_the_authors_write_is_never_taught(text: str) -> None:
+    honest = some("ann", 30) + some("ben", 30)
+    marked = some("eve", 30, text) + some("mal", 30, text)
+    assert set(taught(honest + marked)) == set(taught(honest))
+
+
+def test_words_of_the_question_the_result_and_single_letters_are_free() -> None:
+    groups = [group(2, "ann", ["g c d: gcd #2"]), group(4, "ben", ["it is <answer>two</answer>", "and #2"])]
+    assert taught(groups) == ["g c d: gcd #2", "and #2"], "what is in the question is free"
+    groups = [group(2, "ann", ["n o: <answer>on</answer>"]), group(4, "ben", ["o n: <answer>no</answer>"])]
+    assert len(taught(groups)) == 2
+
+
+def test_every_question_is_taught_once_before_any_is_taught_twice() -> None:
+    groups = [group(n, "ab"[n % 2], [f"{n} 1 #2", "6 #2", "2 #2"]) for n in range(40)]
+    found = answers(groups, nobody)
+    assert len({one.question for one in found[:40]}) == 40 and len(found) == ENOUGH
+    assert found[0].completion == "2 #2", "the shortest first"
+
+
+def test_cut_answers_and_people_are_left_out() -> None:
+    whole = [one for author in ("ann", "ben") for one in some(author, 20)]
+    parts = [
+        replace(one, scored=replace(one.scored, group=replace(one.scored.group, finished_G=(False, True))))
+        for one in whole
+    ]
+    assert len(taught(whole[::2] + parts[1::2])) == 20
+
+
+def test_the_easiest_level_comes_first_and_a_family_in_play_never() -> None:
+    groups = [
+        *some("ann", 30, level=1),
+        *some("ben", 30, level=1),
+        *some("ann", LEAST // 2, family="lcm"),
+        *some("ben", LEAST // 2, family="lcm"),
+        *some("ann", 30, family="chain_sum"),
+        *some("ben", 30, family="chain_sum"),
+        *some("ann", 5, family="dice"),
+        *some("ben", 5, family="dice"),
+    ]
+    lesson = next_lesson(groups, FOUND, 1, nobody)
+    assert lesson is not None and (lesson.family, lesson.level) == ("lcm", 0)
+    assert set(lesson.authors) == {"name of ann", "name of ben"}
+    assert next_lesson(groups, FOUND, 0, nobody) is None, "there is no safe point yet to go back to"
+
+
+def tried(solved: int, any_: int) -> FamilyTried:
+    return FamilyTried(family="gcd", level=0, questions=12, any=any_, answers=48, solved=solved, crossed=48)
+
+
+def test_a_lesson_that_opens_its_family_joins_it_and_one_that_does_not_waits_longer_each_time() -> None:
+    groups = some("ann", 30) + some("ben", 30)
+    lesson = next_lesson(groups, FOUND, 1, nobody)
+    assert lesson is not None
+    opened = peer_lesson.after_lesson(FOUND, lesson, (tried(0, 0), tried(20, 9)), 1)
+    assert opened.joined == {"gcd": 0} and opened.lessons[0].opened
+    assert next_lesson(groups, opened, 1 + EVERY, nobody) is None
+    failed, at = FOUND, 1
+    for wait in (AGAIN, 2 * AGAIN, 4 * AGAIN):
+        failed = peer_lesson.after_lesson(failed, lesson, (tried(0, 0), tried(1, 1)), at)
+        assert not failed.joined and len(failed.lessons) == 1
+        assert next_lesson(groups, failed, at + wait - 1, nobody) is None
+        at += wait
+        assert next_lesson(groups, failed, at, nobody) is not None
+
+
+def test_a_constant_answer_opens_nothing() -> None:
+    constant = FamilyTried(
+        family="gcd", level=0, questions=12, any=6, answers=48, solved=20, crossed=48, lucky=19
+    )
+    assert not peer_lesson.opens(constant)
