@@ -26,6 +26,7 @@ BENCHMARKS = {
     "puzzles": "app.bench.runs.puzzles",
     "soak": "app.bench.runs.soak",
     "poison": "app.bench.runs.poison",
+    "spread": "app.bench.runs.spread",
     "scale": "app.bench.relay.scale",
     **(TESTS if Path(__file__).parents[2].joinpath("tests").is_dir() else {}),
 }

@@ -11,7 +11,6 @@ each of the held-out questions is answered TRIES times. The same command goes on
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import re
 import shutil
@@ -119,7 +118,7 @@ def _learn(args: argparse.Namespace, seed: int, place: Path, where: Sequence[str
     words = ["run", "--json", *where, "--home", str(place / "home"), "--rounds", str(rounds)]
     words += ["--seed", str(seed), "--probe-questions", str(args.questions)]
     with (place / "events.jsonl").open("wb") as events, (place / "node.log").open("wb") as log:
-        done = subprocess.run(_command(*words), cwd=ROOT, stdin=subprocess.DEVNULL, stdout=events, stderr=log)
+        done = subprocess.run(command(*words), cwd=ROOT, stdin=subprocess.DEVNULL, stdout=events, stderr=log)
     if done.returncode:
         raise BenchError(f"The node ended with {done.returncode}: {place / 'node.log'} says why.")
 
@@ -134,21 +133,31 @@ def _company(place: Path, arm: str, keys: int) -> Iterator[list[str]]:
     kinds = [
         f"{kind}={number}" for kind, number in (("honest", keys - int(found[1])), (found[2], int(found[1])))
     ]
-    with contextlib.ExitStack() as open_:
-        log = open_.enter_context((place / "relay.log").open("wb"))
-        words = _command("relay", "--port", "0", "--state", str(place / "relay"))
-        relay = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log)
-        open_.callback(_end, relay)
-        assert relay.stdout is not None
-        if not (line := relay.stdout.readline()):
-            raise BenchError(f"The relay does not open: {place / 'relay.log'} says why.")
-        url = json.loads(line)["url"]
+    with open_relay(place) as url, (place / "keys.log").open("wb") as log:
         words = [sys.executable, "-m", "app.bench.relay.simulated", url, str(place / "keys"), *kinds]
-        open_.callback(_end, subprocess.Popen(words, cwd=ROOT, stdin=subprocess.DEVNULL, stderr=log))
-        yield ["--relay", url]
+        keys_ = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.DEVNULL, stderr=log)
+        try:
+            yield ["--relay", url]
+        finally:
+            _end(keys_)
 
 
-def _command(*words: str) -> list[str]:
+@contextmanager
+def open_relay(place: Path) -> Iterator[str]:
+    """A relay process that keeps its state in `place`; gives its address."""
+    with (place / "relay.log").open("wb") as log:
+        words = command("relay", "--port", "0", "--state", str(place / "relay"))
+        relay = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log)
+        try:
+            assert relay.stdout is not None
+            if not (line := relay.stdout.readline()):
+                raise BenchError(f"The relay does not open: {place / 'relay.log'} says why.")
+            yield json.loads(line)["url"]
+        finally:
+            _end(relay)
+
+
+def command(*words: str) -> list[str]:
     return [sys.executable, "-m", "app.cli", *words]
 
 
@@ -157,32 +166,47 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def measured(home: Path, questions: int, tries: int = TRIES) -> dict[str, float]:
-    """Held-out questions answered `tries` times each by what the starter has learned in `home`."""
-    folder = locate("starter")
+def measured(
+    home: Path,
+    questions: int,
+    tries: int = TRIES,
+    model: str = "starter",
+    levels: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
+    """Held-out questions, by default of the model's own families, answered `tries` times each by what `model`
+    has learned in `home`; with what it came to by family."""
+    folder = locate(model, home)
     settings, learned = read_settings(folder), SafePoints(home, folder)
     engine = open_engine("torch", folder, rank=learned.rank(), threads=1, device="cpu")
     state = learned.refresh(engine, None)
     if state is None:
         raise BenchError(f"Nothing was learned in {home}.")
-    solved = worked = answers = 0
+    longest = state.max_tokens or state.way.limit(settings.max_tokens)
+    worked = 0
+    families: dict[str, list[int]] = {}
     with Sandbox() as sandbox:
-        asked = probe_questions(settings.families, questions, sandbox.questions)
+        asked = probe_questions(levels or settings.families, questions, sandbox.questions)
         for start in range(0, len(asked), _AT_ONCE):
             part = asked[start : start + _AT_ONCE]
             prompts = [messages(one.text, state.way) for one in part]
-            groups_PG = engine.sample(prompts, tries, state.max_tokens or settings.max_tokens, _SEED + start)
+            groups_PG = engine.sample(prompts, tries, longest, _SEED + start)
             for question, completions_G in zip(part, groups_PG, strict=True):
                 group = Group(
                     coordinates=question.coordinates,
                     completions_G=tuple(one.text for one in completions_G),
                     finished_G=tuple(one.finished for one in completions_G),
-                    model="starter",
+                    model=model,
                 )
-                solved += sum(score_group(sandbox, group).rewards_G)
+                rewards_G = score_group(sandbox, group).rewards_G
+                families.setdefault(question.coordinates.family, []).extend(rewards_G)
                 worked += sum(map(shows_work, group.completions_G))
-                answers += len(completions_G)
-    return {"pass_at_1": solved / answers, "worked": worked / answers, "answers": answers}
+    answers = sum(map(len, families.values()))
+    return {
+        "pass_at_1": sum(map(sum, families.values())) / answers,
+        "worked": worked / answers,
+        "answers": answers,
+        "families": {family: sum(solved) / len(solved) for family, solved in families.items()},
+    }
 
 
 def _read(place: Path) -> dict[str, Any]:

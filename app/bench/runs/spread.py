@@ -1,0 +1,226 @@
+"""What a newcomer of another model learns from a swarm, beside the same model alone for as much processor time.
+
+    ./shoal bench spread --out DIR --seeds 3
+
+Teachers (starters, each with its own seed) learn with each other on a real relay first, and their groups lie in
+its archive. Then the newcomer learns for so many processor seconds of all its processes: `alone` without a
+relay, `archive` with the relay when the teachers have gone, `live` while they go on learning, resting four
+round lengths after each round. At the end every arm answers the same held-out questions: the union of the
+teachers' families and those at which any arm of this seed was placed or joined. The same command goes on with
+the runs that are missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psutil
+
+from app.bench import BenchError, Tell
+from app.bench.runs.poison import command, measured, open_relay
+from app.bench.runs.soak import ROOT
+from app.bench.runs.soak_page import rows
+from app.common import files
+from app.lab.statistics import paired
+from app.models.shelf import locate
+from engines.models.architecture import read_settings
+
+SUMMARY = "a newcomer that learns from a swarm of other models, and the same model alone"
+ALONE, ARCHIVE, LIVE = "alone", "archive", "live"
+_REST = "4"
+"""Round lengths that teachers rest while a newcomer learns beside them."""
+_LOOK_S = 2.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="homes, events and figures")
+    parser.add_argument("--model", default="smollm2-135m", help="the newcomer (%(default)s)")
+    parser.add_argument(
+        "--arms", default=f"{ALONE},{ARCHIVE}", help=f"of {ALONE}, {ARCHIVE}, {LIVE} (%(default)s)"
+    )
+    parser.add_argument("--teachers", type=int, default=3, help="starters that were there before (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=60, help="of each teacher (%(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, default=1800, help="processor seconds of the newcomer (%(default)s)"
+    )
+    parser.add_argument("--seeds", type=int, default=3, help="seeds 1, 2, ... (%(default)s)")
+    parser.add_argument("--questions", type=int, default=16, help="held-out ones of each family (%(default)s)")
+    parser.add_argument("--home", type=Path, help="where the newcomer's model lies")
+
+
+def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
+    arms = [arm.strip() for arm in args.arms.split(",")]
+    if unknown := set(arms) - {ALONE, ARCHIVE, LIVE}:
+        raise BenchError(f"{min(unknown)!r} is no arm: choose from {ALONE}, {ARCHIVE} and {LIVE}.")
+    ends: dict[str, list[dict[str, Any]]] = {arm: [] for arm in arms}
+    for seed in range(1, args.seeds + 1):
+        _teach(args, seed, tell)
+        for arm in arms:
+            _learn(args, seed, arm, tell)
+        levels = _union(args, seed, arms)
+        for arm in arms:
+            ends[arm].append(_measured(args, seed, arm, levels, tell))
+    figures = {arm: _compared(each, ends.get(ALONE, each)) for arm, each in ends.items()}
+    files.write_json(args.out / "figures.json", figures)
+    return {"arms": figures}
+
+
+def table(figures: Mapping[str, Any]) -> list[str]:
+    """For people, in Markdown."""
+    lines = [
+        "| arm | held-out at the end, % | less alone, points | learned from others | rounds | by family, % |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, one in figures["arms"].items():
+        interval = "" if one["low"] is None else f" [{one['low']:+.1f}, {one['high']:+.1f}]"
+        families = ", ".join(f"{family} {share:.0f}" for family, share in one["families"].items())
+        lines.append(
+            f"| {name} | {one['end']:.1f} | {one['apart']:+.1f}{interval} | {', '.join(one['skills'])} | "
+            f"{one['rounds']} | {families} |"
+        )
+    return lines
+
+
+def _place(args: argparse.Namespace, seed: int, name: str) -> Path:
+    place = args.out / f"{seed}-{name}"
+    place.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def _teach(args: argparse.Namespace, seed: int, tell: Tell) -> None:
+    """The teachers' rounds, from their beginning unless they are done."""
+    place = _place(args, seed, "teachers")
+    if (place / "done").exists():
+        return
+    tell(f"seed {seed}: {args.teachers} teachers learn for {args.rounds} rounds")
+    shutil.rmtree(place)
+    place.mkdir()
+    with open_relay(place) as url, contextlib.ExitStack() as nodes:
+        started = [nodes.enter_context(_teacher(args, seed, n, place, url, args.rounds)) for n in _each(args)]
+        if sum(node.wait() for node in started):
+            raise BenchError(f"A teacher ended early: the logs in {place} say why.")
+    (place / "done").touch()
+
+
+def _each(args: argparse.Namespace) -> range:
+    return range(1, args.teachers + 1)
+
+
+@contextlib.contextmanager
+def _teacher(
+    args: argparse.Namespace, seed: int, number: int, place: Path, url: str, rounds: int | None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A starter on the relay; with `rounds` None it goes on, with rests, until the context is left."""
+    words = ["--relay", url, "--seed", str(100 * seed + number), "--home", str(place / f"teacher{number}")]
+    words += ["--rest", _REST] if rounds is None else ["--rounds", str(rounds)]
+    with _node(place / f"teacher{number}", "--model", "starter", "--probe-every", "30", *words) as node:
+        yield node
+
+
+@contextlib.contextmanager
+def _node(where: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    with Path(f"{where}.jsonl").open("ab") as events, Path(f"{where}.log").open("ab") as log:
+        node = subprocess.Popen(
+            command("run", "--json", *words), cwd=ROOT, stdin=subprocess.DEVNULL, stdout=events, stderr=log
+        )
+        try:
+            yield node
+        finally:
+            if node.poll() is None:
+                node.send_signal(signal.SIGINT)
+            node.wait()
+
+
+def _learn(args: argparse.Namespace, seed: int, arm: str, tell: Tell) -> None:
+    place = _place(args, seed, arm)
+    if (place / "spent.json").exists():
+        return
+    tell(f"seed {seed}: {args.model} learns, {arm}")
+    shutil.rmtree(place)
+    place.mkdir()
+    words = ["--model", str(locate(args.model, args.home)), "--seed", str(seed), "--home", str(place / "home")]
+    words += ["--probe-every", "1000"]
+    with contextlib.ExitStack() as others:
+        if arm == ALONE:
+            words.append("--solo")
+        else:
+            shutil.copytree(args.out / f"{seed}-teachers", place, dirs_exist_ok=True)
+            url = others.enter_context(open_relay(place))
+            words += ["--relay", url]
+            for number in _each(args) if arm == LIVE else ():
+                others.enter_context(_teacher(args, seed, number, place, url, None))
+        node = others.enter_context(_node(place / "newcomer", *words))
+        began, spent = time.monotonic(), 0.0
+        while node.poll() is None and spent < args.seconds:
+            time.sleep(_LOOK_S)
+            spent = max(spent, _processor_s(node.pid))
+        if node.poll() is not None:
+            raise BenchError(f"The newcomer ended early: {place / 'newcomer.log'} says why.")
+    files.write_json(place / "spent.json", {"processor_s": spent, "seconds": time.monotonic() - began})
+
+
+def _processor_s(pid: int) -> float:
+    """Processor seconds that a process and all below it have used."""
+    total = 0.0
+    with contextlib.suppress(psutil.NoSuchProcess):
+        node = psutil.Process(pid)
+        for one in (node, *node.children(recursive=True)):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                used = one.cpu_times()
+                total += used.user + used.system + used.children_user + used.children_system
+    return total
+
+
+def _union(args: argparse.Namespace, seed: int, arms: Sequence[str]) -> dict[str, int]:
+    """Families at their levels: the teachers', and where the newcomer was placed."""
+    levels = dict(read_settings(locate("starter")).families)
+    for arm in arms:
+        for event in rows(_place(args, seed, arm) / "newcomer.jsonl"):
+            if event.get("event") == "placement":
+                levels = dict(event["families"]) | levels
+    return levels
+
+
+def _measured(
+    args: argparse.Namespace, seed: int, arm: str, levels: Mapping[str, int], tell: Tell
+) -> dict[str, Any]:
+    place = _place(args, seed, arm)
+    events = rows(place / "newcomer.jsonl")
+    if not (place / "end.json").exists():
+        tell(f"seed {seed}: {arm} is measured")
+        size = args.questions * len(levels)
+        end = measured(place / "home", size, 2, str(locate(args.model, args.home)), levels)
+        files.write_json(place / "end.json", end)
+    found: dict[str, Any] = msgspec.json.decode((place / "end.json").read_bytes())
+    return found | {
+        "skills": [event["family"] for event in events if event.get("event") == "skill"],
+        "rounds": max((event["round"] for event in events if event.get("event") == "round"), default=0),
+    }
+
+
+def _compared(ends: Sequence[Mapping[str, Any]], alone: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Means over the seeds in percent, and differences to `alone`, seed by seed, in points."""
+    apart = paired([[one["pass_at_1"]] for one in ends], [[one["pass_at_1"]] for one in alone])
+    families = sorted({family for one in ends for family in one["families"]})
+    shares = {
+        family: [one["families"][family] for one in ends if family in one["families"]] for family in families
+    }
+    return {
+        "seeds": len(ends),
+        "end": round(100 * sum(one["pass_at_1"] for one in ends) / len(ends), 2),
+        "apart": round(100 * apart.mean, 2) + 0.0,
+        "low": None if apart.t_low is None else round(100 * apart.t_low, 2),
+        "high": None if apart.t_high is None else round(100 * apart.t_high, 2),
+        "families": {family: round(100 * sum(some) / len(some), 1) for family, some in shares.items()},
+        "skills": sorted({family for one in ends for family in one["skills"]}),
+        "rounds": sum(one["rounds"] for one in ends),
+    }
