@@ -59,6 +59,11 @@ class ActiveFamilies:
         """Families of the held-out questions, with their levels."""
         return (self._found and self._found.families) or self.settings.families
 
+    @property
+    def joined(self) -> dict[str, int]:
+        """Families that came after the placement, with the levels they came at."""
+        return self._found.joined if self._found is not None else {}
+
     def due(self, state: NodeState) -> bool:
         """Whether a placement is to come now."""
         fresh = self.settings.place and self._found is None and state.round == 0
@@ -146,10 +151,10 @@ class ActiveFamilies:
 
 def skill_event(result: LessonResult, lesson: PeerLesson, round_: int) -> events.SkillLearned:
     """A family that peers' answers opened, as an event."""
-    names = " and ".join(result.authors[:2])
-    others = len(result.authors) - 2
-    if others > 0:
-        names = f"{', '.join(result.authors[:2])} and {others} other{'s' * (others > 1)}"
+    family, (name, *others) = titles([result.family]), result.authors
+    sentence = f"Learned {family} from {name}."
+    if others:
+        sentence = f"Learned {family} from {name} and {len(others)} more."
     return events.SkillLearned(
         round=round_,
         family=result.family,
@@ -160,7 +165,7 @@ def skill_event(result: LessonResult, lesson: PeerLesson, round_: int) -> events
         after=round(result.after, 4),
         question=lesson.answers[0].question,
         answer=lesson.answers[0].completion,
-        sentence=f"Learned {titles([result.family])} from {names}.",
+        sentence=sentence,
     )
 
 

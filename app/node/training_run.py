@@ -43,7 +43,7 @@ from app.node.history.resume import (
 from app.node.record import events
 from app.node.record.errors import DiskFullError, no_room, room_on_disk
 from app.node.record.figures import questions_mark
-from app.node.record.records import Probe
+from app.node.record.records import JOINED_QUESTIONS, Probe
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase, standing
 from app.node.record.state import NodeState
@@ -349,7 +349,7 @@ class TrainingRun:
         raise DiskFullError(f"{no_room(self._home)} Round {self.state.round} is safe.") from error
 
     async def _probe(self) -> None:
-        row = await probe(self._tools(), self._questions, self.state)
+        row = await probe(self._tools(), self._questions, self.state, await self._joined_questions())
         with room_on_disk(self._home):
             self._store.add_probe(row)
         self._curve = self._store.probes(row.questions_mark)
@@ -367,6 +367,11 @@ class TrainingRun:
         return self._questions or await asyncio.to_thread(
             probe_questions, self._active.probed, settings.probe_questions, make
         )
+
+    async def _joined_questions(self) -> list[Asked]:
+        joined = self._active.joined
+        count, make = JOINED_QUESTIONS * len(joined), self._sandbox.questions
+        return await asyncio.to_thread(probe_questions, joined, count, make) if joined else []
 
     def _probe_due(self) -> bool:
         """At the start of the curve, where `due` says, and at the end; once after a round."""

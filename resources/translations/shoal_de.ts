@@ -1514,6 +1514,10 @@
    <translation>Verlauf sichern</translation>
   </message>
   <message>
+   <source>lesson from {name}: {family}</source>
+   <translation>Lektion von {name}: {family}</translation>
+  </message>
+  <message>
    <source>first lesson: {n} of its own answers</source>
    <translation>erste Lektion: {n} eigene Antworten</translation>
   </message>
@@ -1634,6 +1638,10 @@
    <translation>Stufe {n} seit {day}</translation>
   </message>
   <message>
+   <source>Learned from {name}</source>
+   <translation>Gelernt von {name}</translation>
+  </message>
+  <message>
    <source>No right answer in practice yet</source>
    <translation>Beim Üben noch keine richtige Antwort</translation>
   </message>
@@ -1664,6 +1672,17 @@
   <message>
    <source>Too hard yet: {families}.</source>
    <translation>Noch zu schwer: {families}.</translation>
+  </message>
+  <message>
+   <source>Learned from {name} and {n} other</source>
+   <translation>Gelernt von {name} und {n} weiteren</translation>
+  </message>
+  <message numerus="yes">
+   <source>Learned from {name} and {n} others</source>
+   <translation>
+    <numerusform>Gelernt von {name} und {n} weiteren</numerusform>
+    <numerusform>Gelernt von {name} und {n} weiteren</numerusform>
+   </translation>
   </message>
   <message>
    <source>No skills measured yet</source>
@@ -5517,12 +5536,20 @@
    <translation>Führ {name2} aus, oder wähle starter.</translation>
   </message>
   <message>
+   <source>Learned {family} from {name}.</source>
+   <translation>{family} gelernt von {name}.</translation>
+  </message>
+  <message>
    <source>New to the mix: {new}.</source>
    <translation>Neu dabei: {new}.</translation>
   </message>
   <message>
    <source>They were tried again, and it can learn from them now.</source>
    <translation>Es hat sie noch einmal probiert und kann jetzt aus ihnen lernen.</translation>
+  </message>
+  <message>
+   <source>Learned {family} from {name} and {others} more.</source>
+   <translation>{family} gelernt von {name} und {others} weiteren.</translation>
   </message>
   <message>
    <source>{what} is of format {found}, which this version of Shoal ({installed}) doesn't know:</source>

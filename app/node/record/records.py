@@ -11,6 +11,10 @@ import msgspec
 from app.sapo.probe import Score
 from app.sapo.questions import Coordinates
 
+JOINED_QUESTIONS = 24
+"""Held-out questions of each family that joined after the placement: they are measured beside the curve, which
+stays with the families that it began with."""
+
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
     """`KEPT` names what is the history's alone; `DERIVED` has the names under which properties are told."""
@@ -142,6 +146,8 @@ class Probe(Record, Score, frozen=True, kw_only=True, tag="probe"):
     finished_share: float = 0.0
     seconds: float = 0.0
     families: dict[str, float] = {}
+    joined: dict[str, float] = {}
+    """Shares of families that joined since the placement, JOINED_QUESTIONS each; they are not in `share`."""
     everyday: float | None = None
     """Perplexity of everyday replies (app.node.round.language), None for a model that does not talk; and what
     it was before the first round."""

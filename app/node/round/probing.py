@@ -22,6 +22,7 @@ from app.sapo.asking import lenient, messages, shows_work
 from app.sapo.groups import SOLVED, ScoredGroup
 from app.sapo.questions import Asked
 from app.sapo.scoring.sandbox import Sandbox
+from engines.contract import Completion
 
 _SEED = seeds.hashed("probe sampling")
 
@@ -36,26 +37,17 @@ def due(round: int, every: int) -> bool:
     return round % every == 0 or (every >= 10 and round in (every // 5, every // 2))
 
 
-async def probe(tools: Tools, questions_P: Sequence[Asked], state: NodeState) -> Probe:
-    """Measures the current adapter. Raises TrainerDied and EngineError."""
+async def probe(
+    tools: Tools, questions_P: Sequence[Asked], state: NodeState, joined_P: Sequence[Asked] = ()
+) -> Probe:
+    """Measures the current adapter; `joined_P` are questions that are measured beside the curve. Raises
+    TrainerDied and EngineError."""
     started = time.monotonic()
     report = tools.report
-    report(Phase.PROBING, 0, len(questions_P))
-    sampled = await tools.link.sample(
-        [messages(question.text, state.way) for question in questions_P],
-        1,
-        longest(state, tools.settings),
-        _SEED,
-        prompts_at_once=prompts_at_once(tools.engine, 1),
-        texts_only=True,
-        tell=lambda done, total: report(Phase.PROBING, done, total),
-    )
-    scored_P = await asyncio.to_thread(score, tools, questions_P, sampled.groups_PG)
+    report(Phase.PROBING, 0, len(questions_P) + len(joined_P))
+    joined, _ = await _answered(tools, joined_P, state) if joined_P else ([], [])
+    scored_P, completions_P = await _answered(tools, questions_P, state)
     solved_P = [scored.rewards_G[0] for scored in scored_P]
-    families: dict[str, list[int]] = {}
-    for question, solved in zip(questions_P, solved_P, strict=True):
-        families.setdefault(question.coordinates.family, []).append(solved)
-    completions_P = [group[0] for group in sampled.groups_PG]
     perplexity = await language.perplexity(tools.link) if tools.engine.talks else None
     return Probe.of(
         held_out.score(solved_P, [question.content for question in questions_P]),
@@ -67,10 +59,36 @@ async def probe(tools: Tools, questions_P: Sequence[Asked], state: NodeState) ->
         worked_share=share(shows_work(completion.text) for completion in completions_P),
         finished_share=share(completion.finished for completion in completions_P),
         seconds=time.monotonic() - started,
-        families={family: share(solved) for family, solved in families.items()},
+        families=_by_family(questions_P, scored_P),
+        joined=_by_family(joined_P, joined),
         everyday=perplexity,
         everyday_before=perplexity if state.round == 0 else state.everyday,
     )
+
+
+async def _answered(
+    tools: Tools, questions_P: Sequence[Asked], state: NodeState
+) -> tuple[list[ScoredGroup], list[Completion]]:
+    """One answer to each question, with this node's verdict."""
+    sampled = await tools.link.sample(
+        [messages(question.text, state.way) for question in questions_P],
+        1,
+        longest(state, tools.settings),
+        _SEED,
+        prompts_at_once=prompts_at_once(tools.engine, 1),
+        texts_only=True,
+        tell=lambda done, total: tools.report(Phase.PROBING, done, total),
+    )
+    scored_P = await asyncio.to_thread(score, tools, questions_P, sampled.groups_PG)
+    return scored_P, [group[0] for group in sampled.groups_PG]
+
+
+def _by_family(questions_P: Sequence[Asked], scored_P: Sequence[ScoredGroup]) -> dict[str, float]:
+    """Share solved of each family."""
+    families: dict[str, list[int]] = {}
+    for question, scored in zip(questions_P, scored_P, strict=True):
+        families.setdefault(question.coordinates.family, []).append(scored.rewards_G[0])
+    return {family: share(solved) for family, solved in families.items()}
 
 
 def _lenient(sandbox: Sandbox, scored_P: Sequence[ScoredGroup]) -> float:

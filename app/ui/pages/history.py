@@ -15,7 +15,7 @@ from app.ui.charts.table import Column, Table, TableRows
 from app.ui.frame.frame import Actions, Page
 from app.ui.frame.milestone_words import open_, told
 from app.ui.language.spoken import spoken
-from app.ui.language.texts import counted, number, percent, span, tr
+from app.ui.language.texts import counted, family_titles, number, percent, span, tr
 from app.ui.pages.exporting import as_csv, as_json
 from app.ui.theme import Theme
 from app.ui.view import words
@@ -167,6 +167,9 @@ def _when(at: float) -> str:
 
 def _rounds() -> Table:
     def right(one: Round) -> str:
+        if one.lesson_from:
+            family, name = family_titles([one.lesson_family])[0], one.lesson_from[0]
+            return tr("lesson from {name}: {family}", name=name, family=family)
         if one.lesson:
             return tr("first lesson: {n} of its own answers", n=number(one.lesson))
         return tr("{share} of {n}", share=percent(one.train_solved), n=number(one.answered))

@@ -12,7 +12,7 @@ from app.sapo.families.family import FamilyKind
 from app.ui.charts.tile import Tiles
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
-from app.ui.language.texts import tr
+from app.ui.language.texts import counted, tr
 from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.view import FamilyView, View
@@ -93,7 +93,15 @@ class KindSection(QWidget):
 
 
 def since(family: FamilyView) -> str:
-    """The latest thing the family reached, and when."""
+    """Who it learned it from; else the latest thing the family reached, and when."""
+    if family.learned_from:
+        others = len(family.learned_from) - 1
+        name = family.learned_from[0]
+        if others:
+            return counted(
+                "Learned from {name} and {n} other", "Learned from {name} and {n} others", others, name=name
+            )
+        return tr("Learned from {name}", name=name)
     if not family.milestones:
         return tr("No right answer in practice yet")
     last = family.milestones[-1]

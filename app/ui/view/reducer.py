@@ -15,7 +15,7 @@ import msgspec
 from app.node.history import milestones
 from app.node.history.history import GROUPS, History
 from app.node.record.reasons import Reason
-from app.node.record.records import GroupRow, Happening, Probe, Round
+from app.node.record.records import JOINED_QUESTIONS, GroupRow, Happening, Probe, Round
 from app.node.record.snapshot import Ruling, Snapshot
 from app.sapo.families import FAMILIES
 from app.ui.language.texts import family_titles, tr
@@ -160,12 +160,14 @@ def families(
 ) -> tuple[FamilyView, ...]:
     """What is known of every family in play, in the order of their titles. `levels` are those of now."""
     places = _milestones(reached)
+    taught = {one.lesson_family: one.lesson_from for one in rounds if one.lesson_from}
     made = []
     for name in levels or (curve[-1].families if curve else {}):
         level = levels.get(name, 0)
         found = (one.families.get(name) for one in rounds[-WINDOW:])
         recent = [counts for counts in found if counts and counts[0] == level]
-        trend = tuple(probe.families[name] for probe in curve if name in probe.families)
+        measured = [probe.families | probe.joined for probe in curve]
+        trend = tuple(shares[name] for shares in measured if name in shares)
         known = FAMILIES.get(name)
         made.append(
             FamilyView(
@@ -181,6 +183,7 @@ def families(
                 solved=sum(counts[1] for counts in recent),
                 answered=sum(counts[2] for counts in recent),
                 milestones=places.get(name, ()),
+                learned_from=taught.get(name, ()),
             )
         )
     return tuple(sorted(made, key=lambda family: family.title))
@@ -188,7 +191,9 @@ def families(
 
 def _share_of(name: str, probe: Probe) -> int:
     """How many of a probe's questions are of one family: they are dealt out evenly, the first ones get the rest
-    (app.sapo.probe)."""
+    (app.sapo.probe). Those that joined later have their own."""
+    if name in probe.joined:
+        return JOINED_QUESTIONS
     names = sorted(probe.families)
     return (probe.questions + len(names) - 1 - names.index(name)) // len(names) if name in names else 0
 

@@ -77,6 +77,8 @@ class FamilyView(Value, frozen=True):
     milestones: tuple[LevelReached, ...] = ()
     trend: tuple[float, ...] = ()
     """Every probe's share, oldest first."""
+    learned_from: tuple[str, ...] = ()
+    """Names of the peers whose answers taught it to begin with this family."""
 
 
 class Today(Value, frozen=True):

@@ -77,7 +77,7 @@ def test_a_family_that_peers_can_solve_is_taught_tried_and_joins(bench: Bench) -
     assert kept(bench).joined == {learned.family: 0} and learned.family in swarm.practised
     assert len(swarm.taught) == 30 and all(id.startswith(learned.family) for id in swarm.taught)
     ((sentence,),) = rows(bench, "SELECT sentence FROM events WHERE kind = 'skill'")
-    assert AUTHORS[0] in sentence and AUTHORS[1] in sentence
+    assert sentence.endswith(" and 1 more.") and any(author in sentence for author in AUTHORS)
     assert learned.family in of(Round, seen)[-1].families or len(of(Round, seen)) == 4
 
 
