@@ -9,7 +9,8 @@ and ordinary rounds go on with it; where it does not, the adapter goes back to w
 Imitation is a wider door than weighing: wrong work before a right answer, an advertisement, a foreign alphabet
 would be learned word for word. So `answers` takes only what several authors have in common:
 
-- a right answer that ended by itself, one of each question first;
+- right answers that ended by themselves: those first whose work has the question's numbers, and of these one of
+  each question before any second one;
 - no false equation in its work (`app.learning.placement.miscounts`);
 - plain characters, or ones that its question contains;
 - no word but those of its question, of the result that was checked, single letters, and words that more than
@@ -28,7 +29,7 @@ import msgspec
 
 from app.learning.choosing import PeerGroup
 from app.learning.placement import FamilyTried, LessonResult, Placement, miscounts
-from app.sapo.asking import extract_answer
+from app.sapo.asking import extract_answer, shows_work
 from app.sapo.groups import lone
 
 ENOUGH, LEAST = 64, 24
@@ -105,24 +106,31 @@ def answers(groups: Sequence[PeerGroup], vouched: Callable[[str], bool]) -> tupl
     if len(authors) < AUTHORS and not trusted:
         return ()
     common = _common_words(groups, authors)
-    by_author: dict[str, list[tuple[int, PeerAnswer]]] = {}
+    by_author: dict[str, list[tuple[tuple[bool, int], PeerAnswer]]] = {}
     for group in groups:
         if lone(group.scored.rewards_G):
             continue
         for place, completion in enumerate(_usable(group, common)):
             one = PeerAnswer(id=group.id, peer=group.peer, question=group.question, completion=completion)
-            by_author.setdefault(group.key, []).append((place, one))
-    dealt: list[tuple[int, PeerAnswer]] = []
+            by_author.setdefault(group.key, []).append(((not _follows(one), place), one))
+    dealt: list[tuple[tuple[bool, int], PeerAnswer]] = []
     most = ENOUGH // 2
     for key, found in by_author.items():
-        dealt += sorted(found, key=_place)[: ENOUGH if key in trusted else most]
+        dealt += sorted(found, key=_rank)[: ENOUGH if key in trusted else most]
     if not trusted and len(by_author) < AUTHORS:
         return ()
-    return tuple(one for _, one in sorted(dealt, key=_place)[:ENOUGH])
+    return tuple(one for _, one in sorted(dealt, key=_rank)[:ENOUGH])
 
 
-def _place(one: tuple[int, PeerAnswer]) -> int:
+def _rank(one: tuple[tuple[bool, int], PeerAnswer]) -> tuple[bool, int]:
     return one[0]
+
+
+def _follows(one: PeerAnswer) -> bool:
+    """Whether there is work that has all numbers of the question's last line: a small model is often right by
+    chance, with work on other numbers."""
+    last = one.question.strip().splitlines()[-1]
+    return shows_work(one.completion) and set(_NUMBER.findall(last)) <= set(_NUMBER.findall(one.completion))
 
 
 def opens(tried: FamilyTried) -> bool:
@@ -223,5 +231,6 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
+_NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"[^\W\d_]+")
 _PLAIN = frozenset(map(chr, range(32, 127))) | frozenset("\n\u00d7\u00f7\u2212")

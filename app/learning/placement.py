@@ -266,13 +266,18 @@ def short_of(found: Sequence[Taught], placed: Sequence[str], enough: int = ENOUG
 
 
 def miscounts(work: str) -> bool:
-    """Whether an equation in somebody's work is false. What is no equation of numbers says nothing.
+    """Whether an equation in somebody's work is false. What is no equation of numbers says nothing. Where signs
+    of equality stand between spaces a side may hold spaces; else a space ends an equation.
 
     >>> [miscounts(work) for work in ("10 = 2 * 26. #2", "22 is 22 = 11 \u00d7 3. #1", "8 = 2 * 4; 1/0 = b")]
     [True, True, False]
+    >>> [miscounts(work) for work in ("4-1=3 3-7=-4 -4+1=-3 #-3", "4-1=3 3-7=4 #4", "2 + 1 = 3, 3 + 1 = 4")]
+    [False, True, False]
     """
     plain = work.translate(_SIGNS)
-    return any(len(_values(match[0])) > 1 for match in _EQUATION.finditer(plain))
+    found = (match[0] for match in _EQUATION.finditer(plain))
+    equations = (part for one in found for part in ([one] if _SPACED.search(one) else one.split()))
+    return any(len(_values(equation)) > 1 for equation in equations if "=" in equation)
 
 
 def _values(equation: str) -> set[Fraction]:
@@ -286,3 +291,4 @@ def _values(equation: str) -> set[Fraction]:
 _SIGNS = str.maketrans("\u00d7\u00f7\u2212", "*/-")
 _SIDE = r"(?:[-+*/() ]|[0-9]++(?:\.[0-9]++)?+)++"  # possessive: each text is read once
 _EQUATION = re.compile(rf"{_SIDE}(?:={_SIDE})+")
+_SPACED = re.compile(r" =|= ")
