@@ -69,11 +69,8 @@ class ActiveFamilies:
         )
 
     async def place(self, tools: Tools) -> Placement:
-        """Finds out what the model can begin with, and goes on with that; see app.node.round.placing."""
-        found = await placing.place(tools, self._healer.candidates or self.settings.families)
-        self._keep(found)
-        self._healer.begin_again()
-        return found
+        """Finds out what the model can begin with (app.node.round.placing); `keep` makes it hold."""
+        return await placing.place(tools, self._healer.candidates or self.settings.families)
 
     def joining(self, round_: int) -> dict[str, int]:
         """Families that wait and may join now, with their levels."""
@@ -87,13 +84,14 @@ class ActiveFamilies:
         assert self._found is not None
         before = self._found
         after = joined(before, await placing.again(tools, state.way, families, state.round), state.round)
-        self._keep(after)
+        self.keep(after)
         new = [family for family in after.joined if family not in before.joined]
         if not new:
             return ""
         return f"New to the mix: {titles(new)}. They were tried again, and it can learn from them now."
 
-    def _keep(self, found: Placement) -> None:
+    def keep(self, found: Placement) -> None:
+        """Writes it down and goes on with it. Raises DiskFullError."""
         with room_on_disk(self._home):
             placing.write(self._folder, found)
         self._begin_with(found)

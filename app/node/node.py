@@ -13,12 +13,13 @@ Left out: threads and locks. Everything runs in one event loop; only scoring and
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from app.node.record import events
-from app.node.record.errors import NodeError
+from app.node.record.errors import DiskFullError, NodeError
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase, Ruling, Snapshot, SwarmView
 from app.node.round.peers import NodeSwarm
@@ -166,6 +167,9 @@ class Node:
             self._supervisor.worked()
         except TrainerDied as death:
             await self._after(death)
+        except DiskFullError:
+            await self._supervisor.end()  # what it had learned since the last checkpoint is learned again
+            await self._training.disk.wait()
         return done
 
     async def _pause(self) -> None:
@@ -185,7 +189,8 @@ class Node:
     async def _start_early(self) -> None:
         await self._ruled.wait()
         if self._gate.open:
-            await self._supervisor.start()
+            with contextlib.suppress(DiskFullError):  # the first step waits for room
+                await self._supervisor.start()
 
     async def _after(self, death: TrainerDied) -> None:
         """Say so, wait a little, and do the round again."""

@@ -38,16 +38,17 @@ from app.node.history.resume import (
     with_questions,
 )
 from app.node.record import events
-from app.node.record.errors import DiskFullError, no_room, room_on_disk
+from app.node.record.errors import DiskFullError, room_on_disk
 from app.node.record.figures import questions_mark
 from app.node.record.records import Probe
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase, standing
 from app.node.record.state import NodeState
 from app.node.round import language
-from app.node.round.keeping import free_older, keep
+from app.node.round.keeping import keep
 from app.node.round.peers import NodeSwarm, OwnGroup
 from app.node.round.probing import due, probe
+from app.node.round.room import DiskPatience
 from app.node.round.round import Played, Tools, play
 from app.node.round.teaching import teach
 from app.node.round.watch import EventFanout, SnapshotWriter
@@ -85,6 +86,7 @@ class TrainingRun:
         self.telling = EventFanout(
             self.watch, tell, lambda row: self._store.add_event(row), lambda: self.state.round
         )
+        self.disk = DiskPatience(home, self._checkpoints, self.watch, self.telling)
         self.supervisor = Supervisor(settings, home, trainer, self.telling.note)
         self.state = NodeState(
             round=0,
@@ -223,11 +225,8 @@ class TrainingRun:
             await self._take_owner_answers()
             played = await self._play()
             self.watch.report(Phase.SAVING)
-            try:
-                await self._keep(played)
-            except DiskFullError as error:
-                await self._keep_in_last_room(played, error)
-        except (TrainerDied, asyncio.CancelledError) as end:
+            await self._keep(played)
+        except (TrainerDied, DiskFullError, asyncio.CancelledError) as end:
             if self._swarm is not None:
                 self._swarm.give_back(blamed=isinstance(end, TrainerDied))
             raise
@@ -254,18 +253,24 @@ class TrainingRun:
     async def _use_owner_answers(self, played: Played) -> None:
         """What became of the owner's own answers: one was looked at, others lie in the outbox now."""
         weights_P = zip(played.mixed.groups_P, played.weighed.peer, strict=True)
-        for sentence in self._answers.used([group for group, weights_GT in weights_P if weighty(weights_GT)]):
+        learned_P = [group for group, weights_GT in weights_P if weighty(weights_GT)]
+        with room_on_disk(self._home):
+            sentences = self._answers.used(learned_P)
+        for sentence in sentences:
             self.telling.note(sentence)
         if self._swarm is None:
             return
         for scored in await asyncio.to_thread(self._answers.to_share, self._sandbox):
             if not self._swarm.share(scored):
                 return
-            self._answers.shared(scored)
+            with room_on_disk(self._home):
+                self._answers.shared(scored)
 
     async def _place(self) -> None:
         """Finds out what the model can begin with, and goes on with that."""
         found = await self._active.place(self._tools())
+        await self.disk.write(lambda: self._active.keep(found))
+        self.healer.begin_again()
         self.state = self._active.practised(msgspec.structs.replace(self.state, way=found.way, taught=False))
         self._questions = []
         self._questions = await self._probe_questions()
@@ -301,7 +306,10 @@ class TrainingRun:
 
     async def _keep(self, played: Played) -> None:
         assert self._run is not None
-        kept = await keep(played, self._link, self._store, self._checkpoints, self._mark, self._run)
+        run, link = self._run, self._link
+        kept = await self.disk.finish(
+            lambda: keep(played, link, self._store, self._checkpoints, self._mark, run)
+        )
         self.state = kept.state
         self.watch.show_groups(kept, self._curve)
         self._tell(kept.row)
@@ -309,17 +317,9 @@ class TrainingRun:
         self.healer.saw(kept.row)
         await self._heal()
 
-    async def _keep_in_last_room(self, played: Played, error: DiskFullError) -> None:
-        """A full disk costs the older safe point, not the round: its room is used, and then the node ends."""
-        with contextlib.suppress(DiskFullError):
-            free_older(self._checkpoints, self._home, error)
-            await self._keep(played)
-        raise DiskFullError(f"{no_room(self._home)} Round {self.state.round} is safe.") from error
-
     async def _probe(self) -> None:
         row = await probe(self._tools(), self._questions, self.state)
-        with room_on_disk(self._home):
-            self._store.add_probe(row)
+        await self.disk.write(lambda: self._store.add_probe(row))
         self._curve = self._store.probes(row.questions_mark)
         if self._swarm is not None:
             self._swarm.report_probe(row)

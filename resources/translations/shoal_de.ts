@@ -3575,6 +3575,10 @@
    <translation>Das Modell wird geladen.</translation>
   </message>
   <message>
+   <source>The disk is full: free up some space. Learning continues by itself.</source>
+   <translation>Die Festplatte ist voll: mach Platz. Danach lernt es von selbst weiter.</translation>
+  </message>
+  <message>
    <source>Learning on its own. Nothing leaves this computer.</source>
    <translation>Lernt für sich. Nichts verlässt diesen Computer.</translation>
   </message>
@@ -3661,6 +3665,10 @@
   <message>
    <source>waiting to restart</source>
    <translation>wartet auf den Neustart</translation>
+  </message>
+  <message>
+   <source>waiting for space on the disk</source>
+   <translation>wartet auf Platz auf der Festplatte</translation>
   </message>
   <message>
    <source>sending the last answers</source>
@@ -5977,6 +5985,22 @@
    <translation>Es verlernt die Alltagssprache.</translation>
   </message>
   <message>
+   <source>The disk that holds {home} is full, so learning waits:</source>
+   <translation>Die Festplatte mit {home} ist voll, deshalb wartet das Lernen:</translation>
+  </message>
+  <message>
+   <source>free up some space.</source>
+   <translation>Schaff etwas Platz.</translation>
+  </message>
+  <message>
+   <source>It looks again every {AGAIN_S} seconds and continues by itself.</source>
+   <translation>Es sieht alle {AGAIN_S} Sekunden nach und lernt von selbst weiter.</translation>
+  </message>
+  <message>
+   <source>The disk has room again, so learning continues.</source>
+   <translation>Auf der Festplatte ist wieder Platz, das Lernen geht weiter.</translation>
+  </message>
+  <message>
    <source>A snooze lasts between a second and 31 days.</source>
    <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
   </message>
@@ -8191,10 +8215,6 @@
   <message>
    <source>It takes {disk} of disk, and {disk_free} are free:</source>
    <translation>Braucht {disk} auf der Platte; {disk_free} frei:</translation>
-  </message>
-  <message>
-   <source>free up some space.</source>
-   <translation>Schaff etwas Platz.</translation>
   </message>
   <message>
    <source>It needs {least} of memory, and {free} are free now:</source>
