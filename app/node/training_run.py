@@ -113,6 +113,10 @@ class TrainingRun:
         """Answers are checked there."""
         self._sandbox = sandbox
 
+    def leave_swarm(self) -> None:
+        """Nothing is published any more, nor asked for."""
+        self._swarm = None
+
     def finish(self) -> None:
         """Ends after the round in flight."""
         self._ends_at = self.state.round + 1

@@ -5941,6 +5941,10 @@
    <translation>Es gibt: {there}.</translation>
   </message>
   <message>
+   <source>It connects as soon as this round is done, so that nothing is lost.</source>
+   <translation>Es verbindet sich, sobald diese Runde fertig ist. So geht nichts verloren.</translation>
+  </message>
+  <message>
    <source>This computer is very busy, so starting takes longer than usual.</source>
    <translation>Dieser Computer ist sehr ausgelastet, deshalb dauert der Start länger als sonst.</translation>
   </message>
