@@ -87,11 +87,8 @@ class ActiveFamilies:
         )
 
     async def place(self, tools: Tools) -> Placement:
-        """Finds out what the model can begin with, and goes on with that; see app.node.round.placing."""
-        found = await placing.place(tools, self._healer.candidates or self.settings.families)
-        self._keep(found)
-        self._healer.begin_again()
-        return found
+        """Finds out what the model can begin with (app.node.round.placing); `keep` makes it hold."""
+        return await placing.place(tools, self._healer.candidates or self.settings.families)
 
     def joining(self, round_: int) -> dict[str, int]:
         """Families that wait and may join now, with their levels."""
@@ -106,7 +103,7 @@ class ActiveFamilies:
         before = self._found
         first = JOIN_QUESTIONS * state.round
         after = joined(before, await placing.again(tools, state.way, families, first), state.round)
-        self._keep(after)
+        self.keep(after)
         new = [family for family in after.joined if family not in before.joined]
         if not new:
             return ""
@@ -131,10 +128,11 @@ class ActiveFamilies:
     ) -> LessonResult:
         """Keeps what a lesson brought. Where it opened the family, the node trains on it from now on."""
         assert self._found is not None
-        self._keep(peer_lesson.after_lesson(self._found, lesson, trials, round_))
+        self.keep(peer_lesson.after_lesson(self._found, lesson, trials, round_))
         return self._found.lessons[-1]
 
-    def _keep(self, found: Placement) -> None:
+    def keep(self, found: Placement) -> None:
+        """Writes it down and goes on with it. Raises DiskFullError."""
         with room_on_disk(self._home):
             placing.write(self._folder, found)
         self._begin_with(found)

@@ -13,12 +13,13 @@ Left out: threads and locks. Everything runs in one event loop; only scoring and
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from app.node.record import events
-from app.node.record.errors import NodeError
+from app.node.record.errors import DiskFullError, NodeError
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase, Ruling, Snapshot, SwarmView
 from app.node.round.peers import NodeSwarm
@@ -30,6 +31,15 @@ from engines.contract import EngineError
 
 _SAVING_S = 2.0
 """How long a pause waits for a round that is being saved; one that is not yet so far is abandoned."""
+_NOTHING_IN_FLIGHT = {
+    Phase.STARTING,
+    Phase.LOADING,
+    Phase.HOLDING,
+    Phase.PAUSED,
+    Phase.RESTING,
+    Phase.WAITING,
+}
+_CONNECTS_LATER = "It connects as soon as this round is done, so that nothing is lost."
 _STARVED = "This computer is very busy, so starting takes longer than usual. Learning begins by itself."
 """Said when what checks answers needs minutes to start."""
 
@@ -57,6 +67,8 @@ class Node:
         if not hold:
             self._begun.set()
         self._gate = Gate(open=not governed)
+        self._leaving = asyncio.Event()
+        self._parting: asyncio.Task[None] | None = None
         self._ruled = asyncio.Event()
         if not governed:
             self._ruled.set()
@@ -82,6 +94,16 @@ class Node:
     def finish(self) -> None:
         """Ends after the round in flight, as after the last of `settings.rounds`."""
         self._training.finish()
+
+    def leave(self) -> None:
+        """Closes every connection now, and ends as soon as the round, measurement or placement in flight is
+        safe, so that another node can go on in another swarm."""
+        swarm, self._swarm = self._swarm, None
+        self._training.leave_swarm()
+        self._watch.swarm(SwarmView(sentence=_CONNECTS_LATER))
+        if swarm is not None:
+            self._parting = asyncio.create_task(swarm.close())
+        self._leaving.set()
 
     def obey(self, ruling: Ruling) -> None:
         """Pauses or goes on, with the effort that the ruling names.
@@ -114,7 +136,7 @@ class Node:
             if self._swarm is not None:
                 self._watch.report(Phase.SENDING)
                 await self._swarm.flush()
-            reason = "rounds"
+            reason = "stopped" if self._leaving.is_set() else "rounds"
         except asyncio.CancelledError:
             reason = "stopped"
             raise
@@ -129,11 +151,13 @@ class Node:
             await self._close(reason, sentence)
 
     async def _learn(self) -> None:
-        """Whatever is next, as long as the gate is open."""
+        """Whatever is next, as long as the gate is open and the node is not leaving."""
         done = False
         while not done:
             if not self._gate.open:
                 await self._pause()
+            if self._leaving.is_set():
+                return
             self._sandbox.wake()
             step = asyncio.create_task(self._step())
             try:
@@ -144,12 +168,17 @@ class Node:
             done = not step.cancelled() and step.result()
 
     async def _done_or_closed(self, step: asyncio.Task[bool]) -> None:
-        """Returns when the step is done, or when it may be abandoned because the gate has closed."""
+        """Returns when the step is done, or when it may be abandoned: the gate has closed, or the node leaves
+        with nothing in flight."""
         closed = asyncio.create_task(self._gate.wait_closed())
+        leaving = asyncio.create_task(self._leaving.wait())
         try:
-            await asyncio.wait({step, closed}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({step, closed, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if self._watch.snapshot.phase not in _NOTHING_IN_FLIGHT:
+                await asyncio.wait({step, closed}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             closed.cancel()
+            leaving.cancel()
         ends = time.monotonic() + _SAVING_S
         while self._watch.snapshot.phase is Phase.SAVING and not step.done() and time.monotonic() < ends:
             await asyncio.sleep(0.02)
@@ -166,18 +195,28 @@ class Node:
             self._supervisor.worked()
         except TrainerDied as death:
             await self._after(death)
+        except DiskFullError:
+            await self._supervisor.end()  # what it had learned since the last checkpoint is learned again
+            await self._training.disk.wait()
         return done
 
     async def _pause(self) -> None:
-        """Until the gate opens. The swarm stays connected, so that a short pause costs no new sign-in and what
-        was published gets its answers; but nothing is fetched and checked for rounds that are not played."""
+        """Until the gate opens or the node leaves. The swarm stays connected, so that a short pause costs no
+        new sign-in and what was published gets its answers; but nothing is fetched and checked for rounds that
+        are not played."""
         await asyncio.to_thread(self._sandbox.rest)  # anyone who still asks there is refused
         await self._supervisor.end()
         if self._swarm is not None:
             self._swarm.rest(True)
         await self._training.rest()
         self._watch.report(Phase.PAUSED)
-        await self._gate.wait_open()
+        open_ = asyncio.create_task(self._gate.wait_open())
+        leaving = asyncio.create_task(self._leaving.wait())
+        try:
+            await asyncio.wait({open_, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            open_.cancel()
+            leaving.cancel()
         self._watch.report(Phase.STARTING)
         if self._swarm is not None:
             self._swarm.rest(False)
@@ -185,7 +224,8 @@ class Node:
     async def _start_early(self) -> None:
         await self._ruled.wait()
         if self._gate.open:
-            await self._supervisor.start()
+            with contextlib.suppress(DiskFullError):  # the first step waits for room
+                await self._supervisor.start()
 
     async def _after(self, death: TrainerDied) -> None:
         """Say so, wait a little, and do the round again."""
@@ -198,11 +238,15 @@ class Node:
     async def _close(self, reason: str, sentence: str) -> None:
         if self._swarm is not None:
             await self._swarm.close()
+        if self._parting is not None:
+            await self._parting
         await self._supervisor.end()
         self._sandbox.close()
         self._training.close(reason, sentence)
 
     def _show_swarm(self, view: SwarmView) -> None:
+        if self._leaving.is_set():
+            return
         self._watch.swarm(view)
         if view.class_paused != self._class_paused:
             self._class_paused = view.class_paused

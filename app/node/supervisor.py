@@ -9,7 +9,7 @@ from pathlib import Path
 from app.common.retry import wait_s
 from app.install.packs import place as packs
 from app.node.record.effort import Effort
-from app.node.record.errors import NodeError
+from app.node.record.errors import NodeError, room_on_disk
 from app.node.record.settings import Settings
 from app.node.record.state import NodeState
 from app.node.rules.preferences import Preferences
@@ -52,17 +52,18 @@ class Supervisor:
         if missing := packs.missing():
             raise NodeError(missing)
         self._effort_given = self.effort
-        self.link = await TrainerLink.start(
-            self._home / "logs" / "trainer.log",
-            self._note,
-            alone=self._settings.solo,
-            command=self._command,
-            effort=self.effort,
-            engine=self._settings.engine,
-            home=self._home,
-            share=self._share,
-            memory=most(Preferences(self._home).values["trainer_memory"]),
-        )
+        with room_on_disk(self._home):
+            self.link = await TrainerLink.start(
+                self._home / "logs" / "trainer.log",
+                self._note,
+                alone=self._settings.solo,
+                command=self._command,
+                effort=self.effort,
+                engine=self._settings.engine,
+                home=self._home,
+                share=self._share,
+                memory=most(Preferences(self._home).values["trainer_memory"]),
+            )
 
     async def end(self) -> None:
         """Ends the trainer, if there is one."""

@@ -41,16 +41,17 @@ from app.node.history.resume import (
     with_questions,
 )
 from app.node.record import events
-from app.node.record.errors import DiskFullError, no_room, room_on_disk
+from app.node.record.errors import DiskFullError, room_on_disk
 from app.node.record.figures import questions_mark
 from app.node.record.records import JOINED_QUESTIONS, Probe
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase, standing
 from app.node.record.state import NodeState
 from app.node.round import language
-from app.node.round.keeping import free_older, keep
+from app.node.round.keeping import keep
 from app.node.round.peers import NodeSwarm, OwnGroup
 from app.node.round.probing import due, probe
+from app.node.round.room import DiskPatience
 from app.node.round.round import Played, Tools, play
 from app.node.round.teaching import teach, teach_from_peers
 from app.node.round.watch import EventFanout, SnapshotWriter
@@ -88,6 +89,7 @@ class TrainingRun:
         self.telling = EventFanout(
             self.watch, tell, lambda row: self._store.add_event(row), lambda: self.state.round
         )
+        self.disk = DiskPatience(home, self._checkpoints, self.watch, self.telling)
         self.supervisor = Supervisor(settings, home, trainer, self.telling.note)
         self.state = NodeState(
             round=0,
@@ -113,6 +115,10 @@ class TrainingRun:
     def start(self, sandbox: Sandbox) -> None:
         """Answers are checked there."""
         self._sandbox = sandbox
+
+    def leave_swarm(self) -> None:
+        """Nothing is published any more, nor asked for."""
+        self._swarm = None
 
     def finish(self) -> None:
         """Ends after the round in flight."""
@@ -228,8 +234,8 @@ class TrainingRun:
             await self._take_owner_answers()
             played = await self._play()
             self.watch.report(Phase.SAVING)
-            await self._keep_or_make_room(played)
-        except (TrainerDied, asyncio.CancelledError) as end:
+            await self._keep(played)
+        except (TrainerDied, DiskFullError, asyncio.CancelledError) as end:
             if self._swarm is not None:
                 self._swarm.give_back(blamed=isinstance(end, TrainerDied))
             raise
@@ -256,18 +262,24 @@ class TrainingRun:
     async def _use_owner_answers(self, played: Played) -> None:
         """What became of the owner's own answers: one was looked at, others lie in the outbox now."""
         weights_P = zip(played.mixed.groups_P, played.weighed.peer, strict=True)
-        for sentence in self._answers.used([group for group, weights_GT in weights_P if weighty(weights_GT)]):
+        learned_P = [group for group, weights_GT in weights_P if weighty(weights_GT)]
+        with room_on_disk(self._home):
+            sentences = self._answers.used(learned_P)
+        for sentence in sentences:
             self.telling.note(sentence)
         if self._swarm is None:
             return
         for scored in await asyncio.to_thread(self._answers.to_share, self._sandbox):
             if not self._swarm.share(scored):
                 return
-            self._answers.shared(scored)
+            with room_on_disk(self._home):
+                self._answers.shared(scored)
 
     async def _place(self) -> None:
         """Finds out what the model can begin with, and goes on with that."""
         found = await self._active.place(self._tools())
+        await self.disk.write(lambda: self._active.keep(found))
+        self.healer.begin_again()
         self.state = self._active.practised(msgspec.structs.replace(self.state, way=found.way, taught=False))
         self._questions = []
         self._questions = await self._probe_questions()
@@ -298,10 +310,11 @@ class TrainingRun:
         played = await teach_from_peers(self._tools(), state, lesson)
         after = await self._active.try_lesson(self._tools(), played.state, lesson)
         if peer_lesson.opens(after):
-            await self._keep_or_make_room(played)
+            await self._keep(played)
         else:
             self.state, _ = await resume(self._link, self._checkpoints, self._mark, self._fresh)
-        result = self._active.after_lesson(lesson, (before, after), state.round)
+        trials = (before, after)
+        result = await self.disk.write(lambda: self._active.after_lesson(lesson, trials, state.round))
         if not result.opened:
             return
         self.state = self._active.practised(self.state)
@@ -327,7 +340,10 @@ class TrainingRun:
 
     async def _keep(self, played: Played) -> None:
         assert self._run is not None
-        kept = await keep(played, self._link, self._store, self._checkpoints, self._mark, self._run)
+        run, link = self._run, self._link
+        kept = await self.disk.finish(
+            lambda: keep(played, link, self._store, self._checkpoints, self._mark, run)
+        )
         self.state = kept.state
         self.watch.show_groups(kept, self._curve)
         self._tell(kept.row)
@@ -335,23 +351,9 @@ class TrainingRun:
         self.healer.saw(kept.row)
         await self._heal()
 
-    async def _keep_or_make_room(self, played: Played) -> None:
-        try:
-            await self._keep(played)
-        except DiskFullError as error:
-            await self._keep_in_last_room(played, error)
-
-    async def _keep_in_last_room(self, played: Played, error: DiskFullError) -> None:
-        """A full disk costs the older safe point, not the round: its room is used, and then the node ends."""
-        with contextlib.suppress(DiskFullError):
-            free_older(self._checkpoints, self._home, error)
-            await self._keep(played)
-        raise DiskFullError(f"{no_room(self._home)} Round {self.state.round} is safe.") from error
-
     async def _probe(self) -> None:
         row = await probe(self._tools(), self._questions, self.state, await self._joined_questions())
-        with room_on_disk(self._home):
-            self._store.add_probe(row)
+        await self.disk.write(lambda: self._store.add_probe(row))
         self._curve = self._store.probes(row.questions_mark)
         if self._swarm is not None:
             self._swarm.report_probe(row)

@@ -3594,6 +3594,10 @@
    <translation>Das Modell wird geladen.</translation>
   </message>
   <message>
+   <source>The disk is full: free up some space. Learning continues by itself.</source>
+   <translation>Die Festplatte ist voll: mach Platz. Danach lernt es von selbst weiter.</translation>
+  </message>
+  <message>
    <source>Learning on its own. Nothing leaves this computer.</source>
    <translation>Lernt für sich. Nichts verlässt diesen Computer.</translation>
   </message>
@@ -3680,6 +3684,10 @@
   <message>
    <source>waiting to restart</source>
    <translation>wartet auf den Neustart</translation>
+  </message>
+  <message>
+   <source>waiting for space on the disk</source>
+   <translation>wartet auf Platz auf der Festplatte</translation>
   </message>
   <message>
    <source>sending the last answers</source>
@@ -5960,6 +5968,10 @@
    <translation>Es gibt: {there}.</translation>
   </message>
   <message>
+   <source>It connects as soon as this round is done, so that nothing is lost.</source>
+   <translation>Es verbindet sich, sobald diese Runde fertig ist. So geht nichts verloren.</translation>
+  </message>
+  <message>
    <source>This computer is very busy, so starting takes longer than usual.</source>
    <translation>Dieser Computer ist sehr ausgelastet, deshalb dauert der Start länger als sonst.</translation>
   </message>
@@ -6002,6 +6014,22 @@
   <message>
    <source>It is losing everyday language.</source>
    <translation>Es verlernt die Alltagssprache.</translation>
+  </message>
+  <message>
+   <source>The disk that holds {home} is full, so learning waits:</source>
+   <translation>Die Festplatte mit {home} ist voll, deshalb wartet das Lernen:</translation>
+  </message>
+  <message>
+   <source>free up some space.</source>
+   <translation>Schaff etwas Platz.</translation>
+  </message>
+  <message>
+   <source>It looks again every {AGAIN_S} seconds and continues by itself.</source>
+   <translation>Es sieht alle {AGAIN_S} Sekunden nach und lernt von selbst weiter.</translation>
+  </message>
+  <message>
+   <source>The disk has room again, so learning continues.</source>
+   <translation>Auf der Festplatte ist wieder Platz, das Lernen geht weiter.</translation>
   </message>
   <message>
    <source>A snooze lasts between a second and 31 days.</source>
@@ -8218,10 +8246,6 @@
   <message>
    <source>It takes {disk} of disk, and {disk_free} are free:</source>
    <translation>Braucht {disk} auf der Platte; {disk_free} frei:</translation>
-  </message>
-  <message>
-   <source>free up some space.</source>
-   <translation>Schaff etwas Platz.</translation>
   </message>
   <message>
    <source>It needs {least} of memory, and {free} are free now:</source>

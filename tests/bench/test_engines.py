@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import json
 import os
@@ -78,6 +79,19 @@ def test_a_round_is_measured_beside_trl() -> None:
     ours, peer = found["candidates"]["torch"], found["candidates"]["trl fp32"]
     for row in (ours, peer):
         assert row["seconds"] == pytest.approx(row["sample_s"] + row["step_s"], abs=0.01)
+
+
+def test_where_time_is_short_nothing_is_repeated_and_it_says_so() -> None:
+    said: list[str] = []
+    args = argparse.Namespace(
+        model="tiny", only=["torch"], rows=2, prompt=12, new=None, threads=1, repeats=None
+    )
+    found, about = apart.measure("sampler", sampler.CANDIDATES, args, said.append, lambda _: 5, most_s=0.0)
+    assert (about["repeats"], about["new_tokens"]) == (1, 5) and found["torch"].tokens == 10
+    assert "1 candidates, 2 answers of 5 tokens each." in said and "ends after 1 of 3" in said[-1]
+    args.new, args.repeats = 6, 2
+    _, about = apart.measure("sampler", sampler.CANDIDATES, args, said.append, lambda _: 5, most_s=0.0)
+    assert (about["repeats"], about["new_tokens"]) == (2, 6), "who says how much gets that"
 
 
 def test_what_is_missing_says_how_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:

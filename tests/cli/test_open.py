@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from app.cli import __main__ as cli
 from app.node.record.snapshot import Snapshot
 from app.node.terminal.terminal import Terminal, picture
 from app.ui.shell import display
+from tests.interrupting import interruptible
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 120
@@ -195,12 +197,44 @@ def test_a_dead_display_is_a_sentence_and_no_crash() -> None:
     assert said.startswith("shoal window: ") and "does not answer" in said and "./shoal run" in said
 
 
-def test_the_real_window_opens(screen: str, tmp_path: Path) -> None:
+@pytest.fixture
+def silent(tmp_path: Path) -> Iterator[str]:
+    """A Wayland display that takes connections and never answers."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "wayland-0"))
+        listener.listen(16)
+        yield str(tmp_path / "wayland-0")
+
+
+def test_ctrl_c_ends_the_wait_for_a_silent_display(silent: str, tmp_path: Path) -> None:
+    with interruptible():
+        waiting = subprocess.Popen(
+            [sys.executable, "-m", "app.cli", "window"],
+            cwd=ROOT,
+            env=bare(WAYLAND_DISPLAY=silent, SHOAL_HOME=str(tmp_path / "home")),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert waiting.stderr is not None
+    try:
+        said = next(line for line in waiting.stderr if silent in line)
+        assert "Waiting up to 20 s" in said
+        waiting.send_signal(signal.SIGINT)
+        assert waiting.wait(display.PATIENCE_S - 5) == 1, "before it would have given up by itself"
+        assert "Traceback" not in waiting.stderr.read()
+    finally:
+        waiting.kill()
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside a silent Wayland display"])
+def test_the_real_window_opens(screen: str, tmp_path: Path, silent: str, beside: bool) -> None:
     """No command, a real X server: the window is there, and no node runs before anybody asked for one."""
     xwininfo = shutil.which("xdotool")
     if not xwininfo:
         pytest.skip("xdotool is needed")
-    environment = bare(DISPLAY=screen, SHOAL_HOME=str(tmp_path))
+    environment = bare(DISPLAY=screen, SHOAL_HOME=str(tmp_path / "home"))
+    if beside:
+        environment |= {"WAYLAND_DISPLAY": silent, "XDG_SESSION_TYPE": "wayland"}
     running = subprocess.Popen([sys.executable, "-m", "app.cli"], cwd=ROOT, env=environment)
     try:
         until, found = time.monotonic() + PATIENCE_S, ""

@@ -35,7 +35,8 @@ class Relay:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line, (self._folder / "relay.log").read_text()
-        self.url = json.loads(line)["url"]
+        opened = json.loads(line)
+        self.url, self.relay = opened["url"], opened["relay"]
         self.port = int(self.url.rsplit(":", 1)[1].partition("/")[0])
 
     def kill(self) -> None:

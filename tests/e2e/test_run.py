@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ import pytest
 
 from app.node.data.home import model_mark
 from app.node.history import checkpoint
-from tests.e2e.shoal import PATIENCE_S, ROOT, Running, checkpoints, child, command, rows, shoal
+from tests.e2e.shoal import PATIENCE_S, ROOT, Event, Running, checkpoints, child, command, rows, shoal
 from tests.interrupting import interruptible
 
 if sys.platform != "win32":
@@ -202,21 +203,36 @@ def test_a_corrupt_checkpoint_is_told_and_the_one_before_is_used(model: Path, ho
     assert (checkpoints(home) / "damaged-round-000003").is_dir()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no size limit to set")
-def test_a_full_disk_ends_it_in_one_sentence_and_loses_nothing(model: Path, home: Path) -> None:
-    largest = max(path.stat().st_size for path in (checkpoints(home) / "round-000003").iterdir())
+@pytest.mark.skipif(sys.platform != "linux", reason="sets the limits of running processes")
+@pytest.mark.parametrize("view", [(), ("--snapshots",)])
+def test_a_full_disk_makes_it_wait_until_there_is_room(
+    model: Path, tmp_path: Path, view: tuple[str, ...]
+) -> None:
+    """The system refuses every write beyond a few bytes of a file, and takes them again later."""
+    node = Running("--model", model, "--home", tmp_path, *view, *SMALL, stdin=subprocess.PIPE)
+    node.wait_for_kind("checkpoint")
 
-    def small_disk() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (largest - 1, largest - 1))
+    def limit(most: int) -> None:
+        for pid in (node.process.pid, node.trainer()):
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
 
-    options = ("--rounds", "2", "--model", model, "--home", home, *SMALL)
-    done = shoal("run", "--solo", *options, preexec_fn=small_disk)
-    assert done.returncode == 1, done.stderr
-    last = done.stderr.splitlines()[-1]
-    assert "is full" in last and "Round 3 is safe" in last and "Traceback" not in done.stderr
-    assert [path.name for path in checkpoints(home).iterdir()] == ["round-000003"]
-    checkpoint.read(checkpoints(home) / "round-000003", model_mark(model))
-    assert rows(home, "SELECT round FROM rounds ORDER BY round") == [(1,), (2,), (3,)]
+    def says(words: str) -> Callable[[Event], bool]:
+        return lambda event: event["event"] == "note" and words in event["sentence"]
+
+    limit(1000)
+    note = node.wait_for(says("is full"))
+    assert str(tmp_path) in note["sentence"] and note["sentence"] in node.said
+    if view:
+        node.wait_for(lambda event: event.get("snapshot", {}).get("phase") == "waiting for space on the disk")
+    safe = note["round"]
+    checkpoint.read(checkpoints(tmp_path) / f"round-{safe:06d}", model_mark(model))
+    limit(resource.RLIM_INFINITY)
+    node.wait_for(says("has room again"))
+    assert node.wait_for_kind("checkpoint")["round"] == safe + 1
+    node.wait_for_kind("checkpoint")
+    assert node.stop() == 0 and node.said.count("is full") == 1
+    played = [round_ for (round_,) in rows(tmp_path, "SELECT round FROM rounds ORDER BY round")]
+    assert played == list(range(1, len(played) + 1)) and len(played) >= safe + 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")

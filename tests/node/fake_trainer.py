@@ -6,6 +6,7 @@ that has positive weights. Its adapter is a small file. What it should do wrong 
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -76,6 +77,7 @@ class FakeEngine:
     ) -> list[list[Completion]]:
         _maybe("die while sampling", self.steps)
         _maybe("hang while sampling", self.steps)
+        _maybe("no room while sampling", self.steps)
         if TROUBLE == "slow":
             time.sleep(0.3)
         random_ = random.Random(seed)
@@ -179,6 +181,8 @@ def _maybe(trouble: str, steps: int) -> None:
         if path.exists():
             return
         path.touch()
+    if what.startswith("no room"):
+        raise OSError(errno.ENOSPC, "No space left on device")
     os.kill(os.getpid(), signal.SIGSTOP if what.startswith("hang") else signal.SIGKILL)
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import errno
 import shutil
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from app.node.history import checkpoint
+from app.node.history.store import Store
 from app.node.record import events
-from app.node.record.errors import DiskFullError
 from app.node.record.records import Round
+from app.node.record.snapshot import Phase
+from app.node.round import placing, room
 from tests.node.bench import Bench, of, rows
 
 
@@ -135,42 +136,69 @@ def test_rows_beyond_the_checkpoint_are_forgotten(bench: Bench) -> None:
     assert not list(bench.checkpoints.glob(".*"))
 
 
-def no_room_while(monkeypatch: pytest.MonkeyPatch, full: Callable[[], bool]) -> None:
-    """The disk refuses to take a checkpoint's last file as long as `full` says so."""
-    seal = checkpoint.seal
-
-    def refusing(*arguments: object) -> None:
-        if full():
-            raise OSError(errno.ENOSPC, "No space left on device")
-        seal(*arguments)
-
-    monkeypatch.setattr(checkpoint, "seal", refusing)
+WRITES = {
+    "the round": (checkpoint, "seal", {}),
+    "its row": (Store, "add_round", {}),
+    "a measurement": (Store, "add_probe", {}),
+    "the run": (Store, "begin_run", {}),
+    "the placement": (placing, "write", {"place": True}),
+}
 
 
-def test_a_full_disk_costs_the_older_safe_point_but_not_the_round(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("what", WRITES)
+def test_a_full_disk_makes_it_wait_and_costs_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    bench.run(rounds=3)
-    with monkeypatch.context() as context:
-        no_room_while(context, lambda: len(checkpoint.newest_first(bench.checkpoints)) > 1)
-        with pytest.raises(DiskFullError, match=r"is full: free up some space.*Round 4 is safe"):
-            bench.run(rounds=5)
-    names = [folder.name for folder in checkpoint.newest_first(bench.checkpoints)]
-    assert names == ["round-000004", "round-000003"]
-    assert bench.events[-1].reason == "failed" and "is full" in bench.events[-1].sentence
-    seen = bench.run(rounds=1)
-    assert [event.round for event in of(Round, seen)] == [5]
-    assert [round_ for (round_,) in rows(bench, "SELECT round FROM rounds ORDER BY round")] == [1, 2, 3, 4, 5]
+    monkeypatch.setattr(room, "AGAIN_S", 0.05)
+    owner, name, changes = WRITES[what]
+    write, phases, refusals = getattr(owner, name), [], [4]
+
+    def refusing(*arguments: object) -> object:
+        if not refusals[0]:
+            return write(*arguments)
+        refusals[0] -= 1
+        assert bench.node is not None
+        phases.append(bench.node.snapshot.phase)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(owner, name, refusing)
+    seen = bench.run(rounds=3, **changes)
+    assert not refusals[0] and (Phase.NO_ROOM in phases) == (what != "the run")  # which a new trainer begins
+    notes = [event.sentence for event in of(events.NodeNote, seen)]
+    assert [("is full" in one, "has room again" in one) for one in notes] == [(True, False), (False, True)]
+    assert str(bench.home) in notes[0] and "free up" in notes[0]
+    assert [event.round for event in of(Round, seen)] == [1, 2, 3] and seen[-1].reason == "rounds"
+    assert rows(bench, "SELECT round FROM rounds ORDER BY round") == [(1,), (2,), (3,)]
+    taken, counted = bench.steps(3)
+    assert taken == counted
+    assert sorted(path.name for path in bench.checkpoints.iterdir()) == ["round-000002", "round-000003"]
 
 
-def test_a_disk_that_takes_nothing_leaves_the_last_safe_point(
+def test_what_a_trainer_had_no_room_for_is_begun_again_from_the_checkpoint(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A program that samples keeps its adapter on the disk as well."""
+    monkeypatch.setattr(room, "AGAIN_S", 0.05)
+    monkeypatch.setenv("FAKE_TROUBLE", f"no room while sampling @{tmp_path / 'once'}")
+    seen = bench.run(rounds=3)
+    assert [event.round for event in of(Round, seen)] == [1, 2, 3] and (tmp_path / "once").exists()
+    assert ["is full" in event.sentence for event in of(events.NodeNote, seen)] == [True, False]
+    taken, counted = bench.steps(3)
+    assert taken == counted
+
+
+def test_a_node_that_waits_for_room_is_stopped_at_once_and_loses_the_round_in_flight_alone(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.run(rounds=1)
+
+    def full(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
     with monkeypatch.context() as context:
-        no_room_while(context, lambda: True)
-        with pytest.raises(DiskFullError, match="Round 1 is safe"):
-            bench.run(rounds=5)
+        context.setattr(checkpoint, "seal", full)
+        bench.run(rounds=5, stop_when=lambda event: "is full" in getattr(event, "sentence", ""))
+    assert bench.events[-1].reason == "stopped"
     assert [path.name for path in bench.checkpoints.iterdir()] == ["round-000001"]
     assert [event.round for event in of(Round, bench.run(rounds=1))] == [2]
 

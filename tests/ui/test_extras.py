@@ -43,7 +43,7 @@ from app.ui.view import growth, notes, words
 from app.ui.view.growth import grown
 from app.ui.view.seen import PutAway
 from app.ui.view.settings import Choices
-from app.ui.view.view import NodeStatus, View
+from app.ui.view.view import NodeStatus, Step, View
 from app.ui.widgets.power import PowerLine
 from tests.ui import views
 from tests.ui.chat.test_tryit import press, texts
@@ -452,3 +452,9 @@ def test_the_months_limit_says_when_it_goes_on_in_the_persons_language(
     ruling = change(views.ruling(Reason.ENERGY, cap="1", until="what the node wrote"), until=until)
     shown = words.reason(views.learning(state=NodeStatus.WAITING, ruling=ruling), now)
     assert shown == f"Das Monatslimit von 1 kWh ist erreicht. Weiter ab {said}."
+
+
+def test_a_node_that_waits_for_room_on_the_disk_says_what_helps(german: None) -> None:
+    view = change(views.learning(), step=Step.NO_ROOM)
+    assert words.step_line(view) == "wartet auf Platz auf der Festplatte"
+    assert words.reason(view, 0.0).startswith("Die Festplatte ist voll: mach Platz")

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -25,10 +26,15 @@ import psutil
 from app.bench import BenchError, Tell, busy
 from app.bench.engine.shapes import SHAPES
 from app.common.arguments import whole
+from app.common.home import home
+from app.models.catalogue import full_name
+from app.models.shelf import locate
 from engines import waiting
+from engines.contract import EngineError
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_S = 3600
+NEW, REPEATS = 128, 3
 INSTALL = "./shoal setup --bench installs it"
 
 
@@ -87,9 +93,9 @@ def add_arguments(parser: argparse.ArgumentParser, candidates: Sequence[str]) ->
         "--rows", type=whole(1), default=8, metavar="N", help="completions of the prompt (default: %(default)s)"
     )
     add("--prompt", type=whole(1), default=128, metavar="N", help="tokens of the prompt (default: %(default)s)")
-    add("--new", type=whole(1), default=128, metavar="N", help="tokens of a completion (default: %(default)s)")
+    add("--new", type=whole(1), metavar="N", help=f"tokens of a completion (default: {NEW})")
     add("--threads", type=whole(1), metavar="N", help="for everyone (default: all physical cores)")
-    add("--repeats", type=whole(1), default=3, metavar="N", help="of everyone; medians (default: %(default)s)")
+    add("--repeats", type=whole(1), metavar="N", help=f"of everyone; medians (default: {REPEATS})")
     add(
         "--only",
         type=lambda text: text.split(","),
@@ -99,9 +105,17 @@ def add_arguments(parser: argparse.ArgumentParser, candidates: Sequence[str]) ->
 
 
 def measure(
-    part: str, candidates: Sequence[str], args: argparse.Namespace, tell: Tell
+    part: str,
+    candidates: Sequence[str],
+    args: argparse.Namespace,
+    tell: Tell,
+    new: Callable[[int], int] = lambda parameters: NEW,
+    most_s: float = math.inf,
 ) -> tuple[dict[str, Measured], dict[str, Any]]:
-    """Every candidate's medians, and what all of them did. Raises BenchError where nothing can be measured."""
+    """Every candidate's medians, and what all of them did. Raises BenchError where nothing can be measured.
+
+    Where the command line doesn't say it, completions have `new(parameters)` tokens, and nothing is repeated
+    for which `most_s` leaves no time."""
     wanted = list(candidates)
     if args.only:
         if unknown := set(args.only) - set(candidates):
@@ -114,18 +128,28 @@ def measure(
         environment = surroundings(threads, place)
         tell(f"Making ready {args.model} ...")
         ready = _child(
-            ["app.bench.engine.shapes", args.model, str(place), str(args.prompt), str(args.new)], environment
+            ["app.bench.engine.shapes", _found(args.model), str(place), str(args.prompt), str(args.new or NEW)],
+            environment,
         )
+        if args.new is None:
+            ready["new"] = min(ready["new"], new(ready["parameters"]))
         common = {key: ready[key] for key in ("folder", "adapter", "messages", "prompt_T", "new", "vocabulary")}
         found: dict[str, list[Measured]] = {name: [] for name in wanted}
-        for number in range(args.repeats):
+        tell(f"{len(wanted)} candidates, {args.rows} answers of {ready['new']} tokens each.")
+        began, repeats = time.monotonic(), args.repeats or REPEATS
+        for number in range(repeats):
+            spent_s = time.monotonic() - began
+            if args.repeats is None and number and spent_s * (number + 1) / number > most_s:
+                tell(f"It ends after {number} of {repeats}, so that it takes no more than {most_s:.0f} s.")
+                repeats = number
+                break
             for candidate in wanted:
                 if found[candidate] and found[candidate][0].missing:
                     continue
                 task = ApartTask(part=part, candidate=candidate, rows=args.rows, threads=threads, **common)
                 one = _measured(task, environment)
                 found[candidate].append(one)
-                tell(f"{number + 1} of {args.repeats}: {candidate}: {_said(one)}")
+                tell(f"{number + 1} of {repeats}: {candidate}: {_said(one)}")
     about = {
         "model": args.model,
         "parameters": ready["parameters"],
@@ -133,10 +157,18 @@ def measure(
         "prompt_tokens": len(ready["prompt_T"]),
         "new_tokens": ready["new"],
         "threads": threads,
-        "repeats": args.repeats,
+        "repeats": repeats,
         "machine": f"{processor()}, {os.cpu_count()} cores, load {load:.1f} before",
     }
     return {name: medians(every) for name, every in found.items()}, about
+
+
+def _found(model: str) -> str:
+    """A shape's name, or the folder of a model that is here. Raises BenchError."""
+    try:
+        return model if model in SHAPES else str(locate(full_name(model), home()))
+    except EngineError as error:
+        raise BenchError(str(error)) from error
 
 
 def _measured(task: ApartTask, environment: Mapping[str, str]) -> Measured:

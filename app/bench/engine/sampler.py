@@ -31,12 +31,25 @@ CLASSES = {"fp32": ("torch", "transformers fp32"), "16 bits": ("llamacpp f16", "
 LIMITS = {"q8_0": ("llamacpp q8_0", "llama.cpp q8_0"), "f16": ("llamacpp f16", "llama.cpp f16")}
 
 
+MOST_S = 180.0
+"""The seconds that repeating may fill; a larger model is measured once."""
+
+
+def tokens(parameters: int) -> int:
+    """Tokens of an answer: fewer for a larger model, which needs longer for each.
+
+    >>> [tokens(n * 10**6) for n in (8, 135, 494, 3000)]
+    [128, 64, 32, 16]
+    """
+    return next((new for most, new in ((50, 128), (200, 64), (1000, 32)) if parameters <= most * 10**6), 16)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     apart.add_arguments(parser, CANDIDATES)
 
 
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
-    found, about = apart.measure("sampler", CANDIDATES, args, tell)
+    found, about = apart.measure("sampler", CANDIDATES, args, tell, tokens, MOST_S)
     return {**ratios(found), **about, "candidates": apart.figures(found), "budget": BUDGET}
 
 

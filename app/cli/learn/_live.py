@@ -128,6 +128,8 @@ def _take_commands(node: Node, governor: Governor | None, stop: Callable[[], Non
             match command:
                 case commands.Stop():
                     stop()
+                case commands.Leave():
+                    node.leave()
                 case commands.Begin():
                     node.begin()
                 case commands.Harder():

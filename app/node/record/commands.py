@@ -1,6 +1,8 @@
 """The commands of a window to its node: typed commands, one JSON object a line on the node's standard input.
 
 {"command":"stop"}                                 ends the node now, safely; so does the end of the input
+{"command":"leave"}                                closes every connection now, and ends the node as soon as the
+                                                   round, measurement or placement in flight is safe
 {"command":"finish"}                               after the round in flight: ends it; with rules, pauses it
 {"command":"begin"}                                with --hold: the first round may begin
 {"command":"harder"}                               from the next round on: every family a level up
@@ -33,6 +35,10 @@ class _Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="command", f
 
 
 class Stop(_Command, frozen=True, tag="stop"):
+    pass
+
+
+class Leave(_Command, frozen=True, tag="leave"):
     pass
 
 
@@ -85,7 +91,9 @@ class Change(_Command, frozen=True, tag="settings"):
     changed: dict[str, Any]
 
 
-Command = Stop | Finish | Begin | Harder | Pause | Resume | SnoozeFor | Insist | WhenIdle | Turn | Change
+Command = (
+    Stop | Leave | Finish | Begin | Harder | Pause | Resume | SnoozeFor | Insist | WhenIdle | Turn | Change
+)
 
 _NO_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _commands: msgspec.json.Decoder[Command] = msgspec.json.Decoder(Command)

@@ -31,6 +31,7 @@ class Phase(Enum):
     SAVING = "saving"
     RESTING = "resting"
     WAITING = "waiting to start the trainer again"
+    NO_ROOM = "waiting for space on the disk"
     SENDING = "handing over the last groups"
     STOPPING = "stopping"
 

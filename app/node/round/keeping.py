@@ -9,12 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from app.common.files import discard
 from app.learning.lesson import weighty
 from app.learning.state import tallies
 from app.node.history import checkpoint
 from app.node.history.store import Store
-from app.node.record.errors import DiskFullError, no_room, room_on_disk
+from app.node.record.errors import room_on_disk
 from app.node.record.figures import share
 from app.node.record.records import GroupRow, Round
 from app.node.record.state import NodeState
@@ -56,16 +55,6 @@ async def keep(played: Played, link: TrainerLink, store: Store, root: Path, mode
         checkpoint.sweep(root)
         raise
     return SafeRound(state=state, folder=folder, row=row, groups=groups)
-
-
-def free_older(root: Path, home: Path, error: DiskFullError) -> None:
-    """Gives up the older of the two safe points, so that the round just played may fit. Raises `error`'s like
-    if there is nothing to give up."""
-    spare = checkpoint.newest_first(root)[1:]
-    if not spare:
-        raise DiskFullError(no_room(home)) from error
-    for folder in spare:
-        discard(folder)
 
 
 def round_row(played: Played, run: int) -> Round:

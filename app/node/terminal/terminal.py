@@ -154,7 +154,11 @@ def _header(snapshot: Snapshot, width: int) -> Text:
 def _phase(snapshot: Snapshot, width: int, now: float) -> Text:
     span = f" of {snapshot.last_round}" if snapshot.last_round else ""
     line = Text(" ")
-    style = "bold yellow" if snapshot.phase in (Phase.WAITING, Phase.PAUSED, Phase.STOPPING) else "bold green"
+    style = (
+        "bold yellow"
+        if snapshot.phase in (Phase.WAITING, Phase.NO_ROOM, Phase.PAUSED, Phase.STOPPING)
+        else "bold green"
+    )
     if snapshot.phase in (Phase.STARTING, Phase.LOADING):
         since = "" if snapshot.last is not None else f" {now - snapshot.started_at:.0f} s"  # not after a pause
         line.append(f"{snapshot.phase.value} …{since}", style=style)

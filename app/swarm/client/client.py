@@ -128,12 +128,12 @@ class Client:
 
     def publish(self, group: Group, rewards_G: Sequence[int]) -> bool:
         """Keep an informative group until a relay has it. Never waits for a relay. False when the group does
-        not belong on the wire or the disk does not take it."""
+        not belong on the wire."""
         try:
             kept = self._publisher.add(group, rewards_G, time.monotonic())
         except sqlite3.Error as error:
             self._sentence = _disk(error)
-            return False
+            return True
         self._wake.set()
         return kept
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import binascii
+import sqlite3
 import zlib
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ from app.swarm.wire.limits import OPEN_PUBLISHES, SHARE, Code, Quotas, Refused, 
 from app.swarm.wire.protocol import Ok, Pub
 
 HELD = 64
-"""Groups kept in memory while no swarm is known yet; beyond that the oldest goes."""
+"""Groups kept in memory while no swarm is known yet or the disk is full; beyond that the oldest goes."""
 ANSWER_S = 60.0
 """A relay that leaves a group unanswered for so long is left."""
 _MAKING, _CATCHING_UP = 0.75, 0.25
@@ -56,12 +57,19 @@ class Publisher:
 
     def add(self, group: Group, rewards_G: Sequence[int], now: float) -> bool:
         """Keep a group until a relay has it. False for one that does not belong on the wire, such as one whose
-        rewards are all equal."""
+        rewards are all equal. One that the disk does not take is held in memory and tried again with the next
+        one, or at the next connection."""
         self._making.take(1, now)
+        kept = group, tuple(rewards_G), self._clock.now_ms()
         if self.swarm is None:
-            self._held.append((group, tuple(rewards_G), self._clock.now_ms()))
+            self._held.append(kept)
             return True
-        return self._add(self.swarm, group, rewards_G, self._clock.now_ms())
+        try:
+            self.belongs(self.swarm)
+            return self._add(self.swarm, *kept)
+        except sqlite3.Error:
+            self._held.append(kept)
+            raise
 
     def room(self, now: float) -> int:
         """How many groups are worth publishing now: what the relay takes in, less than that while the outbox

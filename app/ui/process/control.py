@@ -270,15 +270,9 @@ class Control(QObject):
         if (problem := self._obstacle()) is not None:
             self._failed(problem)
             return
-        self._change(
-            state=NodeStatus.STARTING,
-            reason="",
-            until=None,
-            ruling=None,
-            problem=None,
-            solo=alone,
-            swarm=None if alone else SwarmView(),
-        )
+        if not self._link.leaves_for(options):  # which goes on for a while
+            self._change(state=NodeStatus.STARTING, reason="", until=None, ruling=None, problem=None)
+        self._change(solo=alone, swarm=None if alone else SwarmView())
         self._link.start(options, secret)
 
     def _order(self, **command: object) -> None:

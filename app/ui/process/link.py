@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from app.common import remedy
 from app.common.files import log_with_room
+from app.common.process.secrets import PIPED
 from app.common.retry import wait_s
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
@@ -25,6 +26,8 @@ NODE = ("-m", "app.cli", "run", "--snapshots", "--rules")
 MAX_LINE = 16 * 2**20
 GRACE_MS = 8_000
 """A node that does not end by itself within this time is ended."""
+SWARM = ("--solo", "--private", "--relay", PIPED)
+"""The options that say with whom a node learns."""
 CRASHES = 5
 """A node that dies this often in a row without finishing a round is not started again by itself."""
 
@@ -47,7 +50,7 @@ class NodeProcess(QObject):
         self._secret = ""
         self._process: QProcess | None = None
         self._later: list[bytes] = []
-        self._wanted = self._closing = False
+        self._wanted = self._closing = self._leaving = False
         self._crashes = 0
         self._reached_start = False
         self._last_words = ""
@@ -71,19 +74,28 @@ class NodeProcess(QObject):
         same = list(options) == self._options and secret == self._secret
         return self._process is not None and not self._closing and same
 
+    def leaves_for(self, options: Sequence[str]) -> bool:
+        """Whether a node runs that differs from these options in its swarm alone: `start` lets it finish the
+        round, measurement or placement in flight."""
+        return self._process is not None and not self._closing and _own(options) == _own(self._options)
+
     @property
     def pid(self) -> int:
         return self._process.processId() if self._process else 0
 
     def start(self, options: Sequence[str], secret: str = "") -> None:
         """Starts a node with these options, now or as soon as the one before has ended. One that already runs
-        with others gives way. A `secret` is the first line of its standard input
+        with others gives way, see `leaves_for`. A `secret` is the first line of its standard input
         (app.common.process.secrets)."""
         other = list(options) != self._options or secret != self._secret
+        leaves = self.leaves_for(options)
         self._options, self._secret, self._wanted, self._crashes = list(options), secret, True, 0
         self._restart.stop()
         if self._process is None:
             self._launch()
+        elif other and leaves:
+            self.tell(command="leave")
+            self._leaving = True
         elif other:
             self._close()
 
@@ -97,11 +109,14 @@ class NodeProcess(QObject):
             self._close()
 
     def tell(self, **command: object) -> None:
-        """Gives the node a command, now or, where one is only about to be started, as soon as it is."""
+        """Gives the node a command, now or, where one is only about to be started, as soon as it is. One that
+        leaves may end before it hears it, so the next one is told as well; "finish" is about the round of now,
+        "harder" about later ones."""
         line = json.dumps(command).encode() + b"\n"
-        if self._process is None or self._closing:
+        there, name = self._process is not None and not self._closing, command["command"]
+        if not there or (self._leaving and name != "finish"):
             self._later.append(line)
-        else:
+        if self._process is not None and there and not (self._leaving and name == "harder"):
             self._process.write(line)
 
     def stop(self) -> None:
@@ -142,7 +157,7 @@ class NodeProcess(QObject):
         if self._process is not None or not self._wanted:
             return
         self._last_words, self._reason_of_end = "", None
-        self._reached_start = self._closing = False
+        self._reached_start = self._closing = self._leaving = False
         process = QProcess(self)
         surround(process)
         process.readyReadStandardOutput.connect(self._read)
@@ -211,7 +226,7 @@ class NodeProcess(QObject):
             process.deleteLater()
         if not self._wanted:
             self.stopped.emit()
-        elif self._closing:  # it made room for one that was asked for meanwhile
+        elif self._closing or self._leaving:  # it made room for one that was asked for meanwhile
             self._launch()
         elif self._reason_of_end is not None and self._reason_of_end[0] in ("rounds", "stopped"):
             self._wanted = False
@@ -239,6 +254,10 @@ class NodeProcess(QObject):
     def _end_it(self) -> None:
         if self._process is not None:
             self._process.kill()
+
+
+def _own(options: Sequence[str]) -> list[str]:
+    return [option for option in options if option not in SWARM]
 
 
 def problem(sentence: str) -> Problem:

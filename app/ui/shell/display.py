@@ -8,22 +8,27 @@ import ctypes
 import os
 import socket
 import struct
+import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 
 from app.ui.shell import libraries
 
 PATIENCE_S = 20.0
 """A display that takes longer than this to answer counts as none."""
+BESIDE_S = 5.0
+"""The same for a Wayland display where there is an X display beside it."""
+SOON_S = 2.0
+"""A display that is silent for so long is named to the person who waits."""
 HIDDEN = ("offscreen", "minimal", "minimalegl")
 """Qt's platforms that no one can look at."""
 _OF_DISPLAYS = ("", "xcb", "wayland", "wayland-egl")
 
 
-def obstacle(environment: Mapping[str, str], platform: str, unseen: bool = False) -> str:
+def obstacle(environment: MutableMapping[str, str], platform: str, unseen: bool = False) -> str:
     """Why no window can be shown, as the first half of a sentence; empty where it can. `unseen`: one that
     no one looks at will do, for tests and pictures. Installs Qt's system libraries where that needs no
-    password."""
+    password. Makes Qt take the X display where the Wayland one doesn't answer."""
     if platform in ("win32", "darwin"):
         return ""
     named = environment.get("QT_QPA_PLATFORM", "").partition(":")[0].partition(";")[0]
@@ -48,12 +53,21 @@ def has_display(environment: Mapping[str, str]) -> bool:
     return any(environment.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
-def answers(environment: Mapping[str, str]) -> bool:
-    """Whether one of the displays that Qt would try takes us in."""
-    wayland, x11 = environment.get("WAYLAND_DISPLAY"), environment.get("DISPLAY")
-    if wayland and _listens(os.path.join(environment.get("XDG_RUNTIME_DIR", ""), wayland)):
-        return True
-    return bool(x11) and _within(PATIENCE_S, lambda: _takes_us(x11 or ""))
+def answers(environment: MutableMapping[str, str]) -> bool:
+    """Whether one of the displays that Qt would try takes us in; it is the one that Qt tries first then."""
+    named = environment.get("QT_QPA_PLATFORM", "")
+    wayland = "" if named.startswith("xcb") else environment.get("WAYLAND_DISPLAY", "")
+    x11 = "" if named.startswith("wayland") else environment.get("DISPLAY", "")
+    if wayland:
+        place = os.path.join(environment.get("XDG_RUNTIME_DIR", ""), wayland)
+        if _within(BESIDE_S if x11 else PATIENCE_S, lambda: _listens(place), wayland):
+            return True
+    if not x11 or not _within(PATIENCE_S, lambda: _takes_us(x11), x11):
+        return False
+    if wayland:
+        _say(f"The display {wayland} doesn't answer, so the window opens on {x11}.")
+        environment["QT_QPA_PLATFORM"] = "xcb"
+    return True
 
 
 SYNC = struct.pack("=IHHI", 1, 0, 12, 2)
@@ -86,10 +100,18 @@ def _takes_us(name: str) -> bool:
     return taken
 
 
-def _within(seconds: float, ask: Callable[[], bool]) -> bool:
-    """What `ask` says, False when it takes longer; it is then left to itself."""
+def _within(seconds: float, ask: Callable[[], bool], display: str) -> bool:
+    """What `ask` says, False when it takes longer; it is then left to itself. Says for which display it
+    waits."""
     said: list[bool] = []
     asking = threading.Thread(target=lambda: said.append(ask()), daemon=True)
     asking.start()
-    asking.join(seconds)
+    asking.join(min(SOON_S, seconds))
+    if asking.is_alive() and seconds > SOON_S:
+        _say(f"Waiting up to {seconds:.0f} s for the display {display}, which doesn't answer yet.")
+        asking.join(seconds - SOON_S)
     return bool(said) and said[0]
+
+
+def _say(sentence: str) -> None:
+    print(f"shoal: {sentence}", file=sys.stderr, flush=True)

@@ -141,7 +141,7 @@ class Fold:
             fields |= dict(step=snapshot.phase, step_since=now)
         if snapshot.ruling is not None:
             fields |= _ruled(snapshot.ruling, snapshot.phase)
-        if (swarm := snapshot.swarm) is not None:
+        if (swarm := snapshot.swarm) is not None and not before.solo:  # a node that leaves may still tell
             if before.swarm is not None and "messages" not in told["swarm"]:
                 swarm = msgspec.structs.replace(swarm, messages=before.swarm.messages)
             fields["swarm"] = swarm

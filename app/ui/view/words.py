@@ -46,6 +46,8 @@ def reason(view: View, now: float) -> str:
             return tr("Ready when you are.")
         case NodeStatus.STARTING:
             return tr("Loading the model.")
+        case NodeStatus.LEARNING if view.step is Step.NO_ROOM:
+            return tr("The disk is full: free up some space. Learning continues by itself.")
         case NodeStatus.LEARNING if view.solo:
             return tr("Learning on its own. Nothing leaves this computer.")
         case NodeStatus.LEARNING:
@@ -173,6 +175,7 @@ def step_line(view: View) -> str:
         Step.SAVING: tr("saving"),
         Step.RESTING: tr("resting"),
         Step.WAITING: tr("waiting to restart"),
+        Step.NO_ROOM: tr("waiting for space on the disk"),
         Step.SENDING: tr("sending the last answers"),
         Step.STOPPING: tr("stopping"),
     }[step]

@@ -160,32 +160,44 @@ def test_a_node_is_connected_again_after_a_sleep(
     assert leave(node, relay, tmp_path / "node") > 0
 
 
+def night(relay: Relay, proxy: Proxy, pid: int, back: Callable[[], bool]) -> list[tuple[str, float]]:
+    """Six sleeps of one to five minutes (for NIGHT_S = 1800), a relay killed and started again, a line that is
+    cut. Returns what happened with the seconds until `back()` was true: connected, and another round played."""
+    told = []
+
+    def comes_back(what: str) -> None:
+        began = time.monotonic()
+        assert back(), (what, told)
+        told.append((what, round(time.monotonic() - began, 1)))
+
+    for number, minutes in enumerate((1, 5, 2, 4, 3, 4)):
+        time.sleep(NIGHT_S / 20)
+        sleep_of(minutes * 60 * NIGHT_S / 1800, pid)
+        comes_back(f"a sleep of {minutes * NIGHT_S / 30:.0f} s")
+        if number == 2:
+            relay.kill()
+            time.sleep(10)
+            relay.open()
+            comes_back("the relay was killed and started again after 10 s")
+        if number == 4:
+            proxy.cut()
+            time.sleep(60)
+            proxy.heal()
+            comes_back("the line was cut for 60 s")
+    return told
+
+
 @pytest.mark.long
 @pytest.mark.timeout(NIGHT_S + 1800)
 def test_a_night_of_sleeps_a_restart_and_a_cut(
     relay: Relay, start: Callable[[str], Running], tmp_path: Path
 ) -> None:
-    """Six sleeps of one to five minutes, a relay killed and started again, a line that is cut."""
     proxy = Proxy(relay.port)
     try:
         node = start(proxy.url)
         watched = Watched(node)
         assert watched.back()
-        awake = NIGHT_S / 20
-        for number, minutes in enumerate((1, 5, 2, 4, 3, 4)):
-            time.sleep(awake)
-            sleep_of(minutes * 60 * NIGHT_S / 1800, node.process.pid)
-            assert watched.back(), (number, watched.links()[-3:], node.said[-500:])
-            if number == 2:
-                relay.kill()
-                time.sleep(10)
-                relay.open()
-                assert watched.back(), (watched.links()[-3:], node.said[-500:])
-            if number == 4:
-                proxy.cut()
-                time.sleep(60)
-                proxy.heal()
-                assert watched.back(), (watched.links()[-3:], node.said[-500:])
+        print(night(relay, proxy, node.process.pid, watched.back), watched.links()[-3:], node.said[-500:])
         assert leave(node, relay, tmp_path / "node") > 0
     finally:
         proxy.close()

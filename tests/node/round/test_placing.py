@@ -10,7 +10,9 @@ import pytest
 
 from app.node.record import events
 from app.node.record.records import Probe, Round
+from app.node.record.snapshot import Phase
 from app.node.round import placing
+from app.node.round.watch import SnapshotWriter
 from app.sapo.asking import BRIEF, TAGGED
 from app.sapo.probe import probe_questions
 from tests.e2e.contract import event_misfits
@@ -70,6 +72,35 @@ def test_what_was_found_outlasts_the_node(bench: Bench, pupil: None) -> None:
     again = bench.run(rounds=1, place=True, families=CANDIDATES)
     assert not of(events.Placed, again) and [one.lesson for one in of(Round, again)] == [0]
     assert of(events.Started, again)[0].families == {"chain_sum": 0}
+
+
+@pytest.mark.parametrize(
+    ("phase", "kind"),
+    [(Phase.PLACING, events.Placed), (Phase.PROBING, Probe), (Phase.SAMPLING, Round), (Phase.LOADING, None)],
+)
+def test_who_changes_the_swarm_keeps_what_is_in_flight(
+    bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch, phase: Phase, kind: type | None
+) -> None:
+    swarm, left = Shelf([]), list[int]()
+    report = SnapshotWriter.report
+
+    def leave(writer: SnapshotWriter, now: Phase, done: int = 0, total: int = 0) -> None:
+        report(writer, now, done, total)
+        if now is phase and not left:
+            assert bench.node is not None
+            left.append(len(bench.events))
+            bench.node.leave()
+
+    monkeypatch.setattr(SnapshotWriter, "report", leave)
+    seen = bench.run(rounds=3, place=True, families=CANDIDATES, swarm=swarm)
+    after = [event for event in seen[left[0] :] if isinstance(event, events.Placed | Probe | Round)]
+    assert [type(event) for event in after] == ([kind] if kind else []), "that, and nothing after it"
+    assert seen[-1].reason == "stopped" and swarm.diary == ["open", "close"] and not swarm.published
+    again = bench.run(rounds=2, place=True, families=CANDIDATES)
+    assert len(of(events.Placed, [*seen, *again])) == 1
+    played = [event.round for event in of(Round, [*seen, *again])]
+    assert played == sorted(set(played)) and played[0] == 1
+    assert rows(bench, "SELECT round FROM rounds ORDER BY round") == [(number,) for number in played]
 
 
 def test_families_that_are_asked_for_count_more_than_what_was_found_before(bench: Bench, pupil: None) -> None:

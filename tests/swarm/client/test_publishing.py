@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from pathlib import Path
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,6 +95,25 @@ def test_what_is_held_for_an_unknown_swarm_is_bounded_and_sealed_later(tmp_path:
     assert one.held == HELD and one.counts.created == 0
     one.belongs("shoal")
     assert one.held == 0 and one.counts.created == HELD
+
+
+def test_what_a_full_disk_refuses_is_held_and_goes_into_the_outbox_later(tmp_path: Path) -> None:
+    one = publisher(tmp_path)
+    assert one.add(group(0), (1, 0), now=0.0)
+    (pages,) = one._outbox._db.execute("PRAGMA page_count").fetchone()
+    one._outbox._db.execute(f"PRAGMA max_page_count={pages}")
+    number = 0
+    while not one.held:  # until the pages that are there are full
+        number += 1
+        with contextlib.suppress(sqlite3.OperationalError):
+            one.add(group(number), (1, 0), now=0.0)
+    stored = one.counts.created
+    with pytest.raises(sqlite3.OperationalError):
+        one.add(group(number + 1), (1, 0), now=0.0)
+    assert one.held == 2 and one.counts.created == stored == number
+    one._outbox._db.execute("PRAGMA max_page_count=100000")
+    assert one.add(group(number + 2), (1, 0), now=0.0)
+    assert one.held == 0 and one.counts.created == number + 3
 
 
 def test_sixteen_refused_at_once_are_one_failure(tmp_path: Path) -> None:

@@ -10,20 +10,24 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.node.history import history
 from app.node.history.history import History
 from app.node.record import commands
 from app.node.record.records import Run
 from app.node.rules.preferences import PreferenceError, Preferences
 from app.swarm.invite.private import new_words
 from app.ui.process.control import INSIST_S, Control
-from app.ui.process.link import NodeProcess, problem
+from app.ui.process.link import NODE, NodeProcess, problem
 from app.ui.process.private import FILE
 from app.ui.view.settings import Choices
-from app.ui.view.view import NodeStatus, Problem
+from app.ui.view.view import NodeStatus, Problem, Step
+from tests.e2e.relay import Relay
+from tests.node.ruled import CALM
 
 PATIENCE_MS = 60_000
 START = (
@@ -31,6 +35,8 @@ START = (
     '"trainable":1,"threads":1,"memory_budget_mb":1},"home":"","round":0,"recipe":"default","families":{"gcd":0}}'
 )
 PROBE = '{"event":"probe","round":0,"pass_at_1":0.5,"stderr":0.1,"families":{"gcd":0.5},"questions":4}'
+WAIT = "            while not pathlib.Path({!r}).exists(): time.sleep(0.05)\n"
+LEAVE = '{"command": "leave"}'
 GOOD = f"""
 import sys
 print('''{START}''', flush=True)
@@ -39,6 +45,8 @@ import pathlib
 with open(pathlib.Path(__file__).parent / "heard", "a") as file:
     for line in sys.stdin:
         print(line, end="", file=file, flush=True)
+        if '"leave"' in line:
+            break
 print('{{"event":"end","round":0,"reason":"stopped","sentence":"Done."}}', flush=True)
 """
 
@@ -138,6 +146,72 @@ def test_other_options_take_the_place_of_the_node_that_runs(
     )
 
 
+def test_another_swarm_waits_for_the_round_in_flight_and_another_model_does_not(
+    make: Callable[[str], NodeProcess], tmp_path: Path, qtbot: QtBot
+) -> None:
+    round_ = tmp_path / "round is over"
+    patient = GOOD.replace("            break", f"{WAIT.format(str(round_))}            break")
+    link = make(patient.replace("import sys", "import sys, time", 1))
+    control = Control(tmp_path, Choices(tmp_path), link)
+    control.learn("alone")
+    qtbot.waitUntil(lambda: len(control.view.curve) == 1, timeout=PATIENCE_MS)
+    first = link.pid
+    control.join("ws://r")
+    control.insist()
+    qtbot.waitUntil(lambda: LEAVE in spoken(tmp_path), timeout=PATIENCE_MS)
+    assert link.pid == first and control.view.state is NodeStatus.LEARNING and not control.view.solo
+    round_.touch()
+    qtbot.waitUntil(lambda: len(spoken(tmp_path)) == 6, timeout=PATIENCE_MS)
+    orders = [json.dumps({"command": "resume"}), json.dumps({"command": "insist", "seconds": INSIST_S})]
+    assert spoken(tmp_path) == [*orders, LEAVE, "ws://r", *orders] and link.pid != first
+    second = link.pid
+    control._choices.put("recipe", "faithful")
+    control.start()
+    qtbot.waitUntil(lambda: link.running and link.pid not in (0, second), timeout=PATIENCE_MS)
+    assert spoken(tmp_path).count(LEAVE) == 1
+    control.close()
+
+
+@pytest.mark.long
+def test_joining_and_leaving_cost_the_real_node_no_round(tmp_path: Path, qtbot: QtBot) -> None:
+    (tmp_path / "facts").write_text(msgspec.json.encode(CALM).decode())
+    relay = Relay(tmp_path / "relay")
+    home = tmp_path / "home"
+    link = NodeProcess(home, [*NODE, "--facts", str(tmp_path / "facts")])
+    control = Control(home, Choices(home), link)
+    begun: list[int] = []
+    """The rounds in flight when the swarm was changed."""
+
+    def answers() -> bool:
+        view = control.view
+        later = view.round > max(begun, default=0)
+        return view.state is NodeStatus.LEARNING and view.step is Step.SAMPLING and later
+
+    def changes(swarm: Callable[[], None], connected: bool) -> None:
+        qtbot.waitUntil(answers, timeout=2 * PATIENCE_MS)
+        begun.append(control.view.round)
+        before = link.pid
+        swarm()
+        qtbot.waitUntil(lambda: link.pid not in (0, before), timeout=2 * PATIENCE_MS)
+        if connected:
+            qtbot.waitUntil(lambda: control.view.swarm.connected, timeout=2 * PATIENCE_MS)
+
+    try:
+        control.learn("alone")
+        changes(lambda: control.join(relay.url), connected=True)
+        changes(control.leave, connected=False)
+        qtbot.waitUntil(answers, timeout=2 * PATIENCE_MS)
+        assert control.view.solo and control.view.swarm is None
+    finally:
+        control.close()
+        relay.kill()
+    past = history.read(history.newest(home))
+    played = {row.round: row.run for row in past.rounds}
+    assert list(played) == list(range(1, len(played) + 1))
+    runs = [run.run for run in past.runs]
+    assert [played[number] for number in begun] == runs[:2], "who began a round finished it"
+
+
 @pytest.fixture
 def control(make: Callable[[str], NodeProcess], tmp_path: Path) -> Iterator[Control]:
     made = Control(tmp_path, Choices(tmp_path), make(GOOD))
@@ -191,7 +265,9 @@ def test_who_leaves_the_swarm_is_alone_whatever_the_node_before_still_says(
     qtbot.waitUntil(lambda: link.pid not in (0, before), timeout=PATIENCE_MS)
     qtbot.waitUntil(lambda: control.view.state is NodeStatus.LEARNING, timeout=PATIENCE_MS)
     assert control.view.solo and control.view.swarm is None
-    assert [one["command"] for one in heard(tmp_path)] == ["resume", "insist"], "a pause would have stayed one"
+    assert [one["command"] for one in heard(tmp_path)] == ["resume", "insist", "leave"], (
+        "no pause: it would last"
+    )
     control.close()
     control.leave()
     assert control.view.swarm is None and not link.running

@@ -54,7 +54,9 @@ class Teller(QObject):
             "points": len(view.curve),
             "typed": _text(focus) if (focus := QApplication.focusWidget()) is not None else "",
             "words": view.words,
+            "connected": view.swarm is not None and view.swarm.connected,
             "given": view.swarm.given if view.swarm else 0,
+            "waiting": view.swarm.waiting if view.swarm else 0,
             "taken": sum(row.taken for row in view.rounds),
             "messages": len(view.swarm.messages) if view.swarm else 0,
         }

@@ -168,7 +168,7 @@ def test_what_is_no_message_is_refused_and_changes_nothing(line: bytes) -> None:
 
 
 def test_a_snapshot_tells_of_progress_and_of_the_swarm() -> None:
-    fold = Fold(View())
+    fold = Fold(View(solo=False))
     view = feed(
         fold,
         start(),
