@@ -110,6 +110,26 @@ def test_the_rule_of_a_conclusion_is_the_one_in_the_text(answer: str, score: flo
     assert FAMILIES["propositional_logic"].judge(answer, entry) == score
 
 
+LISTED = ["BAT", "CAT", "COG", "COT", "DOG", "DOT"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "score"),
+    [
+        ("CAT,COT,COG,DOG", 1),
+        ("cat, cot, dot, dog", 1),
+        ("CAT,BAT,CAT,COT,COG,DOG", 0),  # a word twice
+        ("CAT,CAG,COG,DOG", 0),  # an English word that is not listed
+        ("COT,COG,DOG", 0),  # without the first word
+    ],
+)
+def test_a_ladder_has_the_words_that_the_text_lists_each_once(answer: str, score: float) -> None:
+    text = draw("word_ladder", 0, 10**8).text
+    assert "Use only these words, each at most once: " in text and "Give all words from " in text
+    entry = changed("word_ladder", ladder=["CAT", "COT", "COG", "DOG"], words=LISTED)
+    assert FAMILIES["word_ladder"].judge(answer, entry) == score
+
+
 OPEN_FORMS = {
     "coin_flip": lambda truth: f"{float(Fraction(truth) * 100)}%",
     "complex_arithmetic": lambda truth: f"({truth})",

@@ -29,8 +29,8 @@ FAMILY = Family(
     title="Least common multiple",
     kind=FamilyKind.NUMBERS,
     levels=(
-        dict(min_value=2, max_value=20),
-        dict(min_value=4, max_value=30),
+        dict(min_value=2, max_value=30),
+        dict(min_value=4, max_value=40),
         dict(min_value=10, max_value=99),
         dict(min_value=20, max_value=300),
         dict(min_numbers=2, max_numbers=3, min_value=10, max_value=300),
@@ -40,5 +40,5 @@ FAMILY = Family(
     shortcuts={"product": lambda entry: str(prod(entry["metadata"]["numbers"]))},
     score=scores.integer,
     work=_work,
-    thinned=({"larger": 0.36, "product": 0.6}, {"larger": 0.88, "product": 0.85}, {"product": 0.94}),
+    thinned=({"larger": 0.55, "product": 0.8}, {"product": 0.95}, {"product": 0.94}),
 )

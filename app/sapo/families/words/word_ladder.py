@@ -1,48 +1,58 @@
-"""From one word to another, letter by letter, over words."""
+"""From one word to another, letter by letter, over words of a list."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping
 from itertools import pairwise
 from random import Random
 from typing import Any
-
-import msgspec
 
 from app.sapo import library, reading
 from app.sapo.families import contents
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
 
+_ASKED = """Transform the word '{start}' into '{end}' by changing one letter at a time.
+Use only these words, each at most once: {words}.
+Give all words from '{start}' to '{end}', separated by commas."""
+
 
 class _Ladders:
-    """The library's words and its question, with ladders drawn from seed + item alone and of one length.
+    """Ladders of a fixed length over the library's words, drawn from seed + item alone.
 
-    The library's own data set walks through sets of text, in another order in each process, takes ladders as
-    long as they come, and has no more than 20,000 items."""
+    The library's own data set iterates over sets of strings, whose order differs between processes, and accepts
+    any English word without saying which list decides. Here the question lists the words: those of the ladder
+    and `words` in all, the others neighbours of the ladder's, in alphabetical order."""
 
-    def __init__(self, letters: int, steps: int) -> None:
+    def __init__(self, letters: int, steps: int, words: int) -> None:
         self.seed = 0
-        self._steps = steps
+        self._steps, self._listed = steps, words
         settings = dict(min_word_length=letters, max_word_length=letters)
-        words = library.gym().create_dataset("word_ladder", seed=0, size=1, **settings)
-        self._near = {word: sorted(near) for word, near in words.word_graphs[letters].items()}
+        data = library.gym().create_dataset("word_ladder", seed=0, size=1, **settings)
+        self._near = {word: sorted(near) for word, near in data.word_graphs[letters].items()}
         self._words = sorted(self._near)
 
     def __getitem__(self, index: int) -> Entry:
         rng = Random(self.seed + index)
         start = rng.choice(self._words)
         before, ends = self._reached(start)
-        ladder = [rng.choice(ends)]
+        ladder = [rng.choice(ends)]  # IndexError, and so no question, where no ladder is as long
         while ladder[-1] != start:
             ladder.append(before[ladder[-1]])
         ladder.reverse()
-        question = _ASKED.format(start=start, end=ladder[-1])
-        return {"question": question, "answer": ",".join(ladder), "metadata": {"ladder": ladder}}
+        # Dead ends of every other word alone, and no second way of two steps: else any first step leads on.
+        both = {*self._near[start]} & {*self._near[ladder[-1]]}
+        others = sorted({near for word in ladder[::2] for near in self._near[word]} - {*ladder, *both})
+        listed = sorted([*ladder, *rng.sample(others, min(len(others), self._listed - len(ladder)))])
+        question = _ASKED.format(start=start, end=ladder[-1], words=", ".join(listed))
+        return {
+            "question": question,
+            "answer": ",".join(ladder),
+            "metadata": {"ladder": ladder, "words": listed},
+        }
 
     def _reached(self, start: str) -> tuple[dict[str, str], list[str]]:
-        """Every word within reach with the one before it on a shortest way, and those that take all the steps,
-        of which there may be none."""
+        """Each word within `steps` of the start with the word before it on a shortest ladder, and the words
+        exactly `steps` away."""
         before, edge = {start: start}, [start]
         for _ in range(self._steps):
             further = []
@@ -55,43 +65,32 @@ class _Ladders:
         return before, edge
 
 
-_ASKED = """Transform the word '{start}' into '{end}' by changing one letter at a time.
-Each step must be an English word of the same length, and no word may come twice.
-Provide your answer as a comma-separated sequence of uppercase letters without spaces."""
-
-
 def _opened(settings: Mapping[str, Any]) -> _Ladders:
     return _Ladders(**settings)
 
 
-@cache
-def _known() -> frozenset[str]:
-    """All words of three to five letters in the library's lists."""
-    data = library.gym().data
-    with data.get_data_file_path("anagrams.jsonl").open(encoding="utf-8") as lines:
-        anagrams = [word.upper() for line in lines for word in msgspec.json.decode(line)["words"]]
-    listed = data.read_data_file("words.csv").upper().replace(",", " ").split()
-    return frozenset(
-        word
-        for word in (*listed, *data.read_data_file("words3to10.txt").upper().split(), *anagrams)
-        if 3 <= len(word) <= 5 and word.isascii() and word.isalpha()
-    )
-
-
 def _differ(one: str, other: str) -> list[tuple[str, str]]:
-    return [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
-
-
-def _climbs(ladder: Sequence[str]) -> bool:
-    return all(len(one) == len(other) and len(_differ(one, other)) == 1 for one, other in pairwise(ladder))
+    return [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
 
 
 def _score(answer: str, entry: Entry) -> float:
-    """1 for any ladder from the first word to the last, short or long, in any case."""
+    """1 for any ladder of listed words from the first word to the last, in any case and of any length."""
     ladder = reading.listed(answer.upper()) if answer.isascii() else []
     first, *_, last = entry["metadata"]["ladder"]
-    whole = len(ladder) == len(set(ladder)) and ladder[:1] == [first] and ladder[-1:] == [last]
-    return float(whole and _climbs(ladder) and _known().issuperset(ladder))
+    if ladder[:1] != [first] or ladder[-1:] != [last] or not {*ladder} <= {*entry["metadata"]["words"]}:
+        return 0.0
+    once = len(ladder) == len({*ladder})
+    return float(once and all(len(_differ(*step)) == 1 for step in pairwise(ladder)))
+
+
+def _first_steps(entry: Entry) -> list[str]:
+    first, words = entry["metadata"]["ladder"][0], entry["metadata"]["words"]
+    return [word for word in words if len(_differ(first, word)) == 1]
+
+
+def _sound(entry: Entry) -> bool:
+    """Whether at least four listed words can be the first step, so that guessing it seldom helps."""
+    return len(_first_steps(entry)) >= 4
 
 
 def _work(entry: Entry) -> str:
@@ -108,19 +107,26 @@ def _content(entry: Entry) -> Content:
     return contents.words((first, last))
 
 
+def _any_step(entry: Entry) -> str:
+    first, *_, last = entry["metadata"]["ladder"]
+    return f"{first},{_first_steps(entry)[0]},{last}"
+
+
 FAMILY = Family(
     name="word_ladder",
     title="Word ladders",
     kind=FamilyKind.WORDS,
     levels=(
-        dict(letters=3, steps=2),
-        dict(letters=3, steps=3),
-        dict(letters=4, steps=3),
-        dict(letters=4, steps=5),
-        dict(letters=5, steps=5),
+        dict(letters=3, steps=2, words=12),
+        dict(letters=3, steps=3, words=12),
+        dict(letters=4, steps=3, words=12),
+        dict(letters=4, steps=5, words=16),
+        dict(letters=5, steps=5, words=16),
     ),
     opened=_opened,
     content=_content,
+    shortcuts={"any first step": _any_step},
     score=_score,
+    sound=_sound,
     work=_work,
 )

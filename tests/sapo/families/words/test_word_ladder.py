@@ -16,7 +16,8 @@ FAMILY = FAMILIES["word_ladder"]
 
 
 def entry(ladder: str) -> dict[str, Any]:
-    return {"question": "", "answer": ladder, "metadata": {"ladder": ladder.split(",")}}
+    words = ["BAG", "BAT", "BOG", "CAR", "CAT", "COG", "COT", "DOG", "DOT"]
+    return {"question": "", "answer": ladder, "metadata": {"ladder": ladder.split(","), "words": words}}
 
 
 ENTRY = entry("CAT,COT,COG,DOG")
@@ -40,6 +41,7 @@ def test_every_ladder_between_the_two_words_is_right(text: str) -> None:
     [
         "CAT,DOG",
         "CAT,COT,DOG",
+        "CAT,CAD,COD,DOD,DOG",
         "CAT,CQT,COT,COG,DOG",
         "CAT,COT,COG",
         "COT,COG,DOG",
@@ -59,10 +61,10 @@ def test_anything_else_is_wrong(text: str) -> None:
     assert FAMILY.judge(text, ENTRY) == 0.0
 
 
-def test_of_all_three_letters_only_a_word_makes_the_step() -> None:
+def test_of_all_three_letters_only_a_listed_word_makes_the_step() -> None:
     middle = ["".join(letters) for letters in product(ascii_uppercase, repeat=3)]
     short = entry("CAT,COT,COG")
-    assert [word for word in middle if FAMILY.judge(f"CAT,{word},COG", short)] == ["CAG", "COT"]
+    assert [word for word in middle if FAMILY.judge(f"CAT,{word},COG", short)] == ["COT"]
 
 
 @pytest.mark.parametrize("level", range(len(FAMILY.levels)))
@@ -72,7 +74,10 @@ def test_ladders_are_as_long_as_their_level_says_and_the_library_finds_no_fault(
         question = draw("word_ladder", level, seed * 10**8)
         ladder = question.entry["metadata"]["ladder"]
         assert len(ladder) == FAMILY.levels[level]["steps"] + 1
+        listed = question.text.partition("at most once: ")[2].partition(".\n")[0].split(", ")
         assert f"'{ladder[0]}' into '{ladder[-1]}'" in question.text
+        assert listed == sorted(set(listed)) and set(ladder) < set(listed)
+        assert len(listed) <= FAMILY.levels[level]["words"]
         if FAMILY.levels[level]["letters"] == 4:  # the only words that the library's scorer has read
             asked = dict(start_word=ladder[0], end_word=ladder[-1])
             assert theirs(question.entry["answer"], {"metadata": asked}) == 1.0
