@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from app.sapo.families import FAMILIES
-from app.sapo.families.grids import row_rules
+from app.sapo.families.rows import rivals
 from app.sapo.questions import MAX_INDEX, _dataset, draw
 
 LEVELS = [(family.name, level) for family in FAMILIES.values() for level in range(len(family.levels))]
@@ -85,7 +85,7 @@ def test_no_plain_rule_gives_a_row_another_output(level: int) -> None:
         metadata = dataset[0]["metadata"]
         seen = [(one["input"], one["output"]) for one in metadata["train_examples"]]
         test = metadata["test_example"]
-        if row_rules.rivals(seen, test["input"], test["output"]):
+        if rivals(seen, test["input"], test["output"]):
             dropped += 1
             assert not FAMILIES["arc_1d"].asks(level, dataset[0])
     assert 0 < dropped < 15

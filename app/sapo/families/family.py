@@ -1,4 +1,4 @@
-"""A family of puzzles: one record, in a file of its own."""
+"""The record that a family of puzzles is."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import pytest
 
 from app.sapo import library
 from app.sapo.families import FAMILIES
-from app.sapo.families.arithmetic.leg_counting import LEGS
+from app.sapo.families.stories import LEGS
 
 FAMILY = FAMILIES["leg_counting"]
 
