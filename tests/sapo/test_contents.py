@@ -143,6 +143,12 @@ def test_no_content_is_both_trained_and_held_out_in_many_draws(family: str, leve
         ("simple_equations", {"equation": "1 - 8*s = -39"}, {"equation": "1 - 8*p = -39"}),
         ("propositional_logic", {"premises": ["(R → Q)", "(P ∧ Q)"]}, {"premises": ["(R ∧ P)", "(Q → R)"]}),
         ("gcd", {"numbers": [80, 9]}, {"numbers": [9, 80]}),
+        ("products", {"expression": "3 * 4"}, {"expression": "4 * 3"}),
+        ("simple_geometry", {"known_angles": [72.0, 33.0]}, {"known_angles": [33.0, 72.0]}),
+        ("countdown", {"numbers": [4, 11, 10], "target": 7}, {"numbers": [10, 4, 11], "target": 7}),
+        ("letter_jumble", {"original_words": ["thiNk"]}, {"original_words": ["Think"]}),
+        ("palindrome_generation", {"letters": ["a", "a", "b"]}, {"letters": ["b", "a", "a"]}),
+        ("word_ladder", {"ladder": ["CAT", "COT", "COG"]}, {"ladder": ["COG", "CAG", "CAT"]}),
     ],
 )
 def test_wording_letters_order_and_brackets_are_no_content(
@@ -153,6 +159,14 @@ def test_wording_letters_order_and_brackets_are_no_content(
         for changes in (one, other)
     ]
     assert of[0] == of[1]
+
+
+def test_names_are_no_content_and_numbers_are() -> None:
+    def sisters(name: str, brothers: int) -> object:
+        text = f"{name} has {brothers} brothers and she also has 3 sisters."
+        return FAMILIES["aiw"].content({"question": text, "answer": "4", "metadata": {"task_type": "siblings"}})
+
+    assert sisters("Alice", 2) == sisters("Mary", 2) != sisters("Alice", 5)
 
 
 def test_another_calculation_is_another_content() -> None:

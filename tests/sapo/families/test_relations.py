@@ -68,19 +68,6 @@ def test_what_the_story_does_not_give_is_no_question(one: str, other: str, word:
     assert not FAMILY.sound(entry(one, other, word))
 
 
-@pytest.mark.parametrize(
-    "text", ["wife", "parent", "mom", "mother.", "the mother", "mother mother", "grandmother", ""]
-)
-def test_anything_else_is_wrong(text: str) -> None:
-    assert FAMILY.judge(text, entry("Mary", "Anna", "mother")) == 0.0
-
-
-def test_the_work_goes_step_by_step() -> None:
-    assert FAMILY.worked(entry("Emma", "Robert", "niece")) == (
-        "Emma is a child of John. John and Robert have the same parents. Emma is a woman. #niece"
-    )
-
-
 def test_the_library_still_has_the_faults_that_are_kept_out() -> None:
     """Of its nieces, nephews and in-laws; everything else it says agrees with the story."""
     for level, config in enumerate(FAMILY.levels):

@@ -57,10 +57,6 @@ def numbers(text: str) -> list[int]:
     return [int(number.replace(",", "")) for number in re.findall(r"\d+(?:,\d{3})*", text)]
 
 
-def entry(cot: str, answer: str) -> dict[str, Any]:
-    return {"question": "", "answer": answer, "metadata": {"answer_cot": cot}}
-
-
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_a_story_means_what_the_library_says(template: int) -> None:
     story = library.gym().create_dataset("gsm_symbolic", seed=0, size=1).generators[template]
@@ -84,25 +80,3 @@ def test_seeds_alone_draw_different_stories() -> None:
             texts.append(generate(Coordinates(family="gsm_symbolic", level=0, seed=seed, index=0)).text)
     for words in ("jars", "right now", "friends", "sliced", "fewer", "unknown number"):
         assert any(words in text for text in texts), words
-
-
-def test_floored_steps_are_no_question() -> None:
-    assert FAMILY.sound(entry("He has 16*0.5=8 tubes\nso 8 x 3 = 24\n#### 24", "24"))
-    assert not FAMILY.sound(entry("He has 17*0.5=8 tubes\nso 8 x 3 = 24\n#### 24", "24"))
-    assert not FAMILY.sound(entry("He has 16*0.5=8 tubes\n#### 9", "9"))
-    assert not FAMILY.sound(entry("He has none\n#### 9", "9"))
-
-
-def test_the_work_is_the_steps_without_the_words() -> None:
-    told = "6 days/week * 2 weeks/month = 12 days/month\nso €195/day x 12 days/month = €2340\n#### 2340"
-    assert FAMILY.worked(entry(told, "2340")) == "6 * 2 = 12. 195 * 12 = 2340. #2340"
-
-
-@pytest.mark.parametrize("text", ["24", " 24\n", "+24", "24.0"])
-def test_the_number_is_right(text: str) -> None:
-    assert FAMILY.judge(text, entry("", "24")) == 1.0
-
-
-@pytest.mark.parametrize("text", ["€24", "24 tubes", "24.5", "-24", "8 x 3", "twenty-four", "240", ""])
-def test_anything_else_is_wrong(text: str) -> None:
-    assert FAMILY.judge(text, entry("", "24")) == 0.0
