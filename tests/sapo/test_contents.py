@@ -30,8 +30,8 @@ def numbers(text: str) -> str:
 
 
 def letters(text: str) -> str:
-    """All words, in any order and case."""
-    return " ".join(sorted(re.findall(r"[a-z]+", text.lower())))
+    """All words and numbers, in any order and case."""
+    return " ".join(sorted(re.findall(r"[a-z0-9]+", text.lower())))
 
 
 def dated(text: str) -> str:
@@ -79,12 +79,12 @@ LETTERS = (
     "spell_backward",
     "word_sorting",
     "word_sequence_reversal",
-    "letter_counting",
     "palindrome_generation",
 )
 BY_SIGHT: dict[str, Callable[[Question], str]] = {
     **dict.fromkeys(NUMBERS, lambda one: numbers(one.text)),
     **dict.fromkeys(LETTERS, lambda one: letters(one.text)),
+    "letter_counting": lambda one: letters(re.sub(r"[0-9]+", "", one.text)),
     "caesar_cipher": lambda one: letters(one.entry["answer"]),
     "letter_jumble": lambda one: letters(one.entry["answer"]),
     "calendar_arithmetic": lambda one: dated(one.text),
@@ -145,6 +145,12 @@ def test_no_content_is_both_trained_and_held_out_in_many_draws(family: str, leve
         ("gcd", {"numbers": [80, 9]}, {"numbers": [9, 80]}),
         ("products", {"expression": "3 * 4"}, {"expression": "4 * 3"}),
         ("simple_geometry", {"known_angles": [72.0, 33.0]}, {"known_angles": [33.0, 72.0]}),
+        ("power_function", {"base": -5.9, "exponent": 2}, {"base": 5.9, "exponent": 2}),
+        (
+            "letter_counting",
+            {"target_letter": "e", "span": ["7", "The"]},
+            {"target_letter": "e", "span": ["the"]},
+        ),
         ("countdown", {"numbers": [4, 11, 10], "target": 7}, {"numbers": [10, 4, 11], "target": 7}),
         ("letter_jumble", {"original_words": ["thiNk"]}, {"original_words": ["Think"]}),
         ("palindrome_generation", {"letters": ["a", "a", "b"]}, {"letters": ["b", "a", "a"]}),
@@ -162,11 +168,11 @@ def test_wording_letters_order_and_brackets_are_no_content(
 
 
 def test_names_are_no_content_and_numbers_are() -> None:
-    def sisters(name: str, brothers: int) -> object:
-        text = f"{name} has {brothers} brothers and she also has 3 sisters."
-        return FAMILIES["aiw"].content({"question": text, "answer": "4", "metadata": {"task_type": "siblings"}})
+    def told(name: str, number: int, kind: str) -> object:
+        text = f"{name} has {number} {kind}s and she also has 3 others."
+        return FAMILIES["aiw"].content({"question": text, "answer": "4", "metadata": {"task_type": kind}})
 
-    assert sisters("Alice", 2) == sisters("Mary", 2) != sisters("Alice", 5)
+    assert told("Alice", 2, "brother") == told("Mary", 2, "male friend") != told("Alice", 5, "brother")
 
 
 def test_another_calculation_is_another_content() -> None:

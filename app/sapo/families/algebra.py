@@ -166,7 +166,7 @@ POWER_FUNCTION = Family(
         dict(min_base=-100.0, max_base=100.0, min_exponent=2, max_exponent=5),
         dict(min_base=-1000.0, max_base=1000.0, min_exponent=2, max_exponent=8),
     ),
-    content=lambda entry: (str(entry["metadata"]["base"]), int(entry["metadata"]["exponent"])),
+    content=lambda entry: (str(abs(entry["metadata"]["base"])), int(entry["metadata"]["exponent"])),
     wording=_power_wording,
     score=_power_score,
     sound=_power_sound,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from functools import cache
 
@@ -48,6 +49,12 @@ def _counting_work(entry: Entry) -> str:
     return ", ".join(f"{word} {word.lower().count(letter)}" for word in entry["metadata"]["span"]) + "."
 
 
+def _counting_content(entry: Entry) -> Content:
+    """The letter and the words in any order; a number among them has no letters."""
+    text = " ".join(entry["metadata"]["span"]).lower()
+    return entry["metadata"]["target_letter"], contents.words(re.findall(r"[a-z]+", text))
+
+
 LETTER_COUNTING = Family(
     name="letter_counting",
     title="Counting letters",
@@ -58,7 +65,7 @@ LETTER_COUNTING = Family(
         dict(min_words=8, max_words=12),
         dict(min_words=10, max_words=20),
     ),
-    content=lambda entry: (entry["metadata"]["target_letter"], contents.words(entry["metadata"]["span"])),
+    content=_counting_content,
     score=scores.integer,
     sound=_counting_sound,
     work=_counting_work,

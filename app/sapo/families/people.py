@@ -174,8 +174,8 @@ def _aiw_level(most: int, friends: float) -> dict[str, object]:
 
 
 def _aiw_content(entry: Entry) -> Content:
-    """The kind and the numbers, whatever the names."""
-    return entry["metadata"]["task_type"], contents.calculation(entry["question"], entry["answer"])
+    """The numbers and the result, whatever the names: 3 sisters and 3 female friends are counted alike."""
+    return contents.calculation(entry["question"], entry["answer"])
 
 
 def _aiw_wording(entry: Entry) -> str:

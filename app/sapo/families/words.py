@@ -163,6 +163,9 @@ _LADDER_ASKED = """Transform the word '{start}' into '{end}' by changing one let
 Use only these words, each at most once: {words}.
 Give all words from '{start}' to '{end}', separated by commas."""
 
+_FIRST_STEPS = 4
+"""The fewest listed words that can be the first step, so that guessing it seldom helps."""
+
 
 class _Ladders:
     """Ladders of a fixed length over the library's words, drawn from seed + item alone.
@@ -177,20 +180,23 @@ class _Ladders:
         settings = dict(min_word_length=letters, max_word_length=letters)
         data = library.gym().create_dataset("word_ladder", seed=0, size=1, **settings)
         self._near = {word: sorted(near) for word, near in data.word_graphs[letters].items()}
-        self._words = sorted(self._near)
+        self._starts = sorted(word for word, near in self._near.items() if len(near) >= _FIRST_STEPS)
 
     def __getitem__(self, index: int) -> Entry:
         rng = Random(self.seed + index)
-        start = rng.choice(self._words)
+        start = rng.choice(self._starts)
         before, ends = self._reached(start)
         ladder = [rng.choice(ends)]  # IndexError, and so no question, where no ladder is as long
         while ladder[-1] != start:
             ladder.append(before[ladder[-1]])
         ladder.reverse()
-        # Dead ends of every other word alone, and no second way of two steps: else any first step leads on.
-        both = {*self._near[start]} & {*self._near[ladder[-1]]}
-        others = sorted({near for word in ladder[::2] for near in self._near[word]} - {*ladder, *both})
-        listed = sorted([*ladder, *rng.sample(others, min(len(others), self._listed - len(ladder)))])
+        # Some first steps that lead nowhere, and no second ladder of two steps: else any first step leads on.
+        taken = {*ladder, *({*self._near[start]} & {*self._near[ladder[-1]]})}
+        first = sorted({*self._near[start]} - taken)
+        first = rng.sample(first, min(len(first), _FIRST_STEPS - 1))
+        others = sorted({near for word in ladder[::2] for near in self._near[word]} - {*taken, *first})
+        room = self._listed - len(ladder) - len(first)
+        listed = sorted([*ladder, *first, *rng.sample(others, min(len(others), room))])
         question = _LADDER_ASKED.format(start=start, end=ladder[-1], words=", ".join(listed))
         return {
             "question": question,
@@ -237,8 +243,7 @@ def _first_steps(entry: Entry) -> list[str]:
 
 
 def _ladder_sound(entry: Entry) -> bool:
-    """Whether at least four listed words can be the first step, so that guessing it seldom helps."""
-    return len(_first_steps(entry)) >= 4
+    return len(_first_steps(entry)) >= _FIRST_STEPS
 
 
 def _ladder_work(entry: Entry) -> str:
