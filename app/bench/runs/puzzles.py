@@ -202,7 +202,8 @@ def measure(family: Family, level: int, count: int) -> Level:
     constant, answer = best_constant(family, found)
     shortcut, name = best_shortcut(family, found)
     level_contents = richness([one.content for one in found])
-    if level_contents < 2 * FEW:  # a lower bound where some contents are rare: more draws come nearer
+    # A lower bound where some contents are rare: more draws come nearer.
+    if level_contents < 2 * FEW and family.held_out_share == HELD_OUT_SHARE:
         level_contents = richness([one.content for one in items(family.name, level, 10 * count)[0]])
     return Level(
         family=family.name,

@@ -37,7 +37,7 @@ from app.sapo.families import (
 )
 from app.sapo.families.family import Family
 
-LADDER = 4
+LADDER = 5
 
 FAMILIES: Mapping[str, Family] = {
     one.name: one
