@@ -149,6 +149,16 @@ def test_no_constant_answer_and_no_shortcut_pays(family: str, level: int) -> Non
     assert share <= max(MOST, FAMILIES[family].guess_rate) + 0.04, name
 
 
+@pytest.mark.parametrize("family", [name for name, family in FAMILIES.items() if family.guess[1]])
+def test_what_guessing_solves_is_what_the_family_says(family: str) -> None:
+    record, shares = FAMILIES[family], []
+    for level in range(len(record.levels)):
+        questions, _, _ = items(family, level, 200)
+        shares += [best_constant(record, questions)[0], best_shortcut(record, questions)[0]]
+    # Three standard errors of 200 questions, and the best of several levels.
+    assert record.guess[0] >= 0.2 and abs(max(shares) - record.guess[0]) < 0.09
+
+
 @pytest.mark.parametrize("family", [name for name, family in FAMILIES.items() if family.work])
 def test_a_worked_example_is_right_and_short(family: str) -> None:
     for level in range(min(3, len(FAMILIES[family].levels))):

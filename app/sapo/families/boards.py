@@ -204,4 +204,5 @@ RECTANGLE_COUNT = Family(
         {"1": 0.92, "2": 0.98},
         {},
     ),
+    guess=(0.2, "3"),
 )

@@ -152,6 +152,7 @@ KNIGHTS_KNAVES = Family(
     held_out_share=4,  # two people who say one thing each, names apart, make a hundred questions
     guess_rate=0.3,  # names apart: two people have four answers
     thinned=({"TT": 0.89, "LT": 0.93, "TL": 0.9, "LL": 0.92}, {"TT": 0.6, "LT": 0.79, "TL": 0.81}),
+    guess=(0.26, "that all are honest"),
 )
 
 
@@ -287,4 +288,5 @@ PROPOSITIONAL_LOGIC = Family(
     # Many conclusions are right, so a constant one often is.
     guess_rate=0.28,
     paper=True,
+    guess=(0.25, "P → (Q ∧ R)"),
 )

@@ -52,6 +52,7 @@ GCD = Family(
         {"1": 0.41, "2": 0.3, "3": 0.71},
         {"1": 0.17, "2": 0.22, "3": 0.54},
     ),
+    guess=(0.21, "2"),
 )
 
 
@@ -91,6 +92,7 @@ LCM = Family(
     score=scores.integer,
     work=_lcm_work,
     thinned=({"larger": 0.55, "product": 0.8}, {"product": 0.95}, {"product": 0.94}),
+    guess=(0.23, "the product"),
 )
 
 

@@ -188,6 +188,7 @@ NUMBER_FORMAT = Family(
     sound=_format_sound,
     solution=_format_solution,
     work=_format_work,
+    guess=(0.21, "the last number"),
 )
 
 

@@ -251,6 +251,7 @@ MAZE = Family(
         {"straight": 0.14, "7": 0.97},
         {"straight": 0.33, "6": 0.85},
     ),
+    guess=(0.22, "rows plus columns"),
 )
 
 
@@ -312,6 +313,7 @@ LARGEST_ISLAND = Family(
     sound=_island_sound,
     work=_island_work,
     thinned=({"one island": 0.12}, {"one island": 0.16}, {"one island": 0.26}, {"one island": 0.32}),
+    guess=(0.22, "all of the land"),
 )
 
 
@@ -363,4 +365,5 @@ ROTTEN_ORANGES = Family(
         {"4": 0.97, "5": 0.87},
         {"5": 0.92, "6": 0.92},
     ),
+    guess=(0.22, "5"),
 )

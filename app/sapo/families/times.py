@@ -75,6 +75,7 @@ CALENDAR_ARITHMETIC = Family(
     score=_calendar_score,
     sound=_calendar_sound,
     paper=True,
+    guess=(0.21, "the last word"),
 )
 
 
