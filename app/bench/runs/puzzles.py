@@ -163,8 +163,8 @@ def best_shortcut(family: Family, questions: Sequence[Question]) -> tuple[float,
 
 
 def richness(drawn: Sequence[Hashable]) -> int:
-    """How many kinds there are, estimated from how many were drawn once and how many twice (Chao 1984, in the
-    form without bias, for draws that are equally likely a lower bound).
+    """The number of kinds, estimated from those drawn once and those drawn twice (Chao 1984, bias-corrected); a
+    lower bound where some kinds are rarer than others.
 
     >>> richness("aabbcc"), richness("aabbcd"), richness("abcdef")
     (3, 4, 21)

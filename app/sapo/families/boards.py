@@ -170,7 +170,7 @@ def _readings(puzzle: str) -> dict[int, list[Cell]]:
 
 
 def _rectangle_sound(entry: Entry) -> bool:
-    """Whether the drawing can be read in one way alone: as so many rectangles as the library drew."""
+    """Whether the drawing can be read in one way alone, with the number of rectangles that the library drew."""
     return list(_readings(entry["metadata"]["puzzle"])) == [entry["metadata"]["solution"]]
 
 

@@ -134,7 +134,7 @@ FAMILY_RELATIONSHIPS = Family(
 )
 
 
-# How many sisters a brother has, and how many women a friend knows: the one who is told of counts too.
+# How many sisters a brother has, and how many female friends a friend has: she who has them counts too.
 
 _AIW_ASKED = (
     re.compile(
