@@ -1148,6 +1148,10 @@
    <translation>Wie weiter?</translation>
   </message>
   <message>
+   <source>{family}: {sentence}</source>
+   <translation>{family}: {sentence}</translation>
+  </message>
+  <message>
    <source>Every kind of puzzle a level up</source>
    <translation>Jede Art Rätsel eine Stufe höher</translation>
   </message>
@@ -3562,6 +3566,10 @@
    <translation>Es lernt auf der Grafikkarte, hier am schnellsten.</translation>
   </message>
   <message>
+   <source>Guessing {answer} solves up to {share}.</source>
+   <translation>{answer} zu raten löst bis zu {share}.</translation>
+  </message>
+  <message>
    <source>Not started</source>
    <translation>Nicht gestartet</translation>
   </message>
@@ -4446,6 +4454,30 @@
   <message>
    <source>Sisters and friends</source>
    <translation>Schwestern und Freundinnen</translation>
+  </message>
+  <message>
+   <source>the product</source>
+   <translation>Das Produkt</translation>
+  </message>
+  <message>
+   <source>the last word</source>
+   <translation>Das letzte Wort</translation>
+  </message>
+  <message>
+   <source>the last number</source>
+   <translation>Die letzte Zahl</translation>
+  </message>
+  <message>
+   <source>that all are honest</source>
+   <translation>„Alle sind ehrlich“</translation>
+  </message>
+  <message>
+   <source>all of the land</source>
+   <translation>Die ganze Landfläche</translation>
+  </message>
+  <message>
+   <source>rows plus columns</source>
+   <translation>Zeilen plus Spalten</translation>
   </message>
   <message>
    <source>Numbers</source>

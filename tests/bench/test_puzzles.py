@@ -39,6 +39,7 @@ def test_figures_are_kept_and_nothing_is_measured_twice(tmp_path: Path) -> None:
 def test_contents_what_is_held_out_and_spellings_are_counted() -> None:
     coins = puzzles.measure(FAMILIES["coin_flip"], 0, 200)
     assert coins.contents < coins.texts < coins.questions == 200, "at least all heads are all heads"
+    assert coins.contents <= coins.level_contents < 3 * coins.contents
     assert 0 < coins.held_out < coins.contents and 0.2 < coins.held_out_share < 0.5 and coins.refused == ()
     wrong = msgspec.structs.replace(FAMILIES["coin_flip"], solution=lambda entry: "2")
     assert puzzles.refused_spellings(wrong, [draw("coin_flip", 0, 5)]) == tuple(puzzles.SPELLINGS)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from app.sapo.families import FAMILIES
-from app.sapo.families.grids import row_rules
+from app.sapo.families.rows import rivals
 from app.sapo.questions import MAX_INDEX, _dataset, draw
 
 LEVELS = [(family.name, level) for family in FAMILIES.values() for level in range(len(family.levels))]
@@ -85,7 +85,7 @@ def test_no_plain_rule_gives_a_row_another_output(level: int) -> None:
         metadata = dataset[0]["metadata"]
         seen = [(one["input"], one["output"]) for one in metadata["train_examples"]]
         test = metadata["test_example"]
-        if row_rules.rivals(seen, test["input"], test["output"]):
+        if rivals(seen, test["input"], test["output"]):
             dropped += 1
             assert not FAMILIES["arc_1d"].asks(level, dataset[0])
     assert 0 < dropped < 15
@@ -108,6 +108,26 @@ def test_the_rule_of_a_conclusion_is_the_one_in_the_text(answer: str, score: flo
     assert "1. (P → Q)\n2. (Q → R)\n" in text
     assert "from none of them alone" in text and "fewer letters than the two shortest" in text
     assert FAMILIES["propositional_logic"].judge(answer, entry) == score
+
+
+LISTED = ["BAT", "CAT", "COG", "COT", "DOG", "DOT"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "score"),
+    [
+        ("CAT,COT,COG,DOG", 1),
+        ("cat, cot, dot, dog", 1),
+        ("CAT,BAT,CAT,COT,COG,DOG", 0),  # a word twice
+        ("CAT,CAG,COG,DOG", 0),  # an English word that is not listed
+        ("COT,COG,DOG", 0),  # without the first word
+    ],
+)
+def test_a_ladder_has_the_words_that_the_text_lists_each_once(answer: str, score: float) -> None:
+    text = draw("word_ladder", 0, 10**8).text
+    assert "Use only these words, each at most once: " in text and "Give all words from " in text
+    entry = changed("word_ladder", ladder=["CAT", "COT", "COG", "DOG"], words=LISTED)
+    assert FAMILIES["word_ladder"].judge(answer, entry) == score
 
 
 OPEN_FORMS = {

@@ -36,6 +36,7 @@ from app.swarm.wire.limits import LineMessage
 from app.ui.charts.curve import Curve
 from app.ui.charts.tile import Tile
 from app.ui.frame.frame import Actions
+from app.ui.overview.next import why
 from app.ui.overview.page import Overview
 from app.ui.pages.about import about
 from app.ui.pages.history import HistoryPage
@@ -609,6 +610,27 @@ def test_skills_stand_by_kind_and_can_be_searched(qtbot: QtBot, light: Theme, ac
         assert page._nothing.isVisible() == (not found)
     page._search.clear()
     assert len(titles_on(page)) == len(names)
+
+
+def test_a_tile_says_what_guessing_solves(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    page = Skills(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_view(with_families(["lcm", "chain_sum"]))
+    said = {tile.accessibleName().split(",")[0]: tile._guessed for tile in page.findChildren(Tile)}
+    assert said["Least common multiple"].text() == "Guessing the product solves up to 23 %."
+    assert said["Least common multiple"].isVisible() and not said[FAMILIES["chain_sum"].title].isVisible()
+    page.resize(800, 500)
+    page.grab()  # lays it out
+    heights = [(tile.height(), tile.minimumSizeHint().height()) for tile in page.findChildren(Tile)]
+    assert all(height >= least for height, least in heights), heights
+
+
+def test_a_flat_curve_names_the_puzzles_that_guessing_solves_most_of() -> None:
+    curve = tuple(Probe(round=20 * at, share=0.5, stderr=0.03) for at in range(8))
+    view = views.msgspec.structs.replace(with_families(["lcm", "gcd", "dice"]), curve=curve)
+    assert why(view).endswith(" Least common multiple: Guessing the product solves up to 23 %.")
+    assert "Guessing" not in why(views.msgspec.structs.replace(view, families=()))
 
 
 def with_families(names: list[str]) -> View:

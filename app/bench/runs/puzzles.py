@@ -12,7 +12,7 @@ import contextlib
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from app.sapo.families import FAMILIES
 from app.sapo.families.family import Family
 from app.sapo.groups import SOLVED
 from app.sapo.questions import Coordinates, Question, UnsoundQuestion, generate
+from app.sapo.seeds import HELD_OUT_SHARE
 from engines.contract import EngineError
 
 SUMMARY = "contents, held out, best constant answer and shortcut, accepted spellings of every family and level"
@@ -66,6 +67,8 @@ COPIES: dict[str, Callable[[str], str]] = {
 """And who copies: parts of a question."""
 MOST = 0.25
 """The largest share of a level that a shortcut may solve, unless the family declares a higher `guess_rate`."""
+FEW = 200
+"""Contents of a level; one that has fewer is named, unless its family holds out more than one in eight."""
 
 
 SPELLINGS = {
@@ -103,8 +106,10 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
     texts: int
     """How many questions differ in their text, and how many in their content."""
     contents: int
+    level_contents: int
+    """How many contents the level has, by `richness`: those drawn and an estimate of the others."""
     held_out: int
-    """How many of the contents are held out."""
+    """How many of the contents that were drawn are held out."""
     held_out_share: float
     """The share of the questions that is held out."""
     refused: tuple[str, ...]
@@ -157,6 +162,17 @@ def best_shortcut(family: Family, questions: Sequence[Question]) -> tuple[float,
     return max((solved(family, written, questions), name) for name, written in answers.items())
 
 
+def richness(drawn: Sequence[Hashable]) -> int:
+    """The number of kinds, estimated from those drawn once and those drawn twice (Chao 1984, bias-corrected); a
+    lower bound where some kinds are rarer than others.
+
+    >>> richness("aabbcc"), richness("aabbcd"), richness("abcdef")
+    (3, 4, 21)
+    """
+    times = Counter(Counter(drawn).values())
+    return sum(times.values()) + times[1] * (times[1] - 1) // (2 * (times[2] + 1))
+
+
 def refused_spellings(family: Family, questions: Sequence[Question]) -> tuple[str, ...]:
     """The names of the spellings in which the truth of some question is not accepted inside the answer's
     tags."""
@@ -185,6 +201,10 @@ def measure(family: Family, level: int, count: int) -> Level:
         raise BenchError(f"{family.name} has no question at level {level}.")
     constant, answer = best_constant(family, found)
     shortcut, name = best_shortcut(family, found)
+    level_contents = richness([one.content for one in found])
+    # A lower bound where some contents are rare: more draws come nearer.
+    if level_contents < 2 * FEW and family.held_out_share == HELD_OUT_SHARE:
+        level_contents = richness([one.content for one in items(family.name, level, 10 * count)[0]])
     return Level(
         family=family.name,
         level=level,
@@ -193,6 +213,7 @@ def measure(family: Family, level: int, count: int) -> Level:
         p99_ms=1000 * sorted(taken)[int(0.99 * len(taken))],
         texts=len({one.text for one in found}),
         contents=len({one.content for one in found}),
+        level_contents=level_contents,
         held_out=len({one.content for one in found if one.held_out}),
         held_out_share=sum(one.held_out for one in found) / len(found),
         refused=refused_spellings(family, found[:_SPELLED]),
@@ -275,7 +296,8 @@ def overview(figures: FamilyFigures) -> Iterator[str]:
     """The one table over all families, in Markdown: a row each, with the worst of its levels."""
     models = list(dict.fromkeys(one.model for one in figures.bases))
     rates = {(one.model, one.family): one for one in figures.bases}
-    head = ["family", "kind", "levels", "p99 ms", "sound", "best constant answer", "best shortcut", *models]
+    head = ["family", "kind", "levels", "p99 ms", "sound", "contents", "distinct", "held out", "spellings"]
+    head += ["best constant answer", "best shortcut", *models]
     yield f"| {' | '.join(head)} |"
     yield f"|{'---|' * len(head)}"
     for family in FAMILIES.values():
@@ -284,6 +306,8 @@ def overview(figures: FamilyFigures) -> Iterator[str]:
         constant = max(levels, key=lambda one: one.constant)
         shortcut = max(levels, key=lambda one: one.shortcut)
         shares = sorted(one.sound for one in levels)
+        fewest = min(levels, key=lambda one: one.level_contents)
+        refused = {spelling for one in levels for spelling in one.refused}
         bases = [rates.get((model, family.name)) for model in models]
         waits = models and all(one is not None and one.any_of_8 < LEAST_ANY for one in bases)
         cells = [
@@ -292,6 +316,10 @@ def overview(figures: FamilyFigures) -> Iterator[str]:
             str(len(levels)),
             f"{max(one.p99_ms for one in levels):.1f}",
             "–".join(dict.fromkeys(f"{share:.0%}" for share in (shares[0], shares[-1]))),
+            str(fewest.level_contents),
+            f"{fewest.contents}/{fewest.questions}",
+            str(fewest.held_out),
+            f"{len(SPELLINGS) - len(refused)}/{len(SPELLINGS)}",
             f"{constant.constant:.1%} `{' '.join(constant.constant_answer.split())[:18]}`",
             f"{shortcut.shortcut:.1%} {shortcut.shortcut_name}" if shortcut.shortcut else "0",
             *(_said(one) for one in bases),
@@ -308,14 +336,16 @@ def _said(one: BaseScore | None) -> str:
 
 def table(figures: dict[str, Any]) -> Iterator[str]:
     yield (
-        f"{'family':<24} level  p99 ms  questions  texts  contents  held out  spellings  longest  "
+        f"{'family':<24} level  p99 ms  sound  contents  distinct/drawn  held out  spellings  longest  "
         "best constant answer       best shortcut"
     )
     for one in (msgspec.convert(level, Level) for level in figures["levels"]):
+        held_out_share = FAMILIES[one.family].held_out_share
         marks = "".join(
             mark
             for mark, wrong in (
                 ("  slow", one.p99_ms > SLOW_MS),
+                ("  few", one.level_contents < FEW and held_out_share == HELD_OUT_SHARE),
                 ("  guessed", _above(one.constant, one.guess_rate, one.questions)),
                 ("  shortcut", _above(one.shortcut, max(MOST, one.guess_rate), one.questions)),
             )
@@ -323,8 +353,8 @@ def table(figures: dict[str, Any]) -> Iterator[str]:
         )
         spelled = f"{len(SPELLINGS) - len(one.refused)}/{len(SPELLINGS)}"
         yield (
-            f"{one.family:<24} {one.level + 1:>5}  {one.p99_ms:>6.1f}  {one.sound:>8.0%}  {one.texts:>5}"
-            f"  {one.contents:>8}  {one.held_out:>8}"
+            f"{one.family:<24} {one.level + 1:>5}  {one.p99_ms:>6.1f}  {one.sound:>5.0%}"
+            f"  {one.level_contents:>8}  {f'{one.contents}/{one.questions}':>14}  {one.held_out:>8}"
             f"  {spelled:>9}  {one.longest:>7}  {one.constant:>5.1%}  {one.constant_answer[:18]!r:<20} "
             f"{one.shortcut:>5.1%}  {one.shortcut_name}{marks}"
         )

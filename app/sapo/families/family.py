@@ -1,4 +1,4 @@
-"""A family of puzzles: one record, in a file of its own."""
+"""The record that a family of puzzles is."""
 
 from __future__ import annotations
 
@@ -79,6 +79,10 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     tries beside its own. None solves more than a quarter of a level, or than `guess_rate`."""
     guess_rate: float = 0.2
     """The most that a constant answer solves at any level; above a fifth only where there are few answers."""
+    guess: tuple[float, str] = (0.0, "")
+    """The largest share of a level that is solved without the skill, and by which answer, in the words of a
+    sentence: a constant, or one of `shortcuts`. As `./shoal bench puzzles --items 1000` measured it; told to
+    the owner, and left out where it is less than a fifth."""
     held_out_share: int = HELD_OUT_SHARE
     """One content in this many is held out; fewer than 8 where a level has few."""
     paper: bool = False

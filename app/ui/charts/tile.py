@@ -122,20 +122,20 @@ class Tile(QFrame):
         self._title, self._level = Elided("", "strong"), Label("", "faint")
         self._pips, self._band, self._spark = Pips(theme), Band(theme), Spark(theme)
         self._figure, self._change = Label("", "figure"), Label("", "faint")
-        self._sure, self._since = Elided("", "faint"), Elided("", "faint")
+        self._sure, self._since, self._guessed = (Elided("", "faint") for _ in range(3))
         self.setLayout(
             column(
                 row(self._title, self._pips, gap=12),
                 row(self._figure, self._change, 1, self._spark, gap=8),
                 self._band,
-                column(self._sure, self._since, gap=2),
+                column(self._sure, self._since, self._guessed, gap=2),
                 gap=10,
                 margins=(18, 16, 18, 14),
             )
         )
 
     def sizeHint(self) -> QSize:
-        return QSize(250, 172)
+        return QSize(250, 172 + bool(self._guessed.text()) * (2 + self._guessed.sizeHint().height()))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if self.rect().contains(event.position().toPoint()):
@@ -147,13 +147,16 @@ class Tile(QFrame):
         else:
             super().keyPressEvent(event)
 
-    def say(self, family: FamilyView, since: str) -> None:
+    def say(self, family: FamilyView, since: str, guessed: str = "") -> None:
         self._title.say(tr(family.title))
         self._pips.say(family.level + 1, family.levels)
         level = tr("Level {n} of {all}", n=family.level + 1, all=family.levels)
         self._pips.setToolTip(level)
         self._spark.say(family.trend)
         self._since.say(since)
+        self._guessed.say(guessed)
+        self._guessed.setVisible(bool(guessed))
+        self.updateGeometry()
         if family.latest is None:
             self._figure.say("–")
             self._change.say("")
@@ -173,7 +176,15 @@ class Tile(QFrame):
                     high=percent(high),
                 )
             )
-        texts = (tr(family.title), level, self._figure.text(), self._change.text(), self._sure.text(), since)
+        texts = (
+            tr(family.title),
+            level,
+            self._figure.text(),
+            self._change.text(),
+            self._sure.text(),
+            since,
+            guessed,
+        )
         self.setAccessibleName(", ".join(filter(None, texts)))
 
 

@@ -280,6 +280,8 @@ def _of_the_node() -> Iterator[str]:
         yield from (entry.about, entry.gated)
     yield STARTER_ABOUT
     yield from (family.title for family in FAMILIES.values())
+    answers = (family.guess[1] for family in FAMILIES.values())
+    yield from (answer for answer in answers if any(map(str.islower, answer)))  # no numbers and formulas
     yield from FamilyKind
     for setting in SETTINGS:
         yield from (setting.group, setting.label, setting.help, setting.words)

@@ -11,7 +11,7 @@ from app.ui.language.spoken import spoken
 from app.ui.language.texts import number, tr
 from app.ui.overview.note import remember
 from app.ui.theme import Theme
-from app.ui.view import model_words, notes
+from app.ui.view import model_words, notes, words
 from app.ui.view.view import View
 from app.ui.widgets.pieces import Elided, IconButton, Label, button, column, row
 from engines.models.needs import FitVerdict
@@ -64,7 +64,8 @@ class NextCard(QFrame):
 
 
 def why(view: View) -> str:
-    """How long it has been flat, and the learner's own reason where it gave one lately."""
+    """How long it has been flat, the learner's own reason where it gave one lately, and the kind of puzzle that
+    guessing solves most of: where it guesses, there is nothing left to learn."""
     from app.learning.flat import STEADY
 
     steady = view.curve[-STEADY:]
@@ -73,6 +74,9 @@ def why(view: View) -> str:
     reasons = [one for one in view.happenings[-200:] if one.kind == "flat"]
     if reasons and steady[-1].round - reasons[-1].round <= _LATELY:
         said += " " + spoken(reasons[-1].sentence)
+    easiest = max(view.families, key=lambda one: words.guess(one.name), default=None)
+    if easiest is not None and (guessing := words.guessed(easiest.name)):
+        said += " " + tr("{family}: {sentence}", family=tr(easiest.title), sentence=guessing)
     return said
 
 

@@ -88,7 +88,7 @@ class KindSection(QWidget):
     def show_families(self, families: Sequence[FamilyView], press: Callable[[str], object]) -> None:
         self.setVisible(bool(families))
         for tile, family in zip(self._tiles.tiles(len(families)), families, strict=True):
-            tile.say(family, since(family))
+            tile.say(family, since(family), words.guessed(family.name))
             tile.press = partial(press, family.name)
 
 

@@ -12,8 +12,9 @@ from PySide6.QtCore import QDateTime, QLocale
 from app.models.catalogue import find
 from app.node.record.reasons import Reason
 from app.node.record.snapshot import Ruling
+from app.sapo.families import FAMILIES
 from app.ui.language.spoken import spoken
-from app.ui.language.texts import number, span, tr
+from app.ui.language.texts import number, percent, span, tr
 from app.ui.view import engine_words
 from app.ui.view.view import NodeStatus, Step, View
 
@@ -208,3 +209,16 @@ def working(view: View) -> bool:
 
 def _ended(sentence: str) -> str:
     return sentence if sentence.endswith((".", "!", "?")) or not sentence else sentence + "."
+
+
+def guess(family: str) -> tuple[float, str]:
+    """`Family.guess`; nothing for a family that is not known here."""
+    return FAMILIES[family].guess if family in FAMILIES else (0.0, "")
+
+
+def guessed(family: str) -> str:
+    """How many of a family's puzzles are solved by guessing; empty where that is less than a fifth."""
+    share, answer = guess(family)
+    return (
+        tr("Guessing {answer} solves up to {share}.", answer=tr(answer), share=percent(share)) if answer else ""
+    )

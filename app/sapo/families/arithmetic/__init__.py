@@ -1,1 +1,0 @@
-"""Families of calculating: sums, fractions, equations, geometry, problems in words."""

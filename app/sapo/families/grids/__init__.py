@@ -1,1 +1,0 @@
-"""Families played on a grid or along paths."""

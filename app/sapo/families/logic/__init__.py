@@ -1,1 +1,0 @@
-"""Families of logic: who lies, which formula holds, what follows."""

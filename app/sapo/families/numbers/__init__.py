@@ -1,1 +1,0 @@
-"""Families about numbers themselves: divisors, primes, bases, digits, order, chances."""

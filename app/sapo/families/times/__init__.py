@@ -1,1 +1,0 @@
-"""Families about dates and clocks."""

@@ -1,1 +1,0 @@
-"""Families about letters and words."""
