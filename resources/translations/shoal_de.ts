@@ -3443,18 +3443,6 @@
    <translation>tagebuch notizen erste stufe abzeichen wie weiter</translation>
   </message>
   <message>
-   <source>Energy on the overview</source>
-   <translation>Energie auf der Übersicht</translation>
-  </message>
-  <message>
-   <source>Watts now, and kWh this month. Counted on this computer either way.</source>
-   <translation>Watt im Moment und kWh in diesem Monat. Gezählt wird auf diesem Computer so oder so.</translation>
-  </message>
-  <message>
-   <source>power electricity watts kwh cost</source>
-   <translation>strom energie watt kwh kosten</translation>
-  </message>
-  <message>
    <source>Offer a race at round 20</source>
    <translation>In Runde 20 ein Rennen anbieten</translation>
   </message>
@@ -3501,6 +3489,14 @@
   <message>
    <source>{name} on {device}, {dtype}</source>
    <translation>{name} auf {device}, {dtype}</translation>
+  </message>
+  <message>
+   <source>{energy}, measured.</source>
+   <translation>{energy}, gemessen.</translation>
+  </message>
+  <message>
+   <source>About {energy} (estimate).</source>
+   <translation>Etwa {energy} (geschätzt).</translation>
   </message>
   <message>
    <source>d MMM yyyy</source>
@@ -3565,6 +3561,14 @@
   <message>
    <source>Stopped by a problem</source>
    <translation>Durch ein Problem angehalten</translation>
+  </message>
+  <message>
+   <source>{watts} W now</source>
+   <translation>{watts} W im Moment</translation>
+  </message>
+  <message>
+   <source>{kwh} kWh this month</source>
+   <translation>{kwh} kWh in diesem Monat</translation>
   </message>
   <message>
    <source>Ready when you are.</source>
@@ -3929,26 +3933,6 @@
    <translation>Einladung oder Adresse</translation>
   </message>
   <message>
-   <source>About {kwh} kWh this month.</source>
-   <translation>Etwa {kwh} kWh in diesem Monat.</translation>
-  </message>
-  <message>
-   <source>About {watts} W now.</source>
-   <translation>Gerade etwa {watts} W.</translation>
-  </message>
-  <message>
-   <source>About {kwh} kWh this month ({money}).</source>
-   <translation>Etwa {kwh} kWh in diesem Monat ({money}).</translation>
-  </message>
-  <message>
-   <source>About {watts} W now, {kwh} kWh this month.</source>
-   <translation>Etwa {watts} W im Moment, {kwh} kWh in diesem Monat.</translation>
-  </message>
-  <message>
-   <source>About {watts} W now, {kwh} kWh this month ({money}).</source>
-   <translation>Etwa {watts} W im Moment, {kwh} kWh in diesem Monat ({money}).</translation>
-  </message>
-  <message>
    <source>Paused by you.</source>
    <translation>Von dir pausiert.</translation>
   </message>
@@ -3979,14 +3963,6 @@
   <message>
    <source>outside your hours, until {until}</source>
    <translation>außerhalb deiner Zeiten, bis {until}</translation>
-  </message>
-  <message>
-   <source>This month's limit of {cap} kWh is reached. Starts again {until}.</source>
-   <translation>Das Monatslimit von {cap} kWh ist erreicht. Weiter ab {until}.</translation>
-  </message>
-  <message>
-   <source>the month's energy is used up</source>
-   <translation>die Energie des Monats ist verbraucht</translation>
   </message>
   <message>
    <source>Waiting until you plug the computer in.</source>
@@ -4657,82 +4633,6 @@
    <translation>50 GB</translation>
   </message>
   <message>
-   <source>Power and cost</source>
-   <translation>Strom und Kosten</translation>
-  </message>
-  <message>
-   <source>Energy a month</source>
-   <translation>Energie im Monat</translation>
-  </message>
-  <message>
-   <source>When learning has used this much, it waits until the next month. 0 switches this off.</source>
-   <translation>Hat das Lernen so viel verbraucht, wartet es bis zum nächsten Monat. 0 schaltet das aus.</translation>
-  </message>
-  <message>
-   <source>power electricity energy cap limit month kwh cost</source>
-   <translation>strom energie grenze limit monat kwh kosten</translation>
-  </message>
-  <message>
-   <source>1 kWh</source>
-   <translation>1 kWh</translation>
-  </message>
-  <message>
-   <source>2 kWh</source>
-   <translation>2 kWh</translation>
-  </message>
-  <message>
-   <source>5 kWh</source>
-   <translation>5 kWh</translation>
-  </message>
-  <message>
-   <source>10 kWh</source>
-   <translation>10 kWh</translation>
-  </message>
-  <message>
-   <source>25 kWh</source>
-   <translation>25 kWh</translation>
-  </message>
-  <message>
-   <source>Price of a kWh</source>
-   <translation>Preis einer kWh</translation>
-  </message>
-  <message>
-   <source>In hundredths, from your electricity bill, to show what learning costs. 0 shows no money.</source>
-   <translation>In Hundertsteln, von deiner Stromrechnung, um die Kosten des Lernens zu zeigen. 0 zeigt kein Geld.</translation>
-  </message>
-  <message>
-   <source>power electricity energy price money cents bill cost</source>
-   <translation>strom energie preis geld cent rechnung kosten</translation>
-  </message>
-  <message>
-   <source>Currency</source>
-   <translation>Währung</translation>
-  </message>
-  <message>
-   <source>For the price of a kWh.</source>
-   <translation>Für den Preis einer kWh.</translation>
-  </message>
-  <message>
-   <source>money euro dollar pound franc</source>
-   <translation>geld euro dollar pfund franken</translation>
-  </message>
-  <message>
-   <source>€</source>
-   <translation>€</translation>
-  </message>
-  <message>
-   <source>$</source>
-   <translation>$</translation>
-  </message>
-  <message>
-   <source>£</source>
-   <translation>£</translation>
-  </message>
-  <message>
-   <source>CHF</source>
-   <translation>CHF</translation>
-  </message>
-  <message>
    <source>Say thanks for answers</source>
    <translation>Für Antworten danken</translation>
   </message>
@@ -5099,30 +4999,6 @@
   <message>
    <source>macOS tells no program about others.</source>
    <translation>macOS sagt keinem Programm etwas über andere.</translation>
-  </message>
-  <message>
-   <source>Measured by the processor's own counter, shared out by processor time.</source>
-   <translation>Vom Zähler des Prozessors gemessen, nach Prozessorzeit aufgeteilt.</translation>
-  </message>
-  <message>
-   <source>Measured by the counters of processor and graphics card; the processor's is shared out by time.</source>
-   <translation>Von den Zählern des Prozessors und der Grafikkarte gemessen; der des Prozessors ist nach Zeit aufgeteilt.</translation>
-  </message>
-  <message>
-   <source>An estimate: {CORE_W} W for every core that Shoal keeps busy.</source>
-   <translation>Eine Schätzung: {CORE_W} W für jeden Kern, den Shoal beschäftigt.</translation>
-  </message>
-  <message>
-   <source>It may be off by half.</source>
-   <translation>Sie kann um die Hälfte danebenliegen.</translation>
-  </message>
-  <message>
-   <source>The graphics card is measured.</source>
-   <translation>Die Grafikkarte ist gemessen.</translation>
-  </message>
-  <message>
-   <source>{CORE_W} W for every busy core are an estimate, off by up to half.</source>
-   <translation>{CORE_W} W je beschäftigtem Kern sind geschätzt und können um die Hälfte danebenliegen.</translation>
   </message>
   <message>
    <source>There is nothing to ask.</source>

@@ -44,7 +44,6 @@ from app.ui.view.growth import grown
 from app.ui.view.seen import PutAway
 from app.ui.view.settings import Choices
 from app.ui.view.view import NodeStatus, View
-from app.ui.widgets.power import PowerLine
 from tests.ui import views
 from tests.ui.chat.test_tryit import press, texts
 
@@ -402,27 +401,24 @@ class Started:
 
 
 @pytest.mark.parametrize(
-    ("month_kwh", "watts", "said"),
+    ("month_kwh", "watts", "measured", "said"),
     [
-        (0.0004, 0.0, ""),
-        (0.5, 0.01, "About 0,500 kWh this month (0,15 €)."),
-        (12.0, 4.2, "About 4,2 W now, 12,0 kWh this month (3,60 €)."),
+        (0.0004, 0.0, False, ""),
+        (0.0, 2.2, False, "Etwa 2,2 W im Moment (geschätzt)."),
+        (0.5, 0.01, False, "Etwa 0,500 kWh in diesem Monat (geschätzt)."),
+        (12.0, 8.2, True, "8 W im Moment, 12,0 kWh in diesem Monat, gemessen."),
     ],
 )
-def test_energy_in_the_numbers_of_the_language(qtbot: QtBot, month_kwh: float, watts: float, said: str) -> None:
-    before = QLocale()
-    QLocale.setDefault(QLocale("de"))
-    line = PowerLine()
-    qtbot.addWidget(line)
-    money = f"{month_kwh * 0.3:.2f} €"
-    line.show_energy(Energy(watts=watts, today_kwh=0.0, month_kwh=month_kwh, money=money, about="An estimate."))
-    QLocale.setDefault(before)
-    assert (line.text(), line.isHidden()) == (said, not said)
+def test_energy_in_the_words_and_numbers_of_the_language(
+    german: None, month_kwh: float, watts: float, measured: bool, said: str
+) -> None:
+    used = Energy(watts=watts, month_kwh=month_kwh, measured=measured)
+    assert words.energy(views.learning(ruling=change(views.ruling(Reason.RUNNING), energy=used))) == said
 
 
 @pytest.mark.parametrize(
     ("key", "value", "said"),
-    [("energy_cap_kwh", 3, "3 kWh"), ("energy_cap_kwh", 0, "No limit"), ("idle_s", 240, "4 min")],
+    [("disk_cap_gb", 3, "3 GB"), ("disk_cap_gb", 0, "No limit"), ("idle_s", 240, "4 min")],
 )
 def test_a_value_of_elsewhere_is_shown_in_its_own_unit(
     qtbot: QtBot, light: Theme, key: str, value: int, said: str
@@ -433,22 +429,20 @@ def test_a_value_of_elsewhere_is_shown_in_its_own_unit(
     assert isinstance(made.widget, QComboBox) and made.widget.currentText() == said
 
 
-def test_any_price_can_be_written(qtbot: QtBot, light: Theme) -> None:
-    setting, put = next(one for one in RULES if one.key == "energy_price"), list[object]()
-    made = editor(light, setting, setting.label, 0, put.append)
+def test_a_number_is_written_with_its_unit(qtbot: QtBot, light: Theme) -> None:
+    setting, put = next(one for one in RULES if one.key == "temperature_limit_c"), list[object]()
+    made = editor(light, setting, setting.label, 90, put.append)
     qtbot.addWidget(made.widget)
     assert isinstance(made.widget, QSpinBox)
     made.widget.selectAll()
-    qtbot.keyClicks(made.widget, "32\r")
-    assert put == [32] and made.widget.text() == "32 ct"
+    qtbot.keyClicks(made.widget, "82\r")
+    assert put == [82] and made.widget.text() == "82 °C"
 
 
 @pytest.mark.parametrize(("day", "said"), [(24, "Di. 00:00"), (1, "1. Dezember")])
-def test_the_months_limit_says_when_it_goes_on_in_the_persons_language(
-    german: None, day: int, said: str
-) -> None:
+def test_the_hours_say_when_it_goes_on_in_the_language_of_the_person(german: None, day: int, said: str) -> None:
     now = datetime(2026, 11, 23, 12).timestamp()
     until = datetime(2026, 12 if day == 1 else 11, day).timestamp()
-    ruling = change(views.ruling(Reason.ENERGY, cap="1", until="what the node wrote"), until=until)
+    ruling = change(views.ruling(Reason.OUTSIDE_HOURS, until="what the node wrote"), until=until)
     shown = words.reason(views.learning(state=NodeStatus.WAITING, ruling=ruling), now)
-    assert shown == f"Das Monatslimit von 1 kWh ist erreicht. Weiter ab {said}."
+    assert shown == f"Außerhalb deiner Zeiten. Beginnt {said}."

@@ -28,7 +28,6 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.node.record.records import Probe
-from app.node.record.snapshot import Energy
 from app.node.rules.preferences import SETTINGS as RULES
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import FamilyKind
@@ -52,7 +51,6 @@ from app.ui.view.settings import SETTINGS
 from app.ui.view.view import FamilyView, LevelReached, NodeStatus, Step, View
 from app.ui.welcome.page import Company
 from app.ui.widgets.option import Option
-from app.ui.widgets.power import in_short
 from app.ui.widgets.selecting import Segments, Switch
 from tests.ui import views
 
@@ -194,13 +192,6 @@ def test_a_first_look_at_a_model_can_be_cancelled(
 
 def test_a_model_out_of_a_file_is_called_without_its_digest() -> None:
     assert words.model_name(views.learning(model="own.q4_1-b179c9523d0e")) == "own.q4_1"
-
-
-def test_energy_is_told_once_there_is_some() -> None:
-    first = Energy(watts=2.2, today_kwh=0.0, month_kwh=0.0)
-    assert in_short(first) == "About 2.2 W now."
-    later = Energy(watts=8.0, today_kwh=0.2, month_kwh=1.5, money="0.45 €")
-    assert in_short(later) == "About 8 W now, 1.5 kWh this month (0.45 €)."
 
 
 def test_a_long_lesson_tells_how_long_it_takes(qtbot: QtBot, light: Theme, actions: Actions) -> None:

@@ -20,11 +20,10 @@ FILE = "settings.json"
 ONE_APP = 1.5
 """Cores that an ordinary app keeps busy, with what belongs to it; at low priority no one minds us beside it."""
 
-WHEN, MUCH, COST, EXTRAS = "When to learn", "How much of the computer", "Power and cost", "Extras"
+WHEN, MUCH, EXTRAS = "When to learn", "How much of the computer", "Extras"
 
 RULE_OF = {
     Reason.OUTSIDE_HOURS: "hours",
-    Reason.ENERGY: "energy_cap_kwh",
     Reason.ON_BATTERY: "on_battery",
     Reason.POWER_UNKNOWN: "on_battery",
     Reason.SAVER: "with_saver",
@@ -222,41 +221,6 @@ SETTINGS: tuple[Setting, ...] = (
         options=((0, "No limit"), (1, "1 GB"), (2, "2 GB"), (5, "5 GB"), (10, "10 GB"), (50, "50 GB")),
     ),
     Setting(
-        key="energy_cap_kwh",
-        kind="number",
-        default=0,
-        least=0,
-        most=10_000,
-        unit="kWh",
-        group=COST,
-        label="Energy a month",
-        help="When learning has used this much, it waits until the next month. 0 switches this off.",
-        words="power electricity energy cap limit month kwh cost",
-        options=((0, "No limit"), (1, "1 kWh"), (2, "2 kWh"), (5, "5 kWh"), (10, "10 kWh"), (25, "25 kWh")),
-    ),
-    Setting(
-        key="energy_price",
-        kind="number",
-        default=0,
-        least=0,
-        most=10_000,
-        unit="ct",
-        group=COST,
-        label="Price of a kWh",
-        help="In hundredths, from your electricity bill, to show what learning costs. 0 shows no money.",
-        words="power electricity energy price money cents bill cost",
-    ),
-    Setting(
-        key="energy_currency",
-        kind="choice",
-        default="€",
-        group=COST,
-        label="Currency",
-        help="For the price of a kWh.",
-        words="money euro dollar pound franc",
-        options=(("€", "€"), ("$", "$"), ("£", "£"), ("CHF", "CHF")),
-    ),
-    Setting(
         key="receipts",
         kind="switch",
         default=True,
@@ -310,14 +274,10 @@ class Preferences:
         different = {key: value for key, value in self.values.items() if value != DEFAULTS[key]}
         files.write_json(self._path, {**self._others, **different})
 
-    def rules(
-        self, orders: Orders, energy_left_kwh: float | None = None, class_paused: bool = False
-    ) -> RuleSettings:
+    def rules(self, orders: Orders, class_paused: bool = False) -> RuleSettings:
         """What the rules go by."""
         values = self.values
         return RuleSettings(
-            energy_cap_kwh=values["energy_cap_kwh"],
-            energy_left_kwh=energy_left_kwh,
             class_paused=class_paused,
             contribute_when_idle=values["contribute_when_idle"],
             idle_s=float(values["idle_s"]),

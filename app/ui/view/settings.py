@@ -188,15 +188,6 @@ SETTINGS: tuple[Setting, ...] = (
         words=mark("diary notes first level badge what next"),
     ),
     Setting(
-        key="power",
-        kind="switch",
-        default=True,
-        group=mark("Extras"),
-        label=mark("Energy on the overview"),
-        help=mark("Watts now, and kWh this month. Counted on this computer either way."),
-        words=mark("power electricity watts kwh cost"),
-    ),
-    Setting(
         key="race",
         kind="switch",
         default=True,

@@ -17,6 +17,8 @@ from app.ui.language.texts import number, span, tr
 from app.ui.view import engine_words
 from app.ui.view.view import NodeStatus, Step, View
 
+_LEAST_WATTS, _LEAST_KWH = 0.05, 0.001
+"""What is less is not told."""
 _OPEN_STATES = (NodeStatus.LEARNING, NodeStatus.STARTING)
 
 
@@ -31,6 +33,27 @@ def state_name(state: NodeStatus) -> str:
         NodeStatus.STOPPING: tr("Stopping"),
         NodeStatus.FAILED: tr("Stopped by a problem"),
     }[state]
+
+
+def energy(view: View) -> str:
+    """Watts now, kWh this month, and whether that was measured; empty before there are any."""
+    used = view.ruling.energy if view.ruling is not None else None
+    if used is None:
+        return ""
+    figures = []
+    if used.watts >= _LEAST_WATTS:
+        figures.append(tr("{watts} W now", watts=number(used.watts, 1 if used.watts < 5 else 0)))
+    if used.month_kwh >= _LEAST_KWH:
+        kwh = number(used.month_kwh, 3 if used.month_kwh < 1 else 1)
+        figures.append(tr("{kwh} kWh this month", kwh=kwh))
+    if not figures:
+        return ""
+    said = ", ".join(figures)
+    return (
+        tr("{energy}, measured.", energy=said)
+        if used.measured
+        else tr("About {energy} (estimate).", energy=said)
+    )
 
 
 def reason(view: View, now: float) -> str:

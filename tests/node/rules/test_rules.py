@@ -82,7 +82,6 @@ OBSTACLES: list[tuple[Reason, DesktopFacts, RuleSettings]] = [
     (Reason.SNOOZED, CALM, wishes(orders=Orders(snooze=Snooze(WALL, WALL + 3600)))),
     (Reason.CLASS, CALM, wishes(class_paused=True)),
     (Reason.OUTSIDE_HOURS, CALM, wishes(schedule=parse("mon-sun 22:00-07:00"))),
-    (Reason.ENERGY, CALM, wishes(energy_cap_kwh=2, energy_left_kwh=0.0)),
     (Reason.ON_BATTERY, facts(on_battery=True), ALL_RULES),
     (Reason.POWER_UNKNOWN, facts(on_battery=None), ALL_RULES),
     (Reason.SAVER, facts(saver=True), ALL_RULES),
@@ -151,8 +150,6 @@ def test_the_first_of_several_obstacles_is_told() -> None:
                 orders=chosen.orders if chosen.orders != Orders() else also_chosen.orders,
                 schedule=chosen.schedule if chosen.schedule.windows else also_chosen.schedule,
                 class_paused=chosen.class_paused or also_chosen.class_paused,
-                energy_cap_kwh=2,
-                energy_left_kwh=0.0 if Reason.ENERGY in (reason, other) else None,
             )
             if reason is Reason.PAUSED and other is Reason.SNOOZED:
                 settings = wishes(orders=Orders(paused=True, snooze=also_chosen.orders.snooze))
