@@ -159,49 +159,6 @@
    </translation>
   </message>
   <message>
-   <source>{hours} of 168 hours a week are marked, {days}.</source>
-   <translation>{hours} von 168 Stunden der Woche sind markiert, {days}.</translation>
-  </message>
-  <message>
-   <source>Nothing is marked, so it may learn any time.</source>
-   <translation>Nichts ist markiert, also darf es jederzeit lernen.</translation>
-  </message>
-  <message>
-   <source>the whole week</source>
-   <translation>die ganze Woche</translation>
-  </message>
-  <message>
-   <source>{day}, the whole day</source>
-   <translation>{day}, den ganzen Tag</translation>
-  </message>
-  <message>
-   <source>{span}, every day</source>
-   <translation>{span}, jeden Tag</translation>
-  </message>
-  <message>
-   <source>off</source>
-   <translation>aus</translation>
-  </message>
-  <message>
-   <source>on {n} day</source>
-   <translation>an {n} Tag</translation>
-  </message>
-  <message numerus="yes">
-   <source>on {n} days</source>
-   <translation>
-    <numerusform>an {n} Tag</numerusform>
-    <numerusform>an {n} Tagen</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>on</source>
-   <translation>an</translation>
-  </message>
-  <message>
-   <source>{share} on</source>
-   <translation>zu {share} an</translation>
-  </message>
-  <message>
    <source>Try it</source>
    <translation>Ausprobieren</translation>
   </message>
@@ -2124,24 +2081,24 @@
    <translation>{doctor} hat nichts gesagt.</translation>
   </message>
   <message>
+   <source>Any time</source>
+   <translation>Jederzeit</translation>
+  </message>
+  <message>
+   <source>Never</source>
+   <translation>Nie</translation>
+  </message>
+  <message>
+   <source>to</source>
+   <translation>bis</translation>
+  </message>
+  <message>
    <source>none</source>
    <translation>keine</translation>
   </message>
   <message>
-   <source>Clear</source>
-   <translation>Leeren</translation>
-  </message>
-  <message>
-   <source>at any time</source>
-   <translation>jederzeit</translation>
-  </message>
-  <message>
-   <source>{name}, as text</source>
-   <translation>{name}, als Text</translation>
-  </message>
-  <message>
-   <source>Copy {day} to every day</source>
-   <translation>{day} auf alle Tage übertragen</translation>
+   <source>{name}, until</source>
+   <translation>{name}, bis</translation>
   </message>
   <message>
    <source>That didn't work: try again.</source>
@@ -4465,16 +4422,28 @@
    <translation>30 Minuten</translation>
   </message>
   <message>
-   <source>Hours</source>
-   <translation>Zeiten</translation>
+   <source>Hours on weekdays</source>
+   <translation>Zeiten unter der Woche</translation>
   </message>
   <message>
-   <source>The hours in which it may learn. Mark them with the mouse, or with arrows and the space bar. Nothing marked means any time.</source>
-   <translation>Die Stunden, in denen es lernen darf. Markier sie mit der Maus oder mit Pfeilen und Leertaste. Nichts markiert heißt jederzeit.</translation>
+   <source>When it may learn, Monday to Friday. Friday's night ends on Saturday.</source>
+   <translation>Wann es lernen darf, Montag bis Freitag. Die Nacht auf Samstag gehört zum Freitag.</translation>
   </message>
   <message>
-   <source>schedule weekday night day time plan</source>
-   <translation>zeitplan wochentag nacht tag uhrzeit plan</translation>
+   <source>schedule hours weekday night day time plan</source>
+   <translation>zeitplan zeiten wochentag werktag nacht tag uhrzeit</translation>
+  </message>
+  <message>
+   <source>Hours on weekends</source>
+   <translation>Zeiten am Wochenende</translation>
+  </message>
+  <message>
+   <source>When it may learn on Saturday and Sunday.</source>
+   <translation>Wann es am Samstag und Sonntag lernen darf.</translation>
+  </message>
+  <message>
+   <source>schedule hours weekend saturday sunday night day time plan</source>
+   <translation>zeitplan zeiten wochenende samstag sonntag nacht tag uhrzeit</translation>
   </message>
   <message>
    <source>Also on battery</source>
@@ -5857,20 +5826,16 @@
    <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
   </message>
   <message>
-   <source>A window needs at least one weekday.</source>
-   <translation>Ein Zeitfenster braucht mindestens einen Wochentag.</translation>
+   <source>Hours are now set for weekdays ({weekday}) and for weekends ({weekend}).</source>
+   <translation>Die Zeiten gelten jetzt für Wochentage ({weekday}) und für Wochenenden ({weekend}).</translation>
   </message>
   <message>
-   <source>A window begins and ends between 00:00 and 24:00.</source>
-   <translation>Ein Zeitfenster beginnt und endet zwischen 00:00 und 24:00.</translation>
+   <source>Check them in Settings.</source>
+   <translation>Sieh sie in den Einstellungen nach.</translation>
   </message>
   <message>
-   <source>{part} is no window of time; write it like mon-fri 22:00-07:00.</source>
-   <translation>{part} ist kein Zeitfenster; schreib es wie mon-fri 22:00-07:00.</translation>
-  </message>
-  <message>
-   <source>{part} has more than 59 minutes in an hour.</source>
-   <translation>{part} hat mehr als 59 Minuten in einer Stunde.</translation>
+   <source>{text} is no span of hours; write it like 22:00-07:00.</source>
+   <translation>{text} ist keine Zeitspanne; schreib sie wie 22:00-07:00.</translation>
   </message>
   <message>
    <source>It is as at the first start.</source>
@@ -8317,8 +8282,8 @@
    <translation>eine Liste mit höchstens {NAMES} Programmnamen</translation>
   </message>
   <message>
-   <source>hours such as mon-fri 22:00-07:00</source>
-   <translation>Zeiten wie mon-fri 22:00-07:00</translation>
+   <source>any, never, or hours such as 22:00-07:00</source>
+   <translation>any, never oder Zeiten wie 22:00-07:00</translation>
   </message>
   <message>
    <source>one line of at most {TEXT_LENGTH} characters</source>

@@ -223,9 +223,6 @@ class SettingRow(QWidget):
         self._complaint.hide()
         said = column(Label(label, "strong"), Label(text, "soft", wrap=True), gap=3)
         self._reopen: QPushButton | None = None
-        if self._editor.broad:
-            self.setLayout(column(rule(), said, column(made, self._complaint, gap=3), gap=14))
-            return
         said.addWidget(self._complaint)
         inside = row(said, made, gap=24)
         inside.setStretch(0, 1)
