@@ -28,7 +28,7 @@ from app.learning.lesson import weighty
 from app.node.active_families import ActiveFamilies, placement_event
 from app.node.data.home import model_folder, model_mark
 from app.node.healing import Healer, placed
-from app.node.history import checkpoint, points
+from app.node.history import checkpoint
 from app.node.history.resume import (
     new_curve,
     open_history,
@@ -94,7 +94,7 @@ class TrainingRun:
         )
         self._fresh = self.state
         self._questions: list[Asked] = []
-        self.healer = Healer(self._folder / "best")
+        self.healer = Healer(self._folder / checkpoint.BEST)
         self._active = ActiveFamilies(settings, self._folder, home, self.healer, self.watch, swarm)
         self._answers = Answers(home)
         self._remembered: Sequence[language.Remembered] = ()
@@ -327,7 +327,6 @@ class TrainingRun:
         self.watch.show_probes(self.state, self._curve)
         self._tell(row)
         self.healer.keep_best(self._curve, self._checkpoints)
-        await asyncio.to_thread(points.keep, self._folder, row.share)
         await self._heal()
 
     async def _probe_questions(self) -> list[Asked]:

@@ -889,6 +889,14 @@
    <translation>Jetzt versuchen</translation>
   </message>
   <message>
+   <source>More</source>
+   <translation>Mehr</translation>
+  </message>
+  <message>
+   <source>Start over</source>
+   <translation>Neu anfangen</translation>
+  </message>
+  <message>
    <source>For Ollama …</source>
    <translation>Für Ollama …</translation>
   </message>
@@ -899,6 +907,10 @@
   <message>
    <source>Download interrupted. Nothing is lost: it resumes where it stopped.</source>
    <translation>Download unterbrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
+  </message>
+  <message>
+   <source>Back to its best, round {n}</source>
+   <translation>Zurück zum Besten, Runde {n}</translation>
   </message>
   <message>
    <source>Download of {title}</source>
@@ -915,6 +927,22 @@
   <message>
    <source>Where to save the export</source>
    <translation>Wohin mit dem Export?</translation>
+  </message>
+  <message>
+   <source>Go back to round {n}, its best? What it learned in later rounds, up to {now}, is deleted for good.</source>
+   <translation>Zurück zu Runde {n}, seiner besten? Was es in späteren Runden bis {now} gelernt hat, wird endgültig gelöscht.</translation>
+  </message>
+  <message>
+   <source>Back to its best</source>
+   <translation>Zurück zum Besten</translation>
+  </message>
+  <message>
+   <source>Start over with round 1? What {title} learned in {rounds} rounds, and its history, is deleted for good. The model itself and your other models stay.</source>
+   <translation>Neu anfangen mit Runde 1? Was {title} in {rounds} Runden gelernt hat, wird mit seinem Verlauf endgültig gelöscht. Das Modell selbst und deine anderen Modelle bleiben.</translation>
+  </message>
+  <message>
+   <source>Delete it, start over</source>
+   <translation>Löschen, neu anfangen</translation>
   </message>
   <message>
    <source>Access token, hf_…</source>
@@ -935,10 +963,6 @@
   <message>
    <source>What it learned as a LoRA adapter (PEFT) …</source>
    <translation>Was es gelernt hat als LoRA-Adapter (PEFT) …</translation>
-  </message>
-  <message>
-   <source>{called} ({title})</source>
-   <translation>{called} ({title})</translation>
   </message>
   <message>
    <source>Use this</source>
@@ -987,86 +1011,6 @@
   <message>
    <source>Your folder</source>
    <translation>Dein Ordner</translation>
-  </message>
-  <message>
-   <source>{n} rounds</source>
-   <translation>{n} Runden</translation>
-  </message>
-  <message>
-   <source>solves {n} of 100</source>
-   <translation>löst {n} von 100</translation>
-  </message>
-  <message>
-   <source>More</source>
-   <translation>Mehr</translation>
-  </message>
-  <message>
-   <source>Go back to round {n}? Keep what it is now, after round {now}, and you can return to it. Or delete the later rounds for good.</source>
-   <translation>Zurück zu Runde {n}? Hebst du den Stand nach Runde {now} auf, kannst du zu ihm zurück. Oder du löschst die späteren Runden endgültig.</translation>
-  </message>
-  <message>
-   <source>Keep both, go back</source>
-   <translation>Beides behalten, zurückgehen</translation>
-  </message>
-  <message>
-   <source>{version} learns again. What learns now is kept and can return too.</source>
-   <translation>{version} lernt wieder. Was jetzt lernt, bleibt aufgehoben und kann auch wiederkommen.</translation>
-  </message>
-  <message>
-   <source>Learn with this one again</source>
-   <translation>Wieder damit lernen</translation>
-  </message>
-  <message>
-   <source>This will be deleted for good: {version} ({size}). What learns now stays.</source>
-   <translation>Das wird endgültig gelöscht: {version} ({size}). Was jetzt lernt, bleibt.</translation>
-  </message>
-  <message>
-   <source>Start over with round 1? Keep what {title} learned in {rounds} rounds, and you can return to it. Or delete that and its history for good. The model itself and your other models stay.</source>
-   <translation>Neu anfangen mit Runde 1? Hebst du auf, was {title} in {rounds} Runden gelernt hat, kannst du dahin zurück. Oder du löschst das und seinen Verlauf endgültig. Das Modell selbst und deine anderen Modelle bleiben.</translation>
-  </message>
-  <message>
-   <source>Keep it, start over</source>
-   <translation>Aufheben, neu anfangen</translation>
-  </message>
-  <message>
-   <source>A name for your model</source>
-   <translation>Ein Name für dein Modell</translation>
-  </message>
-  <message>
-   <source>Save name</source>
-   <translation>Namen speichern</translation>
-  </message>
-  <message>
-   <source>Back to an earlier round</source>
-   <translation>Zurück zu einer früheren Runde</translation>
-  </message>
-  <message>
-   <source>Kept versions</source>
-   <translation>Aufgehobene Stände</translation>
-  </message>
-  <message>
-   <source>Start over</source>
-   <translation>Neu anfangen</translation>
-  </message>
-  <message>
-   <source>Rename</source>
-   <translation>Umbenennen</translation>
-  </message>
-  <message>
-   <source>Give it a name</source>
-   <translation>Einen Namen geben</translation>
-  </message>
-  <message>
-   <source>Delete it</source>
-   <translation>Löschen</translation>
-  </message>
-  <message>
-   <source>Delete later rounds</source>
-   <translation>Spätere Runden löschen</translation>
-  </message>
-  <message>
-   <source>Delete it, start over</source>
-   <translation>Löschen, neu anfangen</translation>
   </message>
   <message>
    <source>The curve has been flat for {n} rounds.</source>
@@ -5718,6 +5662,14 @@
    <translation>Er bleibt als {name2}.</translation>
   </message>
   <message>
+   <source>There is no best round yet: Shoal picks one at the second measurement.</source>
+   <translation>Es gibt noch keine beste Runde: Shoal wählt sie bei der zweiten Messung.</translation>
+  </message>
+  <message>
+   <source>The best round can't be read ({error}).</source>
+   <translation>Die beste Runde lässt sich nicht lesen ({error}).</translation>
+  </message>
+  <message>
    <source>Shoal deleted {before} of old answers, logs and cached files.</source>
    <translation>Shoal hat {before} alter Antworten, Protokolle und Zwischendateien gelöscht.</translation>
   </message>
@@ -5730,8 +5682,8 @@
    <translation>Der Rest ist, was dein Modell gelernt hat, und was du heruntergeladen hast.</translation>
   </message>
   <message>
-   <source>Delete models or kept versions you don't need, or raise the limit.</source>
-   <translation>Lösch Modelle oder aufgehobene Stände, die du nicht brauchst, oder erhöhe die Grenze.</translation>
+   <source>Delete models you don't need, or raise the limit.</source>
+   <translation>Lösche Modelle, die du nicht brauchst, oder erhöhe die Grenze.</translation>
   </message>
   <message>
    <source>The data folder was over its limit of {cap} GB.</source>
@@ -5752,30 +5704,6 @@
   <message>
    <source>start {remedy}, or name another model or data folder with --model and --home.</source>
    <translation>Starte {remedy}, oder nenne mit --model und --home ein anderes Modell oder einen anderen Ordner.</translation>
-  </message>
-  <message>
-   <source>A name has at most {LONGEST_NAME} letters.</source>
-   <translation>Ein Name hat höchstens {LONGEST_NAME} Buchstaben.</translation>
-  </message>
-  <message>
-   <source>Pick a shorter one.</source>
-   <translation>Nimm einen kürzeren.</translation>
-  </message>
-  <message>
-   <source>Round {round} isn't kept.</source>
-   <translation>Runde {round} ist nicht aufgehoben.</translation>
-  </message>
-  <message>
-   <source>You can go back to: {there}.</source>
-   <translation>Du kannst zurück zu: {there}.</translation>
-  </message>
-  <message>
-   <source>{id} isn't one of the kept versions of this model.</source>
-   <translation>{id} gehört nicht zu den aufgehobenen Fassungen dieses Modells.</translation>
-  </message>
-  <message>
-   <source>There is: {there}.</source>
-   <translation>Es gibt: {there}.</translation>
   </message>
   <message>
    <source>This computer is very busy, so starting takes longer than usual.</source>

@@ -206,7 +206,7 @@ def test_the_diary_opens_what_is_behind_it_and_can_be_told_to_a_friend(
     page = HistoryPage(light, actions)
     qtbot.addWidget(page)
     entries = (reached(MilestoneKind.LEVEL, round=4, level=2), reached(MilestoneKind.MEASURED_HALF, round=10))
-    page.show_view(change(views.learning(), milestones=entries, called="Minnow"))
+    page.show_view(change(views.learning(), milestones=entries, model="Minnow"))
     page._which.choose(DIARY)
     page._choose(DIARY)
     page._tables[DIARY].opened.emit(entries[0])
@@ -284,7 +284,7 @@ def test_the_card_has_an_invite_only_when_asked_and_nothing_private(
     qtbot: QtBot, light: Theme, tmp_path: Path, overview: Overview
 ) -> None:
     invite = "shoal://join/ws/192.168.1.20:8777?swarm=shoal&relay=192.168.1.20:8777"
-    view = change(with_invite(invite), home="/home/ada/.local/share/shoal", called="Minnow")
+    view = change(with_invite(invite), home="/home/ada/.local/share/shoal", model="Minnow")
     dialog = ShareDialog(overview, light, view)
     qtbot.addWidget(dialog)
     assert dialog.invite == ""

@@ -14,7 +14,7 @@ import msgspec
 from app.chat import messages
 from app.models.catalogue import entries
 from app.models.shelf import Partial
-from app.node.data.library import Library, ModelEntry, Point, Training, Version
+from app.node.data.library import Library, ModelEntry, Training
 from app.node.history import history
 from app.node.models.survey import STARTER_ABOUT
 from app.node.record.effort import EFFORTS, Dial
@@ -295,10 +295,8 @@ def holdings(chosen: str = "starter", **fields: object) -> Holdings:
                 folder="/home/ada/.local/share/shoal/models/starter-1",
                 bytes=14_200_000,
                 rounds=160,
-                called="Reckoner",
-                points=(Point(round=40, solved=0.38), Point(round=120, solved=0.51)),
+                best=120,
             ),
-            versions=(Version(id="starter-1.1", called="Old", rounds=300, solved=0.55, bytes=2_000_000),),
             recommended=True,
         )
     ]

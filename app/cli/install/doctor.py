@@ -272,8 +272,9 @@ def _show(findings: DoctorFindings) -> None:
     table.add_row("Data", f"{disk['home']}, {disk['free_mb']:,} MB free")
     if findings.proxy:
         table.add_row("Proxy", f"{findings.proxy}, for downloads and wss:// relays")
-    found = "measured" if findings.energy.measured else "estimate"
-    table.add_row("Energy", f"{findings.energy.month_kwh:.3f} kWh this month ({found})")
+    energy = findings.energy
+    how = "measured" if energy.measured else "estimate"
+    table.add_row("Energy", f"{energy.month_kwh:.3f} kWh this month ({how})")
     table.add_row("Identity", _told_identity(findings.identity))
     table.add_row("Python", f"{findings.python['version']} on {findings.python['system']}")
     table.add_row(

@@ -214,7 +214,7 @@ class Curve(QFrame):
         painter.drawText(110, 50, f"{self._name.text()}: " + "  ".join(part.text() for part in shown))
         view = self._view
         facts = (
-            f"Shoal, {view.called or view.model}" if view.model else "Shoal",
+            f"Shoal, {view.model}" if view.model else "Shoal",
             tr("Round {n}", n=number(view.safe_round)),
             day(time.time()),
         )

@@ -33,13 +33,9 @@ class ModelActions:
     add_folder: Callable[[str], None] = _nothing
     export: Callable[[str, str, str], None] = _nothing
     """What a model has learned, in a format of `./shoal export`, into a new folder."""
-    name: Callable[[str, str], None] = _nothing
-    """What its owner calls what a model learned; empty for no name."""
-    back: Callable[[str, str, bool], None] = _nothing
-    """To a round or to a version that was put by; whether what it is now is kept."""
-    start_over: Callable[[str, bool], None] = _nothing
-    forget: Callable[[str, str], None] = _nothing
-    """Deletes a version that was put by."""
+    back: Callable[[str], None] = _nothing
+    """To its best round; what it learned later is deleted."""
+    start_over: Callable[[str], None] = _nothing
     keep_token: Callable[[str], None] = _nothing
     host: Callable[[], str] = _hub
     """Where models come from: the hub, or the mirror of the settings."""

@@ -15,7 +15,6 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.common.process.secrets import PIPED
 from app.models.catalogue import STARTER
-from app.node.data.library import called
 from app.node.history import history
 from app.node.record.records import Round
 from app.node.record.snapshot import SwarmView
@@ -235,10 +234,6 @@ class Control(QObject):
         """What the chosen model learned was changed while no node ran: it is read again."""
         self.change_model()
 
-    def look_again(self) -> None:
-        """Reads the past again, beside a node that may learn."""
-        self._recall()
-
     def close(self) -> None:
         """Ends the node and returns when it is gone. What was learning goes on learning at the next start.
         Nothing is told from here on: the window may be gone."""
@@ -347,7 +342,6 @@ class Control(QObject):
         self._past.look(str(self._choices["model"]))
 
     def _recalled(self, found: history.History) -> None:
-        self._fold.change(called=called(found.folder) if found.folder is not None else "")
         if found.curve or found.rounds or found.runs:
             if _last(found.rounds) >= _last(self._fold.view.rounds):
                 self._fold.recall(found)

@@ -70,7 +70,6 @@ class Desktop:
         self.fetching.resting.connect(self.control.rest)
         self.fetching.past_changed.connect(self.control.change_past)
         self.fetching.awake.connect(self.control.wake)
-        self.fetching.named.connect(self.control.look_again)
         self.updating = updating or Updating(home, self.choices)
         self.updating.changed.connect(self.control.show_update)
         self.updating.resting.connect(self.control.rest)
@@ -122,10 +121,8 @@ class Desktop:
                 learn=self._begin_with,
                 add_folder=self.fetching.add_folder,
                 export=self.fetching.export,
-                name=self.fetching.name,
                 back=self.fetching.back,
                 start_over=self.fetching.start_over,
-                forget=self.fetching.forget,
                 keep_token=self.fetching.keep_token,
                 host=self.fetching.host,
             ),

@@ -111,8 +111,6 @@ class View(Value, frozen=True):
     home: str = ""
     solo: bool = True
     model: str = ""
-    called: str = ""
-    """The name that its owner gave it."""
     recipe: str = ""
     engine: EngineInfo | None = None
     step: Step | None = None

@@ -158,9 +158,9 @@ _DIGEST = re.compile(r"-[0-9a-f]{12}$")
 
 
 def model_name(view: View) -> str:
-    """What the model is called: by its owner, in the catalogue, or else by who made it."""
+    """What the model is called in the catalogue, or else by who made it."""
     known = find(view.model)
-    return view.called or (known.title if known is not None else _DIGEST.sub("", view.model))
+    return known.title if known is not None else _DIGEST.sub("", view.model)
 
 
 _LONG_S = 10
