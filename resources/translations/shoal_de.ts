@@ -72,10 +72,6 @@
    <translation>Bild als PNG …</translation>
   </message>
   <message>
-   <source>A card to share …</source>
-   <translation>Karte zum Teilen …</translation>
-  </message>
-  <message>
    <source>The curve has no points yet.</source>
    <translation>Die Kurve hat noch keine Punkte.</translation>
   </message>
@@ -370,6 +366,10 @@
    <translation>Zufall erklärt das kaum: Es hat wirklich gelernt.</translation>
   </message>
   <message>
+   <source>Solved so far: {before} before, {after} after, of {n}.</source>
+   <translation>Bisher gelöst: {before} vorher, {after} nachher, von {n}.</translation>
+  </message>
+  <message>
    <source>So close could be chance. Each race draws new puzzles: race again to know more.</source>
    <translation>So knapp kann Zufall sein. Jedes Rennen hat neue Rätsel: Noch eins sagt mehr.</translation>
   </message>
@@ -402,14 +402,6 @@
     <numerusform>Nach {n} Runde</numerusform>
     <numerusform>Nach {n} Runden</numerusform>
    </translation>
-  </message>
-  <message>
-   <source>Puzzle {n}: {puzzle}, {outcome}. Arrow keys read the others.</source>
-   <translation>Rätsel {n}: {puzzle}, {outcome}. Die Pfeiltasten lesen die anderen vor.</translation>
-  </message>
-  <message>
-   <source>Race: before solved {before}, after solved {after}, of {n} puzzles so far.</source>
-   <translation>Rennen: Vorher löste {before}, nachher {after}, von bisher {n} Rätseln.</translation>
   </message>
   <message>
    <source>Close</source>
@@ -590,46 +582,6 @@
   <message>
    <source>Your model's fish</source>
    <translation>Der Fisch deines Modells</translation>
-  </message>
-  <message>
-   <source>Learned at home with Shoal, on puzzles</source>
-   <translation>Zu Hause gelernt mit Shoal, an Rätseln</translation>
-  </message>
-  <message>
-   <source>Solves {last} of 100 new puzzles (± {error}), {first} when it started</source>
-   <translation>Löst {last} von 100 neuen Rätseln (± {error}), am Anfang {first}</translation>
-  </message>
-  <message>
-   <source>A model</source>
-   <translation>Ein Modell</translation>
-  </message>
-  <message>
-   <source>It has just begun.</source>
-   <translation>Es hat gerade erst angefangen.</translation>
-  </message>
-  <message>
-   <source>Best at: {skills}.</source>
-   <translation>Am besten in: {skills}.</translation>
-  </message>
-  <message>
-   <source>the picture can't be written there</source>
-   <translation>das Bild lässt sich dort nicht schreiben</translation>
-  </message>
-  <message>
-   <source>only After solved it</source>
-   <translation>nur Nachher hat es gelöst</translation>
-  </message>
-  <message>
-   <source>only Before solved it</source>
-   <translation>nur Vorher hat es gelöst</translation>
-  </message>
-  <message>
-   <source>both solved it</source>
-   <translation>beide haben es gelöst</translation>
-  </message>
-  <message>
-   <source>neither solved it</source>
-   <translation>keins hat es gelöst</translation>
   </message>
   <message>
    <source>{family}: the first right answer, after a wrong one.</source>
@@ -1240,46 +1192,6 @@
    <translation>nicht verbunden</translation>
   </message>
   <message>
-   <source>A card to share</source>
-   <translation>Eine Karte zum Teilen</translation>
-  </message>
-  <message>
-   <source>This is all that's on it. Nothing is sent: you save it, or copy it.</source>
-   <translation>Mehr steht nicht darauf. Nichts wird gesendet: Du speicherst oder kopierst sie.</translation>
-  </message>
-  <message>
-   <source>With an invite to my swarm</source>
-   <translation>Mit Einladung in meinen Schwarm</translation>
-  </message>
-  <message>
-   <source>Copied. Paste it wherever you like.</source>
-   <translation>Kopiert. Füg es ein, wo du magst.</translation>
-  </message>
-  <message>
-   <source>Save the card</source>
-   <translation>Karte speichern</translation>
-  </message>
-  <message>
-   <source>Copy</source>
-   <translation>Kopieren</translation>
-  </message>
-  <message>
-   <source>Save as SVG …</source>
-   <translation>Als SVG speichern …</translation>
-  </message>
-  <message>
-   <source>Save as PNG …</source>
-   <translation>Als PNG speichern …</translation>
-  </message>
-  <message>
-   <source>Saved as {path}.</source>
-   <translation>Gesichert als {path}.</translation>
-  </message>
-  <message>
-   <source>{path} can't be written ({why}). Pick another place.</source>
-   <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
-  </message>
-  <message>
    <source>About Shoal</source>
    <translation>Über Shoal</translation>
   </message>
@@ -1411,6 +1323,10 @@
    <translation>Alles als JSON …</translation>
   </message>
   <message>
+   <source>Copied. Paste it wherever you like.</source>
+   <translation>Kopiert. Füg es ein, wo du magst.</translation>
+  </message>
+  <message>
    <source>Save the history</source>
    <translation>Verlauf sichern</translation>
   </message>
@@ -1509,6 +1425,14 @@
   <message>
    <source>Finished rounds appear here.</source>
    <translation>Hier erscheinen fertige Runden.</translation>
+  </message>
+  <message>
+   <source>Saved as {path}.</source>
+   <translation>Gesichert als {path}.</translation>
+  </message>
+  <message>
+   <source>{path} can't be written ({why}). Pick another place.</source>
+   <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
   </message>
   <message>
    <source>Go to a page</source>
@@ -3352,8 +3276,8 @@
    <translation>Einmal je Modell: zwanzig neue Rätsel, vorher gegen nachher.</translation>
   </message>
   <message>
-   <source>race compare before after duel</source>
-   <translation>rennen vergleich vorher nachher duell</translation>
+   <source>race compare before after</source>
+   <translation>wettlauf vergleich vorher nachher</translation>
   </message>
   <message>
    <source>Follow the system</source>

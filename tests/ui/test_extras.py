@@ -12,9 +12,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from PySide6.QtCore import QByteArray, QCoreApplication, QLocale, Qt, QTranslator
-from PySide6.QtGui import QGuiApplication, QImage
-from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtCore import QCoreApplication, QLocale, Qt, QTranslator
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QComboBox, QSpinBox
 from pytestqt.qtbot import QtBot
 
@@ -25,16 +24,15 @@ from app.learning.flat import STEADY
 from app.node.history.milestones import Milestone, MilestoneKind
 from app.node.record.reasons import Reason
 from app.node.record.records import Happening, Probe, Run
-from app.node.record.snapshot import Energy, SwarmView
+from app.node.record.snapshot import Energy
 from app.node.rules.preferences import SETTINGS as RULES
-from app.ui.fish import motion, share_card
+from app.ui.fish import motion
 from app.ui.fish.pond import Pond
 from app.ui.frame.frame import Actions
 from app.ui.language import translating
 from app.ui.models.process import exported
 from app.ui.overview.next import NextCard
 from app.ui.overview.page import Overview
-from app.ui.overview.sharing import ShareDialog
 from app.ui.pages.history import DIARY, HistoryPage
 from app.ui.settings.editors import editor
 from app.ui.settings.page import SettingsPage
@@ -100,7 +98,6 @@ def test_a_fish_grows_with_every_single_thing_and_never_by_anything_else() -> No
 
 def test_the_fish_of_a_view_is_told_in_words() -> None:
     view = views.learning()
-    assert growth.now(view).length > growth.then(view).length, "it has learned"
     assert re.search(r"\d+ of 100 new puzzles", growth.told(view))
     assert "grows once" in growth.told(View())
 
@@ -111,18 +108,18 @@ def test_the_pond_moves_only_while_it_learns_and_somebody_sees_it(
     pond = Pond(light, actions.choices, lambda: actions.go("skills"))
     qtbot.addWidget(pond)
     pond.show_view(views.learning())
-    assert not pond.frames.timer.isActive(), "nobody sees it"
+    assert not pond.timer.isActive(), "nobody sees it"
     pond.show()
-    assert pond.frames.timer.isActive()
+    assert pond.timer.isActive()
     qtbot.waitUntil(lambda: pond._frame > 1)
     pond.show_view(change(views.learning(), state=NodeStatus.PAUSED))
-    assert not pond.frames.timer.isActive(), "it rests while the model rests"
+    assert not pond.timer.isActive(), "it rests while the model rests"
     pond.show_view(views.learning())
     pond.hide()
-    assert not pond.frames.timer.isActive()
+    assert not pond.timer.isActive()
     actions.choices.put("motion", "still")
     pond.show()
-    assert not pond.frames.timer.isActive(), "its owner asked for less motion"
+    assert not pond.timer.isActive(), "its owner asked for less motion"
     assert pond.accessibleName() and "new puzzles" in pond.accessibleDescription()
     qtbot.keyClick(pond, Qt.Key.Key_Return)
     assert asked[-1] == "skills"
@@ -271,46 +268,6 @@ def test_what_next_offers_others_only_to_one_that_is_alone(
     made.show_view(change(views.learning(), curve=flat_curve(), solo=True))
     made._others.click()
     assert asked[-1] == ("learn", "others")
-
-
-# ---- the card
-
-
-def with_invite(invite: str) -> View:
-    return change(views.together(), swarm=change(views.together().swarm or SwarmView(), invite=invite))
-
-
-def test_the_card_has_an_invite_only_when_asked_and_nothing_private(
-    qtbot: QtBot, light: Theme, tmp_path: Path, overview: Overview
-) -> None:
-    invite = "shoal://join/ws/192.168.1.20:8777?swarm=shoal&relay=192.168.1.20:8777"
-    view = change(with_invite(invite), home="/home/ada/.local/share/shoal", model="Minnow")
-    dialog = ShareDialog(overview, light, view)
-    qtbot.addWidget(dialog)
-    assert dialog.invite == ""
-    dialog.save_to(tmp_path / "card.svg")
-    plain = (tmp_path / "card.svg").read_text()
-    assert QSvgRenderer(QByteArray(plain.encode())).isValid()
-    assert "Minnow" in plain and "ada" not in plain and "192.168" not in plain
-    for group in view.groups[:20]:
-        assert group.completions_G[0] not in plain
-    dialog._invite.setChecked(True)
-    assert dialog.invite == invite
-    dialog.save_to(tmp_path / "card.png")
-    image = QImage(str(tmp_path / "card.png"))
-    assert (image.width(), image.height()) == (2400, 1260)
-    black = image.pixelColor(2 * 1016 + 20, 2 * 46 + 20)
-    assert sum(share_card.svg(light, view, invite).count(b"<rect") for _ in (0,)) > plain.count("<rect") + 200
-    assert black.isValid() and "Best at: " in share_card.told(view)
-    dialog.save_to(tmp_path / "nowhere" / "card.png")
-    assert "can't be written" in texts(dialog)
-
-
-def test_an_invite_too_long_for_the_code_is_not_offered(light: Theme, qtbot: QtBot, overview: Overview) -> None:
-    long = ShareDialog(overview, light, with_invite("shoal://join/wss/relay.example?token=" + "x" * 90))
-    qtbot.addWidget(long)
-    assert long._invite.isHidden() and long.invite == ""
-    assert share_card.svg(light, View(), "x" * 200), "and a model that just began has a card too"
 
 
 # ---- export

@@ -91,11 +91,10 @@ class TryIt(Page):
         if self._busy:
             return
         if self._race is None:
-            self._race = RaceCard(self.theme, self.ask.choices, self.race, self._end_race)
+            self._race = RaceCard(self.theme, self.race, self._end_race)
             self.body.insertWidget(0, self._race)
-            self._race.track.setFocus()
         self._card.complain("")
-        self._race.begin(self._view)
+        self._race.begin()
         self._racing = self._chatting.ask(self._home, lambda number: messages.Race(number=number))
         self._show_list()
         self._show_stage()

@@ -24,16 +24,14 @@ def paint(
     nose: QPointF,
     length: float,
     phase: float = 0.0,
-    colour: str = "own",
-    left: bool = False,
 ) -> None:
-    """With its nose there, `length` pixels long, looking right, or `left`. `phase` is where its tail is in its
-    stroke, in turns: 0 is a fish at rest."""
+    """With its nose there, `length` pixels long, looking right. `phase` is where its tail is in its stroke, in
+    turns: 0 is a fish at rest."""
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.translate(nose)
-    painter.scale(-length if left else length, length)
-    body = theme.colour(colour)
+    painter.scale(length, length)
+    body = theme.colour("own")
     spine = [_bent(along, phase) for along in _ALONG]
     _fins(painter, fish, body, phase)
     outline = _outline(spine)

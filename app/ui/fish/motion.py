@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 from functools import cache
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 
@@ -38,40 +38,29 @@ def still(choices: Choices) -> bool:
     return choices["motion"] == "still" or system().still
 
 
-class Frames(QObject):
-    """Calls `step` of a drawing for every frame while somebody can see it and things may move."""
+class Moving(QWidget):
+    """A drawing that moves only while it is seen and things may move. `timer` ticks once for each frame."""
 
-    def __init__(self, drawing: QWidget, choices: Choices, interval: int = FRAME_MS) -> None:
-        super().__init__(drawing)
-        self._choices = choices
-        self.wanted = False
-        self.timer = QTimer(self, interval=interval)
+    def __init__(self, choices: Choices) -> None:
+        super().__init__()
+        self._choices, self._wanted = choices, False
+        self.timer = QTimer(self, interval=FRAME_MS)
 
     def want(self, on: bool) -> None:
         """Whether there is something to be seen that moves."""
-        self.wanted = on
-        self.settle()
+        self._wanted = on
+        self._settle()
 
-    def settle(self) -> None:
-        """After it was shown, hidden or a setting was changed."""
-        drawing = self.parent()
-        seen = isinstance(drawing, QWidget) and drawing.isVisible() and not drawing.window().isMinimized()
-        runs = self.wanted and seen and not still(self._choices)
+    def _settle(self) -> None:
+        seen = self.isVisible() and not self.window().isMinimized()
+        runs = self._wanted and seen and not still(self._choices)
         if runs != self.timer.isActive():
             self.timer.start() if runs else self.timer.stop()
 
-
-class Moving(QWidget):
-    """A drawing that moves only while it is seen. `frames.timer` is what it listens to."""
-
-    def __init__(self, choices: Choices, interval: int = FRAME_MS) -> None:
-        super().__init__()
-        self.frames = Frames(self, choices, interval)
-
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self.frames.settle()
+        self._settle()
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
-        self.frames.settle()
+        self._settle()

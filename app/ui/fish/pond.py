@@ -42,7 +42,7 @@ class Pond(Moving):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.frames.timer.timeout.connect(self._step)
+        self.timer.timeout.connect(self._step)
         theme.changed.connect(self._anew)
 
     def sizeHint(self) -> QSize:
@@ -58,7 +58,7 @@ class Pond(Moving):
         if (fish, swims) != (self._fish, self._swims):
             self._fish, self._swims = fish, swims
             self._anew()
-        self.frames.want(swims)
+        self.want(swims)
 
     def _anew(self) -> None:
         self._drawn.clear()
@@ -80,7 +80,7 @@ class Pond(Moving):
         painter.drawPath(water)
         painter.setClipPath(water)
         self._plants(painter, room)
-        moves = self.frames.timer.isActive()
+        moves = self.timer.isActive()
         turn = self._frame % _LAP / _LAP if moves else 0.22
         way = 0.5 - 0.5 * math.cos(2 * math.pi * turn)
         left = turn > 0.5

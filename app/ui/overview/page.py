@@ -15,7 +15,6 @@ from app.ui.language.texts import ago, counted, number, percent, span, tr
 from app.ui.overview.next import NextCard
 from app.ui.overview.note import NoteLine
 from app.ui.overview.now import Now
-from app.ui.overview.sharing import ShareDialog
 from app.ui.theme import Theme
 from app.ui.updates.card import UpdateLine
 from app.ui.view import words
@@ -56,7 +55,6 @@ class Overview(Page):
         self._curve = Curve(theme)
         self._pond = Pond(theme, actions.choices, lambda: actions.go("skills"))
         self._curve.put_beside(self._pond)
-        self._curve.share = lambda: ShareDialog(self.window(), theme, self._view).open()
         self._stats = [Stat() for _ in range(4)]
         self._stat_row = boxed(stats_row(*self._stats))
         self._foot, self._power = Elided("", "faint"), Label("", "faint")

@@ -48,12 +48,6 @@ def now(view: View) -> Fish:
     return grown(view.curve[-1].share if view.curve else None, climbed(view), len(mastered(view)))
 
 
-def then(view: View) -> Fish:
-    """As it was before its first round."""
-    began = sum(family.first is not None and family.first >= _MOSTLY for family in view.families)
-    return grown(view.curve[0].share if view.curve else None, 0, began)
-
-
 def climbed(view: View) -> int:
     """Levels reached beyond those where its families began."""
     return sum(milestone.level > 0 for family in view.families for milestone in family.milestones)

@@ -194,7 +194,7 @@ SETTINGS: tuple[Setting, ...] = (
         group=mark("Extras"),
         label=mark("Offer a race at round 20"),
         help=mark("Once per model: twenty new puzzles, before against after."),
-        words=mark("race compare before after duel"),
+        words=mark("race compare before after"),
     ),
 )
 
