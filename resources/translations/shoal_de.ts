@@ -576,12 +576,47 @@
    <translation>{n} %  ·  {line}</translation>
   </message>
   <message>
+   <source>It is as long as your model is good: {n} of 100 new puzzles.</source>
+   <translation>Je besser dein Modell, desto länger: {n} von 100 neuen Rätseln.</translation>
+  </message>
+  <message>
+   <source>A small fish. It grows once your model has been measured.</source>
+   <translation>Ein kleiner Fisch. Er wächst, sobald dein Modell gemessen wurde.</translation>
+  </message>
+  <message>
+   <source>Stripes, for what it mostly solves: {families}.</source>
+   <translation>Streifen für das, was es meistens löst: {families}.</translation>
+  </message>
+  <message>
+   <source>Fins: {n} level climbed.</source>
+   <translation>Flossen: {n} Stufe geschafft.</translation>
+  </message>
+  <message numerus="yes">
+   <source>Fins: {n} levels climbed.</source>
+   <translation>
+    <numerusform>Flossen: {n} Stufe geschafft.</numerusform>
+    <numerusform>Flossen: {n} Stufen geschafft.</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>The fish of {name}</source>
    <translation>Der Fisch von {name}</translation>
   </message>
   <message>
    <source>Your model's fish</source>
    <translation>Der Fisch deines Modells</translation>
+  </message>
+  <message>
+   <source>For 1 hour</source>
+   <translation>Für 1 Stunde</translation>
+  </message>
+  <message>
+   <source>For 3 hours</source>
+   <translation>Für 3 Stunden</translation>
+  </message>
+  <message>
+   <source>Until tomorrow morning</source>
+   <translation>Bis morgen früh</translation>
   </message>
   <message>
    <source>{family}: the first right answer, after a wrong one.</source>
@@ -609,18 +644,6 @@
   <message>
    <source>It had seen answers of {peer} before.</source>
    <translation>Es hatte vorher Antworten von {peer} gesehen.</translation>
-  </message>
-  <message>
-   <source>For 1 hour</source>
-   <translation>Für 1 Stunde</translation>
-  </message>
-  <message>
-   <source>For 3 hours</source>
-   <translation>Für 3 Stunden</translation>
-  </message>
-  <message>
-   <source>Until tomorrow morning</source>
-   <translation>Bis morgen früh</translation>
   </message>
   <message>
    <source>{n} s</source>
@@ -1208,6 +1231,30 @@
    <translation>Die Schrift ist Inter (OFL-1.1). Jedes Modell hat seine eigene Lizenz, sie steht auf der Seite Modelle.</translation>
   </message>
   <message>
+   <source>Go to a page</source>
+   <translation>Zu einer Seite</translation>
+  </message>
+  <message>
+   <source>Pause or resume</source>
+   <translation>Pause oder weiter</translation>
+  </message>
+  <message>
+   <source>Search on this page</source>
+   <translation>Auf dieser Seite suchen</translation>
+  </message>
+  <message>
+   <source>Settings</source>
+   <translation>Einstellungen</translation>
+  </message>
+  <message>
+   <source>Help</source>
+   <translation>Hilfe</translation>
+  </message>
+  <message>
+   <source>Quit</source>
+   <translation>Beenden</translation>
+  </message>
+  <message>
    <source>Keys</source>
    <translation>Tasten</translation>
   </message>
@@ -1234,10 +1281,6 @@
   <message>
    <source>Help page</source>
    <translation>Hilfeseite</translation>
-  </message>
-  <message>
-   <source>Help</source>
-   <translation>Hilfe</translation>
   </message>
   <message>
    <source>Search help</source>
@@ -1433,26 +1476,6 @@
   <message>
    <source>{path} can't be written ({why}). Pick another place.</source>
    <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
-  </message>
-  <message>
-   <source>Go to a page</source>
-   <translation>Zu einer Seite</translation>
-  </message>
-  <message>
-   <source>Pause or resume</source>
-   <translation>Pause oder weiter</translation>
-  </message>
-  <message>
-   <source>Search on this page</source>
-   <translation>Auf dieser Seite suchen</translation>
-  </message>
-  <message>
-   <source>Settings</source>
-   <translation>Einstellungen</translation>
-  </message>
-  <message>
-   <source>Quit</source>
-   <translation>Beenden</translation>
   </message>
   <message>
    <source>Level {n} since {day}</source>
@@ -2364,22 +2387,6 @@
    <translation>Weiterlernen, verkleinert</translation>
   </message>
   <message>
-   <source>Learn with others at {relay}?</source>
-   <translation>Mit anderen lernen, bei {relay}?</translation>
-  </message>
-  <message>
-   <source>Join</source>
-   <translation>Beitreten</translation>
-  </message>
-  <message>
-   <source>This link invites you there. Only puzzle answers are shared, as plain text. Never your files, never the model, and nothing you type without your yes.</source>
-   <translation>Dieser Link lädt dich dorthin ein. Geteilt werden nur Rätselantworten, als Text. Nie deine Dateien, nie das Modell, und nichts, was du tippst, ohne dein Ja.</translation>
-  </message>
-  <message>
-   <source>This link doesn't lead to a swarm</source>
-   <translation>Dieser Link führt zu keinem Schwarm</translation>
-  </message>
-  <message>
    <source>No one else is here yet</source>
    <translation>Noch ist niemand sonst da</translation>
   </message>
@@ -2470,6 +2477,10 @@
   <message>
    <source>Share the invite above. Everyone who joins appears here.</source>
    <translation>Gib die Einladung oben weiter. Wer beitritt, erscheint hier.</translation>
+  </message>
+  <message>
+   <source>Join</source>
+   <translation>Beitreten</translation>
   </message>
   <message>
    <source>Find or start a swarm on this network</source>
@@ -2704,10 +2715,6 @@
    <translation>Das hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
-   <source>The engine isn't installed. You can install it from Overview.</source>
-   <translation>Die Engine ist nicht installiert. Installieren kannst du sie in der Übersicht.</translation>
-  </message>
-  <message>
    <source>put it elsewhere</source>
    <translation>leg sie anderswohin</translation>
   </message>
@@ -2870,29 +2877,6 @@
   <message>
    <source>Removing the engine</source>
    <translation>Engine wird entfernt</translation>
-  </message>
-  <message>
-   <source>It is as long as your model is good: {n} of 100 new puzzles.</source>
-   <translation>Je besser dein Modell, desto länger: {n} von 100 neuen Rätseln.</translation>
-  </message>
-  <message>
-   <source>A small fish. It grows once your model has been measured.</source>
-   <translation>Ein kleiner Fisch. Er wächst, sobald dein Modell gemessen wurde.</translation>
-  </message>
-  <message>
-   <source>Stripes, for what it mostly solves: {families}.</source>
-   <translation>Streifen für das, was es meistens löst: {families}.</translation>
-  </message>
-  <message>
-   <source>Fins: {n} level climbed.</source>
-   <translation>Flossen: {n} Stufe geschafft.</translation>
-  </message>
-  <message numerus="yes">
-   <source>Fins: {n} levels climbed.</source>
-   <translation>
-    <numerusform>Flossen: {n} Stufe geschafft.</numerusform>
-    <numerusform>Flossen: {n} Stufen geschafft.</numerusform>
-   </translation>
   </message>
   <message>
    <source>roughly {n} round an hour here</source>
@@ -3074,6 +3058,10 @@
   <message>
    <source>nothing learned yet</source>
    <translation>noch nichts gelernt</translation>
+  </message>
+  <message>
+   <source>The engine isn't installed. You can install it from Overview.</source>
+   <translation>Die Engine ist nicht installiert. Installieren kannst du sie in der Übersicht.</translation>
   </message>
   <message>
    <source>Appearance</source>
@@ -3667,10 +3655,6 @@
    <translation>Der Test dauerte zu lange. Das Lernen geht auch ohne.</translation>
   </message>
   <message>
-   <source>Copied</source>
-   <translation>Kopiert</translation>
-  </message>
-  <message>
    <source>{n} token</source>
    <translation>{n} Token</translation>
   </message>
@@ -3754,8 +3738,24 @@
    <translation>Drück noch einmal auf „{button}“, um zuzustimmen.</translation>
   </message>
   <message>
+   <source>Learn with others at {relay}?</source>
+   <translation>Mit anderen lernen, bei {relay}?</translation>
+  </message>
+  <message>
    <source>Invite link or address</source>
    <translation>Einladung oder Adresse</translation>
+  </message>
+  <message>
+   <source>This link invites you there. Only puzzle answers are shared, as plain text. Never your files, never the model, and nothing you type without your yes.</source>
+   <translation>Dieser Link lädt dich dorthin ein. Geteilt werden nur Rätselantworten, als Text. Nie deine Dateien, nie das Modell, und nichts, was du tippst, ohne dein Ja.</translation>
+  </message>
+  <message>
+   <source>This link doesn't lead to a swarm</source>
+   <translation>Dieser Link führt zu keinem Schwarm</translation>
+  </message>
+  <message>
+   <source>Copied</source>
+   <translation>Kopiert</translation>
   </message>
   <message>
    <source>Paused by you.</source>
@@ -4906,10 +4906,6 @@
    <translation>{name} hat nicht mit einem Profil geantwortet.</translation>
   </message>
   <message>
-   <source>The kernel's report of memory pressure has an unknown shape.</source>
-   <translation>Der Kernel meldet den Speicherdruck in unbekannter Form.</translation>
-  </message>
-  <message>
    <source>macOS didn't tell when the last input was.</source>
    <translation>macOS hat nicht gesagt, wann die letzte Eingabe war.</translation>
   </message>
@@ -4928,6 +4924,10 @@
   <message>
    <source>There is an NVIDIA card, and the library to ask it (nvidia-ml-py) is missing.</source>
    <translation>Es gibt eine NVIDIA-Karte, aber die Bibliothek nvidia-ml-py fehlt.</translation>
+  </message>
+  <message>
+   <source>The kernel's report of memory pressure has an unknown shape.</source>
+   <translation>Der Kernel meldet den Speicherdruck in unbekannter Form.</translation>
   </message>
   <message>
    <source>Windows didn't tell when the last input was.</source>
@@ -8146,14 +8146,6 @@
    <translation>die Programme, die den Computer für sich wollen</translation>
   </message>
   <message>
-   <source>input idle time (login manager; only as good as the desktop tells it)</source>
-   <translation>die Zeit ohne Eingabe (Anmeldedienst; nur so gut, wie der Desktop sie nennt)</translation>
-  </message>
-  <message>
-   <source>input idle time (GNOME's Mutter)</source>
-   <translation>die Zeit ohne Eingabe (Mutter von GNOME)</translation>
-  </message>
-  <message>
    <source>power supply (Linux)</source>
    <translation>die Stromversorgung (Linux)</translation>
   </message>
@@ -8166,12 +8158,36 @@
    <translation>das Energieprofil (Firmware)</translation>
   </message>
   <message>
+   <source>input idle time (GNOME's Mutter)</source>
+   <translation>die Zeit ohne Eingabe (Mutter von GNOME)</translation>
+  </message>
+  <message>
+   <source>input idle time (login manager; only as good as the desktop tells it)</source>
+   <translation>die Zeit ohne Eingabe (Anmeldedienst; nur so gut, wie der Desktop sie nennt)</translation>
+  </message>
+  <message>
    <source>program that keeps the screen awake (GNOME)</source>
    <translation>das Programm, das den Bildschirm wach hält (GNOME)</translation>
   </message>
   <message>
    <source>program that keeps the screen awake (KDE)</source>
    <translation>das Programm, das den Bildschirm wach hält (KDE)</translation>
+  </message>
+  <message>
+   <source>input idle time (macOS)</source>
+   <translation>die Zeit ohne Eingabe (macOS)</translation>
+  </message>
+  <message>
+   <source>low-power mode (macOS)</source>
+   <translation>den Stromsparmodus (macOS)</translation>
+  </message>
+  <message>
+   <source>thermal state (macOS)</source>
+   <translation>den Wärmezustand (macOS)</translation>
+  </message>
+  <message>
+   <source>graphics card load of others (NVIDIA)</source>
+   <translation>die Last anderer auf der Grafikkarte (NVIDIA)</translation>
   </message>
   <message>
    <source>processor load of others</source>
@@ -8186,28 +8202,12 @@
    <translation>die Speichernot (Linux)</translation>
   </message>
   <message>
-   <source>low-power mode (macOS)</source>
-   <translation>den Stromsparmodus (macOS)</translation>
-  </message>
-  <message>
-   <source>thermal state (macOS)</source>
-   <translation>den Wärmezustand (macOS)</translation>
-  </message>
-  <message>
-   <source>input idle time (macOS)</source>
-   <translation>die Zeit ohne Eingabe (macOS)</translation>
-  </message>
-  <message>
-   <source>graphics card load of others (NVIDIA)</source>
-   <translation>die Last anderer auf der Grafikkarte (NVIDIA)</translation>
+   <source>temperature of processor and NVIDIA cards</source>
+   <translation>die Temperatur von Prozessor und NVIDIA-Karten</translation>
   </message>
   <message>
    <source>power supply</source>
    <translation>die Stromversorgung</translation>
-  </message>
-  <message>
-   <source>temperature of processor and NVIDIA cards</source>
-   <translation>die Temperatur von Prozessor und NVIDIA-Karten</translation>
   </message>
   <message>
    <source>input idle time (Windows)</source>

@@ -26,21 +26,21 @@ from app.node.record.reasons import Reason
 from app.node.record.records import Happening, Probe, Run
 from app.node.record.snapshot import Energy
 from app.node.rules.preferences import SETTINGS as RULES
-from app.ui.fish import motion
+from app.ui.fish import pond as fish_pond
+from app.ui.fish.fish import grown, told
 from app.ui.fish.pond import Pond
 from app.ui.frame.frame import Actions
 from app.ui.language import translating
 from app.ui.models.process import exported
+from app.ui.overview import note
 from app.ui.overview.next import NextCard
 from app.ui.overview.page import Overview
 from app.ui.pages.history import DIARY, HistoryPage
 from app.ui.settings.editors import editor
 from app.ui.settings.page import SettingsPage
 from app.ui.theme import Theme
-from app.ui.view import growth, notes, words
-from app.ui.view.growth import grown
-from app.ui.view.seen import PutAway
-from app.ui.view.settings import Choices
+from app.ui.view import words
+from app.ui.view.settings import Choices, PutAway
 from app.ui.view.view import NodeStatus, View
 from tests.ui import views
 from tests.ui.chat.test_tryit import press, texts
@@ -61,7 +61,7 @@ def flat_curve(rise: float = 0.0) -> tuple[Probe, ...]:
 
 @pytest.fixture
 def moving(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(motion.system(), "still", False)
+    monkeypatch.setattr(fish_pond.system(), "still", False)
 
 
 @pytest.fixture
@@ -98,8 +98,8 @@ def test_a_fish_grows_with_every_single_thing_and_never_by_anything_else() -> No
 
 def test_the_fish_of_a_view_is_told_in_words() -> None:
     view = views.learning()
-    assert re.search(r"\d+ of 100 new puzzles", growth.told(view))
-    assert "grows once" in growth.told(View())
+    assert re.search(r"\d+ of 100 new puzzles", told(view))
+    assert "grows once" in told(View())
 
 
 def test_the_pond_moves_only_while_it_learns_and_somebody_sees_it(
@@ -152,13 +152,13 @@ def test_a_race_is_offered_once_at_round_twenty_of_a_new_model(tmp_path: Path) -
     def at(round: int) -> View:
         return change(base, rounds=(change(base.rounds[-1], round=round),), runs=(views_run(1000.0),))
 
-    due = [round for round in range(1, 200) if notes.race_due(at(round), seen, choices)]
+    due = [round for round in range(1, 200) if note.race_due(at(round), seen, choices)]
     assert due == list(range(20, 60))
-    assert not notes.race_due(at(25), PutAway(raced=notes.model(at(25))), choices)
+    assert not note.race_due(at(25), PutAway(raced=note.model(at(25))), choices)
     over = change(at(25), runs=(views_run(2000.0),))
-    assert notes.race_due(over, PutAway(raced=notes.model(at(25))), choices), "one that started over is new"
+    assert note.race_due(over, PutAway(raced=note.model(at(25))), choices), "one that started over is new"
     choices.put("race", False)
-    assert not notes.race_due(at(25), seen, choices)
+    assert not note.race_due(at(25), seen, choices)
 
 
 def views_run(started: float) -> Run:
@@ -169,12 +169,12 @@ def test_a_milestone_is_told_once_while_it_is_fresh(tmp_path: Path) -> None:
     choices = Choices(tmp_path)
     old, new = reached(MilestoneKind.LEVEL, ago=100.0, level=1), reached(MilestoneKind.HALF, ago=50.0)
     view = View(milestones=(old, new))
-    assert notes.milestone(view, PutAway(), choices, NOW) == new
-    assert notes.milestone(view, PutAway(told=old.at), choices, NOW) == new
-    assert notes.milestone(view, PutAway(told=new.at), choices, NOW) is None
-    assert notes.milestone(view, PutAway(), choices, NOW + notes.FRESH_S) is None
+    assert note.milestone(view, PutAway(), choices, NOW) == new
+    assert note.milestone(view, PutAway(told=old.at), choices, NOW) == new
+    assert note.milestone(view, PutAway(told=new.at), choices, NOW) is None
+    assert note.milestone(view, PutAway(), choices, NOW + note.FRESH_S) is None
     choices.put("notes", False)
-    assert notes.milestone(view, PutAway(), choices, NOW) is None
+    assert note.milestone(view, PutAway(), choices, NOW) is None
 
 
 def test_the_note_opens_the_very_answers_and_stays_away_then(
@@ -245,7 +245,7 @@ def test_what_next_comes_when_the_curve_is_flat_and_not_before(
     assert asks == ["harder"] and made.isHidden()
     made.show_view(flat)
     assert made.isHidden(), "not again at once"
-    later = tuple(change(one, round=one.round + notes.AGAIN) for one in flat_curve())
+    later = tuple(change(one, round=one.round + note.AGAIN) for one in flat_curve())
     made.show_view(change(flat, curve=later))
     assert not made.isHidden()
     press(qtbot, made, "Let it rest")
@@ -344,8 +344,8 @@ def test_until_the_system_has_answered_nothing_moves(actions: Actions, monkeypat
         waits.append(target)
         return Started()
 
-    monkeypatch.setattr(motion.threading, "Thread", thread)
-    asked = motion.System()
+    monkeypatch.setattr(fish_pond.threading, "Thread", thread)
+    asked = fish_pond.System()
     assert asked.still
     monkeypatch.setattr(desktop_motion, "reduced", lambda: False)
     waits[0]()

@@ -26,8 +26,7 @@ from app.sapo.questions import Coordinates
 from app.swarm.identity.names import name
 from app.swarm.wire.limits import LineMessage
 from app.ui.chat.page import TryIt
-from app.ui.view.identity import Persona
-from app.ui.view.models import Fetch, Holdings
+from app.ui.view.parts import Fetch, Holdings, Persona
 from app.ui.view.reducer import Fold
 from app.ui.view.view import NodeStatus, Problem, Step, View
 from app.ui.welcome.trial import TrialReport

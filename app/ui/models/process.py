@@ -21,7 +21,7 @@ from app.node.data.library import Library
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import percent, tr
 from app.ui.process.child import Child
-from app.ui.view.models import Fetch, Holdings
+from app.ui.view.parts import Fetch, Holdings
 from app.ui.view.settings import Choices
 
 MAX_LINE = 2**22

@@ -20,8 +20,8 @@ from app.ui.updates.card import UpdateLine
 from app.ui.view import words
 from app.ui.view.view import NodeStatus, View
 from app.ui.welcome.page import WelcomePanel
+from app.ui.widgets.bend import Stat, stats_row
 from app.ui.widgets.pieces import Elided, Label, Notice, boxed, button, row
-from app.ui.widgets.stat import Stat, stats_row
 
 SETTLED_S = 2 * 3600.0
 """So long after its very first start Shoal asks nothing more than it has to."""

@@ -23,13 +23,9 @@ from app.sapo.questions import Coordinates
 from app.ui.language.texts import tr
 from app.ui.process.link import NodeProcess
 from app.ui.process.past import HistoryReader
-from app.ui.process.private import PrivateWords
-from app.ui.view.engine_pack import EnginePack
-from app.ui.view.identity import Persona
-from app.ui.view.models import Holdings
+from app.ui.view.parts import EnginePack, Holdings, Persona, UpdateView
 from app.ui.view.reducer import Fold, FoldError
-from app.ui.view.settings import Choices
-from app.ui.view.updates import UpdateView
+from app.ui.view.settings import Choices, PrivateWords
 from app.ui.view.view import NodeStatus, Problem, View, without_past
 
 TICK_MS = 200

@@ -12,8 +12,7 @@ from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.copying import CopyButton
-from app.ui.widgets.pieces import Label, boxed, button, column, field, row
+from app.ui.widgets.pieces import CopyButton, Label, boxed, button, column, field, row
 
 _MODULE, _QUIET = 4, 4
 """Pixels of a module of the code, and modules of light around it, as the standard wants."""

@@ -22,8 +22,8 @@ from safetensors.numpy import save
 
 from app.models.shelf import Shelf
 from app.node.data.library import ModelEntry
+from app.ui.frame.actions import ModelActions
 from app.ui.frame.frame import Actions
-from app.ui.frame.model_actions import ModelActions
 from app.ui.models.page import Models
 from app.ui.models.picker import ModelPicker
 from app.ui.models.process import Fetching
@@ -31,7 +31,7 @@ from app.ui.process.child import Child
 from app.ui.process.control import Control
 from app.ui.process.link import NodeProcess
 from app.ui.theme import Theme
-from app.ui.view.models import Fetch, Holdings
+from app.ui.view.parts import Fetch, Holdings
 from app.ui.view.settings import Choices
 from app.ui.view.view import NodeStatus, View
 from tests.engines.hub import StandIn, serving

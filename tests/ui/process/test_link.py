@@ -21,8 +21,7 @@ from app.node.rules.preferences import PreferenceError, Preferences
 from app.swarm.invite.private import new_words
 from app.ui.process.control import INSIST_S, Control
 from app.ui.process.link import NodeProcess, problem
-from app.ui.process.private import FILE
-from app.ui.view.settings import Choices
+from app.ui.view.settings import FILE, Choices
 from app.ui.view.view import NodeStatus, Problem
 
 PATIENCE_MS = 60_000

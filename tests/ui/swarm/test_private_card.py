@@ -18,7 +18,7 @@ from app.ui.frame.frame import Actions
 from app.ui.swarm.page import SwarmPage
 from app.ui.swarm.private_card import HIDDEN, PrivateCard, QrCode
 from app.ui.theme import Theme
-from app.ui.widgets.copying import CopyButton
+from app.ui.widgets.pieces import CopyButton
 from tests.ui import views
 from tests.ui.test_pages import shown, texts
 
