@@ -9,22 +9,13 @@ from app.desktop.apps import ExclusiveApps
 from app.desktop.autostart.autostart import Autostart, AutostartError
 from app.desktop.facts.facts import ABSENT, FactSource, FirstThatAnswers, NoSource
 from app.desktop.linux.bus import Bus
-from app.desktop.linux.idle_logind import LogindIdle
-from app.desktop.linux.idle_mutter import MutterIdle
-from app.desktop.linux.power import LinuxPower
-from app.desktop.linux.saver import PROFILES, PlatformSaver, ProfileSaver
-from app.desktop.linux.screen_awake import GnomeAwake, KdeAwake
-from app.desktop.load import CpuOfOthers, MemoryFree, MemoryStalled
-from app.desktop.macos.condition import MacHeat, MacSaver
-from app.desktop.macos.idle import MacIdle
+from app.desktop.linux.power import PROFILES, LinuxPower, PlatformSaver, ProfileSaver
+from app.desktop.linux.session import GnomeAwake, KdeAwake, LogindIdle, MutterIdle
+from app.desktop.macos.sources import MacHeat, MacIdle, MacSaver
 from app.desktop.nvidia.gpu import GpuOfOthers, Nvml
-from app.desktop.power_psutil import PsutilPower
-from app.desktop.temperature import Temperature
-from app.desktop.windows.idle import WindowsIdle
-from app.desktop.windows.saver import WindowsSaver
-from app.desktop.windows.screen import WindowsScreen
-from app.desktop.x11.idle import X11Idle
-from app.desktop.x11.screen import X11Screen
+from app.desktop.sensors import CpuOfOthers, MemoryFree, MemoryStalled, PsutilPower, Temperature
+from app.desktop.windows.sources import WindowsIdle, WindowsSaver, WindowsScreen
+from app.desktop.x11.sources import X11Idle, X11Screen
 
 
 def sources(platform: str, environment: Mapping[str, str], apps: ExclusiveApps) -> dict[str, FactSource]:

@@ -1,4 +1,4 @@
-"""How much energy our own processes take, in joules: measured where the system lets us, else estimated.
+"""The energy that our own processes take, in joules: measured where the system allows, else estimated.
 
     measured   joules of all processor packages x our share of the processor's busy time,
                and all of an NVIDIA card that we compute on
@@ -9,10 +9,6 @@ The share is of busy time, so what an idle computer takes anyway is divided amon
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -25,26 +21,17 @@ from app.desktop.nvidia.gpu import Nvml, Power, card_power
 
 CORE_W = 8.0
 """Watts of a busy core: laptops take 4 to 8 (15 to 28 W on 4 cores), desktops 6 to 15 (65 to 125 W on 8 to 12).
-An estimate may be off by half of itself."""
+An estimate may be off by half."""
 POWERCAP = Path("/sys/class/powercap")
 _PACKAGE = "intel-rapl:[0-9]*"
 """Whole packages; their parts (intel-rapl:0:0) are in them already. AMD's counters have the same name."""
-_COMBINED = re.compile(r"Combined Power[^:]*: (\d+) mW")
-MEASURED = "Measured by the processor's own counter, shared out by processor time."
-MEASURED_WITH_CARD = (
-    "Measured by the counters of processor and graphics card; the processor's is shared out by time."
-)
-ESTIMATED = f"An estimate: {CORE_W:.0f} W for every core that Shoal keeps busy. It may be off by half."
-ESTIMATED_WITH_CARD = (
-    f"The graphics card is measured. {CORE_W:.0f} W for every busy core are an estimate, off by up to half."
-)
 
 
 class EnergyReading(NamedTuple):
-    """Since the last reading. `about` says how it was found out."""
+    """Since the last reading. `measured` is False where a part is an estimate."""
 
     joules: float
-    about: str
+    measured: bool
 
 
 class Counter:
@@ -77,28 +64,6 @@ def packages(folder: Path = POWERCAP) -> list[Counter]:
     return found
 
 
-def combined_w(text: str) -> float | None:
-    """Watts in what macOS's powermetrics prints, None where they are not in it.
-
-    >>> combined_w("CPU Power: 900 mW\\nCombined Power (CPU + GPU + ANE): 1250 mW"), combined_w("")
-    (1.25, None)
-    """
-    found = _COMBINED.search(text)
-    return int(found[1]) / 1000 if found else None
-
-
-def powermetrics() -> float | None:
-    """Watts of the whole chip, over a fifth of a second. Only an administrator may ask; None for others."""
-    if sys.platform != "darwin" or os.geteuid() != 0:
-        return None
-    command = ["/usr/bin/powermetrics", "--samplers", "cpu_power", "-n", "1", "-i", "200"]
-    try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return combined_w(said.stdout)
-
-
 class Cards:
     """The NVIDIA cards' own counters, for those that our processes compute on. Nothing is opened where the
     system lets cards sleep (laptops): that would keep them awake."""
@@ -107,15 +72,15 @@ class Cards:
         self._nvml, self._power = nvml or Nvml(), power
         self._last: dict[int, float] = {}
 
-    def joules(self, own: set[int]) -> float | None:
-        """Since the last time; None where none of ours computes on a card that can be asked."""
+    def joules(self, own: set[int]) -> float:
+        """Since the last call, of the cards on which a process of `own` computes; the first call returns 0."""
         try:
             cards, library = ([], None) if self._power().dynamic else self._nvml.cards()
         except SourceError:  # a card, and no library to ask it by
-            return None
+            return 0.0
         if library is None:
-            return None
-        spent: float | None = None
+            return 0.0
+        spent = 0.0
         for place, card in enumerate(cards):
             try:
                 now = library.nvmlDeviceGetTotalEnergyConsumption(card) / 1000
@@ -123,7 +88,7 @@ class Cards:
             except library.NVMLError:
                 continue
             if users & own:
-                spent = (spent or 0.0) + max(0.0, now - self._last.get(place, now))
+                spent += max(0.0, now - self._last.get(place, now))
             self._last[place] = now
         return spent
 
@@ -136,36 +101,29 @@ class Meter:
         counters: Sequence[Counter] | None = None,
         cards: Cards | None = None,
         own: Callable[[], set[int]] = own_processes,
-        chip_w: Callable[[], float | None] = powermetrics,
     ) -> None:
         self._counters = packages() if counters is None else list(counters)
-        self._cards, self._own, self._chip_w = cards or Cards(), own, chip_w
+        self._cards, self._own = cards or Cards(), own
         self._last = self._taken()
 
-    def read(self, seconds: float) -> EnergyReading:
-        """What we took in the `seconds` since the last reading."""
+    def read(self) -> EnergyReading:
+        """Joules since the last reading."""
         ours_before, busy_before = self._last
         ours, busy = self._last = self._taken()
         ours_s, busy_s = max(0.0, ours - ours_before), max(0.0, busy - busy_before)
-        card = self._cards.joules(self._own()) if ours_s else None
-        measured = self._measured(seconds)
-        if measured is None:
-            return EnergyReading(
-                estimate(ours_s) + (card or 0.0), ESTIMATED if card is None else ESTIMATED_WITH_CARD
-            )
-        return EnergyReading(
-            part(measured, ours_s, busy_s) + (card or 0.0), MEASURED if card is None else MEASURED_WITH_CARD
-        )
+        card = self._cards.joules(self._own()) if ours_s else 0.0
+        counted = self._counted()
+        processor = CORE_W * ours_s if counted is None else part(counted, ours_s, busy_s)
+        return EnergyReading(processor + card, counted is not None)
 
-    def _measured(self, seconds: float) -> float | None:
+    def _counted(self) -> float | None:
         """Joules of the whole processor."""
         if self._counters:
             try:
                 return sum(counter.joules() for counter in self._counters)
             except (OSError, ValueError):
                 self._counters = []
-        watts = self._chip_w()
-        return None if watts is None else watts * seconds
+        return None
 
     def _taken(self) -> tuple[float, float]:
         """Processor seconds of ours, and of everybody."""
@@ -173,15 +131,6 @@ class Meter:
         unused = times.idle + getattr(times, "iowait", 0.0) + getattr(times, "steal", 0.0)
         guests = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)
         return sum(map(_spent_s, self._own())), sum(times) - guests - unused
-
-
-def estimate(processor_s: float) -> float:
-    """Joules.
-
-    >>> estimate(10.0)
-    80.0
-    """
-    return CORE_W * processor_s
 
 
 def part(joules: float, ours_s: float, busy_s: float) -> float:

@@ -24,7 +24,7 @@ from app.node.record.effort import EFFORTS, Dial
 from app.node.record.reasons import Reason
 from app.node.record.snapshot import Energy, Ruling
 from app.node.rules.energy import PERIOD_S as METER_S
-from app.node.rules.energy import SAVE_S, Purse
+from app.node.rules.energy import SAVE_S, EnergyRecord
 from app.node.rules.orders import Moment, Orders, snooze_for, snooze_until_tomorrow
 from app.node.rules.preferences import Preferences
 from app.node.rules.rules import Decision, decide
@@ -79,9 +79,9 @@ class Governor:
             self._news.append("Started by hand, so the pause that was ordered before is over.")
         self._cap_changed = asyncio.Event()
         self._class_paused = False
-        self._purse = Purse(home)
-        if self._purse.complaint:
-            self._news.append(self._purse.complaint)
+        self._energy = EnergyRecord(home)
+        if self._energy.complaint:
+            self._news.append(self._energy.complaint)
         self._step_back, self._began = step_back, Moment.now().steady
         self._decision: Decision | None = None
         self._ruling: Ruling | None = None
@@ -118,8 +118,8 @@ class Governor:
         while True:
             await asyncio.sleep(METER_S)
             now = time.monotonic()
-            reading = await asyncio.to_thread(meter.read, now - last)
-            self._purse.add(reading.joules, now - last, reading.about, Moment.now().local)
+            reading = await asyncio.to_thread(meter.read)
+            self._energy.add(reading, now - last, Moment.now().local)
             last = now
             if now - saved > SAVE_S:
                 saved = now
@@ -127,7 +127,7 @@ class Governor:
 
     def _save_energy(self) -> None:
         with contextlib.suppress(OSError):  # half a minute of figures
-            self._purse.save()
+            self._energy.save()
 
     async def _keep_small(self) -> None:
         """Keeps the data folder within its limit, at once and from time to time."""
@@ -199,9 +199,8 @@ class Governor:
             self._decide(self._facts.gather())
 
     def _decide(self, facts: DesktopFacts) -> None:
-        now, values = Moment.now(), self._preferences.values
-        left_kwh = self._purse.left_kwh(values["energy_cap_kwh"], now.local)
-        settings = self._preferences.rules(self._orders, left_kwh, self._class_paused)
+        now = Moment.now()
+        settings = self._preferences.rules(self._orders, self._class_paused)
         decision = self._decision = decide(now, facts, settings, self._decision)
         insisted = decision.orders.insisted is not None
         if self._step_back is not None and not insisted and now.steady - self._began > FIRST_ORDERS_S:
@@ -210,8 +209,8 @@ class Governor:
         if decision.orders != self._orders:
             self._orders = decision.orders
             self._keep_orders()
-        energy = self._purse.view(values["energy_price"], values["energy_currency"], now.local)
-        ruling, before = ruled(decision, settings.idle_s, settings.dial.value, energy), self._ruling
+        energy, before = self._energy.view(now.local), self._ruling
+        ruling = ruled(decision, settings.idle_s, settings.dial.value, energy)
         if ruling == before:
             return
         self._ruling = ruling

@@ -31,7 +31,7 @@ from app.learning.peer_lesson import PeerLesson
 from app.node.active_families import ActiveFamilies, placement_event, skill_event
 from app.node.data.home import model_folder, model_mark
 from app.node.healing import Healer, placed
-from app.node.history import checkpoint, points
+from app.node.history import checkpoint
 from app.node.history.resume import (
     new_curve,
     open_history,
@@ -99,7 +99,7 @@ class TrainingRun:
         )
         self._fresh = self.state
         self._questions: list[Asked] = []
-        self.healer = Healer(self._folder / "best")
+        self.healer = Healer(self._folder / checkpoint.BEST)
         self._active = ActiveFamilies(settings, self._folder, home, self.healer, self.watch, swarm)
         self._answers = Answers(home)
         self._remembered: Sequence[language.Remembered] = ()
@@ -361,7 +361,6 @@ class TrainingRun:
         self.watch.show_probes(self.state, self._curve)
         self._tell(row)
         self.healer.keep_best(self._curve, self._checkpoints)
-        await asyncio.to_thread(points.keep, self._folder, row.share)
         await self._heal()
 
     async def _probe_questions(self) -> list[Asked]:

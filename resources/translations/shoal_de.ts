@@ -72,10 +72,6 @@
    <translation>Bild als PNG …</translation>
   </message>
   <message>
-   <source>A card to share …</source>
-   <translation>Karte zum Teilen …</translation>
-  </message>
-  <message>
    <source>The curve has no points yet.</source>
    <translation>Die Kurve hat noch keine Punkte.</translation>
   </message>
@@ -157,49 +153,6 @@
     <numerusform>vermutlich {low} bis {high}, {n} Rätsel</numerusform>
     <numerusform>vermutlich {low} bis {high}, {n} Rätsel</numerusform>
    </translation>
-  </message>
-  <message>
-   <source>{hours} of 168 hours a week are marked, {days}.</source>
-   <translation>{hours} von 168 Stunden der Woche sind markiert, {days}.</translation>
-  </message>
-  <message>
-   <source>Nothing is marked, so it may learn any time.</source>
-   <translation>Nichts ist markiert, also darf es jederzeit lernen.</translation>
-  </message>
-  <message>
-   <source>the whole week</source>
-   <translation>die ganze Woche</translation>
-  </message>
-  <message>
-   <source>{day}, the whole day</source>
-   <translation>{day}, den ganzen Tag</translation>
-  </message>
-  <message>
-   <source>{span}, every day</source>
-   <translation>{span}, jeden Tag</translation>
-  </message>
-  <message>
-   <source>off</source>
-   <translation>aus</translation>
-  </message>
-  <message>
-   <source>on {n} day</source>
-   <translation>an {n} Tag</translation>
-  </message>
-  <message numerus="yes">
-   <source>on {n} days</source>
-   <translation>
-    <numerusform>an {n} Tag</numerusform>
-    <numerusform>an {n} Tagen</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>on</source>
-   <translation>an</translation>
-  </message>
-  <message>
-   <source>{share} on</source>
-   <translation>zu {share} an</translation>
   </message>
   <message>
    <source>Try it</source>
@@ -413,6 +366,10 @@
    <translation>Zufall erklärt das kaum: Es hat wirklich gelernt.</translation>
   </message>
   <message>
+   <source>Solved so far: {before} before, {after} after, of {n}.</source>
+   <translation>Bisher gelöst: {before} vorher, {after} nachher, von {n}.</translation>
+  </message>
+  <message>
    <source>So close could be chance. Each race draws new puzzles: race again to know more.</source>
    <translation>So knapp kann Zufall sein. Jedes Rennen hat neue Rätsel: Noch eins sagt mehr.</translation>
   </message>
@@ -445,14 +402,6 @@
     <numerusform>Nach {n} Runde</numerusform>
     <numerusform>Nach {n} Runden</numerusform>
    </translation>
-  </message>
-  <message>
-   <source>Puzzle {n}: {puzzle}, {outcome}. Arrow keys read the others.</source>
-   <translation>Rätsel {n}: {puzzle}, {outcome}. Die Pfeiltasten lesen die anderen vor.</translation>
-  </message>
-  <message>
-   <source>Race: before solved {before}, after solved {after}, of {n} puzzles so far.</source>
-   <translation>Rennen: Vorher löste {before}, nachher {after}, von bisher {n} Rätseln.</translation>
   </message>
   <message>
    <source>Close</source>
@@ -627,6 +576,29 @@
    <translation>{n} %  ·  {line}</translation>
   </message>
   <message>
+   <source>It is as long as your model is good: {n} of 100 new puzzles.</source>
+   <translation>Je besser dein Modell, desto länger: {n} von 100 neuen Rätseln.</translation>
+  </message>
+  <message>
+   <source>A small fish. It grows once your model has been measured.</source>
+   <translation>Ein kleiner Fisch. Er wächst, sobald dein Modell gemessen wurde.</translation>
+  </message>
+  <message>
+   <source>Stripes, for what it mostly solves: {families}.</source>
+   <translation>Streifen für das, was es meistens löst: {families}.</translation>
+  </message>
+  <message>
+   <source>Fins: {n} level climbed.</source>
+   <translation>Flossen: {n} Stufe geschafft.</translation>
+  </message>
+  <message numerus="yes">
+   <source>Fins: {n} levels climbed.</source>
+   <translation>
+    <numerusform>Flossen: {n} Stufe geschafft.</numerusform>
+    <numerusform>Flossen: {n} Stufen geschafft.</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>The fish of {name}</source>
    <translation>Der Fisch von {name}</translation>
   </message>
@@ -635,44 +607,16 @@
    <translation>Der Fisch deines Modells</translation>
   </message>
   <message>
-   <source>Learned at home with Shoal, on puzzles</source>
-   <translation>Zu Hause gelernt mit Shoal, an Rätseln</translation>
+   <source>For 1 hour</source>
+   <translation>Für 1 Stunde</translation>
   </message>
   <message>
-   <source>Solves {last} of 100 new puzzles (± {error}), {first} when it started</source>
-   <translation>Löst {last} von 100 neuen Rätseln (± {error}), am Anfang {first}</translation>
+   <source>For 3 hours</source>
+   <translation>Für 3 Stunden</translation>
   </message>
   <message>
-   <source>A model</source>
-   <translation>Ein Modell</translation>
-  </message>
-  <message>
-   <source>It has just begun.</source>
-   <translation>Es hat gerade erst angefangen.</translation>
-  </message>
-  <message>
-   <source>Best at: {skills}.</source>
-   <translation>Am besten in: {skills}.</translation>
-  </message>
-  <message>
-   <source>the picture can't be written there</source>
-   <translation>das Bild lässt sich dort nicht schreiben</translation>
-  </message>
-  <message>
-   <source>only After solved it</source>
-   <translation>nur Nachher hat es gelöst</translation>
-  </message>
-  <message>
-   <source>only Before solved it</source>
-   <translation>nur Vorher hat es gelöst</translation>
-  </message>
-  <message>
-   <source>both solved it</source>
-   <translation>beide haben es gelöst</translation>
-  </message>
-  <message>
-   <source>neither solved it</source>
-   <translation>keins hat es gelöst</translation>
+   <source>Until tomorrow morning</source>
+   <translation>Bis morgen früh</translation>
   </message>
   <message>
    <source>{family}: the first right answer, after a wrong one.</source>
@@ -700,18 +644,6 @@
   <message>
    <source>It had seen answers of {peer} before.</source>
    <translation>Es hatte vorher Antworten von {peer} gesehen.</translation>
-  </message>
-  <message>
-   <source>For 1 hour</source>
-   <translation>Für 1 Stunde</translation>
-  </message>
-  <message>
-   <source>For 3 hours</source>
-   <translation>Für 3 Stunden</translation>
-  </message>
-  <message>
-   <source>Until tomorrow morning</source>
-   <translation>Bis morgen früh</translation>
   </message>
   <message>
    <source>{n} s</source>
@@ -932,6 +864,14 @@
    <translation>Jetzt versuchen</translation>
   </message>
   <message>
+   <source>More</source>
+   <translation>Mehr</translation>
+  </message>
+  <message>
+   <source>Start over</source>
+   <translation>Neu anfangen</translation>
+  </message>
+  <message>
    <source>For Ollama …</source>
    <translation>Für Ollama …</translation>
   </message>
@@ -942,6 +882,10 @@
   <message>
    <source>Download interrupted. Nothing is lost: it resumes where it stopped.</source>
    <translation>Download unterbrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
+  </message>
+  <message>
+   <source>Back to its best, round {n}</source>
+   <translation>Zurück zum Besten, Runde {n}</translation>
   </message>
   <message>
    <source>Download of {title}</source>
@@ -958,6 +902,22 @@
   <message>
    <source>Where to save the export</source>
    <translation>Wohin mit dem Export?</translation>
+  </message>
+  <message>
+   <source>Go back to round {n}, its best? What it learned in later rounds, up to {now}, is deleted for good.</source>
+   <translation>Zurück zu Runde {n}, seiner besten? Was es in späteren Runden bis {now} gelernt hat, wird endgültig gelöscht.</translation>
+  </message>
+  <message>
+   <source>Back to its best</source>
+   <translation>Zurück zum Besten</translation>
+  </message>
+  <message>
+   <source>Start over with round 1? What {title} learned in {rounds} rounds, and its history, is deleted for good. The model itself and your other models stay.</source>
+   <translation>Neu anfangen mit Runde 1? Was {title} in {rounds} Runden gelernt hat, wird mit seinem Verlauf endgültig gelöscht. Das Modell selbst und deine anderen Modelle bleiben.</translation>
+  </message>
+  <message>
+   <source>Delete it, start over</source>
+   <translation>Löschen, neu anfangen</translation>
   </message>
   <message>
    <source>Access token, hf_…</source>
@@ -978,10 +938,6 @@
   <message>
    <source>What it learned as a LoRA adapter (PEFT) …</source>
    <translation>Was es gelernt hat als LoRA-Adapter (PEFT) …</translation>
-  </message>
-  <message>
-   <source>{called} ({title})</source>
-   <translation>{called} ({title})</translation>
   </message>
   <message>
    <source>Use this</source>
@@ -1030,86 +986,6 @@
   <message>
    <source>Your folder</source>
    <translation>Dein Ordner</translation>
-  </message>
-  <message>
-   <source>{n} rounds</source>
-   <translation>{n} Runden</translation>
-  </message>
-  <message>
-   <source>solves {n} of 100</source>
-   <translation>löst {n} von 100</translation>
-  </message>
-  <message>
-   <source>More</source>
-   <translation>Mehr</translation>
-  </message>
-  <message>
-   <source>Go back to round {n}? Keep what it is now, after round {now}, and you can return to it. Or delete the later rounds for good.</source>
-   <translation>Zurück zu Runde {n}? Hebst du den Stand nach Runde {now} auf, kannst du zu ihm zurück. Oder du löschst die späteren Runden endgültig.</translation>
-  </message>
-  <message>
-   <source>Keep both, go back</source>
-   <translation>Beides behalten, zurückgehen</translation>
-  </message>
-  <message>
-   <source>{version} learns again. What learns now is kept and can return too.</source>
-   <translation>{version} lernt wieder. Was jetzt lernt, bleibt aufgehoben und kann auch wiederkommen.</translation>
-  </message>
-  <message>
-   <source>Learn with this one again</source>
-   <translation>Wieder damit lernen</translation>
-  </message>
-  <message>
-   <source>This will be deleted for good: {version} ({size}). What learns now stays.</source>
-   <translation>Das wird endgültig gelöscht: {version} ({size}). Was jetzt lernt, bleibt.</translation>
-  </message>
-  <message>
-   <source>Start over with round 1? Keep what {title} learned in {rounds} rounds, and you can return to it. Or delete that and its history for good. The model itself and your other models stay.</source>
-   <translation>Neu anfangen mit Runde 1? Hebst du auf, was {title} in {rounds} Runden gelernt hat, kannst du dahin zurück. Oder du löschst das und seinen Verlauf endgültig. Das Modell selbst und deine anderen Modelle bleiben.</translation>
-  </message>
-  <message>
-   <source>Keep it, start over</source>
-   <translation>Aufheben, neu anfangen</translation>
-  </message>
-  <message>
-   <source>A name for your model</source>
-   <translation>Ein Name für dein Modell</translation>
-  </message>
-  <message>
-   <source>Save name</source>
-   <translation>Namen speichern</translation>
-  </message>
-  <message>
-   <source>Back to an earlier round</source>
-   <translation>Zurück zu einer früheren Runde</translation>
-  </message>
-  <message>
-   <source>Kept versions</source>
-   <translation>Aufgehobene Stände</translation>
-  </message>
-  <message>
-   <source>Start over</source>
-   <translation>Neu anfangen</translation>
-  </message>
-  <message>
-   <source>Rename</source>
-   <translation>Umbenennen</translation>
-  </message>
-  <message>
-   <source>Give it a name</source>
-   <translation>Einen Namen geben</translation>
-  </message>
-  <message>
-   <source>Delete it</source>
-   <translation>Löschen</translation>
-  </message>
-  <message>
-   <source>Delete later rounds</source>
-   <translation>Spätere Runden löschen</translation>
-  </message>
-  <message>
-   <source>Delete it, start over</source>
-   <translation>Löschen, neu anfangen</translation>
   </message>
   <message>
    <source>The curve has been flat for {n} rounds.</source>
@@ -1343,46 +1219,6 @@
    <translation>nicht verbunden</translation>
   </message>
   <message>
-   <source>A card to share</source>
-   <translation>Eine Karte zum Teilen</translation>
-  </message>
-  <message>
-   <source>This is all that's on it. Nothing is sent: you save it, or copy it.</source>
-   <translation>Mehr steht nicht darauf. Nichts wird gesendet: Du speicherst oder kopierst sie.</translation>
-  </message>
-  <message>
-   <source>With an invite to my swarm</source>
-   <translation>Mit Einladung in meinen Schwarm</translation>
-  </message>
-  <message>
-   <source>Copied. Paste it wherever you like.</source>
-   <translation>Kopiert. Füg es ein, wo du magst.</translation>
-  </message>
-  <message>
-   <source>Save the card</source>
-   <translation>Karte speichern</translation>
-  </message>
-  <message>
-   <source>Copy</source>
-   <translation>Kopieren</translation>
-  </message>
-  <message>
-   <source>Save as SVG …</source>
-   <translation>Als SVG speichern …</translation>
-  </message>
-  <message>
-   <source>Save as PNG …</source>
-   <translation>Als PNG speichern …</translation>
-  </message>
-  <message>
-   <source>Saved as {path}.</source>
-   <translation>Gesichert als {path}.</translation>
-  </message>
-  <message>
-   <source>{path} can't be written ({why}). Pick another place.</source>
-   <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
-  </message>
-  <message>
    <source>About Shoal</source>
    <translation>Über Shoal</translation>
   </message>
@@ -1397,6 +1233,30 @@
   <message>
    <source>The typeface is Inter (OFL-1.1). Each model has a licence of its own, shown on the page Models.</source>
    <translation>Die Schrift ist Inter (OFL-1.1). Jedes Modell hat seine eigene Lizenz, sie steht auf der Seite Modelle.</translation>
+  </message>
+  <message>
+   <source>Go to a page</source>
+   <translation>Zu einer Seite</translation>
+  </message>
+  <message>
+   <source>Pause or resume</source>
+   <translation>Pause oder weiter</translation>
+  </message>
+  <message>
+   <source>Search on this page</source>
+   <translation>Auf dieser Seite suchen</translation>
+  </message>
+  <message>
+   <source>Settings</source>
+   <translation>Einstellungen</translation>
+  </message>
+  <message>
+   <source>Help</source>
+   <translation>Hilfe</translation>
+  </message>
+  <message>
+   <source>Quit</source>
+   <translation>Beenden</translation>
   </message>
   <message>
    <source>Keys</source>
@@ -1425,10 +1285,6 @@
   <message>
    <source>Help page</source>
    <translation>Hilfeseite</translation>
-  </message>
-  <message>
-   <source>Help</source>
-   <translation>Hilfe</translation>
   </message>
   <message>
    <source>Search help</source>
@@ -1512,6 +1368,10 @@
   <message>
    <source>Everything as JSON …</source>
    <translation>Alles als JSON …</translation>
+  </message>
+  <message>
+   <source>Copied. Paste it wherever you like.</source>
+   <translation>Kopiert. Füg es ein, wo du magst.</translation>
   </message>
   <message>
    <source>Save the history</source>
@@ -1618,24 +1478,12 @@
    <translation>Hier erscheinen fertige Runden.</translation>
   </message>
   <message>
-   <source>Go to a page</source>
-   <translation>Zu einer Seite</translation>
+   <source>Saved as {path}.</source>
+   <translation>Gesichert als {path}.</translation>
   </message>
   <message>
-   <source>Pause or resume</source>
-   <translation>Pause oder weiter</translation>
-  </message>
-  <message>
-   <source>Search on this page</source>
-   <translation>Auf dieser Seite suchen</translation>
-  </message>
-  <message>
-   <source>Settings</source>
-   <translation>Einstellungen</translation>
-  </message>
-  <message>
-   <source>Quit</source>
-   <translation>Beenden</translation>
+   <source>{path} can't be written ({why}). Pick another place.</source>
+   <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
   </message>
   <message>
    <source>Level {n} since {day}</source>
@@ -2147,24 +1995,24 @@
    <translation>{doctor} hat nichts gesagt.</translation>
   </message>
   <message>
+   <source>Any time</source>
+   <translation>Jederzeit</translation>
+  </message>
+  <message>
+   <source>Never</source>
+   <translation>Nie</translation>
+  </message>
+  <message>
+   <source>to</source>
+   <translation>bis</translation>
+  </message>
+  <message>
    <source>none</source>
    <translation>keine</translation>
   </message>
   <message>
-   <source>Clear</source>
-   <translation>Leeren</translation>
-  </message>
-  <message>
-   <source>at any time</source>
-   <translation>jederzeit</translation>
-  </message>
-  <message>
-   <source>{name}, as text</source>
-   <translation>{name}, als Text</translation>
-  </message>
-  <message>
-   <source>Copy {day} to every day</source>
-   <translation>{day} auf alle Tage übertragen</translation>
+   <source>{name}, until</source>
+   <translation>{name}, bis</translation>
   </message>
   <message>
    <source>That didn't work: try again.</source>
@@ -2562,22 +2410,6 @@
    <translation>Weiterlernen, verkleinert</translation>
   </message>
   <message>
-   <source>Learn with others at {relay}?</source>
-   <translation>Mit anderen lernen, bei {relay}?</translation>
-  </message>
-  <message>
-   <source>Join</source>
-   <translation>Beitreten</translation>
-  </message>
-  <message>
-   <source>This link invites you there. Only puzzle answers are shared, as plain text. Never your files, never the model, and nothing you type without your yes.</source>
-   <translation>Dieser Link lädt dich dorthin ein. Geteilt werden nur Rätselantworten, als Text. Nie deine Dateien, nie das Modell, und nichts, was du tippst, ohne dein Ja.</translation>
-  </message>
-  <message>
-   <source>This link doesn't lead to a swarm</source>
-   <translation>Dieser Link führt zu keinem Schwarm</translation>
-  </message>
-  <message>
    <source>No one else is here yet</source>
    <translation>Noch ist niemand sonst da</translation>
   </message>
@@ -2668,6 +2500,10 @@
   <message>
    <source>Share the invite above. Everyone who joins appears here.</source>
    <translation>Gib die Einladung oben weiter. Wer beitritt, erscheint hier.</translation>
+  </message>
+  <message>
+   <source>Join</source>
+   <translation>Beitreten</translation>
   </message>
   <message>
    <source>Find or start a swarm on this network</source>
@@ -2902,10 +2738,6 @@
    <translation>Das hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
-   <source>The engine isn't installed. You can install it from Overview.</source>
-   <translation>Die Engine ist nicht installiert. Installieren kannst du sie in der Übersicht.</translation>
-  </message>
-  <message>
    <source>put it elsewhere</source>
    <translation>leg sie anderswohin</translation>
   </message>
@@ -3068,29 +2900,6 @@
   <message>
    <source>Removing the engine</source>
    <translation>Engine wird entfernt</translation>
-  </message>
-  <message>
-   <source>It is as long as your model is good: {n} of 100 new puzzles.</source>
-   <translation>Je besser dein Modell, desto länger: {n} von 100 neuen Rätseln.</translation>
-  </message>
-  <message>
-   <source>A small fish. It grows once your model has been measured.</source>
-   <translation>Ein kleiner Fisch. Er wächst, sobald dein Modell gemessen wurde.</translation>
-  </message>
-  <message>
-   <source>Stripes, for what it mostly solves: {families}.</source>
-   <translation>Streifen für das, was es meistens löst: {families}.</translation>
-  </message>
-  <message>
-   <source>Fins: {n} level climbed.</source>
-   <translation>Flossen: {n} Stufe geschafft.</translation>
-  </message>
-  <message numerus="yes">
-   <source>Fins: {n} levels climbed.</source>
-   <translation>
-    <numerusform>Flossen: {n} Stufe geschafft.</numerusform>
-    <numerusform>Flossen: {n} Stufen geschafft.</numerusform>
-   </translation>
   </message>
   <message>
    <source>roughly {n} round an hour here</source>
@@ -3272,6 +3081,10 @@
   <message>
    <source>nothing learned yet</source>
    <translation>noch nichts gelernt</translation>
+  </message>
+  <message>
+   <source>The engine isn't installed. You can install it from Overview.</source>
+   <translation>Die Engine ist nicht installiert. Installieren kannst du sie in der Übersicht.</translation>
   </message>
   <message>
    <source>Appearance</source>
@@ -3466,18 +3279,6 @@
    <translation>tagebuch notizen erste stufe abzeichen wie weiter</translation>
   </message>
   <message>
-   <source>Energy on the overview</source>
-   <translation>Energie auf der Übersicht</translation>
-  </message>
-  <message>
-   <source>Watts now, and kWh this month. Counted on this computer either way.</source>
-   <translation>Watt im Moment und kWh in diesem Monat. Gezählt wird auf diesem Computer so oder so.</translation>
-  </message>
-  <message>
-   <source>power electricity watts kwh cost</source>
-   <translation>strom energie watt kwh kosten</translation>
-  </message>
-  <message>
    <source>Offer a race at round 20</source>
    <translation>In Runde 20 ein Rennen anbieten</translation>
   </message>
@@ -3486,8 +3287,8 @@
    <translation>Einmal je Modell: zwanzig neue Rätsel, vorher gegen nachher.</translation>
   </message>
   <message>
-   <source>race compare before after duel</source>
-   <translation>rennen vergleich vorher nachher duell</translation>
+   <source>race compare before after</source>
+   <translation>wettlauf vergleich vorher nachher</translation>
   </message>
   <message>
    <source>Follow the system</source>
@@ -3524,6 +3325,14 @@
   <message>
    <source>{name} on {device}, {dtype}</source>
    <translation>{name} auf {device}, {dtype}</translation>
+  </message>
+  <message>
+   <source>{energy}, measured.</source>
+   <translation>{energy}, gemessen.</translation>
+  </message>
+  <message>
+   <source>About {energy} (estimate).</source>
+   <translation>Etwa {energy} (geschätzt).</translation>
   </message>
   <message>
    <source>d MMM yyyy</source>
@@ -3592,6 +3401,14 @@
   <message>
    <source>Stopped by a problem</source>
    <translation>Durch ein Problem angehalten</translation>
+  </message>
+  <message>
+   <source>{watts} W now</source>
+   <translation>{watts} W im Moment</translation>
+  </message>
+  <message>
+   <source>{kwh} kWh this month</source>
+   <translation>{kwh} kWh in diesem Monat</translation>
   </message>
   <message>
    <source>Ready when you are.</source>
@@ -3873,10 +3690,6 @@
    <translation>Der Test dauerte zu lange. Das Lernen geht auch ohne.</translation>
   </message>
   <message>
-   <source>Copied</source>
-   <translation>Kopiert</translation>
-  </message>
-  <message>
    <source>{n} token</source>
    <translation>{n} Token</translation>
   </message>
@@ -3960,28 +3773,24 @@
    <translation>Drück noch einmal auf „{button}“, um zuzustimmen.</translation>
   </message>
   <message>
+   <source>Learn with others at {relay}?</source>
+   <translation>Mit anderen lernen, bei {relay}?</translation>
+  </message>
+  <message>
    <source>Invite link or address</source>
    <translation>Einladung oder Adresse</translation>
   </message>
   <message>
-   <source>About {kwh} kWh this month.</source>
-   <translation>Etwa {kwh} kWh in diesem Monat.</translation>
+   <source>This link invites you there. Only puzzle answers are shared, as plain text. Never your files, never the model, and nothing you type without your yes.</source>
+   <translation>Dieser Link lädt dich dorthin ein. Geteilt werden nur Rätselantworten, als Text. Nie deine Dateien, nie das Modell, und nichts, was du tippst, ohne dein Ja.</translation>
   </message>
   <message>
-   <source>About {watts} W now.</source>
-   <translation>Gerade etwa {watts} W.</translation>
+   <source>This link doesn't lead to a swarm</source>
+   <translation>Dieser Link führt zu keinem Schwarm</translation>
   </message>
   <message>
-   <source>About {kwh} kWh this month ({money}).</source>
-   <translation>Etwa {kwh} kWh in diesem Monat ({money}).</translation>
-  </message>
-  <message>
-   <source>About {watts} W now, {kwh} kWh this month.</source>
-   <translation>Etwa {watts} W im Moment, {kwh} kWh in diesem Monat.</translation>
-  </message>
-  <message>
-   <source>About {watts} W now, {kwh} kWh this month ({money}).</source>
-   <translation>Etwa {watts} W im Moment, {kwh} kWh in diesem Monat ({money}).</translation>
+   <source>Copied</source>
+   <translation>Kopiert</translation>
   </message>
   <message>
    <source>Paused by you.</source>
@@ -4014,14 +3823,6 @@
   <message>
    <source>outside your hours, until {until}</source>
    <translation>außerhalb deiner Zeiten, bis {until}</translation>
-  </message>
-  <message>
-   <source>This month's limit of {cap} kWh is reached. Starts again {until}.</source>
-   <translation>Das Monatslimit von {cap} kWh ist erreicht. Weiter ab {until}.</translation>
-  </message>
-  <message>
-   <source>the month's energy is used up</source>
-   <translation>die Energie des Monats ist verbraucht</translation>
   </message>
   <message>
    <source>Waiting until you plug the computer in.</source>
@@ -4548,16 +4349,28 @@
    <translation>30 Minuten</translation>
   </message>
   <message>
-   <source>Hours</source>
-   <translation>Zeiten</translation>
+   <source>Hours on weekdays</source>
+   <translation>Zeiten unter der Woche</translation>
   </message>
   <message>
-   <source>The hours in which it may learn. Mark them with the mouse, or with arrows and the space bar. Nothing marked means any time.</source>
-   <translation>Die Stunden, in denen es lernen darf. Markier sie mit der Maus oder mit Pfeilen und Leertaste. Nichts markiert heißt jederzeit.</translation>
+   <source>When it may learn, Monday to Friday. Friday's night ends on Saturday.</source>
+   <translation>Wann es lernen darf, Montag bis Freitag. Die Nacht auf Samstag gehört zum Freitag.</translation>
   </message>
   <message>
-   <source>schedule weekday night day time plan</source>
-   <translation>zeitplan wochentag nacht tag uhrzeit plan</translation>
+   <source>schedule hours weekday night day time plan</source>
+   <translation>zeitplan zeiten wochentag werktag nacht tag uhrzeit</translation>
+  </message>
+  <message>
+   <source>Hours on weekends</source>
+   <translation>Zeiten am Wochenende</translation>
+  </message>
+  <message>
+   <source>When it may learn on Saturday and Sunday.</source>
+   <translation>Wann es am Samstag und Sonntag lernen darf.</translation>
+  </message>
+  <message>
+   <source>schedule hours weekend saturday sunday night day time plan</source>
+   <translation>zeitplan zeiten wochenende samstag sonntag nacht tag uhrzeit</translation>
   </message>
   <message>
    <source>Also on battery</source>
@@ -4714,82 +4527,6 @@
   <message>
    <source>50 GB</source>
    <translation>50 GB</translation>
-  </message>
-  <message>
-   <source>Power and cost</source>
-   <translation>Strom und Kosten</translation>
-  </message>
-  <message>
-   <source>Energy a month</source>
-   <translation>Energie im Monat</translation>
-  </message>
-  <message>
-   <source>When learning has used this much, it waits until the next month. 0 switches this off.</source>
-   <translation>Hat das Lernen so viel verbraucht, wartet es bis zum nächsten Monat. 0 schaltet das aus.</translation>
-  </message>
-  <message>
-   <source>power electricity energy cap limit month kwh cost</source>
-   <translation>strom energie grenze limit monat kwh kosten</translation>
-  </message>
-  <message>
-   <source>1 kWh</source>
-   <translation>1 kWh</translation>
-  </message>
-  <message>
-   <source>2 kWh</source>
-   <translation>2 kWh</translation>
-  </message>
-  <message>
-   <source>5 kWh</source>
-   <translation>5 kWh</translation>
-  </message>
-  <message>
-   <source>10 kWh</source>
-   <translation>10 kWh</translation>
-  </message>
-  <message>
-   <source>25 kWh</source>
-   <translation>25 kWh</translation>
-  </message>
-  <message>
-   <source>Price of a kWh</source>
-   <translation>Preis einer kWh</translation>
-  </message>
-  <message>
-   <source>In hundredths, from your electricity bill, to show what learning costs. 0 shows no money.</source>
-   <translation>In Hundertsteln, von deiner Stromrechnung, um die Kosten des Lernens zu zeigen. 0 zeigt kein Geld.</translation>
-  </message>
-  <message>
-   <source>power electricity energy price money cents bill cost</source>
-   <translation>strom energie preis geld cent rechnung kosten</translation>
-  </message>
-  <message>
-   <source>Currency</source>
-   <translation>Währung</translation>
-  </message>
-  <message>
-   <source>For the price of a kWh.</source>
-   <translation>Für den Preis einer kWh.</translation>
-  </message>
-  <message>
-   <source>money euro dollar pound franc</source>
-   <translation>geld euro dollar pfund franken</translation>
-  </message>
-  <message>
-   <source>€</source>
-   <translation>€</translation>
-  </message>
-  <message>
-   <source>$</source>
-   <translation>$</translation>
-  </message>
-  <message>
-   <source>£</source>
-   <translation>£</translation>
-  </message>
-  <message>
-   <source>CHF</source>
-   <translation>CHF</translation>
   </message>
   <message>
    <source>Say thanks for answers</source>
@@ -5160,30 +4897,6 @@
    <translation>macOS sagt keinem Programm etwas über andere.</translation>
   </message>
   <message>
-   <source>Measured by the processor's own counter, shared out by processor time.</source>
-   <translation>Vom Zähler des Prozessors gemessen, nach Prozessorzeit aufgeteilt.</translation>
-  </message>
-  <message>
-   <source>Measured by the counters of processor and graphics card; the processor's is shared out by time.</source>
-   <translation>Von den Zählern des Prozessors und der Grafikkarte gemessen; der des Prozessors ist nach Zeit aufgeteilt.</translation>
-  </message>
-  <message>
-   <source>An estimate: {CORE_W} W for every core that Shoal keeps busy.</source>
-   <translation>Eine Schätzung: {CORE_W} W für jeden Kern, den Shoal beschäftigt.</translation>
-  </message>
-  <message>
-   <source>It may be off by half.</source>
-   <translation>Sie kann um die Hälfte danebenliegen.</translation>
-  </message>
-  <message>
-   <source>The graphics card is measured.</source>
-   <translation>Die Grafikkarte ist gemessen.</translation>
-  </message>
-  <message>
-   <source>{CORE_W} W for every busy core are an estimate, off by up to half.</source>
-   <translation>{CORE_W} W je beschäftigtem Kern sind geschätzt und können um die Hälfte danebenliegen.</translation>
-  </message>
-  <message>
    <source>There is nothing to ask.</source>
    <translation>Es gibt nichts, was man fragen könnte.</translation>
   </message>
@@ -5252,10 +4965,6 @@
    <translation>{name} hat nicht mit einem Profil geantwortet.</translation>
   </message>
   <message>
-   <source>The kernel's report of memory pressure has an unknown shape.</source>
-   <translation>Der Kernel meldet den Speicherdruck in unbekannter Form.</translation>
-  </message>
-  <message>
    <source>macOS didn't tell when the last input was.</source>
    <translation>macOS hat nicht gesagt, wann die letzte Eingabe war.</translation>
   </message>
@@ -5274,6 +4983,10 @@
   <message>
    <source>There is an NVIDIA card, and the library to ask it (nvidia-ml-py) is missing.</source>
    <translation>Es gibt eine NVIDIA-Karte, aber die Bibliothek nvidia-ml-py fehlt.</translation>
+  </message>
+  <message>
+   <source>The kernel's report of memory pressure has an unknown shape.</source>
+   <translation>Der Kernel meldet den Speicherdruck in unbekannter Form.</translation>
   </message>
   <message>
    <source>Windows didn't tell when the last input was.</source>
@@ -5940,6 +5653,14 @@
    <translation>Er bleibt als {name2}.</translation>
   </message>
   <message>
+   <source>There is no best round yet: Shoal picks one at the second measurement.</source>
+   <translation>Es gibt noch keine beste Runde: Shoal wählt sie bei der zweiten Messung.</translation>
+  </message>
+  <message>
+   <source>The best round can't be read ({error}).</source>
+   <translation>Die beste Runde lässt sich nicht lesen ({error}).</translation>
+  </message>
+  <message>
    <source>Shoal deleted {before} of old answers, logs and cached files.</source>
    <translation>Shoal hat {before} alter Antworten, Protokolle und Zwischendateien gelöscht.</translation>
   </message>
@@ -5952,8 +5673,8 @@
    <translation>Der Rest ist, was dein Modell gelernt hat, und was du heruntergeladen hast.</translation>
   </message>
   <message>
-   <source>Delete models or kept versions you don't need, or raise the limit.</source>
-   <translation>Lösch Modelle oder aufgehobene Stände, die du nicht brauchst, oder erhöhe die Grenze.</translation>
+   <source>Delete models you don't need, or raise the limit.</source>
+   <translation>Lösche Modelle, die du nicht brauchst, oder erhöhe die Grenze.</translation>
   </message>
   <message>
    <source>The data folder was over its limit of {cap} GB.</source>
@@ -5974,30 +5695,6 @@
   <message>
    <source>start {remedy}, or name another model or data folder with --model and --home.</source>
    <translation>Starte {remedy}, oder nenne mit --model und --home ein anderes Modell oder einen anderen Ordner.</translation>
-  </message>
-  <message>
-   <source>A name has at most {LONGEST_NAME} letters.</source>
-   <translation>Ein Name hat höchstens {LONGEST_NAME} Buchstaben.</translation>
-  </message>
-  <message>
-   <source>Pick a shorter one.</source>
-   <translation>Nimm einen kürzeren.</translation>
-  </message>
-  <message>
-   <source>Round {round} isn't kept.</source>
-   <translation>Runde {round} ist nicht aufgehoben.</translation>
-  </message>
-  <message>
-   <source>You can go back to: {there}.</source>
-   <translation>Du kannst zurück zu: {there}.</translation>
-  </message>
-  <message>
-   <source>{id} isn't one of the kept versions of this model.</source>
-   <translation>{id} gehört nicht zu den aufgehobenen Fassungen dieses Modells.</translation>
-  </message>
-  <message>
-   <source>There is: {there}.</source>
-   <translation>Es gibt: {there}.</translation>
   </message>
   <message>
    <source>It connects as soon as this round is done, so that nothing is lost.</source>
@@ -6068,20 +5765,16 @@
    <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
   </message>
   <message>
-   <source>A window needs at least one weekday.</source>
-   <translation>Ein Zeitfenster braucht mindestens einen Wochentag.</translation>
+   <source>Hours are now set for weekdays ({weekday}) and for weekends ({weekend}).</source>
+   <translation>Die Zeiten gelten jetzt für Wochentage ({weekday}) und für Wochenenden ({weekend}).</translation>
   </message>
   <message>
-   <source>A window begins and ends between 00:00 and 24:00.</source>
-   <translation>Ein Zeitfenster beginnt und endet zwischen 00:00 und 24:00.</translation>
+   <source>Check them in Settings.</source>
+   <translation>Sieh sie in den Einstellungen nach.</translation>
   </message>
   <message>
-   <source>{part} is no window of time; write it like mon-fri 22:00-07:00.</source>
-   <translation>{part} ist kein Zeitfenster; schreib es wie mon-fri 22:00-07:00.</translation>
-  </message>
-  <message>
-   <source>{part} has more than 59 minutes in an hour.</source>
-   <translation>{part} hat mehr als 59 Minuten in einer Stunde.</translation>
+   <source>{text} is no span of hours; write it like 22:00-07:00.</source>
+   <translation>{text} ist keine Zeitspanne; schreib sie wie 22:00-07:00.</translation>
   </message>
   <message>
    <source>It is as at the first start.</source>
@@ -8524,8 +8217,8 @@
    <translation>eine Liste mit höchstens {NAMES} Programmnamen</translation>
   </message>
   <message>
-   <source>hours such as mon-fri 22:00-07:00</source>
-   <translation>Zeiten wie mon-fri 22:00-07:00</translation>
+   <source>any, never, or hours such as 22:00-07:00</source>
+   <translation>any, never oder Zeiten wie 22:00-07:00</translation>
   </message>
   <message>
    <source>one line of at most {TEXT_LENGTH} characters</source>
@@ -8534,14 +8227,6 @@
   <message>
    <source>programs that want the computer for themselves</source>
    <translation>die Programme, die den Computer für sich wollen</translation>
-  </message>
-  <message>
-   <source>input idle time (login manager; only as good as the desktop tells it)</source>
-   <translation>die Zeit ohne Eingabe (Anmeldedienst; nur so gut, wie der Desktop sie nennt)</translation>
-  </message>
-  <message>
-   <source>input idle time (GNOME's Mutter)</source>
-   <translation>die Zeit ohne Eingabe (Mutter von GNOME)</translation>
   </message>
   <message>
    <source>power supply (Linux)</source>
@@ -8556,12 +8241,36 @@
    <translation>das Energieprofil (Firmware)</translation>
   </message>
   <message>
+   <source>input idle time (GNOME's Mutter)</source>
+   <translation>die Zeit ohne Eingabe (Mutter von GNOME)</translation>
+  </message>
+  <message>
+   <source>input idle time (login manager; only as good as the desktop tells it)</source>
+   <translation>die Zeit ohne Eingabe (Anmeldedienst; nur so gut, wie der Desktop sie nennt)</translation>
+  </message>
+  <message>
    <source>program that keeps the screen awake (GNOME)</source>
    <translation>das Programm, das den Bildschirm wach hält (GNOME)</translation>
   </message>
   <message>
    <source>program that keeps the screen awake (KDE)</source>
    <translation>das Programm, das den Bildschirm wach hält (KDE)</translation>
+  </message>
+  <message>
+   <source>input idle time (macOS)</source>
+   <translation>die Zeit ohne Eingabe (macOS)</translation>
+  </message>
+  <message>
+   <source>low-power mode (macOS)</source>
+   <translation>den Stromsparmodus (macOS)</translation>
+  </message>
+  <message>
+   <source>thermal state (macOS)</source>
+   <translation>den Wärmezustand (macOS)</translation>
+  </message>
+  <message>
+   <source>graphics card load of others (NVIDIA)</source>
+   <translation>die Last anderer auf der Grafikkarte (NVIDIA)</translation>
   </message>
   <message>
    <source>processor load of others</source>
@@ -8576,28 +8285,12 @@
    <translation>die Speichernot (Linux)</translation>
   </message>
   <message>
-   <source>low-power mode (macOS)</source>
-   <translation>den Stromsparmodus (macOS)</translation>
-  </message>
-  <message>
-   <source>thermal state (macOS)</source>
-   <translation>den Wärmezustand (macOS)</translation>
-  </message>
-  <message>
-   <source>input idle time (macOS)</source>
-   <translation>die Zeit ohne Eingabe (macOS)</translation>
-  </message>
-  <message>
-   <source>graphics card load of others (NVIDIA)</source>
-   <translation>die Last anderer auf der Grafikkarte (NVIDIA)</translation>
+   <source>temperature of processor and NVIDIA cards</source>
+   <translation>die Temperatur von Prozessor und NVIDIA-Karten</translation>
   </message>
   <message>
    <source>power supply</source>
    <translation>die Stromversorgung</translation>
-  </message>
-  <message>
-   <source>temperature of processor and NVIDIA cards</source>
-   <translation>die Temperatur von Prozessor und NVIDIA-Karten</translation>
   </message>
   <message>
    <source>input idle time (Windows)</source>

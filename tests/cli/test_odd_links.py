@@ -113,7 +113,7 @@ def test_the_window_asks_about_right_ones_and_refuses_the_others(qapp: Any) -> N
     from PySide6.QtCore import Qt
     from PySide6.QtWidgets import QMessageBox, QWidget
 
-    from app.ui.swarm.following import follow
+    from app.ui.widgets.invite import follow
 
     parent, joined = QWidget(), []
     for link in [*ODD, RIGHT]:

@@ -18,10 +18,8 @@ if sys.platform != "linux":
 from app.desktop.facts.facts import FirstThatAnswers, SourceError
 from app.desktop.linux import bus as bus_module
 from app.desktop.linux.bus import Bus
-from app.desktop.linux.idle_logind import LOGIND, LogindIdle
-from app.desktop.linux.idle_mutter import MUTTER, MutterIdle
-from app.desktop.linux.saver import PROFILES, ProfileSaver
-from app.desktop.linux.screen_awake import GNOME, KDE, GnomeAwake, KdeAwake
+from app.desktop.linux.power import PROFILES, ProfileSaver
+from app.desktop.linux.session import GNOME, KDE, LOGIND, MUTTER, GnomeAwake, KdeAwake, LogindIdle, MutterIdle
 from tests.desktop.bus_stand_in import MessageFlag, StandInBus
 
 PATIENCE_S = 30.0

@@ -16,10 +16,8 @@ import pytest
 from app.desktop.apps import ExclusiveApps
 from app.desktop.facts.facts import ABSENT, SourceError
 from app.desktop.facts.own import own_processes
-from app.desktop.linux.power import LinuxPower
-from app.desktop.linux.saver import PlatformSaver
-from app.desktop.load import CpuOfOthers, MemoryStalled, stalled
-from app.desktop.temperature import processor_c
+from app.desktop.linux.power import LinuxPower, PlatformSaver
+from app.desktop.sensors import CpuOfOthers, MemoryStalled, processor_c, stalled
 
 MAINS = {"type": "Mains", "online": "1"}
 UNPLUGGED = {"type": "Mains", "online": "0"}

@@ -14,13 +14,10 @@ import psutil
 import pytest
 
 from app.desktop.facts.facts import ABSENT, SourceError
-from app.desktop.macos.idle import MacIdle
+from app.desktop.macos.sources import MacIdle
 from app.desktop.nvidia.gpu import GpuOfOthers, Nvml, Power, card_power
-from app.desktop.power_psutil import PsutilPower
-from app.desktop.temperature import Temperature
-from app.desktop.windows.idle import WindowsIdle, elapsed_ms
-from app.desktop.windows.saver import WindowsSaver
-from app.desktop.windows.screen import WindowsScreen
+from app.desktop.sensors import PsutilPower, Temperature
+from app.desktop.windows.sources import WindowsIdle, WindowsSaver, WindowsScreen, elapsed_ms
 
 
 class Windows:

@@ -17,8 +17,7 @@ import pytest
 
 from app.desktop import Gatherer
 from app.desktop.facts.facts import SourceError
-from app.desktop.x11.idle import X11Idle
-from app.desktop.x11.screen import X11Screen
+from app.desktop.x11.sources import X11Idle, X11Screen
 from app.desktop.x11.x11 import Display
 from app.node.record.reasons import Reason
 from app.node.rules.causes import RuleSettings

@@ -12,9 +12,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from PySide6.QtCore import QByteArray, QCoreApplication, QLocale, Qt, QTranslator
-from PySide6.QtGui import QGuiApplication, QImage
-from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtCore import QCoreApplication, QLocale, Qt, QTranslator
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QComboBox, QSpinBox
 from pytestqt.qtbot import QtBot
 
@@ -25,26 +24,24 @@ from app.learning.flat import STEADY
 from app.node.history.milestones import Milestone, MilestoneKind
 from app.node.record.reasons import Reason
 from app.node.record.records import Happening, Probe, Run
-from app.node.record.snapshot import Energy, SwarmView
+from app.node.record.snapshot import Energy
 from app.node.rules.preferences import SETTINGS as RULES
-from app.ui.fish import motion, share_card
+from app.ui.fish import pond as fish_pond
+from app.ui.fish.fish import grown, told
 from app.ui.fish.pond import Pond
 from app.ui.frame.frame import Actions
 from app.ui.language import translating
 from app.ui.models.process import exported
+from app.ui.overview import note
 from app.ui.overview.next import NextCard
 from app.ui.overview.page import Overview
-from app.ui.overview.sharing import ShareDialog
 from app.ui.pages.history import DIARY, HistoryPage
 from app.ui.settings.editors import editor
 from app.ui.settings.page import SettingsPage
 from app.ui.theme import Theme
-from app.ui.view import growth, notes, words
-from app.ui.view.growth import grown
-from app.ui.view.seen import PutAway
-from app.ui.view.settings import Choices
+from app.ui.view import words
+from app.ui.view.settings import Choices, PutAway
 from app.ui.view.view import NodeStatus, Step, View
-from app.ui.widgets.power import PowerLine
 from tests.ui import views
 from tests.ui.chat.test_tryit import press, texts
 
@@ -64,7 +61,7 @@ def flat_curve(rise: float = 0.0) -> tuple[Probe, ...]:
 
 @pytest.fixture
 def moving(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(motion.system(), "still", False)
+    monkeypatch.setattr(fish_pond.system(), "still", False)
 
 
 @pytest.fixture
@@ -101,9 +98,8 @@ def test_a_fish_grows_with_every_single_thing_and_never_by_anything_else() -> No
 
 def test_the_fish_of_a_view_is_told_in_words() -> None:
     view = views.learning()
-    assert growth.now(view).length > growth.then(view).length, "it has learned"
-    assert re.search(r"\d+ of 100 new puzzles", growth.told(view))
-    assert "grows once" in growth.told(View())
+    assert re.search(r"\d+ of 100 new puzzles", told(view))
+    assert "grows once" in told(View())
 
 
 def test_the_pond_moves_only_while_it_learns_and_somebody_sees_it(
@@ -112,18 +108,18 @@ def test_the_pond_moves_only_while_it_learns_and_somebody_sees_it(
     pond = Pond(light, actions.choices, lambda: actions.go("skills"))
     qtbot.addWidget(pond)
     pond.show_view(views.learning())
-    assert not pond.frames.timer.isActive(), "nobody sees it"
+    assert not pond.timer.isActive(), "nobody sees it"
     pond.show()
-    assert pond.frames.timer.isActive()
+    assert pond.timer.isActive()
     qtbot.waitUntil(lambda: pond._frame > 1)
     pond.show_view(change(views.learning(), state=NodeStatus.PAUSED))
-    assert not pond.frames.timer.isActive(), "it rests while the model rests"
+    assert not pond.timer.isActive(), "it rests while the model rests"
     pond.show_view(views.learning())
     pond.hide()
-    assert not pond.frames.timer.isActive()
+    assert not pond.timer.isActive()
     actions.choices.put("motion", "still")
     pond.show()
-    assert not pond.frames.timer.isActive(), "its owner asked for less motion"
+    assert not pond.timer.isActive(), "its owner asked for less motion"
     assert pond.accessibleName() and "new puzzles" in pond.accessibleDescription()
     qtbot.keyClick(pond, Qt.Key.Key_Return)
     assert asked[-1] == "skills"
@@ -156,13 +152,13 @@ def test_a_race_is_offered_once_at_round_twenty_of_a_new_model(tmp_path: Path) -
     def at(round: int) -> View:
         return change(base, rounds=(change(base.rounds[-1], round=round),), runs=(views_run(1000.0),))
 
-    due = [round for round in range(1, 200) if notes.race_due(at(round), seen, choices)]
+    due = [round for round in range(1, 200) if note.race_due(at(round), seen, choices)]
     assert due == list(range(20, 60))
-    assert not notes.race_due(at(25), PutAway(raced=notes.model(at(25))), choices)
+    assert not note.race_due(at(25), PutAway(raced=note.model(at(25))), choices)
     over = change(at(25), runs=(views_run(2000.0),))
-    assert notes.race_due(over, PutAway(raced=notes.model(at(25))), choices), "one that started over is new"
+    assert note.race_due(over, PutAway(raced=note.model(at(25))), choices), "one that started over is new"
     choices.put("race", False)
-    assert not notes.race_due(at(25), seen, choices)
+    assert not note.race_due(at(25), seen, choices)
 
 
 def views_run(started: float) -> Run:
@@ -173,12 +169,12 @@ def test_a_milestone_is_told_once_while_it_is_fresh(tmp_path: Path) -> None:
     choices = Choices(tmp_path)
     old, new = reached(MilestoneKind.LEVEL, ago=100.0, level=1), reached(MilestoneKind.HALF, ago=50.0)
     view = View(milestones=(old, new))
-    assert notes.milestone(view, PutAway(), choices, NOW) == new
-    assert notes.milestone(view, PutAway(told=old.at), choices, NOW) == new
-    assert notes.milestone(view, PutAway(told=new.at), choices, NOW) is None
-    assert notes.milestone(view, PutAway(), choices, NOW + notes.FRESH_S) is None
+    assert note.milestone(view, PutAway(), choices, NOW) == new
+    assert note.milestone(view, PutAway(told=old.at), choices, NOW) == new
+    assert note.milestone(view, PutAway(told=new.at), choices, NOW) is None
+    assert note.milestone(view, PutAway(), choices, NOW + note.FRESH_S) is None
     choices.put("notes", False)
-    assert notes.milestone(view, PutAway(), choices, NOW) is None
+    assert note.milestone(view, PutAway(), choices, NOW) is None
 
 
 def test_the_note_opens_the_very_answers_and_stays_away_then(
@@ -207,7 +203,7 @@ def test_the_diary_opens_what_is_behind_it_and_can_be_told_to_a_friend(
     page = HistoryPage(light, actions)
     qtbot.addWidget(page)
     entries = (reached(MilestoneKind.LEVEL, round=4, level=2), reached(MilestoneKind.MEASURED_HALF, round=10))
-    page.show_view(change(views.learning(), milestones=entries, called="Minnow"))
+    page.show_view(change(views.learning(), milestones=entries, model="Minnow"))
     page._which.choose(DIARY)
     page._choose(DIARY)
     page._tables[DIARY].opened.emit(entries[0])
@@ -249,7 +245,7 @@ def test_what_next_comes_when_the_curve_is_flat_and_not_before(
     assert asks == ["harder"] and made.isHidden()
     made.show_view(flat)
     assert made.isHidden(), "not again at once"
-    later = tuple(change(one, round=one.round + notes.AGAIN) for one in flat_curve())
+    later = tuple(change(one, round=one.round + note.AGAIN) for one in flat_curve())
     made.show_view(change(flat, curve=later))
     assert not made.isHidden()
     press(qtbot, made, "Let it rest")
@@ -272,46 +268,6 @@ def test_what_next_offers_others_only_to_one_that_is_alone(
     made.show_view(change(views.learning(), curve=flat_curve(), solo=True))
     made._others.click()
     assert asked[-1] == ("learn", "others")
-
-
-# ---- the card
-
-
-def with_invite(invite: str) -> View:
-    return change(views.together(), swarm=change(views.together().swarm or SwarmView(), invite=invite))
-
-
-def test_the_card_has_an_invite_only_when_asked_and_nothing_private(
-    qtbot: QtBot, light: Theme, tmp_path: Path, overview: Overview
-) -> None:
-    invite = "shoal://join/ws/192.168.1.20:8777?swarm=shoal&relay=192.168.1.20:8777"
-    view = change(with_invite(invite), home="/home/ada/.local/share/shoal", called="Minnow")
-    dialog = ShareDialog(overview, light, view)
-    qtbot.addWidget(dialog)
-    assert dialog.invite == ""
-    dialog.save_to(tmp_path / "card.svg")
-    plain = (tmp_path / "card.svg").read_text()
-    assert QSvgRenderer(QByteArray(plain.encode())).isValid()
-    assert "Minnow" in plain and "ada" not in plain and "192.168" not in plain
-    for group in view.groups[:20]:
-        assert group.completions_G[0] not in plain
-    dialog._invite.setChecked(True)
-    assert dialog.invite == invite
-    dialog.save_to(tmp_path / "card.png")
-    image = QImage(str(tmp_path / "card.png"))
-    assert (image.width(), image.height()) == (2400, 1260)
-    black = image.pixelColor(2 * 1016 + 20, 2 * 46 + 20)
-    assert sum(share_card.svg(light, view, invite).count(b"<rect") for _ in (0,)) > plain.count("<rect") + 200
-    assert black.isValid() and "Best at: " in share_card.told(view)
-    dialog.save_to(tmp_path / "nowhere" / "card.png")
-    assert "can't be written" in texts(dialog)
-
-
-def test_an_invite_too_long_for_the_code_is_not_offered(light: Theme, qtbot: QtBot, overview: Overview) -> None:
-    long = ShareDialog(overview, light, with_invite("shoal://join/wss/relay.example?token=" + "x" * 90))
-    qtbot.addWidget(long)
-    assert long._invite.isHidden() and long.invite == ""
-    assert share_card.svg(light, View(), "x" * 200), "and a model that just began has a card too"
 
 
 # ---- export
@@ -388,8 +344,8 @@ def test_until_the_system_has_answered_nothing_moves(actions: Actions, monkeypat
         waits.append(target)
         return Started()
 
-    monkeypatch.setattr(motion.threading, "Thread", thread)
-    asked = motion.System()
+    monkeypatch.setattr(fish_pond.threading, "Thread", thread)
+    asked = fish_pond.System()
     assert asked.still
     monkeypatch.setattr(desktop_motion, "reduced", lambda: False)
     waits[0]()
@@ -402,27 +358,24 @@ class Started:
 
 
 @pytest.mark.parametrize(
-    ("month_kwh", "watts", "said"),
+    ("month_kwh", "watts", "measured", "said"),
     [
-        (0.0004, 0.0, ""),
-        (0.5, 0.01, "About 0,500 kWh this month (0,15 €)."),
-        (12.0, 4.2, "About 4,2 W now, 12,0 kWh this month (3,60 €)."),
+        (0.0004, 0.0, False, ""),
+        (0.0, 2.2, False, "Etwa 2,2 W im Moment (geschätzt)."),
+        (0.5, 0.01, False, "Etwa 0,500 kWh in diesem Monat (geschätzt)."),
+        (12.0, 8.2, True, "8 W im Moment, 12,0 kWh in diesem Monat, gemessen."),
     ],
 )
-def test_energy_in_the_numbers_of_the_language(qtbot: QtBot, month_kwh: float, watts: float, said: str) -> None:
-    before = QLocale()
-    QLocale.setDefault(QLocale("de"))
-    line = PowerLine()
-    qtbot.addWidget(line)
-    money = f"{month_kwh * 0.3:.2f} €"
-    line.show_energy(Energy(watts=watts, today_kwh=0.0, month_kwh=month_kwh, money=money, about="An estimate."))
-    QLocale.setDefault(before)
-    assert (line.text(), line.isHidden()) == (said, not said)
+def test_energy_in_the_words_and_numbers_of_the_language(
+    german: None, month_kwh: float, watts: float, measured: bool, said: str
+) -> None:
+    used = Energy(watts=watts, month_kwh=month_kwh, measured=measured)
+    assert words.energy(views.learning(ruling=change(views.ruling(Reason.RUNNING), energy=used))) == said
 
 
 @pytest.mark.parametrize(
     ("key", "value", "said"),
-    [("energy_cap_kwh", 3, "3 kWh"), ("energy_cap_kwh", 0, "No limit"), ("idle_s", 240, "4 min")],
+    [("disk_cap_gb", 3, "3 GB"), ("disk_cap_gb", 0, "No limit"), ("idle_s", 240, "4 min")],
 )
 def test_a_value_of_elsewhere_is_shown_in_its_own_unit(
     qtbot: QtBot, light: Theme, key: str, value: int, said: str
@@ -433,25 +386,23 @@ def test_a_value_of_elsewhere_is_shown_in_its_own_unit(
     assert isinstance(made.widget, QComboBox) and made.widget.currentText() == said
 
 
-def test_any_price_can_be_written(qtbot: QtBot, light: Theme) -> None:
-    setting, put = next(one for one in RULES if one.key == "energy_price"), list[object]()
-    made = editor(light, setting, setting.label, 0, put.append)
+def test_a_number_is_written_with_its_unit(qtbot: QtBot, light: Theme) -> None:
+    setting, put = next(one for one in RULES if one.key == "temperature_limit_c"), list[object]()
+    made = editor(light, setting, setting.label, 90, put.append)
     qtbot.addWidget(made.widget)
     assert isinstance(made.widget, QSpinBox)
     made.widget.selectAll()
-    qtbot.keyClicks(made.widget, "32\r")
-    assert put == [32] and made.widget.text() == "32 ct"
+    qtbot.keyClicks(made.widget, "82\r")
+    assert put == [82] and made.widget.text() == "82 °C"
 
 
 @pytest.mark.parametrize(("day", "said"), [(24, "Di. 00:00"), (1, "1. Dezember")])
-def test_the_months_limit_says_when_it_goes_on_in_the_persons_language(
-    german: None, day: int, said: str
-) -> None:
+def test_the_hours_say_when_it_goes_on_in_the_language_of_the_person(german: None, day: int, said: str) -> None:
     now = datetime(2026, 11, 23, 12).timestamp()
     until = datetime(2026, 12 if day == 1 else 11, day).timestamp()
-    ruling = change(views.ruling(Reason.ENERGY, cap="1", until="what the node wrote"), until=until)
+    ruling = change(views.ruling(Reason.OUTSIDE_HOURS, until="what the node wrote"), until=until)
     shown = words.reason(views.learning(state=NodeStatus.WAITING, ruling=ruling), now)
-    assert shown == f"Das Monatslimit von 1 kWh ist erreicht. Weiter ab {said}."
+    assert shown == f"Außerhalb deiner Zeiten. Beginnt {said}."
 
 
 def test_a_node_that_waits_for_room_on_the_disk_says_what_helps(german: None) -> None:

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QAccessible, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -28,7 +28,6 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.node.record.records import Probe
-from app.node.record.snapshot import Energy
 from app.node.rules.preferences import SETTINGS as RULES
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import FamilyKind
@@ -43,7 +42,7 @@ from app.ui.pages.history import HistoryPage
 from app.ui.pages.skills import Skills, since
 from app.ui.privacy.live import Live
 from app.ui.privacy.page import Privacy
-from app.ui.settings.hours import HoursEditor
+from app.ui.settings.editors import HoursEditor
 from app.ui.settings.page import SettingRow, SettingsPage
 from app.ui.shell.window import MainWindow, pages
 from app.ui.swarm.page import SwarmPage
@@ -53,7 +52,6 @@ from app.ui.view.settings import SETTINGS
 from app.ui.view.view import FamilyView, LevelReached, NodeStatus, Step, View
 from app.ui.welcome.page import Company
 from app.ui.widgets.option import Option
-from app.ui.widgets.power import in_short
 from app.ui.widgets.selecting import Segments, Switch
 from tests.ui import views
 
@@ -197,13 +195,6 @@ def test_a_model_out_of_a_file_is_called_without_its_digest() -> None:
     assert words.model_name(views.learning(model="own.q4_1-b179c9523d0e")) == "own.q4_1"
 
 
-def test_energy_is_told_once_there_is_some() -> None:
-    first = Energy(watts=2.2, today_kwh=0.0, month_kwh=0.0)
-    assert in_short(first) == "About 2.2 W now."
-    later = Energy(watts=8.0, today_kwh=0.2, month_kwh=1.5, money="0.45 €")
-    assert in_short(later) == "About 8 W now, 1.5 kWh this month (0.45 €)."
-
-
 def test_a_long_lesson_tells_how_long_it_takes(qtbot: QtBot, light: Theme, actions: Actions) -> None:
     page = Overview(light, actions)
     qtbot.addWidget(page)
@@ -257,61 +248,42 @@ def test_every_rule_has_its_line_and_takes_only_what_can_be(
     page.show()
     lines = {line.key: line for line in page.findChildren(SettingRow)}
     assert set(lines) == {setting.key for setting in (*RULES, *SETTINGS)}
-    hours = lines["hours"].findChild(QLineEdit)
-    hours.setText("sometimes")
-    hours.editingFinished.emit()
-    assert asked == [] and "mon-fri 22:00-07:00" in texts(lines["hours"]).splitlines()[-1]
-    hours.setText("mon-fri 22:00-07:00")
-    hours.editingFinished.emit()
-    assert asked == [("hours", "mon-fri 22:00-07:00")]
+    apps = lines["exclusive_apps"].findChild(QLineEdit)
+    apps.setText("x" * 100)
+    apps.editingFinished.emit()
+    assert asked == [] and "50" in texts(lines["exclusive_apps"]).splitlines()[-1]
+    apps.setText("doom")
+    apps.editingFinished.emit()
+    assert asked == [("exclusive_apps", ["doom"])]
     page.show_view(views.learning(rules={**views.DEFAULTS, "on_battery": True, "idle_s": 42, "cpu_limit": 60}))
     assert lines["on_battery"].findChild(Switch).isChecked()
     assert lines["idle_s"].findChild(QComboBox).currentText() == "42 s"
     assert lines["cpu_limit"].findChild(QSpinBox).text() == "60 %"
-    assert asked == [("hours", "mon-fri 22:00-07:00")], "what comes from elsewhere is not sent back"
+    assert asked == [("exclusive_apps", ["doom"])], "what comes from elsewhere is not sent back"
 
 
-def test_hours_are_painted_by_pointer_and_by_keyboard(
+def test_hours_are_any_time_never_or_from_to(
     qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
 ) -> None:
     page = SettingsPage(light, actions)
     qtbot.addWidget(page)
     page.show()
-    settle(qtbot, page)
-    editor = page.findChild(HoursEditor)
-    grid = editor.grid
-
-    def at(day: int, hour: int) -> QPoint:
-        return grid.place(day, hour).center().toPoint()
-
-    qtbot.mousePress(grid, Qt.MouseButton.LeftButton, pos=at(0, 22))
-    qtbot.mouseMove(grid, at(4, 23))
-    assert asked == [], "a stroke is one change, told when it ends"
-    qtbot.mouseRelease(grid, Qt.MouseButton.LeftButton, pos=at(4, 23))
-    assert asked == [("hours", "mon-fri 22:00-24:00")] and "10 of 168 hours" in texts(editor)
-    qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=at(5, -1))
-    assert asked[-1] == ("hours", "mon-fri 22:00-24:00, sat 00:00-24:00")
-    qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=at(5, -1))
-    qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=at(-1, 12))
-    assert asked[-1] == ("hours", "mon-sun 12:00-13:00, mon-fri 22:00-24:00")
-    qtbot.mouseClick(shown(editor)["Clear"], Qt.MouseButton.LeftButton)
-    assert asked[-1] == ("hours", "") and "learn any time" in texts(editor)
-
-    grid.setFocus()
-    grid.at = (1, 0)
-    for key in (Qt.Key.Key_Space, Qt.Key.Key_Right):
-        qtbot.keyClick(grid, key)
-    assert asked[-1] == ("hours", "tue 00:00-01:00") and "Tuesday, 01:00–02:00: off" in grid.accessibleName()
-    qtbot.keyClick(grid, Qt.Key.Key_Space)
-    qtbot.keyClick(grid, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
-    assert asked[-1] == ("hours", "tue 00:00-03:00")
-    qtbot.keyClick(grid, Qt.Key.Key_Home)
-    assert "the whole day" in grid.accessibleName()
-    qtbot.mouseClick(shown(editor)["Copy Tuesday to every day"], Qt.MouseButton.LeftButton)
-    assert asked[-1] == ("hours", "mon-sun 00:00-03:00") and "21 of 168" in grid.accessibleDescription()
-
-    page.show_view(views.learning(rules={**views.DEFAULTS, "hours": "wed 22:30-06:00"}))
-    assert grid.week.share(2, 22) == 0.5 and editor.line.text() == "wed 22:30-06:00"
+    editor = next(line for line in page.findChildren(SettingRow) if line.key == "weekday_hours").findChild(
+        HoursEditor
+    )
+    start, end = editor.start, editor.end
+    assert start.currentText() == "Any time" and end.isHidden()
+    start.setCurrentIndex(start.findText("22:00"))
+    assert asked == [("weekday_hours", "22:00-06:00")] and end.currentText() == "06:00" and not end.isHidden()
+    end.setCurrentIndex(end.findText("24:00"))
+    assert asked[-1] == ("weekday_hours", "22:00-24:00")
+    end.setCurrentIndex(end.findText("22:00"))
+    assert asked[-1] == ("weekday_hours", "22:00-06:00"), "no hours at all are chosen as never"
+    qtbot.keyClicks(start, "Never")
+    assert asked[-1] == ("weekday_hours", "never") and end.isHidden()
+    count = len(asked)
+    page.show_view(views.learning(rules={**views.DEFAULTS, "weekday_hours": "17:45-00:00"}))
+    assert (start.currentText(), end.currentText()) == ("17:45", "00:00") and len(asked) == count
 
 
 def test_an_unclear_change_is_called_unclear(qtbot: QtBot, light: Theme, actions: Actions) -> None:

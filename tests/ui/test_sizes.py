@@ -11,7 +11,7 @@ from PySide6.QtCore import QLocale, QSize, Qt, QTranslator
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.ui.language.choice import speak
+from app.ui.language.texts import speak
 from app.ui.overview.page import Overview
 from app.ui.shell.window import LEAST, MainWindow, first_size
 from app.ui.theme import Theme

@@ -14,20 +14,19 @@ import msgspec
 from app.chat import messages
 from app.models.catalogue import entries
 from app.models.shelf import Partial
-from app.node.data.library import Library, ModelEntry, Point, Training, Version
+from app.node.data.library import Library, ModelEntry, Training
 from app.node.history import history
 from app.node.models.survey import STARTER_ABOUT
 from app.node.record.effort import EFFORTS, Dial
 from app.node.record.reasons import Reason
 from app.node.record.records import GroupRow, Happening, Probe, Round, Run
-from app.node.record.snapshot import Peer, Ruling, SwarmView
+from app.node.record.snapshot import Energy, Peer, Ruling, SwarmView
 from app.node.rules.preferences import DEFAULTS
 from app.sapo.questions import Coordinates
 from app.swarm.identity.names import name
 from app.swarm.wire.limits import LineMessage
 from app.ui.chat.page import TryIt
-from app.ui.view.identity import Persona
-from app.ui.view.models import Fetch, Holdings
+from app.ui.view.parts import Fetch, Holdings, Persona
 from app.ui.view.reducer import Fold
 from app.ui.view.view import NodeStatus, Problem, Step, View
 from app.ui.welcome.trial import TrialReport
@@ -259,6 +258,7 @@ def ruling(reason: Reason, **values: str) -> Ruling:
         values=values,
         dial="balanced",
         effort=EFFORTS[Dial.BALANCED],
+        energy=Energy(watts=14.0, month_kwh=1.8),
     )
 
 
@@ -294,10 +294,8 @@ def holdings(chosen: str = "starter", **fields: object) -> Holdings:
                 folder="/home/ada/.local/share/shoal/models/starter-1",
                 bytes=14_200_000,
                 rounds=160,
-                called="Reckoner",
-                points=(Point(round=40, solved=0.38), Point(round=120, solved=0.51)),
+                best=120,
             ),
-            versions=(Version(id="starter-1.1", called="Old", rounds=300, solved=0.55, bytes=2_000_000),),
             recommended=True,
         )
     ]

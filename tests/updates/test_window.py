@@ -19,8 +19,8 @@ from pytestqt.qtbot import QtBot
 from app.install.updates import installed, known
 from app.ui.updates import process as module
 from app.ui.updates.process import Updating
+from app.ui.view.parts import UpdateStage, UpdateView
 from app.ui.view.settings import Choices
-from app.ui.view.updates import UpdateStage, UpdateView
 from tests.packs.wheels import Host
 from tests.updates.releases import FILES, LIST, PUBLIC, release, trust
 from tests.updates.scenes import OFFER

@@ -15,12 +15,10 @@ from app.common import files, home
 from app.common.authorities import system_proxy, without_password
 from app.common.process.surroundings import left_out
 from app.desktop import FactRow, Gatherer
-from app.desktop.energy import Meter
 from app.models.shelf import locate
 from app.node.record.snapshot import Energy
-from app.node.rules.energy import Purse
+from app.node.rules.energy import EnergyRecord
 from app.node.rules.orders import Moment
-from app.node.rules.preferences import Preferences
 from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.storage import key_location
 from engines import opening
@@ -86,7 +84,6 @@ class DoctorFindings(msgspec.Struct, frozen=True, kw_only=True):
     energy: Energy
     proxy: str
     """Without its password; empty without one."""
-    """What learning took here, how that was found out, and what it cost by the owner's price."""
     sources: list[FactRow]
     """What the rules of `run --rules` go by: every fact, from whom, and why it is unknown."""
 
@@ -137,7 +134,7 @@ def examine(data: Path | None, model: str) -> DoctorFindings:
         },
         left_out=left_out(),
         packages={name: package_version(name) or None for name in PACKAGES},
-        energy=_energy(place),
+        energy=EnergyRecord(place).view(Moment.now().local),
         proxy=without_password(system_proxy()),
         sources=_sources(),
     )
@@ -172,23 +169,6 @@ def _identity(place: Path) -> dict[str, str]:
     except IdentityError as error:
         return {"name": "", "key": str(error)}
     return {"name": found.name, "key": f"{told_key(found.kept, found.file)}."} if found.name else {}
-
-
-def _energy(place: Path) -> Energy:
-    """Where nothing has been counted yet, how it would be."""
-    values, now = Preferences(place).values, Moment.now().local
-    found = Purse(place).view(values["energy_price"], values["energy_currency"], now)
-    return found if found.about else msgspec.structs.replace(found, about=Meter().read(1.0).about)
-
-
-def told_energy(energy: Energy) -> str:
-    """For people.
-
-    >>> told_energy(Energy(watts=0.0, today_kwh=0.01, month_kwh=0.5, money="0.15 €", about="An estimate."))
-    '0.500 kWh this month (0.15 €), 0.010 today. An estimate.'
-    """
-    money = f" ({energy.money})" if energy.money else ""
-    return f"{energy.month_kwh:.3f} kWh this month{money}, {energy.today_kwh:.3f} today. {energy.about}"
 
 
 def _sources() -> list[FactRow]:
@@ -292,7 +272,9 @@ def _show(findings: DoctorFindings) -> None:
     table.add_row("Data", f"{disk['home']}, {disk['free_mb']:,} MB free")
     if findings.proxy:
         table.add_row("Proxy", f"{findings.proxy}, for downloads and wss:// relays")
-    table.add_row("Energy", told_energy(findings.energy))
+    energy = findings.energy
+    how = "measured" if energy.measured else "estimate"
+    table.add_row("Energy", f"{energy.month_kwh:.3f} kWh this month ({how})")
     table.add_row("Identity", _told_identity(findings.identity))
     table.add_row("Python", f"{findings.python['version']} on {findings.python['system']}")
     table.add_row(

@@ -17,7 +17,7 @@ import msgspec
 
 from app.cli._stopped import stop_quietly
 from app.cli._terminal import TerminalLine, agreed, json_line
-from app.cli.models import _hub_token, _versions, _wheel
+from app.cli.models import _hub_token, _wheel
 from app.common import remedy
 from app.common.files import read_json
 from app.common.home import home as data_folder
@@ -26,13 +26,16 @@ from app.models.catalogue import STARTER, catalogue, find, full_name, nearest
 from app.models.gguf_shelf import GgufShelf, is_gguf
 from app.models.shelf import Shelf, locate
 from app.node.data.home import folder as made_folder
-from app.node.data.library import Library, ModelEntry
+from app.node.data.home import held
+from app.node.data.library import Library, ModelEntry, history_of
 from app.node.healing import titles
+from app.node.models import restart
 from app.node.models.survey import survey
+from app.node.record.errors import NodeError
 from engines.contract import EngineError
 
 SUMMARY = "list, download and delete models"
-VERBS = ("list", "get", "remove", "path", "token", *_versions.VERBS)
+VERBS = ("list", "get", "remove", "path", "token", "back", "start-over")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,17 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help="a name from the list, smollm2-135m, Owner/Name on the hub, a folder or a .gguf file",
     )
-    parser.add_argument(
-        "what",
-        nargs="?",
-        help="name: what you call it; back: a round, or something kept (without it, the list of them)",
-    )
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
     parser.add_argument("--json", action="store_true", help="JSON on standard output; get: one object a line")
-    parser.add_argument("--yes", action="store_true", help="remove, back, start-over, forget: without asking")
-    parser.add_argument(
-        "--keep", action="store_true", help="back, start-over: what it is now can be taken up again later"
-    )
+    parser.add_argument("--yes", action="store_true", help="remove, back, start-over: without asking")
     parser.add_argument(
         "--mirror", default="", metavar="URL", help="get: from here, not huggingface.co (also: HF_ENDPOINT)"
     )
@@ -74,8 +69,8 @@ def main(args: argparse.Namespace) -> int:
         )
         return 2
     home = data_folder(args.home)
-    if args.verb in _versions.VERBS:
-        return _versions.main(args, home)
+    if args.verb in ("back", "start-over"):
+        return _change_learned(args, home)
     return {"list": _list, "get": _get, "remove": _remove, "path": _path, "token": _token}[args.verb](
         args, home
     )
@@ -127,8 +122,6 @@ def _pace(model: ModelEntry) -> str:
 def _list_placed(library: Library) -> None:
     for model in library.models:
         training = model.training
-        if training is not None and training.called:
-            print(f"\n{model.name} is called {training.called}.")
         if training is not None and training.begins:
             later = f"; too hard yet: {titles(training.waiting)}" if training.waiting else ""
             print(f"\n{model.name} can begin with {titles(training.begins)}{later}.")
@@ -312,8 +305,30 @@ def _remove(args: argparse.Namespace, home: Path) -> int:
 
 def _agreed(question: str) -> bool:
     if (said := agreed(f"{question} Continue?")) is None:
-        raise EngineError("Removing asks first, and no one can answer here: add --yes.")
+        raise EngineError("Shoal asks first, and can't get an answer here. Add --yes.")
     return said
+
+
+def _change_learned(args: argparse.Namespace, home: Path) -> int:
+    """Back to the best round, or start over. Raises NodeError and EngineError."""
+    folder = history_of(home, args.model)
+    if folder is None:
+        raise EngineError(
+            f"There is no model {args.model} on this computer; {remedy.command('models')} lists them."
+        )
+    over = args.verb == "start-over"
+    goes = f"What {args.model} learned here" if over else "What it learned after its best round"
+    if not args.yes and not _agreed(f"{goes} will be deleted for good."):
+        raise NodeError("Nothing was changed.")
+    with held(home, args.wait):
+        if over:
+            restart.start_over(home, folder)
+        round_ = 0 if over else restart.back_to_best(home, folder, folder.name.rpartition("-")[2])
+    if args.json:
+        json_line({"round": round_})
+    else:
+        print("It starts over with round 1." if over else f"Back to round {round_}.")
+    return 0
 
 
 def _path(args: argparse.Namespace, home: Path) -> int:

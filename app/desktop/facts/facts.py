@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
+import time
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -119,3 +122,41 @@ class FirstThatAnswers:
         if self._otherwise is not None:
             return self._otherwise
         raise why
+
+
+# Seconds that only ever go on, also while the computer sleeps.
+
+
+def steady_s() -> float:
+    """Counts from some moment in the past. Setting the clock does not move it, sleeping does: anyone who
+    snoozed for an hour and closed the lid has snoozed."""
+    if sys.platform == "linux":
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    if sys.platform == "darwin":
+        # time.monotonic stops while a Mac sleeps, this one does not (clock_gettime(3)).
+        return time.clock_gettime(time.CLOCK_MONOTONIC)
+    return time.monotonic()
+
+
+# The system's shared libraries, with a sentence where one is missing.
+
+
+def shared(file: str) -> ctypes.CDLL:
+    """Raises SourceError where it is missing."""
+    try:
+        return ctypes.CDLL(file)
+    except OSError as error:
+        raise SourceError(
+            f"The system's library {file} is missing; install the package that holds it."
+        ) from error
+
+
+def windows(name: str) -> Any:
+    """A library of Windows, called as Windows' own functions are. Raises SourceError anywhere else."""
+    loader = getattr(ctypes, "WinDLL", None)
+    if loader is None:
+        raise SourceError(f"{name} is a library of Windows, and this is another system.")
+    try:
+        return loader(name)
+    except OSError as error:
+        raise SourceError(f"The system's library {name} can't be loaded.") from error

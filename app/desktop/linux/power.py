@@ -1,10 +1,11 @@
-"""Battery or mains on Linux: what the kernel lists under /sys/class/power_supply."""
+"""Battery or mains on Linux, which the kernel lists under /sys/class/power_supply, and the battery saver."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from app.desktop.facts.facts import ABSENT, Absent, SourceError
+from app.desktop.linux.bus import Bus, Service
 
 SUPPLIES = Path("/sys/class/power_supply")
 _MAINS = ("Mains", "USB", "Wireless")
@@ -49,3 +50,49 @@ def _word(file: Path) -> str:
         return file.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return ""  # not every driver has every file, and reading some fails while a battery is changed
+
+
+# Battery saver on Linux: the power profile that the owner chose in the desktop's settings.
+
+PROFILES = (
+    Service(
+        "org.freedesktop.UPower.PowerProfiles",
+        "/org/freedesktop/UPower/PowerProfiles",
+        "org.freedesktop.UPower.PowerProfiles",
+    ),
+    Service("net.hadess.PowerProfiles", "/net/hadess/PowerProfiles", "net.hadess.PowerProfiles"),
+)
+"""power-profiles-daemon under its new and its old name."""
+PLATFORM = Path("/sys/firmware/acpi/platform_profile")
+
+
+class ProfileSaver:
+    """Asks one name of the daemon."""
+
+    name = "power profile (desktop)"
+
+    def __init__(self, bus: Bus, service: Service) -> None:
+        self._bus = bus
+        self._service = service
+
+    def read(self) -> bool:
+        """Raises SourceError."""
+        profile = self._bus.property(self._service, "ActiveProfile")
+        if not isinstance(profile, str):
+            raise SourceError(f"{self._service.name} answered something else than a profile.")
+        return profile == "power-saver"
+
+
+class PlatformSaver:
+    """Asks the firmware, where no daemon runs."""
+
+    name = "power profile (firmware)"
+
+    def __init__(self, file: Path = PLATFORM) -> None:
+        self._file = file
+
+    def read(self) -> bool | Absent:
+        try:
+            return self._file.read_text(encoding="ascii", errors="replace").strip() == "low-power"
+        except OSError:
+            return ABSENT

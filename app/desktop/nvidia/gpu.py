@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from app.desktop.facts.clock import steady_s
-from app.desktop.facts.facts import ABSENT, Absent, SourceError
+from app.desktop.facts.facts import ABSENT, Absent, SourceError, steady_s
 from app.desktop.facts.own import own_processes
 
 _REST_S = 30.0

@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.desktop.facts.libraries import windows
+from app.desktop.facts.facts import windows
 
 _KILL_ON_CLOSE = 0x2000
 _EXTENDED_LIMITS = 9

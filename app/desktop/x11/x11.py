@@ -11,8 +11,7 @@ import threading
 import time
 from typing import Any
 
-from app.desktop.facts.facts import SourceError
-from app.desktop.facts.libraries import shared
+from app.desktop.facts.facts import SourceError, shared
 
 _ERROR = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 _IO_ERROR = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)

@@ -4,57 +4,15 @@ import; app.node.models.survey finds it out.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import msgspec
 
-from app.common.files import read_json
 from app.models.catalogue import full_name
 from app.models.shelf import Partial, locate
 from app.node.data.home import model_folder, model_mark
 from engines.contract import EngineError
 from engines.models.needs import Dtype, Fit, MemoryRoom
-
-NAME = "name.json"
-LONGEST_NAME = 40
-_PLAIN = re.compile(r"[^\x00-\x1f\x7f]+")
-
-
-class TrainingName(msgspec.Struct, frozen=True):
-    """What lies in a training's NAME."""
-
-    name: str
-
-
-def called(training: Path) -> str:
-    """The name that its owner gave what a model learned; empty without one."""
-    found = read_json(training / NAME, TrainingName)
-    return found.name if found is not None and can_be_called(found.name) else ""
-
-
-def can_be_called(name: str) -> bool:
-    return len(name) <= LONGEST_NAME and _PLAIN.fullmatch(name) is not None
-
-
-class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """A round that one can go back to. `at` is when it was saved, in seconds since 1970; `solved` the share of
-    new puzzles then, None where it was not measured."""
-
-    round: int
-    at: float = 0.0
-    solved: float | None = None
-
-
-class Version(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model learned, put by (app.node.models.versions). `id` names it, `at` is when it was saved."""
-
-    id: str
-    called: str = ""
-    rounds: int = 0
-    at: float = 0.0
-    solved: float | None = None
-    bytes: int = 0
 
 
 class Training(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,10 +26,8 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     begins: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     """Families that it can learn from, and those that are too hard so far."""
-    called: str = ""
-    """The name that its owner gave it."""
-    points: tuple[Point, ...] = ()
-    """The oldest first."""
+    best: int | None = None
+    """The best-measured round; None before the second measurement."""
 
 
 class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,8 +56,6 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
     commit: str = ""
     partial: Partial | None = None
     training: Training | None = None
-    versions: tuple[Version, ...] = ()
-    """Put by, the newest first."""
     round_s: float | None = None
     """Seconds of a round here, estimated where none was played yet; None where no one can tell."""
     recommended: bool = False

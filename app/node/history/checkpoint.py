@@ -22,6 +22,8 @@ from app.node.data.format import newer
 from app.node.record.state import NodeState
 
 STATE = "state.json"
+BEST = "best"
+"""The folder, beside that of the checkpoints, with the best-measured one."""
 KEPT = 2
 FORMAT = 1
 _UNFINISHED = ".writing-"
@@ -73,7 +75,7 @@ def seal(unfinished: Path, model: str, state: NodeState) -> None:
 
 def publish(unfinished: Path, root: Path, round: int) -> Path:
     """Gives a sealed folder its name; from here on it is the safe point. Older ones than the last two go."""
-    safe = root / f"round-{round:06d}"
+    safe = place(root, round)
     if safe.exists():
         set_aside(safe)
     unfinished.rename(safe)
@@ -81,6 +83,10 @@ def publish(unfinished: Path, root: Path, round: int) -> Path:
     for _, old in _numbered(root)[KEPT:]:
         files.discard(old)
     return safe
+
+
+def place(root: Path, round: int) -> Path:
+    return root / f"round-{round:06d}"
 
 
 def newest_first(root: Path) -> list[Path]:

@@ -66,7 +66,7 @@ def write(format: str, base: BaseModel, trained: Trained, made_at: str) -> str:
     state = trained.state
     lines = [
         *_header(format, base),
-        f"# {trained.called}" if trained.called else f"# {base.name}, trained with Shoal",
+        f"# {base.name}, trained with Shoal",
         "",
         _FILES[format],
         "",
@@ -165,8 +165,6 @@ def about(base: BaseModel, trained: Trained) -> Mapping[str, Any]:
         "general.description": f"{base.name}, trained with Shoal on generated puzzles for "
         f"{trained.state.round} rounds",
     }
-    if trained.called:
-        found["general.name"] = trained.called
     if base.licence:
         found["general.license"] = base.licence
     return found

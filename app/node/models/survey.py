@@ -16,9 +16,8 @@ from app.models.found import FoundModel, ModelFolders
 from app.models.found import find as find_elsewhere
 from app.models.shelf import Installed, Partial, Shelf, starter_folder
 from app.node.data.home import model_folder, model_mark
-from app.node.data.library import Library, ModelEntry, Training, called
-from app.node.history import checkpoint, points
-from app.node.models import versions
+from app.node.data.library import Library, ModelEntry, Training
+from app.node.history import checkpoint
 from app.node.models.pace import RoundWork, seconds
 from app.node.round import placing
 from engines.contract import EngineError
@@ -77,15 +76,14 @@ def survey(
     for model in models:
         place = _training_place(home, model)
         row = trained.pop(str(place), None) if place else None
-        kept = versions.versions(home, place) if place else ()
-        owned.append(msgspec.structs.replace(model, training=row, versions=kept))
+        owned.append(msgspec.structs.replace(model, training=row))
     every = [*trained.values(), *(model.training for model in owned if model.training)]
     return Library(
         models=room.paced(owned),
         orphans=tuple(trained.values()),
         disk_free=room.disk,
         hub_bytes=size(shelf.root),
-        training_bytes=sum(row.bytes for row in every) + size(home / versions.KEPT),
+        training_bytes=sum(row.bytes for row in every),
         memory=room.memory,
         dtype=room.dtype,
     )
@@ -101,6 +99,7 @@ def trainings(home: Path) -> list[Training]:
 def _training(folder: Path) -> Training:
     found = placing.read(folder)
     rounds, seconds = _learned(folder)
+    best = read_json(folder / checkpoint.BEST / checkpoint.STATE, _Point)
     return Training(
         folder=str(folder),
         bytes=size(folder),
@@ -108,8 +107,7 @@ def _training(folder: Path) -> Training:
         round_s=seconds / rounds if rounds and seconds else None,
         begins=(*found.in_play, *found.later) if found else (),
         waiting=found.waiting if found else (),
-        called=called(folder),
-        points=points.kept(folder),
+        best=best.state.round if best is not None else None,
     )
 
 

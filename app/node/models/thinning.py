@@ -9,22 +9,21 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from itertools import chain
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
+from app.common import files
 from app.common.text import in_bytes
 from app.common.transaction import transaction
 from app.node.data import contents
-from app.node.models.versions import KEPT
 
 GB = 10**9
 """Bytes of the unit that the owner's limit is given in."""
 ROUNDS_KEPT = 20
 """How many of the latest rounds keep their answers: the window shows them."""
 LOG_KEPT = 64 * 1024
-PLACES = (KEPT, "models")
 _PATIENCE_S = 2.0
 
 
@@ -58,8 +57,9 @@ def thin(home: Path, cap: int) -> Thinned:
 
 
 def _in_order(home: Path) -> Iterator[Callable[[], None]]:
-    # what was put by is not looked at any more, so its answers go first
-    for history in chain(*(sorted(home.glob(f"{place}/*/history.sqlite"), key=_age) for place in PLACES)):
+    for rounds in home.glob("models/*/points"):  # earlier versions kept rounds to go back to
+        yield partial(files.discard, rounds)
+    for history in sorted(home.glob("models/*/history.sqlite"), key=_age):
         yield lambda history=history: forget_answers(history)  # type: ignore[misc]
     logs = sorted(home.glob("logs/*"), key=lambda path: (".old" not in path.name, path.name))
     for log in logs:
@@ -112,5 +112,5 @@ def _sentence(before: int, after: int, cap: int) -> str:
     return (
         f"The data folder takes {in_bytes(after)}; its limit is {cap / GB:g} GB. {freed} "
         "The rest is what your model learned, and models you downloaded. "
-        "Delete models or kept versions you don't need, or raise the limit."
+        "Delete models you don't need, or raise the limit."
     )

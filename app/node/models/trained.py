@@ -17,7 +17,6 @@ import msgspec
 
 from app.common import remedy
 from app.node.data.home import model_mark
-from app.node.data.library import called
 from app.node.history import checkpoint, history
 from app.node.record.errors import NodeError
 from app.node.record.records import Probe
@@ -39,8 +38,6 @@ class Trained(msgspec.Struct, frozen=True, kw_only=True):
     own_groups: int = 0
     peer_groups: int = 0
     """Groups that carried weight."""
-    called: str = ""
-    """The name that its owner gave it."""
     recipes: tuple[str, ...] = ()
     engines: tuple[str, ...] = ()
     learning_rates: tuple[float, ...] = ()
@@ -71,7 +68,7 @@ def newest(home: Path, model: Path, copy: Path) -> Trained:
             except (checkpoint.CheckpointError, OSError, shutil.Error) as error:
                 reason = reason or str(error).rstrip(".")
                 continue
-            learned = Trained(folder=copy, state=state, called=called(folder.parents[1]))
+            learned = Trained(folder=copy, state=state)
             return _with_history(folder.parents[1] / history.FILE, learned)
         time.sleep(_PAUSE_S)
     raise NodeError(

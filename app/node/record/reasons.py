@@ -31,11 +31,6 @@ class Reason(Enum):
         "Outside the hours you set. Starts {until}.",
         "outside your hours, until {until}",
     )
-    ENERGY = (
-        "energy",
-        "This month's limit of {cap} kWh is reached. Starts again {until}.",
-        "the month's energy is used up",
-    )
     ON_BATTERY = "on_battery", "Waiting until you plug the computer in.", "on battery"
     POWER_UNKNOWN = (
         "power_unknown",

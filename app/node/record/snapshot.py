@@ -118,14 +118,12 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Energy(msgspec.Struct, frozen=True, kw_only=True):
-    """What learning takes: `watts` of late, kWh of today and of this month, the month in the owner's money
-    (empty without a price), and how it was found out."""
+    """What learning takes: `watts` at present and kilowatt hours of this calendar month. `measured` is False
+    where any part of the month is an estimate."""
 
     watts: float
-    today_kwh: float
     month_kwh: float
-    money: str = ""
-    about: str = ""
+    measured: bool = False
 
 
 class Ruling(msgspec.Struct, frozen=True, kw_only=True):

@@ -45,9 +45,6 @@ class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
     temperature_limit_c: float | None = 90.0
     class_paused: bool = False
     """By the teacher of the class that the owner joined."""
-    energy_cap_kwh: int = 0
-    energy_left_kwh: float | None = None
-    """What is left of the month's limit; None without one."""
     schedule: Schedule = Schedule()
     dial: Dial = Dial.BALANCED
     orders: Orders = Orders()

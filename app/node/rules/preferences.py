@@ -13,18 +13,19 @@ from app.node.record.effort import Dial
 from app.node.record.reasons import Reason
 from app.node.rules.causes import RuleSettings
 from app.node.rules.orders import Orders
-from app.node.rules.schedule import parse
+from app.node.rules.schedule import ANY_TIME, Schedule, from_week, parse_span
 from app.node.rules.setting import AS_AT_FIRST, Setting, refusal
 
 FILE = "settings.json"
+_OLD_WEEK = "hours"
+"""The setting of earlier versions that had windows on single weekdays."""
 ONE_APP = 1.5
 """Cores that an ordinary app keeps busy, with what belongs to it; at low priority no one minds us beside it."""
 
-WHEN, MUCH, COST, EXTRAS = "When to learn", "How much of the computer", "Power and cost", "Extras"
+WHEN, MUCH, EXTRAS = "When to learn", "How much of the computer", "Extras"
 
 RULE_OF = {
-    Reason.OUTSIDE_HOURS: "hours",
-    Reason.ENERGY: "energy_cap_kwh",
+    Reason.OUTSIDE_HOURS: "weekday_hours",
     Reason.ON_BATTERY: "on_battery",
     Reason.POWER_UNKNOWN: "on_battery",
     Reason.SAVER: "with_saver",
@@ -87,16 +88,22 @@ SETTINGS: tuple[Setting, ...] = (
         ),
     ),
     Setting(
-        key="hours",
+        key="weekday_hours",
         kind="hours",
-        default="",
+        default=ANY_TIME,
         group=WHEN,
-        label="Hours",
-        help=(
-            "The hours in which it may learn. Mark them with the mouse, or with arrows and the space "
-            "bar. Nothing marked means any time."
-        ),
-        words="schedule weekday night day time plan",
+        label="Hours on weekdays",
+        help="When it may learn, Monday to Friday. Friday's night ends on Saturday.",
+        words="schedule hours weekday night day time plan",
+    ),
+    Setting(
+        key="weekend_hours",
+        kind="hours",
+        default=ANY_TIME,
+        group=WHEN,
+        label="Hours on weekends",
+        help="When it may learn on Saturday and Sunday.",
+        words="schedule hours weekend saturday sunday night day time plan",
     ),
     Setting(
         key="on_battery",
@@ -222,41 +229,6 @@ SETTINGS: tuple[Setting, ...] = (
         options=((0, "No limit"), (1, "1 GB"), (2, "2 GB"), (5, "5 GB"), (10, "10 GB"), (50, "50 GB")),
     ),
     Setting(
-        key="energy_cap_kwh",
-        kind="number",
-        default=0,
-        least=0,
-        most=10_000,
-        unit="kWh",
-        group=COST,
-        label="Energy a month",
-        help="When learning has used this much, it waits until the next month. 0 switches this off.",
-        words="power electricity energy cap limit month kwh cost",
-        options=((0, "No limit"), (1, "1 kWh"), (2, "2 kWh"), (5, "5 kWh"), (10, "10 kWh"), (25, "25 kWh")),
-    ),
-    Setting(
-        key="energy_price",
-        kind="number",
-        default=0,
-        least=0,
-        most=10_000,
-        unit="ct",
-        group=COST,
-        label="Price of a kWh",
-        help="In hundredths, from your electricity bill, to show what learning costs. 0 shows no money.",
-        words="power electricity energy price money cents bill cost",
-    ),
-    Setting(
-        key="energy_currency",
-        kind="choice",
-        default="€",
-        group=COST,
-        label="Currency",
-        help="For the price of a kWh.",
-        words="money euro dollar pound franc",
-        options=(("€", "€"), ("$", "$"), ("£", "£"), ("CHF", "CHF")),
-    ),
-    Setting(
         key="receipts",
         kind="switch",
         default=True,
@@ -289,11 +261,15 @@ class Preferences:
     def __init__(self, home: Path) -> None:
         self._path = home / FILE
         found, self.complaint = files.kept_json(self._path, dict[str, Any])
+        found = found or {}
+        if _OLD_WEEK in found:
+            weekday, weekend, self.complaint = from_week(str(found.pop(_OLD_WEEK)))
+            found = {"weekday_hours": weekday, "weekend_hours": weekend, **found}
         self.values = dict(DEFAULTS)
-        self._others = {key: value for key, value in (found or {}).items() if key not in _BY_KEY}
-        for key, value in (found or {}).items():
+        self._others = {key: value for key, value in found.items() if key not in _BY_KEY}
+        for key, value in found.items():
             if key in self._others:
-                continue  # of a newer version
+                continue  # of another version
             try:
                 check(key, value)
             except PreferenceError as error:
@@ -310,14 +286,10 @@ class Preferences:
         different = {key: value for key, value in self.values.items() if value != DEFAULTS[key]}
         files.write_json(self._path, {**self._others, **different})
 
-    def rules(
-        self, orders: Orders, energy_left_kwh: float | None = None, class_paused: bool = False
-    ) -> RuleSettings:
+    def rules(self, orders: Orders, class_paused: bool = False) -> RuleSettings:
         """What the rules go by."""
         values = self.values
         return RuleSettings(
-            energy_cap_kwh=values["energy_cap_kwh"],
-            energy_left_kwh=energy_left_kwh,
             class_paused=class_paused,
             contribute_when_idle=values["contribute_when_idle"],
             idle_s=float(values["idle_s"]),
@@ -329,7 +301,7 @@ class Preferences:
             gpu_limit=_share(values["gpu_limit"], off=100),
             memory_limit=_share(values["memory_limit"], off=0),
             temperature_limit_c=None if values["temperature_limit_c"] == 110 else values["temperature_limit_c"],
-            schedule=parse(values["hours"]),
+            schedule=Schedule(parse_span(values["weekday_hours"]), parse_span(values["weekend_hours"])),
             dial=Dial(values["dial"]),
             orders=orders,
         )

@@ -19,7 +19,6 @@ from app.desktop.facts.facts import DesktopFacts
 from app.node.record.effort import EFFORTS, Effort
 from app.node.record.reasons import Reason
 from app.node.rules.causes import HARMFUL, LOAD, POWER, Cause, RuleSettings
-from app.node.rules.energy import next_month
 from app.node.rules.orders import Moment, Orders, Snooze
 
 __all__ = ["Decision", "RuleSettings", "decide"]
@@ -139,9 +138,6 @@ def _obstacles(
     if not settings.schedule.open(now.wall, now.zone):
         opens = settings.schedule.next_change(now.wall, now.zone)
         yield Obstacle(Reason.OUTSIDE_HOURS, opens, {"until": "…" if opens is None else now.shown(opens)})
-    if settings.energy_left_kwh is not None and settings.energy_left_kwh <= 0:
-        until = next_month(now.wall, now.zone)
-        yield Obstacle(Reason.ENERGY, until, {"cap": str(settings.energy_cap_kwh), "until": now.shown(until)})
     yield from _in_the_way(POWER, now, facts, settings, memory, ran)
     idle_s = now.steady - memory.input_at
     if settings.contribute_when_idle and idle_s < settings.idle_s:

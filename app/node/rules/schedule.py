@@ -1,135 +1,123 @@
-"""The hours in which a node may run: windows on weekdays, as the clock on the wall shows them."""
+"""The hours in which a node may run: one span for weekdays and one for weekends, as the clock on the wall shows
+them.
+
+Spans begin and end on quarter hours, and so does every time zone's offset from UTC. So the next change is found
+by looking at each quarter hour to come, also where the clock is put forward or back.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime, tzinfo
 
 import msgspec
 
-DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_DAY_MIN = 24 * 60
-_WINDOW = re.compile(r"([a-z]{3})(?:-([a-z]{3}))?\s+(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})")
+WEEKDAYS, WEEKEND = range(5), range(5, 7)
+ANY_TIME, NEVER = "any", "never"
+DAY_MIN = 24 * 60
+_QUARTER_S = 15 * 60
+_AHEAD_S = 8 * 24 * 3600
+"""How far ahead the next change is looked for: every change of a week lies in it."""
+_SPAN = re.compile(r"(\d{1,2}):(00|15|30|45)-(\d{1,2}):(00|15|30|45)")
+_OLD_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_OLD_WINDOW = re.compile(r"([a-z]{3})(?:-([a-z]{3}))?\s+(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})")
 
 
-class ScheduleWindow(msgspec.Struct, frozen=True):
-    """From `start` to before `end`, in minutes after midnight, on the weekdays `days` (0 is Monday).
+class HourSpan(msgspec.Struct, frozen=True):
+    """From `start` to before `end`, in minutes after midnight, in [0, 1440]. An end before the start lies on
+    the next day; equal ones are never."""
 
-    An end at or before the start lies on the next day: the window belongs to the day on which it begins. Raises
-    ValueError for anything that is no window.
-    """
+    start: int = 0
+    end: int = DAY_MIN
 
-    days: tuple[int, ...]
-    start: int
-    end: int
+    def holds(self, minute: int) -> bool:
+        """`minute` counts from the midnight at which the span's day began, and may lie on the next day."""
+        return self.start <= minute < self.end + (DAY_MIN if self.end < self.start else 0)
 
-    def __post_init__(self) -> None:
-        if not self.days or not all(0 <= day < 7 for day in self.days):
-            raise ValueError("A window needs at least one weekday.")
-        if not (0 <= self.start < _DAY_MIN and 0 <= self.end <= _DAY_MIN):
-            raise ValueError("A window begins and ends between 00:00 and 24:00.")
 
-    def holds(self, day: int, minute: int) -> bool:
-        if self.start < self.end:
-            return day in self.days and self.start <= minute < self.end
-        return (day in self.days and minute >= self.start) or ((day - 1) % 7 in self.days and minute < self.end)
+CLOSED = HourSpan(0, 0)
 
 
 class Schedule(msgspec.Struct, frozen=True):
-    """Open while any window holds. Without windows it is always open."""
+    """A night belongs to the day on which it begins: Friday's ends on Saturday."""
 
-    windows: tuple[ScheduleWindow, ...] = ()
+    weekdays: HourSpan = HourSpan()
+    weekend: HourSpan = HourSpan()
 
     def open(self, wall: float, zone: tzinfo | None = None) -> bool:
-        """Whether it is open at `wall` (seconds since 1970); `zone` None is the system's. What counts is what
-        the clock shows: an hour that it shows twice is open twice, one that it skips never."""
-        if not self.windows:
-            return True
+        """Whether it is open at `wall`, in seconds since 1970; `zone` None is the system's. An hour that the
+        clock shows twice is open twice, one that it skips never."""
         shown = datetime.fromtimestamp(wall, zone)
-        minute = shown.hour * 60 + shown.minute
-        return any(window.holds(shown.weekday(), minute) for window in self.windows)
+        minute, day = shown.hour * 60 + shown.minute, shown.weekday()
+        return self._of(day).holds(minute) or self._of((day - 1) % 7).holds(minute + DAY_MIN)
 
     def next_change(self, wall: float, zone: tzinfo | None = None) -> float | None:
-        """When it next opens or closes, seconds since 1970; None if it does not within eight days."""
-        now = self.open(wall, zone)
-        for moment in sorted(self._moments(wall, zone)):
-            if moment > wall and self.open(moment, zone) is not now:
-                return moment
-        return None
+        """When it next opens or closes, in seconds since 1970; None if it never does."""
+        if self in (Schedule(), Schedule(CLOSED, CLOSED)):
+            return None
+        now, first = self.open(wall, zone), (int(wall) // _QUARTER_S + 1) * _QUARTER_S
+        moments = range(first, first + _AHEAD_S, _QUARTER_S)
+        return next((float(moment) for moment in moments if self.open(moment, zone) is not now), None)
 
-    def _moments(self, wall: float, zone: tzinfo | None) -> Iterable[float]:
-        """All moments at which something may change: what the windows name, each as often as the clock shows
-        it, and where the clock is put forward or back."""
-        minutes = {window.start for window in self.windows} | {window.end % _DAY_MIN for window in self.windows}
-        midnight = datetime.fromtimestamp(wall, zone).replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
-        for day in range(9 if self.windows else 0):
-            date = midnight + timedelta(days=day)
-            for minute in {0, *minutes}:
-                shown = date + timedelta(minutes=minute)
-                yield from {shown.replace(fold=fold).timestamp() for fold in (0, 1)}
-            shifted = _clock_change(date.timestamp(), (date + timedelta(days=1)).timestamp(), zone)
-            if shifted is not None:
-                yield shifted
+    def _of(self, day: int) -> HourSpan:
+        return self.weekdays if day in WEEKDAYS else self.weekend
 
 
-def _ahead_s(wall: float, zone: tzinfo | None) -> float:
-    """How far the shown clock is ahead of UTC."""
-    shown = datetime.fromtimestamp(wall, zone).replace(tzinfo=UTC)
-    return (shown - datetime.fromtimestamp(wall, UTC)).total_seconds()
+def parse_span(text: str) -> HourSpan:
+    """The span of `any`, `never`, or hours such as `22:00-07:00`. Raises ValueError for another text.
 
-
-def _clock_change(begin: float, end: float, zone: tzinfo | None) -> float | None:
-    """The moment between the two at which the clock is put forward or back, to the second."""
-    before, after = int(begin), int(end)
-    first = _ahead_s(before, zone)
-    if _ahead_s(after, zone) == first:
-        return None
-    while after - before > 1:
-        middle = (before + after) // 2
-        before, after = (middle, after) if _ahead_s(middle, zone) == first else (before, middle)
-    return float(after)
-
-
-def parse(text: str) -> Schedule:
-    """A schedule as its owner writes it; nothing at all means always. Raises ValueError with a sentence.
-
-    >>> parse("mon-fri 22:00-07:00, sat 00:00-24:00").windows[1]
-    ScheduleWindow(days=(5,), start=0, end=1440)
+    >>> parse_span("22:00-07:00")
+    HourSpan(start=1320, end=420)
     """
-    windows = []
-    for part in filter(None, map(str.strip, text.lower().split(","))):
-        found = _WINDOW.fullmatch(part)
-        if not found or found[1] not in DAYS or (found[2] or "mon") not in DAYS:
-            raise ValueError(f"{part!r} is no window of time; write it like mon-fri 22:00-07:00.")
-        first, last = DAYS.index(found[1]), DAYS.index(found[2] or found[1])
-        days = tuple(sorted((first + step) % 7 for step in range((last - first) % 7 + 1)))
-        (start_h, start_min), (end_h, end_min) = map(int, found.group(3, 4)), map(int, found.group(5, 6))
-        if start_min > 59 or end_min > 59:
-            raise ValueError(f"{part!r} has more than 59 minutes in an hour.")
-        windows.append(ScheduleWindow(days, start_h * 60 + start_min, end_h * 60 + end_min))
-    return Schedule(tuple(windows))
+    if text in (ANY_TIME, NEVER):
+        return HourSpan() if text == ANY_TIME else CLOSED
+    found = _SPAN.fullmatch(text)
+    start, end = (int(found[1]) * 60 + int(found[2]), int(found[3]) * 60 + int(found[4])) if found else (-1, -1)
+    if not (0 <= start < DAY_MIN and 0 <= end <= DAY_MIN):
+        raise ValueError(f"{text!r} is no span of hours; write it like 22:00-07:00.")
+    return HourSpan(start, end)
 
 
-def written(schedule: Schedule) -> str:
-    """The text that `parse` reads as this schedule.
+def written(span: HourSpan) -> str:
+    """The text that `parse_span` reads as this span."""
+    if span in (HourSpan(), CLOSED):
+        return ANY_TIME if span == HourSpan() else NEVER
+    return f"{span.start // 60:02}:{span.start % 60:02}-{span.end // 60:02}:{span.end % 60:02}"
 
-    >>> written(parse("sun-tue 9:00-17:30"))
-    'mon-tue 09:00-17:30, sun 09:00-17:30'
+
+def from_week(text: str) -> tuple[str, str, str]:
+    """The texts of the spans nearest to what earlier versions kept, windows on single weekdays, and a sentence
+    where they are not the same.
+
+    >>> from_week("mon-fri 22:00-07:00, sat-sun 00:00-24:00")
+    ('22:00-07:00', 'any', '')
     """
-    return ", ".join(
-        f"{days} {window.start // 60:02}:{window.start % 60:02}-{window.end // 60:02}:{window.end % 60:02}"
-        for window in schedule.windows
-        for days in _runs(sorted(set(window.days)))
-    )
+    windows: list[tuple[set[int], HourSpan]] = []
+    parts = [part.strip() for part in text.lower().split(",") if part.strip()]
+    for found in filter(None, map(_OLD_WINDOW.fullmatch, parts)):
+        if {found[1], found[2] or found[1]} <= set(_OLD_DAYS):
+            first, last = _OLD_DAYS.index(found[1]), _OLD_DAYS.index(found[2] or found[1])
+            start, end = int(found[3]) * 60 + int(found[4]), int(found[5]) * 60 + int(found[6])
+            span = HourSpan() if start == end else HourSpan(start, end)
+            windows.append(({(first + step) % 7 for step in range((last - first) % 7 + 1)}, span))
+    unread = len(parts) > len(windows)
+    if not windows:
+        windows.append((set(range(7)), HourSpan()))
+    (weekday, same), (weekend, also) = (_nearest(windows, days) for days in (WEEKDAYS, WEEKEND))
+    told = f"Hours are now set for weekdays ({weekday}) and for weekends ({weekend}). Check them in Settings."
+    return weekday, weekend, told if unread or not (same and also) else ""
 
 
-def _runs(days: list[int]) -> list[str]:
-    """Weekdays in a row as first-last."""
-    runs: list[list[int]] = []
-    for day in days:
-        if runs and runs[-1][-1] == day - 1:
-            runs[-1].append(day)
-        else:
-            runs.append([day])
-    return [DAYS[run[0]] if len(run) == 1 else f"{DAYS[run[0]]}-{DAYS[run[-1]]}" for run in runs]
+def _nearest(windows: list[tuple[set[int], HourSpan]], days: Iterable[int]) -> tuple[str, bool]:
+    """The one span that agrees with the windows of `days` in most quarter hours, and whether in all of them."""
+    spans = [[span for on, span in windows if day in on] for day in days]
+    minutes = range(0, 2 * DAY_MIN, 15)
+    open_D = [[any(span.holds(minute) for span in some) for minute in minutes] for some in spans]
+
+    def differing(candidate: HourSpan) -> int:
+        return sum(candidate.holds(at) is not day[at // 15] for day in open_D for at in minutes)
+
+    quarters = [HourSpan(span.start // 15 * 15, span.end // 15 * 15) for some in spans for span in some]
+    found = min((CLOSED, HourSpan(), *dict.fromkeys(quarters)), key=differing)
+    return written(found), not differing(found)

@@ -11,16 +11,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from app.node.rules.schedule import parse
+from app.node.rules.schedule import parse_span
 
 NAME_LENGTH, NAMES = 80, 50
 TEXT_LENGTH = 500
-HOURS_LENGTH = 4000
-"""Enough for every other half hour of a week."""
 
 Kind = Literal["switch", "number", "choice", "names", "hours", "text"]
-"""Values are bool; int; the key of an option; a list of strings; text for app.node.rules.schedule.parse; one
-line of text."""
+"""Values are bool; int; the key of an option; a list of strings; text for app.node.rules.schedule.parse_span;
+one line of text."""
 
 AS_AT_FIRST = "It is as at the first start."
 """What becomes of a setting that was saved with a value that it cannot have."""
@@ -69,7 +67,7 @@ def misfit(setting: Setting, value: object) -> str:
             fits = isinstance(value, list) and len(value) <= NAMES and all(map(_is_name, value))
             return "" if fits else f"a list of at most {NAMES} names of programs"
         case "hours":
-            return "" if _is_hours(value) else "hours such as mon-fri 22:00-07:00"
+            return "" if _is_hours(value) else "any, never, or hours such as 22:00-07:00"
         case "text":
             fits = isinstance(value, str) and len(value) <= TEXT_LENGTH and value.isprintable()
             return "" if fits else f"one line of at most {TEXT_LENGTH} characters"
@@ -86,10 +84,7 @@ def _is_name(value: object) -> bool:
 
 
 def _is_hours(value: object) -> bool:
-    if not isinstance(value, str) or len(value) > HOURS_LENGTH:
-        return False
     try:
-        parse(value)
+        return isinstance(value, str) and bool(parse_span(value))
     except ValueError:
         return False
-    return True

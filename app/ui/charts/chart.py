@@ -23,7 +23,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.ui.charts import axes, ticks
+from app.ui.charts import axes
 from app.ui.charts.series import ChartPoint, Series
 from app.ui.language.texts import number, percent, tr
 from app.ui.theme import Theme
@@ -197,13 +197,13 @@ class Chart(QWidget):
         """What is drawn, and the upper end of its axis."""
         line = self._series.line(*self.range(), round(plot.width() / _COLUMN), self._smooth)
         highest = max((1.08 * place.y if self._smooth else place.high for place in line), default=0.0)
-        return line, ticks.top(highest)
+        return line, axes.top(highest)
 
     def _paint_axes(self, painter: QPainter, plot: QRectF, top: float) -> None:
         axes.heights(painter, self._theme, plot, top)
         left, right = self.range()
         about = max(2, round(plot.width() / 110))
-        marks = ticks.logarithmic(max(1.0, left), right) if self._log else ticks.whole(left, right, about)
+        marks = axes.logarithmic(max(1.0, left), right) if self._log else axes.whole(left, right, about)
         places = [(self._x(mark, plot), number(mark)) for mark in marks]
         axes.rounds(painter, self._theme, plot, self.width() - _RIGHT, places)
 

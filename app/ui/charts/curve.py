@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -37,8 +37,6 @@ class Curve(QFrame):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self.share: Callable[[], object] = lambda: None
-        """What "A card to share" does."""
         self.setProperty("look", "card")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self._view = View()
@@ -90,7 +88,6 @@ class Curve(QFrame):
         menu = QMenu(self._export)
         menu.addAction(tr("Values as CSV …"), self._save_csv)
         menu.addAction(tr("Picture as PNG …"), self._save_png)
-        menu.addAction(tr("A card to share …"), lambda: self.share())
         self._export.setMenu(menu)
         self._export.setPopupMode(IconButton.ToolButtonPopupMode.InstantPopup)
         caption = Label(tr("Smoothing"), "faint")
@@ -214,7 +211,7 @@ class Curve(QFrame):
         painter.drawText(110, 50, f"{self._name.text()}: " + "  ".join(part.text() for part in shown))
         view = self._view
         facts = (
-            f"Shoal, {view.called or view.model}" if view.model else "Shoal",
+            f"Shoal, {view.model}" if view.model else "Shoal",
             tr("Round {n}", n=number(view.safe_round)),
             day(time.time()),
         )

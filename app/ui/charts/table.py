@@ -10,7 +10,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableView, QWidget
 
-from app.ui.widgets.tips import plain
+from app.ui.widgets.pieces import plain
 
 _Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()

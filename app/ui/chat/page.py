@@ -32,7 +32,7 @@ _SECOND_MS = 500
 class TryIt(Page):
     def __init__(self, theme: Theme, actions: Actions, chatting: Chatting | None = None) -> None:
         super().__init__(theme, actions, tr("Try it"))
-        self._home = self._called = ""
+        self._home = ""
         self._view = View()
         self._chatting = chatting or Chatting(actions.choices)
         self._chatting.changed.connect(self._show_stage)
@@ -83,7 +83,7 @@ class TryIt(Page):
         return self._chatting.pid
 
     def show_view(self, view: View) -> None:
-        self._home, self._called = view.home, view.called
+        self._home = view.home
         self._view = view
 
     def race(self) -> None:
@@ -91,11 +91,10 @@ class TryIt(Page):
         if self._busy:
             return
         if self._race is None:
-            self._race = RaceCard(self.theme, self.ask.choices, self.race, self._end_race)
+            self._race = RaceCard(self.theme, self.race, self._end_race)
             self.body.insertWidget(0, self._race)
-            self._race.track.setFocus()
         self._card.complain("")
-        self._race.begin(self._view)
+        self._race.begin()
         self._racing = self._chatting.ask(self._home, lambda number: messages.Race(number=number))
         self._show_list()
         self._show_stage()
@@ -293,7 +292,7 @@ class TryIt(Page):
         self._who.setVisible(opened is not None)
         if opened is not None:
             known = find(opened.model)
-            self._who.say(self._called or (known.title if known is not None else safe(opened.model)))
+            self._who.say(known.title if known is not None else safe(opened.model))
             self._who.setToolTip(f"{safe(opened.model)}, {opened.engine.name}")
         timed = busy or stage in (ChatStage.LOADING, ChatStage.BUSY)
         if timed != self._second.isActive():

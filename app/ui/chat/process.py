@@ -15,7 +15,7 @@ from app.chat.messages import ChatMessageError, ModelOpened, Reply, Request
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.process.child import Child
-from app.ui.view.engine_pack import lacking
+from app.ui.view.parts import lacking
 from app.ui.view.settings import Choices
 
 AWAY_S = 180

@@ -10,11 +10,11 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QPushButton, QSizePolicy, QWi
 
 from app.install.packs.events import Offered
 from app.install.packs.place import VARIABLE
-from app.ui.frame.engine_actions import EngineActions
+from app.ui.frame.actions import EngineActions
 from app.ui.language.texts import number, tr
 from app.ui.theme import Theme
 from app.ui.view import engine_words as words
-from app.ui.view.engine_pack import EnginePack
+from app.ui.view.parts import EnginePack
 from app.ui.view.view import View
 from app.ui.widgets.option import Option, OptionGroup
 from app.ui.widgets.pieces import Elided, Label, button, card, column, progress_bar, row

@@ -5,10 +5,10 @@ from __future__ import annotations
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from app.install.packs.events import Offered, Pack
-from app.ui.frame.engine_actions import EngineActions
+from app.ui.frame.actions import EngineActions
 from app.ui.language.texts import number, size, tr
 from app.ui.view import engine_words as words
-from app.ui.view.engine_pack import EnginePack
+from app.ui.view.parts import EnginePack
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Label, boxed, button, column, progress_bar, row, rule
 

@@ -1,14 +1,82 @@
-"""A fish, painted: vector, in any size, with a body that bends as it swims."""
+"""The model's fish: what it looks like, from what the model can do, and how it is painted.
+
+Nothing makes it shrink but a model that can do less; nothing makes it grow but one that can do more."""
 
 from __future__ import annotations
 
 import math
 
+import msgspec
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QBrush, QColor, QLinearGradient, QPainter, QPainterPath, QPen, QPolygonF
 
+from app.ui.language.texts import counted, number, tr
 from app.ui.theme import Theme
-from app.ui.view.growth import Fish
+from app.ui.view.view import View
+
+MOST_STRIPES = 6
+_FRY = 0.42
+"""Length of one that solves nothing, of the longest."""
+_FINS = (1, 3, 6, 10)
+"""Levels climbed for each further fin."""
+_MOSTLY = 0.5
+
+
+class Fish(msgspec.Struct, frozen=True, kw_only=True):
+    """`length` is a share of the longest; `fins` are those on its back, `stripes` those on its side."""
+
+    length: float = _FRY
+    fins: int = 0
+    stripes: int = 0
+
+
+def grown(solved: float | None, climbed: int, mastered: int) -> Fish:
+    """The fish of a model that solves this share of new puzzles, has climbed so many levels in all, and solves
+    at least half of the new puzzles of so many families. The length says the share, the fins the levels, the
+    stripes the families.
+
+    >>> grown(None, 0, 0)
+    Fish(length=0.42, fins=0, stripes=0)
+    >>> grown(0.5, climbed=4, mastered=3)
+    Fish(length=0.71, fins=2, stripes=3)
+    >>> grown(1.0, climbed=40, mastered=55)
+    Fish(length=1.0, fins=4, stripes=6)
+    """
+    return Fish(
+        length=round(_FRY + (1 - _FRY) * min(1.0, max(0.0, solved or 0.0)), 3),
+        fins=sum(climbed >= least for least in _FINS),
+        stripes=min(MOST_STRIPES, mastered),
+    )
+
+
+def now(view: View) -> Fish:
+    """As the model is."""
+    return grown(view.curve[-1].share if view.curve else None, climbed(view), len(mastered(view)))
+
+
+def climbed(view: View) -> int:
+    """Levels reached beyond those where its families began."""
+    return sum(milestone.level > 0 for family in view.families for milestone in family.milestones)
+
+
+def mastered(view: View) -> list[str]:
+    """Titles of the families of which it solves at least half, the best first."""
+    found = [family for family in view.families if family.latest is not None and family.latest >= _MOSTLY]
+    return [family.title for family in sorted(found, key=lambda one: -(one.latest or 0.0))]
+
+
+def told(view: View) -> str:
+    """The fish in words."""
+    share, levels, titles = view.curve[-1].share if view.curve else None, climbed(view), mastered(view)
+    if share is None:
+        return tr("A small fish. It grows once your model has been measured.")
+    said = tr("It is as long as your model is good: {n} of 100 new puzzles.", n=number(100 * share))
+    if titles:
+        said += " " + tr("Stripes, for what it mostly solves: {families}.", families=", ".join(titles[:6]))
+    if levels:
+        said += " " + counted("Fins: {n} level climbed.", "Fins: {n} levels climbed.", levels)
+    return said
+
 
 _ALONG = tuple((at / 27) ** 1.7 for at in range(28))
 """Places along the body, from nose (0) to the root of the tail (1), closer where it is round."""
@@ -24,16 +92,14 @@ def paint(
     nose: QPointF,
     length: float,
     phase: float = 0.0,
-    colour: str = "own",
-    left: bool = False,
 ) -> None:
-    """With its nose there, `length` pixels long, looking right, or `left`. `phase` is where its tail is in its
-    stroke, in turns: 0 is a fish at rest."""
+    """With its nose there, `length` pixels long, looking right. `phase` is where its tail is in its stroke, in
+    turns: 0 is a fish at rest."""
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.translate(nose)
-    painter.scale(-length if left else length, length)
-    body = theme.colour(colour)
+    painter.scale(length, length)
+    body = theme.colour("own")
     spine = [_bent(along, phase) for along in _ALONG]
     _fins(painter, fish, body, phase)
     outline = _outline(spine)
@@ -95,10 +161,10 @@ def _fins(painter: QPainter, fish: Fish, body: QColor, phase: float) -> None:
     under.quadTo(belly + QPointF(-0.03, 0.26 + flap), belly + QPointF(-0.14, 0.27 + flap))
     under.quadTo(belly + QPointF(-0.1, 0.18), belly + QPointF(-0.09, 0.11))
     painter.drawPath(under)
-    for number in range(fish.fins):
-        along = 0.3 + 0.4 * number / max(3, fish.fins)
+    for at in range(fish.fins):
+        along = 0.3 + 0.4 * at / max(3, fish.fins)
         top = _bent(along, phase) - QPointF(0, _half(along) - 0.03)
-        high = 0.15 - 0.018 * number
+        high = 0.15 - 0.018 * at
         back = QPainterPath(top + QPointF(0.06, 0.01))
         back.quadTo(top + QPointF(0.0, -high), top + QPointF(-0.13, -high * 0.95))
         back.quadTo(top + QPointF(-0.07, -0.04), top + QPointF(-0.07, 0.02))
@@ -108,8 +174,8 @@ def _fins(painter: QPainter, fish: Fish, body: QColor, phase: float) -> None:
 def _stripes(painter: QPainter, theme: Theme, stripes: int, phase: float) -> None:
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.setPen(QPen(theme.colour("surface", 0.5), 0.026, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap))
-    for number in range(stripes):
-        along = 0.34 + 0.5 * number / max(4, stripes)
+    for at in range(stripes):
+        along = 0.34 + 0.5 * at / max(4, stripes)
         half, middle = _half(along), _bent(along, phase)
         stripe = QPainterPath(middle - QPointF(-0.01, half))
         stripe.quadTo(middle - QPointF(0.035, 0), middle + QPointF(0.01, half))

@@ -1,22 +1,89 @@
-"""The model's fish in its water: it swims while the model learns, and rests while that rests."""
+"""The model's fish in its water: it swims while the model learns, and rests while that rests.
+
+It moves only where neither the setting nor the system asks for less motion; until that is known, it is still.
+"""
 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
+from functools import cache
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen, QPixmap
-from PySide6.QtWidgets import QSizePolicy
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, QTimer
+from PySide6.QtGui import (
+    QHideEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QShowEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.ui.fish.fish import paint
-from app.ui.fish.motion import Moving
+from app.desktop import motion
+from app.ui.fish.fish import Fish, now, paint, told
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
-from app.ui.view import growth, words
-from app.ui.view.growth import Fish
+from app.ui.view import words
 from app.ui.view.settings import Choices
 from app.ui.view.view import NodeStatus, View
+
+FRAME_MS = 100
+"""A fish at rest in the water needs no more frames than these, and a window no more of a core."""
+
+
+class System:
+    """Asks once, in a thread."""
+
+    def __init__(self) -> None:
+        self.still = True
+        threading.Thread(target=self._ask, daemon=True, name="motion").start()
+
+    def _ask(self) -> None:
+        self.still = motion.reduced()
+
+
+@cache
+def system() -> System:
+    return System()
+
+
+def still(choices: Choices) -> bool:
+    """Whether nothing is to move."""
+    return choices["motion"] == "still" or system().still
+
+
+class Moving(QWidget):
+    """A drawing that moves only while it is seen and things may move. `timer` ticks once for each frame."""
+
+    def __init__(self, choices: Choices) -> None:
+        super().__init__()
+        self._choices, self._wanted = choices, False
+        self.timer = QTimer(self, interval=FRAME_MS)
+
+    def want(self, on: bool) -> None:
+        """Whether there is something to be seen that moves."""
+        self._wanted = on
+        self._settle()
+
+    def _settle(self) -> None:
+        seen = self.isVisible() and not self.window().isMinimized()
+        runs = self._wanted and seen and not still(self._choices)
+        if runs != self.timer.isActive():
+            self.timer.start() if runs else self.timer.stop()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._settle()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._settle()
+
 
 _WIDE, _HIGH = 172, 62
 _LONGEST, _ROUND = 92, 6
@@ -42,23 +109,23 @@ class Pond(Moving):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.frames.timer.timeout.connect(self._step)
+        self.timer.timeout.connect(self._step)
         theme.changed.connect(self._anew)
 
     def sizeHint(self) -> QSize:
         return QSize(_WIDE, _HIGH)
 
     def show_view(self, view: View) -> None:
-        fish, swims = growth.now(view), view.state is NodeStatus.LEARNING
+        fish, swims = now(view), view.state is NodeStatus.LEARNING
         name = words.model_name(view)
-        told = growth.told(view)
-        self.setToolTip(told)
+        said = told(view)
+        self.setToolTip(said)
         self.setAccessibleName(tr("The fish of {name}", name=name) if name else tr("Your model's fish"))
-        self.setAccessibleDescription(told)
+        self.setAccessibleDescription(said)
         if (fish, swims) != (self._fish, self._swims):
             self._fish, self._swims = fish, swims
             self._anew()
-        self.frames.want(swims)
+        self.want(swims)
 
     def _anew(self) -> None:
         self._drawn.clear()
@@ -80,7 +147,7 @@ class Pond(Moving):
         painter.drawPath(water)
         painter.setClipPath(water)
         self._plants(painter, room)
-        moves = self.frames.timer.isActive()
+        moves = self.timer.isActive()
         turn = self._frame % _LAP / _LAP if moves else 0.22
         way = 0.5 - 0.5 * math.cos(2 * math.pi * turn)
         left = turn > 0.5

@@ -10,10 +10,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from app.sapo.questions import Coordinates
-from app.ui.frame.engine_actions import EngineActions
-from app.ui.frame.identity_actions import IdentityActions
-from app.ui.frame.model_actions import ModelActions
-from app.ui.frame.update_actions import UpdateActions
+from app.ui.frame.actions import EngineActions, IdentityActions, ModelActions, UpdateActions
 from app.ui.theme import Theme
 from app.ui.view.settings import Choices
 from app.ui.view.view import View

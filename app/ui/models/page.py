@@ -12,10 +12,10 @@ from app.ui.language.texts import counted, size, tr
 from app.ui.models.row import ModelRow
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
-from app.ui.view.models import Holdings
+from app.ui.view.parts import Holdings
 from app.ui.view.view import NodeStatus, View
+from app.ui.widgets.bend import Stat, stats_row
 from app.ui.widgets.pieces import IconButton, Label, card, column
-from app.ui.widgets.stat import Stat, stats_row
 
 _RUNS = (NodeStatus.LEARNING, NodeStatus.STARTING, NodeStatus.WAITING)
 

@@ -21,7 +21,7 @@ from app.node.data.library import Library
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import percent, tr
 from app.ui.process.child import Child
-from app.ui.view.models import Fetch, Holdings
+from app.ui.view.parts import Fetch, Holdings
 from app.ui.view.settings import Choices
 
 MAX_LINE = 2**22
@@ -42,7 +42,6 @@ class Fetching(QObject):
     past_changed = Signal()
     awake = Signal()
     """What ran before `resting` may run again."""
-    named = Signal()
 
     def __init__(self, home: Path, choices: Choices, child: MakeChild = lambda: Child(MAX_LINE)) -> None:
         super().__init__()
@@ -130,26 +129,18 @@ class Fetching(QObject):
         self._do("export", name, ["export", to, "--format", form, "--model", name, "--json"])
         self._change(said=tr("Exporting …"))
 
-    def name(self, model: str, called: str) -> None:
-        """What its owner calls it from now on."""
-        self._do("name", model, ["models", "name", model, called])
+    def back(self, model: str) -> None:
+        """To its best round."""
+        self._change_past(model, "back")
 
-    def back(self, model: str, to: str, keep: bool) -> None:
-        """To a round, or to a version that was put by."""
-        self._change_past(model, ["models", "back", model, to, *(["--keep"] if keep else [])])
+    def start_over(self, model: str) -> None:
+        self._change_past(model, "start-over")
 
-    def start_over(self, model: str, keep: bool) -> None:
-        self._change_past(model, ["models", "start-over", model, *(["--keep"] if keep else [])])
-
-    def forget(self, model: str, version: str) -> None:
-        """Deletes a version that was put by."""
-        self._change_past(model, ["models", "forget", model, version])
-
-    def _change_past(self, model: str, arguments: list[str]) -> None:
+    def _change_past(self, model: str, verb: str) -> None:
         if self._doer.running:
             return
         self.resting.emit()
-        self._do("past", model, [*arguments, "--yes", "--wait", str(NODE_ENDS_S)])
+        self._do("past", model, ["models", verb, model, "--yes", "--wait", str(NODE_ENDS_S)])
 
     def keep_token(self, token: str) -> None:
         """Hands the access token to the keyring."""
@@ -183,8 +174,7 @@ class Fetching(QObject):
             return
         self._doing, self._told_last = (what, name), {}
         self._change(problem="", said="", failed={k: v for k, v in self.holdings.failed.items() if k != name})
-        heard = what in ("past", "name")
-        self._doer.start([*arguments, "--home", str(self._home)], self._log, hear=heard)
+        self._doer.start([*arguments, "--home", str(self._home)], self._log, hear=what == "past")
         if line:
             self._doer.write(line)
 
@@ -211,7 +201,7 @@ class Fetching(QObject):
             if what == "remove" and name == self.holdings.chosen:
                 self.choose("starter")
             self._change(said=said)
-        elif what in ("past", "name"):
+        elif what == "past":
             failed = self._doer.complaint or tr("That didn't work. Nothing was changed.")
             self._change(failed={**self.holdings.failed, name: failed})
         elif what == "remove":
@@ -233,8 +223,6 @@ class Fetching(QObject):
             if code == 0 and name == self.holdings.chosen:
                 self.past_changed.emit()
             self.awake.emit()
-        elif what == "name" and name == self.holdings.chosen:
-            self.named.emit()
         self.refresh()
 
     def _read(self, line: bytes) -> None:

@@ -20,13 +20,12 @@ from PySide6.QtWidgets import (
 from app.models.found import lm_studio
 from app.models.gguf_shelf import is_gguf
 from app.node.data.library import ModelEntry
-from app.ui.frame.model_actions import ModelActions
+from app.ui.frame.actions import ModelActions
 from app.ui.language.spoken import spoken
-from app.ui.language.texts import tr
-from app.ui.models.versions import Naming, VersionsButton
+from app.ui.language.texts import number, tr
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
-from app.ui.view.models import Fetch, Holdings
+from app.ui.view.parts import Fetch, Holdings
 from app.ui.widgets.pieces import Elided, Label, button, column, row
 from engines.models.needs import FitVerdict
 
@@ -62,8 +61,11 @@ class ModelRow(QFrame):
         self._cancel = self._button(tr("Cancel"), lambda: ask.cancel(self.name))
         self._delete = self._button(tr("Delete"), self._ask_delete, "flat")
         self._again = self._button(tr("Retry now"), lambda: ask.retry(self.name))
-        self._naming = Naming(lambda called: ask.name(self.name, called))
-        self._past = VersionsButton(ask, self._panel.ask, self._naming)
+        self._past = self._button(tr("More"), lambda: None, "flat")
+        past = QMenu(self._past)
+        self._back = past.addAction("", self._ask_back)
+        past.addAction(tr("Start over"), self._ask_start_over)
+        self._past.setMenu(past)
         self._export = self._button(tr("Export"), lambda: None, "flat")
         menu = QMenu(self._export)
         menu.addAction(tr("For Ollama …"), lambda: self._ask_export("merged-gguf"))
@@ -100,7 +102,7 @@ class ModelRow(QFrame):
         top.setAlignment(doing, Qt.AlignmentFlag.AlignTop)
         self._progress = QWidget()
         self._progress.setLayout(column(self._bar, self._far, gap=6))
-        below = (self._progress, self._failed, self._panel, self._naming)
+        below = (self._progress, self._failed, self._panel)
         self.setLayout(column(top, *below, gap=12, margins=(20, 16, 18, 16)))
         self._close()
 
@@ -116,8 +118,7 @@ class ModelRow(QFrame):
         cut = (
             not model.installed and model.partial is not None and fetch is None and not waits and not elsewhere
         )
-        called = model.training.called if model.training is not None else ""
-        self._title.say(tr("{called} ({title})", called=called, title=model.title) if called else model.title)
+        self._title.say(model.title)
         self._title.setToolTip(model.name)
         self._say_chip(chosen, learning)
         self._about.say(words.about(model))
@@ -137,6 +138,8 @@ class ModelRow(QFrame):
         self._failed.say(sentence)
         self._failed.setVisible(bool(sentence))
         busy = fetch is not None or waits
+        training = model.training
+        learned = training is not None and training.rounds > 0 and model.installed
         self._use.setVisible(model.installed and not chosen)
         self._get.setVisible(not model.installed and not busy and not cut and not elsewhere)
         self._get.setEnabled(can_be_had(model))
@@ -144,11 +147,14 @@ class ModelRow(QFrame):
         self._retry.setVisible(cut)
         self._cancel.setVisible(busy)
         self._again.setVisible(fetch is not None and fetch.retry_at is not None)
-        self._past.show_model(model)
+        self._past.setVisible(learned)
+        best = training.best if training is not None else None
+        self._back.setVisible(best is not None)
+        self._back.setText(tr("Back to its best, round {n}", n=number(best or 0)))
         deletable = model.installed or cut
         theirs = words.is_starter(model) or bool(model.program)
         self._delete.setVisible(deletable and not theirs and not busy)
-        self._export.setVisible(model.training is not None and model.training.rounds > 0 and model.installed)
+        self._export.setVisible(learned)
         self._delete.setEnabled(not chosen)
         self._delete.setText(tr("Remove") if model.local else tr("Delete"))
         self._delete.setToolTip(tr("Choose another model to learn with first.") if chosen else "")
@@ -245,8 +251,37 @@ class ModelRow(QFrame):
     def _file_name(self) -> str:
         training = self._model.training
         assert training is not None
-        called = "".join(one if one.isalnum() else "-" for one in training.called)
-        return f"{called or Path(self.name).name.removesuffix('.gguf')}-shoal-{training.rounds}"
+        return f"{Path(self.name).name.removesuffix('.gguf')}-shoal-{training.rounds}"
+
+    def _ask_back(self) -> None:
+        training = self._model.training
+        assert training is not None and training.best is not None
+        self._panel.ask(
+            tr(
+                "Go back to round {n}, its best? What it learned in later rounds, up to {now}, is deleted "
+                "for good.",
+                n=number(training.best),
+                now=number(training.rounds),
+            ),
+            tr("Back to its best"),
+            lambda: self._ask.back(self.name),
+            danger=True,
+        )
+
+    def _ask_start_over(self) -> None:
+        training = self._model.training
+        assert training is not None
+        self._panel.ask(
+            tr(
+                "Start over with round 1? What {title} learned in {rounds} rounds, and its history, is deleted "
+                "for good. The model itself and your other models stay.",
+                title=self._model.title,
+                rounds=number(training.rounds),
+            ),
+            tr("Delete it, start over"),
+            lambda: self._ask.start_over(self.name),
+            danger=True,
+        )
 
     def _ask_use(self) -> None:
         text = words.switching(self._model, self._running)
@@ -289,7 +324,6 @@ class RowPanel(QFrame):
         self._token.setAccessibleName(tr("Access token"))
         self._token.setFixedWidth(260)
         self._yes = button("", self._go, "primary")
-        self._other = button("", lambda: self._go(self._other_act), "danger")
         self._no = button(tr("Not now"), close, "flat")
         self._save = button(tr("Save the token"), self._keep)
         self._token_line = QWidget()
@@ -298,13 +332,12 @@ class RowPanel(QFrame):
             column(
                 self._text,
                 self._token_line,
-                row(self._yes, self._other, self._no, 1, gap=8),
+                row(self._yes, self._no, 1, gap=8),
                 gap=12,
                 margins=(16, 14, 16, 14),
             )
         )
         self._act: Callable[[], None] = close
-        self._other_act: Callable[[], None] = close
         self._keep_token: Callable[[str], None] | None = None
         self._close = close
 
@@ -315,14 +348,8 @@ class RowPanel(QFrame):
         act: Callable[[], None],
         token: Callable[[str], None] | None = None,
         danger: bool = False,
-        other: tuple[str, Callable[[], None]] | None = None,
     ) -> None:
-        """`other` is a second way to say yes, one that deletes."""
         self._act, self._keep_token = act, token
-        self._other.setVisible(other is not None)
-        if other is not None:
-            self._other.setText(other[0])
-            self._other_act = other[1]
         self._text.say(text)
         self._yes.setText(yes)
         self._yes.setProperty("look", "danger" if danger else "primary")
@@ -338,10 +365,10 @@ class RowPanel(QFrame):
             self._keep_token(self._token.text())
             self._token.clear()
 
-    def _go(self, act: Callable[[], None] | None = None) -> None:
+    def _go(self) -> None:
         self._keep()
         self._close()
-        (act or self._act)()
+        self._act()
 
 
 def can_be_had(model: ModelEntry) -> bool:

@@ -9,9 +9,10 @@ from app.node.data.library import ModelEntry
 from app.ui.frame.frame import Actions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import number, tr
+from app.ui.overview import note
 from app.ui.overview.note import remember
 from app.ui.theme import Theme
-from app.ui.view import model_words, notes, words
+from app.ui.view import model_words, words
 from app.ui.view.view import View
 from app.ui.widgets.pieces import Elided, IconButton, Label, button, column, row
 from engines.models.needs import FitVerdict
@@ -42,7 +43,7 @@ class NextCard(QFrame):
 
     def show_view(self, view: View) -> None:
         self._view = view
-        due = notes.next_due(view, self._actions.choices.memory.seen, self._actions.choices)
+        due = note.next_due(view, self._actions.choices.memory.seen, self._actions.choices)
         if due and self.isHidden() and view.models is None:
             self._actions.models.refresh()
         self.setVisible(due)
@@ -57,7 +58,7 @@ class NextCard(QFrame):
 
     def _do(self, act: object) -> None:
         last = self._view.curve[-1].round if self._view.curve else 0
-        remember(self._actions, next_of=notes.model(self._view), next_at=last)
+        remember(self._actions, next_of=note.model(self._view), next_at=last)
         self.hide()
         if callable(act):
             act()

@@ -1,22 +1,62 @@
-"""One gentle line beside the overview's title: a milestone, or the first race. It moves nothing else, takes no
-focus, and can be put away."""
+"""One gentle line beside the overview's title: a milestone, or the first race. One at a time, no note
+twice, and no late one. It moves nothing else, takes no focus, and can be put away."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from typing import Any, Protocol
 
 import msgspec
 from PySide6.QtWidgets import QFrame
 
+from app.learning import flat
 from app.node.history.milestones import Milestone
 from app.ui.frame.frame import Actions
 from app.ui.frame.milestone_words import open_, told
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
-from app.ui.view import notes
+from app.ui.view.settings import PutAway
 from app.ui.view.view import View
 from app.ui.widgets.pieces import Elided, IconButton, button, row
+
+RACE_AT, RACE_UNTIL = 20, 60
+"""Rounds between which a new model's race is offered."""
+FRESH_S = 24 * 3600.0
+"""A milestone is told for so long."""
+AGAIN = 200
+"""Rounds after which "what next" is asked again, where the curve is still flat."""
+
+
+class Chosen(Protocol):
+    """The settings, by key."""
+
+    def __getitem__(self, key: str) -> Any: ...
+
+
+def model(view: View) -> str:
+    """Tells models apart, and one that started over from what it was."""
+    return f"{view.model}/{view.runs[0].started:.0f}" if view.runs else view.model
+
+
+def race_due(view: View, seen: PutAway, choices: Chosen) -> bool:
+    last = view.rounds[-1].round if view.rounds else 0
+    return bool(choices["race"]) and RACE_AT <= last < RACE_UNTIL and seen.raced != model(view)
+
+
+def milestone(view: View, seen: PutAway, choices: Chosen, now: float) -> Milestone | None:
+    """The latest that was not told yet."""
+    last = view.milestones[-1] if view.milestones and choices["notes"] else None
+    return last if last is not None and seen.told < last.at and now - last.at < FRESH_S else None
+
+
+def next_due(view: View, seen: PutAway, choices: Chosen) -> bool:
+    """Whether the curve has been flat, and that was not put away lately."""
+    if not choices["notes"] or not flat.levelled(view.curve):
+        return False
+    last = view.curve[-1].round
+    return seen.next_of != model(view) or last >= seen.next_at + AGAIN
+
 
 _LEAST = 90
 """Pixels of text, at least."""
@@ -48,8 +88,8 @@ class NoteLine(QFrame):
         """`quiet`: something else is asked already."""
         self._view = view
         seen, choices = self._actions.choices.memory.seen, self._actions.choices
-        race = not quiet and notes.race_due(view, seen, choices)
-        self._milestone = None if race or quiet else notes.milestone(view, seen, choices, now)
+        race = not quiet and race_due(view, seen, choices)
+        self._milestone = None if race or quiet else milestone(view, seen, choices, now)
         self._due = race or self._milestone is not None
         self.setVisible(self._due)
         if race:
@@ -72,7 +112,7 @@ class NoteLine(QFrame):
 
     def _put_away(self) -> None:
         if self._milestone is None:
-            remember(self._actions, raced=notes.model(self._view))
+            remember(self._actions, raced=model(self._view))
         else:
             remember(self._actions, told=self._milestone.at)
         self._due = False

@@ -15,15 +15,13 @@ from app.ui.language.texts import ago, counted, number, percent, span, tr
 from app.ui.overview.next import NextCard
 from app.ui.overview.note import NoteLine
 from app.ui.overview.now import Now
-from app.ui.overview.sharing import ShareDialog
 from app.ui.theme import Theme
 from app.ui.updates.card import UpdateLine
 from app.ui.view import words
 from app.ui.view.view import NodeStatus, View
 from app.ui.welcome.page import WelcomePanel
+from app.ui.widgets.bend import Stat, stats_row
 from app.ui.widgets.pieces import Elided, Label, Notice, boxed, button, row
-from app.ui.widgets.power import PowerLine
-from app.ui.widgets.stat import Stat, stats_row
 
 SETTLED_S = 2 * 3600.0
 """So long after its very first start Shoal asks nothing more than it has to."""
@@ -57,10 +55,9 @@ class Overview(Page):
         self._curve = Curve(theme)
         self._pond = Pond(theme, actions.choices, lambda: actions.go("skills"))
         self._curve.put_beside(self._pond)
-        self._curve.share = lambda: ShareDialog(self.window(), theme, self._view).open()
         self._stats = [Stat() for _ in range(4)]
         self._stat_row = boxed(stats_row(*self._stats))
-        self._foot, self._power = Elided("", "faint"), PowerLine()
+        self._foot, self._power = Elided("", "faint"), Label("", "faint")
         self.add(self._notice)
         self.add(self._update)
         self.add(self._newer)
@@ -91,8 +88,7 @@ class Overview(Page):
         self._device.setVisible(not fresh)
         self._model.say(name if len(name) <= _LONGEST else name[: _LONGEST - 2] + " …")
         self._model.setToolTip(view.model)
-        shown = not fresh and bool(self.ask.choices["power"]) and view.ruling is not None
-        self._power.show_energy(view.ruling.energy if shown and view.ruling is not None else None)
+        self._power.tell("" if fresh else words.energy(view))
         if fresh:
             self._note.hide()
             self._next.hide()

@@ -15,13 +15,12 @@ from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
 from app.ui.theme.theme import mono
 from app.ui.view import words
-from app.ui.view.updates import UpdateStage
+from app.ui.view.parts import UpdateStage
 from app.ui.view.view import View
-from app.ui.widgets.bend import Bend
+from app.ui.widgets.bend import Bend, Stat
 from app.ui.widgets.icons import drawn
 from app.ui.widgets.pieces import Elided, Label, boxed, button, card, column, row, rule
 from app.ui.widgets.selecting import Segments, Switch
-from app.ui.widgets.stat import Stat
 
 _MESSAGES = 20
 BOTH, SENT, RECEIVED = "both", "sent", "received"

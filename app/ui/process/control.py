@@ -15,7 +15,6 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.common.process.secrets import PIPED
 from app.models.catalogue import STARTER
-from app.node.data.library import called
 from app.node.history import history
 from app.node.record.records import Round
 from app.node.record.snapshot import SwarmView
@@ -24,13 +23,9 @@ from app.sapo.questions import Coordinates
 from app.ui.language.texts import tr
 from app.ui.process.link import NodeProcess
 from app.ui.process.past import HistoryReader
-from app.ui.process.private import PrivateWords
-from app.ui.view.engine_pack import EnginePack
-from app.ui.view.identity import Persona
-from app.ui.view.models import Holdings
+from app.ui.view.parts import EnginePack, Holdings, Persona, UpdateView
 from app.ui.view.reducer import Fold, FoldError
-from app.ui.view.settings import Choices
-from app.ui.view.updates import UpdateView
+from app.ui.view.settings import Choices, PrivateWords
 from app.ui.view.view import NodeStatus, Problem, View, without_past
 
 TICK_MS = 200
@@ -235,10 +230,6 @@ class Control(QObject):
         """What the chosen model learned was changed while no node ran: it is read again."""
         self.change_model()
 
-    def look_again(self) -> None:
-        """Reads the past again, beside a node that may learn."""
-        self._recall()
-
     def close(self) -> None:
         """Ends the node and returns when it is gone. What was learning goes on learning at the next start.
         Nothing is told from here on: the window may be gone."""
@@ -341,7 +332,6 @@ class Control(QObject):
         self._past.look(str(self._choices["model"]))
 
     def _recalled(self, found: history.History) -> None:
-        self._fold.change(called=called(found.folder) if found.folder is not None else "")
         if found.curve or found.rounds or found.runs:
             if _last(found.rounds) >= _last(self._fold.view.rounds):
                 self._fold.recall(found)

@@ -7,29 +7,27 @@ from typing import Any
 
 from PySide6.QtWidgets import QSpinBox, QWidget
 
+from app.node.rules.schedule import ANY_TIME, DAY_MIN, NEVER, HourSpan, parse_span, written
 from app.node.rules.setting import Setting
 from app.ui.language.texts import number, span, tr
-from app.ui.settings.hours import HoursEditor
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import field
+from app.ui.widgets.pieces import Label, field, row
 from app.ui.widgets.selecting import Picker, Segments, Switch
 
 Put = Callable[[Any], None]
 _WIDE = 260
+_STEP_MIN, _USUAL_MIN = 30, 8 * 60
+"""Between two times in a list, and how long a span is before its end has been chosen."""
 
 
 class Editor:
-    """`widget`, and `show`, which puts another value there without telling anybody. A `broad` one wants a line
-    of its own; `busy` tells that somebody is just using it."""
+    """`widget`, and `show`, which puts another value there without telling anybody. `busy` tells that somebody
+    is just using it."""
 
     def __init__(
-        self,
-        widget: QWidget,
-        show: Callable[[Any], None],
-        busy: Callable[[], bool] | None = None,
-        broad: bool = False,
+        self, widget: QWidget, show: Callable[[Any], None], busy: Callable[[], bool] | None = None
     ) -> None:
-        self.widget, self.broad = widget, broad
+        self.widget = widget
         self._show, self._busy = show, busy or widget.hasFocus
 
     def show(self, value: Any) -> None:
@@ -58,7 +56,7 @@ def editor(theme: Theme, setting: Setting, name: str, value: Any, put: Put) -> E
             )
         case "hours":
             hours = HoursEditor(theme, name, put)
-            made = Editor(hours, hours.show_text, hours.busy, broad=True)
+            made = Editor(hours, hours.show_text, hours.busy)
         case "text":
             made = _line(name, "", str, str.strip, put)
         case "choice" if len(setting.options) <= 3:
@@ -67,6 +65,56 @@ def editor(theme: Theme, setting: Setting, name: str, value: Any, put: Put) -> E
             made = _pick(theme, setting, name, put)
     made.show(value)
     return made
+
+
+class HoursEditor(QWidget):
+    """Any time, never, or from one time of day to another. `put` is told the text of the span."""
+
+    def __init__(self, theme: Theme, name: str, put: Put) -> None:
+        super().__init__()
+        self._put = put
+        self.start, self.end = Picker(theme, name), Picker(theme, tr("{name}, until", name=name))
+        self.start.addItem(tr("Any time"), ANY_TIME)
+        self.start.addItem(tr("Never"), NEVER)
+        for minute in range(0, DAY_MIN, _STEP_MIN):
+            self.start.addItem(_time(minute), minute)
+        for minute in range(_STEP_MIN, DAY_MIN + 1, _STEP_MIN):
+            self.end.addItem(_time(minute), minute)
+        self._until = Label(tr("to"), "soft")
+        for box in (self.start, self.end):
+            box.currentIndexChanged.connect(self._choose)
+        self.setFocusProxy(self.start)
+        self.setLayout(row(self.start, self._until, self.end, gap=8))
+
+    def busy(self) -> bool:
+        return self.start.view().isVisible() or self.end.view().isVisible()
+
+    def show_text(self, text: str) -> None:
+        """Shows a span, told to no one."""
+        span = parse_span(text)
+        text = written(span)
+        times = text not in (ANY_TIME, NEVER)
+        for box, value in ((self.start, span.start if times else text), (self.end, span.end)):
+            blocked = box.blockSignals(True)
+            if box.findData(value) < 0:  # a quarter, or midnight as an end
+                box.addItem(_time(int(value)), value)
+            box.setCurrentIndex(box.findData(value))
+            box.blockSignals(blocked)
+        self._until.setVisible(times)
+        self.end.setVisible(times)
+
+    def _choose(self) -> None:
+        start, end = self.start.currentData(), self.end.currentData()
+        if isinstance(start, int):
+            if self.end.isHidden() or end == start:
+                end = (start + _USUAL_MIN) % DAY_MIN
+            start = written(HourSpan(start, end))
+        self.show_text(start)
+        self._put(start)
+
+
+def _time(minute: int) -> str:
+    return f"{minute // 60:02}:{minute % 60:02}"
 
 
 def _switch(theme: Theme, name: str, put: Put) -> Editor:

@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Signal
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.process.child import Child
-from app.ui.view.identity import Persona
+from app.ui.view.parts import Persona
 
 MAX_LINE = 2**16
 WAIT_S = 15

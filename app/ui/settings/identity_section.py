@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QDialog, QFrame, QGridLayout, QMessageBox, QPlainTextEdit, QWidget
 
-from app.ui.frame.identity_actions import IdentityActions
+from app.ui.frame.actions import IdentityActions
 from app.ui.language.texts import tr
-from app.ui.view.identity import Persona
+from app.ui.view.parts import Persona
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Elided, Label, button, column, row, rule
 

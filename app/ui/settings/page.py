@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
 from app.common import remedy
 from app.desktop.autostart.autostart import AutostartError
-from app.node.rules.preferences import COST, EXTRAS
+from app.node.rules.preferences import EXTRAS
 from app.node.rules.preferences import SETTINGS as RULES
 from app.node.rules.setting import Setting
 from app.ui.engine.section import EngineSection
@@ -30,7 +30,6 @@ from app.ui.updates.card import UpdateCard
 from app.ui.view.settings import SETTINGS
 from app.ui.view.view import View
 from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule, search
-from app.ui.widgets.power import PowerLine
 
 CHOICES = {setting.key for setting in SETTINGS if not setting.elsewhere}
 AT_LOGIN = "start_at_login"
@@ -48,7 +47,7 @@ class SettingsPage(Page):
         self.header.addWidget(self._find)
         self._lines: list[tuple[QFrame, SettingRow]] = []
         declared: list[Setting] = [*RULES, *SETTINGS]
-        self._updates, self._power = UpdateCard(actions.updates), PowerLine(whole=True)
+        self._updates = UpdateCard(actions.updates)
         self._engine = EngineSection(actions.engine)
         self._engine_card = card(column(self._engine), padding=24)
         self._engine_card.hide()
@@ -59,8 +58,6 @@ class SettingsPage(Page):
             inside = self._add_group(group, settings)
             if any(setting.key == "updates" for setting in settings):
                 inside.addWidget(self._updates)
-            if group == COST:
-                inside.addWidget(self._power)
         self._nothing = Empty(
             theme, "search", tr("No such setting"), tr("Try another word, for example colours or tray.")
         )
@@ -79,7 +76,6 @@ class SettingsPage(Page):
         self._storage.show_home(Path(view.home))
         self._log.show_home(Path(view.home))
         self._updates.show_update(view.update_view)
-        self._power.show_energy(view.ruling.energy if view.ruling is not None else None)
         self._identity.show_persona(view.persona)
         if view.pack is not None:
             self._engine.show_pack(view.pack)
@@ -227,9 +223,6 @@ class SettingRow(QWidget):
         self._complaint.hide()
         said = column(Label(label, "strong"), Label(text, "soft", wrap=True), gap=3)
         self._reopen: QPushButton | None = None
-        if self._editor.broad:
-            self.setLayout(column(rule(), said, column(made, self._complaint, gap=3), gap=14))
-            return
         said.addWidget(self._complaint)
         inside = row(said, made, gap=24)
         inside.setStretch(0, 1)

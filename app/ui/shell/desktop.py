@@ -13,12 +13,12 @@ from app.desktop import links
 from app.desktop.autostart.autostart import AutostartError
 from app.install.packs import place as packs
 from app.install.updates import installed
+from app.models.catalogue import STARTER
+from app.node.data.library import history_of
+from app.node.history import history
 from app.ui.engine.process import Packing
-from app.ui.frame.engine_actions import EngineActions
+from app.ui.frame.actions import EngineActions, IdentityActions, ModelActions, UpdateActions
 from app.ui.frame.frame import Actions
-from app.ui.frame.identity_actions import IdentityActions
-from app.ui.frame.model_actions import ModelActions
-from app.ui.frame.update_actions import UpdateActions
 from app.ui.language.texts import tr
 from app.ui.models.process import Fetching
 from app.ui.process.control import Control
@@ -26,18 +26,33 @@ from app.ui.process.link import NodeProcess
 from app.ui.process.logs import close_window_log
 from app.ui.settings.identity import IdentityControl
 from app.ui.shell import data_folder
-from app.ui.shell.adopting import adopt
 from app.ui.shell.login import Login, home_option
 from app.ui.shell.questions import Questions
 from app.ui.shell.tray import Tray
 from app.ui.shell.window import MainWindow
-from app.ui.swarm.following import follow, must_ask
 from app.ui.theme import Theme
 from app.ui.theme.theme import Choice
 from app.ui.updates.process import Updating
 from app.ui.view.settings import Choices
 from app.ui.view.view import Problem, View
-from app.ui.widgets.tips import PlainTips
+from app.ui.widgets.invite import follow, must_ask
+from app.ui.widgets.pieces import PlainTips
+
+# A window that is opened over what the command line learned goes on with that very model.
+
+
+def adopt(home: Path, choices: Choices) -> None:
+    """Where no one ever learned from a window, and not with the starter either: the model that learned last is
+    the chosen one. So every page shows the same model, and `Start learning` goes on with it."""
+    if choices.memory.asked or choices["model"] != STARTER:
+        return
+    starter, newest = history_of(home, STARTER), history.newest(home)
+    if newest is None or (starter is not None and starter.is_dir()):
+        return
+    name = history.model_of(newest)
+    if name and history_of(home, name) == newest:
+        with contextlib.suppress(OSError, ValueError):
+            choices.put("model", name)
 
 
 class Desktop:
@@ -70,7 +85,6 @@ class Desktop:
         self.fetching.resting.connect(self.control.rest)
         self.fetching.past_changed.connect(self.control.change_past)
         self.fetching.awake.connect(self.control.wake)
-        self.fetching.named.connect(self.control.look_again)
         self.updating = updating or Updating(home, self.choices)
         self.updating.changed.connect(self.control.show_update)
         self.updating.resting.connect(self.control.rest)
@@ -122,10 +136,8 @@ class Desktop:
                 learn=self._begin_with,
                 add_folder=self.fetching.add_folder,
                 export=self.fetching.export,
-                name=self.fetching.name,
                 back=self.fetching.back,
                 start_over=self.fetching.start_over,
-                forget=self.fetching.forget,
                 keep_token=self.fetching.keep_token,
                 host=self.fetching.host,
             ),

@@ -18,9 +18,8 @@ from app.install.updates import installed
 from app.node.data import modes, moving
 from app.node.data.format import NewerError
 from app.node.data.format import check as check_format
-from app.ui.language.choice import speak
 from app.ui.language.spoken import spoken
-from app.ui.language.texts import tr
+from app.ui.language.texts import speak, tr
 from app.ui.process.child import surround
 from app.ui.process.logs import keep_window_log
 from app.ui.shell.application import Application

@@ -14,11 +14,21 @@ from app.ui.language.texts import ago, counted, number, size, tr
 from app.ui.swarm.private_card import PrivateCard
 from app.ui.theme import Theme
 from app.ui.view.view import View
-from app.ui.widgets.bend import Bend
-from app.ui.widgets.copying import CopyButton
+from app.ui.widgets.bend import Bend, Stat, stats_row
 from app.ui.widgets.invite import InviteField, class_words
-from app.ui.widgets.pieces import Elided, Empty, Label, boxed, button, card, column, row, search, stack
-from app.ui.widgets.stat import Stat, stats_row
+from app.ui.widgets.pieces import (
+    CopyButton,
+    Elided,
+    Empty,
+    Label,
+    boxed,
+    button,
+    card,
+    column,
+    row,
+    search,
+    stack,
+)
 
 
 class SwarmPage(Page):

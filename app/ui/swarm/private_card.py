@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QWidget
 
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.copying import CopyButton
-from app.ui.widgets.pieces import Label, boxed, button, column, field, row
-from app.ui.widgets.qr import QrCode
+from app.ui.widgets.pieces import CopyButton, Label, boxed, button, column, field, row
 
+_MODULE, _QUIET = 4, 4
+"""Pixels of a module of the code, and modules of light around it, as the standard wants."""
 HIDDEN = "•••••  •••••  •••••  •••••  •••••  •••••"
 
 
@@ -113,3 +114,31 @@ class PrivateCard(QFrame):
         else:
             self._field.clear()
             self.show_words(words, joined=True)
+
+
+class QrCode(QWidget):
+    """A text as a QR code, dark on light in every theme: many cameras read no other. `name` is its name for
+    screen readers."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._modules: list[bytearray] = []
+        self.setAccessibleName(name)
+        self.setToolTip(name)
+
+    def show_text(self, text: str) -> None:
+        """An empty text is no code."""
+        import segno  # 150 ms, that only a private swarm costs
+
+        self._modules = [*segno.make_qr(text).matrix_iter(border=_QUIET)] if text else []
+        self.setFixedSize(len(self._modules) * _MODULE, len(self._modules) * _MODULE)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor("white"))
+        for top, line in enumerate(self._modules):
+            for left, dark in enumerate(line):
+                if dark:
+                    painter.fillRect(left * _MODULE, top * _MODULE, _MODULE, _MODULE, QColor("black"))
+        painter.end()

@@ -10,12 +10,11 @@ from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QFrame, QWidget
 
 from app.install.updates.known import UpdateOffer, notes
-from app.ui.frame.update_actions import UpdateActions
+from app.ui.frame.actions import UpdateActions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import ago, size, tr
 from app.ui.view.model_words import progress
-from app.ui.view.models import Fetch
-from app.ui.view.updates import UpdateStage, UpdateView
+from app.ui.view.parts import Fetch, UpdateStage, UpdateView
 from app.ui.widgets.pieces import Label, boxed, button, column, progress_bar, row, rule
 
 _STEPS = 1000

@@ -5,6 +5,7 @@ Both are replaced as a whole; a damaged file is set aside and the defaults hold.
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,21 @@ import msgspec
 
 from app.common import files
 from app.node.rules.setting import Setting, misfit, refusal
-from app.ui.language.choice import offered
-from app.ui.language.texts import mark
-from app.ui.view.seen import PutAway
+from app.ui.language.texts import mark, offered
 from engines.facts import ENGINES
+
+# The notes that the owner has put away, kept in the window's memory.
+
+
+class PutAway(msgspec.Struct, frozen=True, kw_only=True):
+    """What was put away: the model whose race was offered, when the last milestone told was reached, and the
+    model and round at which "what next" was."""
+
+    raced: str = ""
+    told: float = 0.0
+    next_of: str = ""
+    next_at: int = 0
+
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
@@ -188,22 +200,13 @@ SETTINGS: tuple[Setting, ...] = (
         words=mark("diary notes first level badge what next"),
     ),
     Setting(
-        key="power",
-        kind="switch",
-        default=True,
-        group=mark("Extras"),
-        label=mark("Energy on the overview"),
-        help=mark("Watts now, and kWh this month. Counted on this computer either way."),
-        words=mark("power electricity watts kwh cost"),
-    ),
-    Setting(
         key="race",
         kind="switch",
         default=True,
         group=mark("Extras"),
         label=mark("Offer a race at round 20"),
         help=mark("Once per model: twenty new puzzles, before against after."),
-        words=mark("race compare before after duel"),
+        words=mark("race compare before after"),
     ),
 )
 
@@ -263,3 +266,28 @@ class Choices:
         for name, value in fields.items():
             setattr(self.memory, name, value)
         files.write_json(self._state_path, self.memory)
+
+
+# The six words of a private swarm, as the window keeps them: in a file that only its owner may read.
+
+FILE = "private-swarm.secret"
+_LONGEST = 200
+
+
+class PrivateWords:
+    """`text` is empty where there are none."""
+
+    def __init__(self, home: Path) -> None:
+        self._path = home / FILE
+        self.text = ""
+        with contextlib.suppress(OSError, UnicodeDecodeError), self._path.open(encoding="ascii") as file:
+            self.text = file.read(_LONGEST).strip()
+
+    def put(self, words: str) -> None:
+        """Keeps these instead; "" forgets them. Raises OSError."""
+        if words:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            files.write(self._path, words.encode() + b"\n", private=True)
+        else:
+            self._path.unlink(missing_ok=True)
+        self.text = words

@@ -18,10 +18,7 @@ from app.node.record.records import GroupRow, Happening, Probe, Round, Run
 from app.node.record.snapshot import Phase as Step
 from app.node.record.snapshot import Ruling, SwarmView
 from app.sapo.questions import Coordinates
-from app.ui.view.engine_pack import EnginePack
-from app.ui.view.identity import Persona
-from app.ui.view.models import Holdings
-from app.ui.view.updates import UpdateView
+from app.ui.view.parts import EnginePack, Holdings, Persona, UpdateView
 from engines.contract import EngineInfo
 
 
@@ -113,8 +110,6 @@ class View(Value, frozen=True):
     home: str = ""
     solo: bool = True
     model: str = ""
-    called: str = ""
-    """The name that its owner gave it."""
     recipe: str = ""
     engine: EngineInfo | None = None
     step: Step | None = None

@@ -18,6 +18,8 @@ from app.ui.language.texts import number, percent, span, tr
 from app.ui.view import engine_words
 from app.ui.view.view import NodeStatus, Step, View
 
+_LEAST_WATTS, _LEAST_KWH = 0.05, 0.001
+"""What is less is not told."""
 _OPEN_STATES = (NodeStatus.LEARNING, NodeStatus.STARTING)
 
 
@@ -32,6 +34,27 @@ def state_name(state: NodeStatus) -> str:
         NodeStatus.STOPPING: tr("Stopping"),
         NodeStatus.FAILED: tr("Stopped by a problem"),
     }[state]
+
+
+def energy(view: View) -> str:
+    """Watts now, kWh this month, and whether that was measured; empty before there are any."""
+    used = view.ruling.energy if view.ruling is not None else None
+    if used is None:
+        return ""
+    figures = []
+    if used.watts >= _LEAST_WATTS:
+        figures.append(tr("{watts} W now", watts=number(used.watts, 1 if used.watts < 5 else 0)))
+    if used.month_kwh >= _LEAST_KWH:
+        kwh = number(used.month_kwh, 3 if used.month_kwh < 1 else 1)
+        figures.append(tr("{kwh} kWh this month", kwh=kwh))
+    if not figures:
+        return ""
+    said = ", ".join(figures)
+    return (
+        tr("{energy}, measured.", energy=said)
+        if used.measured
+        else tr("About {energy} (estimate).", energy=said)
+    )
 
 
 def reason(view: View, now: float) -> str:
@@ -138,9 +161,9 @@ _DIGEST = re.compile(r"-[0-9a-f]{12}$")
 
 
 def model_name(view: View) -> str:
-    """What the model is called: by its owner, in the catalogue, or else by who made it."""
+    """What the model is called in the catalogue, or else by who made it."""
     known = find(view.model)
-    return view.called or (known.title if known is not None else _DIGEST.sub("", view.model))
+    return known.title if known is not None else _DIGEST.sub("", view.model)
 
 
 _LONG_S = 10

@@ -13,7 +13,7 @@ from app.ui.engine.page import EnginePanel
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import size, tr
 from app.ui.theme import Theme
-from app.ui.view.engine_pack import EnginePack
+from app.ui.view.parts import EnginePack
 from app.ui.view.view import View
 from app.ui.welcome.machine import Machine
 from app.ui.welcome.step import Act, point, step_layout, where

@@ -1,11 +1,11 @@
-"""A row that becomes a column where there is no room for it."""
+"""A row that becomes a column where there is no room for it, and figures in such a row."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QRect, QSize
-from PySide6.QtWidgets import QHBoxLayout, QLayout, QLayoutItem, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QLayoutItem, QSizePolicy, QWidget
 
-from app.ui.widgets.pieces import Item
+from app.ui.widgets.pieces import Elided, Item, Label, column, row
 
 
 class Bend(QHBoxLayout):
@@ -70,3 +70,36 @@ class Bend(QHBoxLayout):
 def _tall(item: QLayoutItem, width: int) -> int:
     tall = item.heightForWidth(min(width, item.maximumSize().width())) if item.hasHeightForWidth() else -1
     return tall if tall >= 0 else item.sizeHint().height()
+
+
+GAP, NARROW = 16, 700
+
+
+class Stat(QFrame):
+    """A figure with its name above and what it means below."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("look", "card")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setMinimumWidth(150)
+        self._name, self._figure, self._meaning = (
+            Label("", "caption"),
+            Elided("", "figure"),
+            Elided("", "faint"),
+        )
+        self._figure.setMinimumHeight(32)
+        self._meaning.setMinimumHeight(17)
+        self.setLayout(column(self._name, self._figure, self._meaning, gap=3, margins=(18, 14, 18, 14)))
+
+    def say(self, name: str, figure: str, meaning: str) -> None:
+        self._name.say(name)
+        self._figure.say(figure)
+        self._meaning.say(meaning)
+        self.setAccessibleName(f"{name}: {figure}, {meaning}")
+
+
+def stats_row(*stats: Stat) -> Bend:
+    """Four beside each other, or two above two where there is less room."""
+    half = len(stats) // 2
+    return Bend(row(*stats[:half], gap=GAP), row(*stats[half:], gap=GAP), gap=GAP, least=NARROW)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from html import escape
 from typing import TypeVar
 
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer
+from PySide6.QtGui import QHelpEvent, QKeySequence, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
+    QApplication,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -18,10 +20,12 @@ from PySide6.QtWidgets import (
     QSizePolicy,
     QStackedWidget,
     QToolButton,
+    QToolTip,
     QVBoxLayout,
     QWidget,
 )
 
+from app.ui.language.texts import tr
 from app.ui.theme import Theme
 from app.ui.view.view import Problem
 from app.ui.widgets.icons import drawn, line_icon
@@ -265,3 +269,54 @@ class Notice(QFrame):
             ):
                 label.say(text)
             self.setAccessibleName(f"{problem.title}. {problem.sentence} {problem.remedy}")
+
+
+# A button that copies a text, and says that it did.
+
+SAID_MS = 2000
+
+
+class CopyButton(IconButton):
+    """`text` is asked for when the button is pressed; `name` is what it says and is called aloud."""
+
+    def __init__(self, theme: Theme, name: str, text: Callable[[], str]) -> None:
+        super().__init__(theme, "copy", name, name, "")
+        self._name, self._wanted = name, text
+        self.clicked.connect(self._copy)
+        self._back = QTimer(self, singleShot=True, interval=SAID_MS)
+        self._back.timeout.connect(lambda: self._say(name))
+
+    def _copy(self) -> None:
+        QApplication.clipboard().setText(self._wanted())
+        self.setMinimumWidth(self.width())  # nothing beside it moves
+        self._say(tr("Copied"))
+        self._back.start()
+
+    def _say(self, text: str) -> None:
+        self.setText(text)
+        self.setAccessibleName(text)
+
+
+# Tool tips are plain text. Qt takes what looks like HTML for HTML, and words of a relay or a peer may stand in
+# them: `<img src=...>` would load a file of this computer.
+
+
+def plain(text: str) -> str:
+    """What shows exactly `text` where Qt might read HTML; anything else as it is.
+
+    >>> plain("64 answers"), plain("2 < 3\\n<img src=x>")
+    ('64 answers', '<p style="white-space:pre-wrap">2 &lt; 3\\n&lt;img src=x&gt;</p>')
+    """
+    return f'<p style="white-space:pre-wrap">{escape(text)}</p>' if "<" in text else text
+
+
+class PlainTips(QObject):
+    """An event filter of the whole application: shows every widget's own tip as plain text."""
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and isinstance(watched, QWidget):
+            tip = watched.toolTip()
+            if event.type() == QEvent.Type.ToolTip and plain(tip) != tip:
+                QToolTip.showText(event.globalPos(), plain(tip), watched)
+                return True
+        return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -59,6 +58,12 @@ def test_without_a_limit_or_below_it_nothing_happens(home: Path) -> None:
     assert kinds(home) == before and texts(home) == 60
 
 
+def test_rounds_that_an_earlier_version_kept_to_go_back_to_go_before_all_else(home: Path) -> None:
+    write(home / "models" / "starter-1" / "points" / "round-000040" / "adapter_model.safetensors", MB)
+    thinning.thin(home, thinning.size(home) - MB // 2)
+    assert not (home / "models" / "starter-1" / "points").exists() and texts(home) == 60
+
+
 def test_answers_go_first_then_logs_then_what_can_be_made_again(home: Path) -> None:
     whole = thinning.size(home)
     found = thinning.thin(home, whole - MB)
@@ -81,24 +86,13 @@ def test_answers_go_first_then_logs_then_what_can_be_made_again(home: Path) -> N
 
 def test_what_was_learned_is_never_taken_and_a_limit_below_it_is_told(home: Path) -> None:
     found = thinning.thin(home, 1)
-    assert "Delete models or kept versions you don't need" in found.sentence and found.after > 5 * MB
+    assert "Delete models you don't need" in found.sentence and found.after > 5 * MB
     assert kinds(home)["models"] > 2.9 * MB
     assert (home / "models" / "starter-1" / "checkpoints" / "000060" / "adapter_model.safetensors").exists()
     with closing(sqlite3.connect(home / "models" / "starter-1" / "history.sqlite")) as db, db:
         for table, rows in (("rounds", 60), ("groups", 60), ("probes", 1)):
             assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (rows,)
     assert thinning.thin(home, 1).after == found.after, "there is nothing more to take"
-
-
-def test_what_was_put_by_gives_up_its_answers_first_and_nothing_else(home: Path) -> None:
-    put_by = home / "kept" / "starter-1.1"
-    shutil.copytree(home / "models" / "starter-1", put_by)
-    found = thinning.thin(home, thinning.size(home) - 1)
-    assert found.after < found.before and texts(home) == 60
-    with closing(sqlite3.connect(put_by / "history.sqlite")) as db, db:
-        for what, rows in (("rounds", 60), ("groups", 60), ("groups WHERE completions IS NOT NULL", 20)):
-            assert db.execute(f"SELECT count(*) FROM {what}").fetchone() == (rows,)
-    assert (put_by / "checkpoints" / "000060" / "adapter_model.safetensors").stat().st_size > 1.9 * MB
 
 
 def test_a_history_that_is_being_written_is_left_for_later(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

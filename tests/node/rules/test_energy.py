@@ -1,4 +1,5 @@
-"""Energy and its limit: a month's figures, money by the owner's price, and the stop with its reason."""
+"""A month's energy: added up, kept, and told as measured only where all of it is. A home of a version that also
+had a limit and a price opens."""
 
 from __future__ import annotations
 
@@ -6,73 +7,68 @@ import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from app.common import files
-from app.desktop.energy import ESTIMATED, EnergyReading, Meter
+from app.desktop.energy import EnergyReading, Meter
 from app.node import governing
-from app.node.record.reasons import Reason
-from app.node.rules.energy import FILE, KWH, Purse, Used
+from app.node.rules.energy import FILE, KWH, EnergyRecord, MonthEnergy
+from app.node.rules.orders import Moment
 from tests.node.bench import Bench
 from tests.node.ruled import ruled
-from tests.node.rules.test_rules import CALM, at, wishes
 
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 
 
-def test_days_and_months_are_counted_apart_and_outlive_the_node(tmp_path: Path) -> None:
-    purse = Purse(tmp_path)
-    purse.add(1.5 * KWH, 5.0, ESTIMATED, NOW)
-    purse.save()
-    again = Purse(tmp_path)
-    view = again.view(30, "€", NOW)
-    assert (view.today_kwh, view.month_kwh, view.money, view.about) == (1.5, 1.5, "0.45 €", ESTIMATED)
-    assert again.view(30, "€", NOW.replace(day=24)).today_kwh == 0.0
+def test_a_month_outlives_the_node_and_ends(tmp_path: Path) -> None:
+    record = EnergyRecord(tmp_path)
+    record.add(EnergyReading(1.5 * KWH, True), 5.0, NOW)
+    record.save()
+    again = EnergyRecord(tmp_path)
+    assert (again.view(NOW).month_kwh, again.view(NOW).measured) == (1.5, True)
     december = NOW.replace(month=12, day=1)
-    assert again.view(30, "€", december).month_kwh == 0.0 and again.left_kwh(1, december) == 1.0
-    assert again.left_kwh(1, NOW) == -0.5 and again.left_kwh(0, NOW) is None
-    assert again.view(0, "€", NOW).money == "", "no price, no money"
+    assert again.view(december).month_kwh == 0.0
+    again.add(EnergyReading(KWH, True), 5.0, december)
+    assert again.view(december).month_kwh == 1.0
+
+
+def test_one_estimate_makes_the_month_an_estimate(tmp_path: Path) -> None:
+    record = EnergyRecord(tmp_path)
+    for measured, whole in ((True, True), (False, False), (True, False)):
+        record.add(EnergyReading(KWH, measured), 5.0, NOW)
+        assert record.view(NOW).measured is whole
+    december = NOW.replace(month=12)
+    record.add(EnergyReading(KWH, True), 5.0, december)
+    assert record.view(december).measured
 
 
 def test_a_damaged_file_is_set_aside_with_a_sentence(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("{")
-    purse = Purse(tmp_path)
-    assert "energy.json" in purse.complaint and purse.view(0, "€", NOW).month_kwh == 0.0
+    record = EnergyRecord(tmp_path)
+    assert "energy.json" in record.complaint and record.view(NOW).month_kwh == 0.0
 
 
-def test_the_limit_is_an_obstacle_that_ends_with_the_month_and_yields_to_the_owners_word() -> None:
-    from app.node.rules.orders import Orders, Snooze
-    from app.node.rules.rules import decide
-
-    spent = wishes(energy_cap_kwh=2, energy_left_kwh=-0.01)
-    found = decide(at(0), CALM, spent, None)
-    assert not found.run and found.reason is Reason.ENERGY
-    assert found.sentence == "This month's limit of 2 kWh is reached. Starts again 1 Dec."
-    assert found.until == datetime(2026, 12, 1, tzinfo=UTC).timestamp()
-    assert decide(at(0), CALM, wishes(energy_cap_kwh=2, energy_left_kwh=0.01), None).reason is not Reason.ENERGY
-    wall = at(0).wall
-    insisting = msgspec.structs.replace(spent, orders=Orders(insisted=Snooze(wall, wall + 600)))
-    assert decide(at(0), CALM, insisting, None).run
-
-
-def test_a_running_node_stops_at_its_limit_and_says_why(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_with_a_limit_and_a_price_opens_and_learns(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files as the versions before wrote them: the limit is long reached, and no longer in the way."""
     monkeypatch.setattr(governing, "PERIOD_S", 0.02)
     monkeypatch.setattr(governing, "METER_S", 0.02)
-    files.write_json(bench.home / "settings.json", {"idle_s": 1, "energy_cap_kwh": 1, "energy_price": 40})
-    joules = [0.0]
-
-    monkeypatch.setattr(Meter, "read", lambda self, seconds: EnergyReading(joules[0], ESTIMATED))
+    monkeypatch.setattr(Meter, "read", lambda self: EnergyReading(0.001 * KWH, True))
+    old = {"idle_s": 1, "energy_cap_kwh": 1, "energy_price": 40, "energy_currency": "$"}
+    files.write_json(bench.home / "settings.json", old)
+    today = Moment.now().local
+    day = {"day": today.date().isoformat(), "day_joules": 1e6, "about": "An estimate."}
+    files.write_json(bench.home / FILE, {"version": 1, "month": f"{today:%Y-%m}", "joules": 2 * KWH, **day})
 
     async def script() -> None:
         async with ruled(bench) as run:
             await run.another_round()
-            joules[0] = 0.3 * KWH
-            await run.paused()
             ruling = run.node.snapshot.ruling
-            assert ruling is not None and ruling.reason == "energy" and "1 kWh" in ruling.sentence
-            assert ruling.energy is not None and ruling.energy.month_kwh >= 1.0
+            assert ruling is not None and ruling.run
+            assert ruling.energy is not None and ruling.energy.month_kwh >= 2.0 and not ruling.energy.measured
 
     asyncio.run(script())
-    kept = files.read_json(bench.home / FILE, Used)
-    assert kept is not None and kept.joules >= KWH
+    kept = files.read_json(bench.home / FILE, MonthEnergy)
+    assert kept is not None and kept.joules > 2 * KWH
+    assert not list(bench.home.glob("damaged-*"))

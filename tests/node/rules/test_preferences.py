@@ -16,7 +16,7 @@ from app.node.record.effort import Dial
 from app.node.rules.causes import RuleSettings
 from app.node.rules.orders import Orders
 from app.node.rules.preferences import DEFAULTS, SETTINGS, PreferenceError, Preferences, check, lenient
-from app.node.rules.schedule import parse
+from app.node.rules.schedule import CLOSED, HourSpan, Schedule
 from app.node.swarm.joining import Joins
 from app.node.swarm.member import SwarmMember
 
@@ -44,7 +44,8 @@ def test_what_is_changed_is_there_at_the_next_start(tmp_path: Path) -> None:
     changed = {
         "contribute_when_idle": False,
         "idle_s": 60,
-        "hours": "mon-fri 22:00-07:00",
+        "weekday_hours": "22:00-07:00",
+        "weekend_hours": "never",
         "exclusive_apps": ["doom", "Blender 4.2"],
         "cpu_limit": 100,
         "gpu_limit": 50,
@@ -58,7 +59,7 @@ def test_what_is_changed_is_there_at_the_next_start(tmp_path: Path) -> None:
     assert again.rules(Orders(paused=True)) == RuleSettings(
         contribute_when_idle=False,
         idle_s=60.0,
-        schedule=parse("mon-fri 22:00-07:00"),
+        schedule=Schedule(HourSpan(22 * 60, 7 * 60), CLOSED),
         exclusive_apps=("doom", "Blender 4.2"),
         cpu_limit=None,
         gpu_limit=0.5,
@@ -83,9 +84,8 @@ def test_what_is_changed_is_there_at_the_next_start(tmp_path: Path) -> None:
         ("idle_s", "60"),
         ("dial", "louder"),
         ("dial", ["quiet"]),
-        ("hours", "whenever"),
-        ("hours", None),
-        ("hours", "mon 00:00-01:00," * 300),
+        ("weekday_hours", "whenever"),
+        ("weekend_hours", None),
         ("exclusive_apps", "doom"),
         ("exclusive_apps", ["doom", 3]),
         ("exclusive_apps", ["a\nb"]),
@@ -111,6 +111,27 @@ def test_a_file_that_somebody_spoiled_costs_what_is_spoiled(tmp_path: Path) -> N
     found = Preferences(tmp_path)
     assert found.values == DEFAULTS and "is kept as damaged-settings.json" in found.complaint
     assert len(list(tmp_path.glob("damaged-*"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("week", "hours", "told"),
+    [
+        ("mon-sun 22:00-07:00", ("22:00-07:00", "22:00-07:00"), False),
+        ("mon-fri 9:00-17:00, sat 9:00-11:00", ("09:00-17:00", "never"), True),
+        ("every other Tuesday", ("any", "any"), True),
+    ],
+)
+def test_a_week_of_an_earlier_version_is_read_and_goes_with_the_next_change(
+    tmp_path: Path, week: str, hours: tuple[str, str], told: bool
+) -> None:
+    (tmp_path / "settings.json").write_text(json.dumps({"hours": week, "idle_s": 60, "energy_cap_kwh": 5}))
+    found = Preferences(tmp_path)
+    assert (found.values["weekday_hours"], found.values["weekend_hours"]) == hours
+    assert bool(found.complaint) is told and found.values["idle_s"] == 60
+    found.change({"idle_s": 90})
+    kept = json.loads((tmp_path / "settings.json").read_text())
+    assert "hours" not in kept and not Preferences(tmp_path).complaint
+    assert Preferences(tmp_path).values == found.values
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

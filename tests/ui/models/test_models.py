@@ -10,21 +10,20 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
 import msgspec
 import numpy as np
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QLabel, QLineEdit, QMenu, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QLabel, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 from safetensors.numpy import save
 
 from app.models.shelf import Shelf
 from app.node.data.library import ModelEntry
+from app.ui.frame.actions import ModelActions
 from app.ui.frame.frame import Actions
-from app.ui.frame.model_actions import ModelActions
 from app.ui.models.page import Models
 from app.ui.models.picker import ModelPicker
 from app.ui.models.process import Fetching
@@ -32,7 +31,7 @@ from app.ui.process.child import Child
 from app.ui.process.control import Control
 from app.ui.process.link import NodeProcess
 from app.ui.theme import Theme
-from app.ui.view.models import Fetch, Holdings
+from app.ui.view.parts import Fetch, Holdings
 from app.ui.view.settings import Choices
 from app.ui.view.view import NodeStatus, View
 from tests.engines.hub import StandIn, serving
@@ -48,7 +47,7 @@ def asking(asked: list[object]) -> ModelActions:
         return lambda *values: asked.append((what, *values))
 
     names = ["refresh", "get", "cancel", "retry", "remove", "choose", "add_folder", "export", "keep_token"]
-    names += ["name", "back", "start_over", "forget", "learn"]
+    names += ["back", "start_over", "learn"]
     return ModelActions(**{name: noted(name) for name in names})  # type: ignore[arg-type]
 
 
@@ -193,17 +192,9 @@ def test_the_focus_stays_with_the_model(qtbot: QtBot, page: Models) -> None:
     assert focus is shown(page)["Cancel: Qwen3 0.6B"], focus and focus.accessibleName()
 
 
-def choose(page: Models, model: str, *path: str) -> None:
-    """Out of the menu of a row's past."""
-    menu = page._rows[model]._past.menu()
-    for at, text in enumerate(path):
-        menu.aboutToShow.emit()
-        action = next(one for one in menu.actions() if one.text().startswith(text))
-        if at + 1 < len(path):
-            assert action.isEnabled()
-            menu = cast(QMenu, action.menu())
-        else:
-            action.trigger()
+def choose(page: Models, model: str, text: str) -> None:
+    """Out of a row's menu."""
+    next(one for one in page._rows[model]._past.menu().actions() if one.text() == text).trigger()
     QApplication.processEvents()
 
 
@@ -211,47 +202,27 @@ def test_going_back_and_starting_over_say_what_goes_before(
     qtbot: QtBot, page: Models, asked: list[object]
 ) -> None:
     look(page, views.holdings(fetch=None, queue=()))
-    choose(page, "starter", "Back to an earlier round", "Round 120, solves 51 of 100")
-    said = texts(page)
-    assert "Go back to round 120?" in said and "after round 160" in said and "deleted" not in said
-    assert asked == []
-    press(qtbot, page, "Keep both, go back")
-    choose(page, "starter", "Back to an earlier round", "Round 40")
-    press(qtbot, page, "Delete later rounds")
-    assert asked == [("back", "starter", "120", True), ("back", "starter", "40", False)]
-    asked.clear()
+    choose(page, "starter", "Back to its best, round 120")
+    assert "up to 160, is deleted for good" in texts(page) and asked == []
+    press(qtbot, page, "Back to its best")
     choose(page, "starter", "Start over")
     said = texts(page)
-    assert "learned in 160 rounds" in said and "its history for good" in said and "other models stay" in said
+    assert "learned in 160 rounds" in said and "its history" in said and "other models stay" in said
     press(qtbot, page, "Not now")
-    assert asked == []
-    choose(page, "starter", "Start over")
-    press(qtbot, page, "Keep it, start over")
+    assert asked == [("back", "starter")]
     choose(page, "starter", "Start over")
     press(qtbot, page, "Delete it, start over")
-    assert asked == [("start_over", "starter", True), ("start_over", "starter", False)]
+    assert asked == [("back", "starter"), ("start_over", "starter")]
 
 
-def test_what_was_kept_can_return_or_be_deleted(qtbot: QtBot, page: Models, asked: list[object]) -> None:
-    look(page, views.holdings(fetch=None, queue=()))
-    choose(page, "starter", "Kept versions", "Old, 300 rounds, solves 55 of 100", "Learn with this one again")
-    assert "What learns now is kept" in texts(page)
-    press(qtbot, page, "Learn with this one again")
-    choose(page, "starter", "Kept versions", "Old", "Delete it")
-    assert "deleted for good: Old" in texts(page) and "2.0 MB" in texts(page)
-    press(qtbot, page, "Delete for good")
-    assert asked == [("back", "starter", "starter-1.1", True), ("forget", "starter", "starter-1.1")]
-
-
-def test_a_model_gets_a_name(qtbot: QtBot, page: Models, asked: list[object]) -> None:
-    look(page, views.holdings(fetch=None, queue=()))
-    assert "Reckoner (Starter)" in texts(page)
-    choose(page, "starter", "Rename")
-    (line,) = [one for one in page.findChildren(QLineEdit) if one.isVisibleTo(page)]
-    assert line.text() == "Reckoner"
-    line.setText("  Rechen  maus ")
-    press(qtbot, page, "Save name")
-    assert asked == [("name", "starter", "Rechen maus")]
+def test_before_the_second_measurement_there_is_no_best(page: Models) -> None:
+    shown_ = views.holdings(fetch=None, queue=())
+    assert shown_.library is not None
+    first, *others = shown_.library.models
+    first = msgspec.structs.replace(first, training=msgspec.structs.replace(first.training, best=None))
+    library = msgspec.structs.replace(shown_.library, models=(first, *others))
+    look(page, msgspec.structs.replace(shown_, library=library))
+    assert not page._rows["starter"]._back.isVisible()
 
 
 def test_it_bears_whatever_comes(qtbot: QtBot, page: Models) -> None:

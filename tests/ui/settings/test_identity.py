@@ -18,8 +18,8 @@ from app.node.record.errors import BusyError
 from app.swarm.identity.identity import WORDS as N
 from app.swarm.identity.identity import Identity as Key
 from app.swarm.identity.storage import keep_plain
+from app.ui.frame.actions import IdentityActions
 from app.ui.frame.frame import Actions
-from app.ui.frame.identity_actions import IdentityActions
 from app.ui.settings import identity_section
 from app.ui.settings.identity import IdentityControl
 from app.ui.settings.identity_section import IdentitySection, RestoreDialog
@@ -27,7 +27,7 @@ from app.ui.settings.page import SettingsPage
 from app.ui.shell import login
 from app.ui.shell.desktop import Desktop
 from app.ui.theme import Theme
-from app.ui.view.identity import Persona
+from app.ui.view.parts import Persona
 from tests.ui import views
 
 MINE = Key(bytes(range(32)))

@@ -15,7 +15,7 @@ from app.models.shelf import Shelf, starter_folder
 from app.node.data.home import model_folder, model_mark
 from app.node.history import history
 from app.node.history.store import Store
-from app.ui.shell.adopting import adopt
+from app.ui.shell.desktop import adopt
 from app.ui.view.settings import Choices
 
 NAME = "Some/Own"

@@ -7,19 +7,22 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import segno
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.swarm.invite.private import check_words, new_words
 from app.ui.frame.frame import Actions
 from app.ui.swarm.page import SwarmPage
-from app.ui.swarm.private_card import HIDDEN, PrivateCard
+from app.ui.swarm.private_card import HIDDEN, PrivateCard, QrCode
 from app.ui.theme import Theme
-from app.ui.widgets.copying import CopyButton
-from app.ui.widgets.qr_code import MOST, encode
+from app.ui.widgets.pieces import CopyButton
 from tests.ui import views
 from tests.ui.test_pages import shown, texts
+
+TEXT = "alpha bravo charlie delta echo foxtrot"
 
 
 def test_words_are_checked_before_anybody_is_asked(
@@ -69,28 +72,28 @@ def test_words_that_cannot_be_kept_are_told(qtbot: QtBot, light: Theme) -> None:
     assert "The words can't be saved: No space left on device." in texts(card)
 
 
-@pytest.mark.parametrize("text", ["a", new_words(), "z" * MOST], ids=["one letter", "six words", "most"])
-def test_a_camera_reads_the_code(text: str, tmp_path: Path) -> None:
+@pytest.fixture
+def picture(qtbot: QtBot) -> QImage:
+    """The code of TEXT as it is painted."""
+    code = QrCode("a code")
+    qtbot.addWidget(code)
+    code.show_text(TEXT)
+    code.show()
+    return code.grab().toImage()
+
+
+def test_a_camera_reads_the_code(picture: QImage, tmp_path: Path) -> None:
     reader = shutil.which("zbarimg")
     if reader is None:
         pytest.skip("zbarimg is needed (package zbar-tools)")
-    quiet, scale = 4, 6
-    modules = [[False] * (33 + 2 * quiet) for _ in range(33 + 2 * quiet)]
-    for row, line in enumerate(encode(text), quiet):
-        modules[row][quiet:-quiet] = line
-    pixels = [" ".join(str(int(dark)) for dark in line for _ in range(scale)) for line in modules]
-    side = len(modules) * scale
-    file = tmp_path / "code.pbm"
-    file.write_text(f"P1\n{side} {side}\n" + "\n".join(line for line in pixels for _ in range(scale)))
-    read = subprocess.run([reader, "-q", "--raw", str(file)], capture_output=True, text=True)
-    assert read.stdout.strip() == text
+    assert picture.save(str(tmp_path / "code.png"))
+    read = subprocess.run([reader, "-q", "--raw", str(tmp_path / "code.png")], capture_output=True, text=True)
+    assert read.stdout.strip() == TEXT
 
 
-def test_a_code_has_its_finders_and_no_more_than_it_holds() -> None:
-    modules = encode("abc")
-    finder = ["#######", "#.....#", "#.###.#", "#.###.#", "#.###.#", "#.....#", "#######"]
-    for top, left in ((0, 0), (0, 26), (26, 0)):
-        drawn = ["".join(".#"[dark] for dark in line[left : left + 7]) for line in modules[top : top + 7]]
-        assert drawn == finder
-    with pytest.raises(ValueError, match="78 bytes"):
-        encode("z" * (MOST + 1))
+def test_every_module_is_painted_within_a_light_border(picture: QImage) -> None:
+    modules = [list(line) for line in segno.make_qr(TEXT).matrix_iter(border=4)]
+    side = picture.width() // len(modules)
+    middles = [at * side + side // 2 for at in range(len(modules))]
+    painted = [[int(picture.pixelColor(x, y).value() < 128) for x in middles] for y in middles]
+    assert painted == modules and not any(modules[0]) and side >= 4

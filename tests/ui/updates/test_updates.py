@@ -17,8 +17,8 @@ from app.desktop.autostart.linux import LinuxAutostart
 from app.install.updates import known
 from app.install.updates.known import UpdateOffer
 from app.install.updates.trust import UpdateTrust
+from app.ui.frame.actions import UpdateActions
 from app.ui.frame.frame import Actions
-from app.ui.frame.update_actions import UpdateActions
 from app.ui.overview.page import Overview
 from app.ui.privacy.page import Privacy
 from app.ui.process.child import Child
@@ -29,8 +29,8 @@ from app.ui.shell.desktop import Desktop
 from app.ui.theme import Theme
 from app.ui.updates.card import UpdateCard
 from app.ui.updates.process import Updating
+from app.ui.view.parts import UpdateStage, UpdateView
 from app.ui.view.settings import Choices
-from app.ui.view.updates import UpdateStage, UpdateView
 from tests.ui import views
 from tests.updates.scenes import OFFER, scenes
 

@@ -1,4 +1,4 @@
-"""Starting over and going back from the window, while a real node learns."""
+"""Starting over from the window, while a real node learns."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.models.catalogue import STARTER
-from app.node.data.library import history_of
-from app.node.models import versions
 from app.node.rules.preferences import Preferences
 from app.ui.shell.desktop import Desktop
 from app.ui.view.view import NodeStatus
@@ -29,7 +27,7 @@ def desktop(qapp: QApplication, tmp_path: Path) -> Iterator[Desktop]:
     made.window.deleteLater()
 
 
-def test_it_starts_over_by_itself_and_the_old_one_comes_back(
+def test_it_starts_over_by_itself_and_what_is_refused_changes_nothing(
     desktop: Desktop, tmp_path: Path, qtbot: QtBot
 ) -> None:
     def soon(holds: Callable[[], bool]) -> None:
@@ -41,18 +39,10 @@ def test_it_starts_over_by_itself_and_the_old_one_comes_back(
     control, fetching = desktop.control, desktop.fetching
     control.learn("alone")
     soon(lambda: now()[1] >= 2)
-    fetching.name(STARTER, "Reckoner")
-    soon(lambda: control.view.called == "Reckoner")
-    fetching.start_over(STARTER, True)
-    soon(lambda: control.view.called == "" and now() == (NodeStatus.LEARNING, 1))
-    folder = history_of(tmp_path, STARTER)
-    assert folder is not None
-    (kept,) = versions.versions(tmp_path, folder)
-    assert kept.called == "Reckoner" and kept.rounds >= 2
-    fetching.back(STARTER, kept.id, True)
-    soon(lambda: control.view.called == "Reckoner" and now()[1] > kept.rounds)
+    fetching.start_over(STARTER)
+    soon(lambda: now() == (NodeStatus.LEARNING, 1))
     assert fetching.holdings.failed == {}
-    fetching.back(STARTER, "999999", False)
-    soon(lambda: "isn't kept" in fetching.holdings.failed.get(STARTER, ""))
+    fetching.back(STARTER)
+    soon(lambda: "no best round yet" in fetching.holdings.failed.get(STARTER, ""))
     before = now()[1]
-    soon(lambda: now()[1] > before)  # what was refused changes nothing: it learns on
+    soon(lambda: now()[1] > before)  # it learns on

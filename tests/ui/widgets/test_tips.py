@@ -7,8 +7,7 @@ from PySide6.QtGui import QHelpEvent
 from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
 
-from app.ui.widgets.pieces import Label
-from app.ui.widgets.tips import PlainTips
+from app.ui.widgets.pieces import Label, PlainTips
 
 
 def test_a_tip_with_markup_is_shown_as_it_was_written(qtbot: QtBot) -> None:

@@ -1,13 +1,14 @@
-"""Input idle time on X11: the screen saver extension. Not under Wayland, where it lies and may block."""
+"""What X11 tells: input idle time, and whether a program fills the screen (the active window's state, EWMH)."""
 
 from __future__ import annotations
 
 import ctypes
 from typing import Any
 
-from app.desktop.facts.facts import SourceError
-from app.desktop.facts.libraries import shared
+from app.desktop.facts.facts import SourceError, shared
 from app.desktop.x11.x11 import Connected
+
+# Input idle time on X11: the screen saver extension. Not under Wayland, where it lies and may block.
 
 
 class _Info(ctypes.Structure):
@@ -49,3 +50,19 @@ class X11Idle:
             self._info = library.XScreenSaverAllocInfo()
             self._library = library
         return self._library
+
+
+class X11Screen:
+    name = "full-screen program (X11)"
+
+    def __init__(self, display: str) -> None:
+        self._connected = Connected(display)
+
+    def read(self) -> bool:
+        """Without a window manager no window is active, and none fills the screen. Raises SourceError."""
+        display = self._connected.display()
+        active = display.numbers(display.root, b"_NET_ACTIVE_WINDOW")
+        states = display.numbers(active[0], b"_NET_WM_STATE") if active and active[0] else []
+        full = display.atom(b"_NET_WM_STATE_FULLSCREEN")
+        self._connected.check()
+        return full in states
