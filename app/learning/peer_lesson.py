@@ -32,8 +32,11 @@ from app.learning.placement import FamilyTried, LessonResult, Placement, miscoun
 from app.sapo.asking import extract_answer, shows_work
 from app.sapo.groups import lone
 
-ENOUGH, LEAST = 64, 24
-"""Right answers that a lesson takes at most, and needs at least."""
+ENOUGH, LEAST = 48, 24
+"""Right answers of a family that a lesson takes at most, and needs at least."""
+FAMILIES, ANSWERS = 5, 64
+"""Families that a lesson teaches at most, and right answers that it needs in all: families that are taught
+together share a form, and half as many steps do for each."""
 AUTHORS = 2
 """Independent authors that a lesson needs, unless one of them is vouched for."""
 PASSES = 3
@@ -63,7 +66,7 @@ class PeerAnswer(msgspec.Struct, frozen=True, kw_only=True):
     completion: str
 
 
-class PeerLesson(msgspec.Struct, frozen=True, kw_only=True):
+class FamilyAnswers(msgspec.Struct, frozen=True, kw_only=True):
     """What a lesson teaches of one family at one level."""
 
     family: str
@@ -76,26 +79,57 @@ class PeerLesson(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(name for name, _ in Counter(one.peer for one in self.answers).most_common())
 
 
+class PeerLesson(msgspec.Struct, frozen=True, kw_only=True):
+    """What is taught at once."""
+
+    parts: tuple[FamilyAnswers, ...]
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """The level of each family."""
+        return {one.family: one.level for one in self.parts}
+
+    @property
+    def answers(self) -> list[PeerAnswer]:
+        """Those of all families."""
+        return [answer for one in self.parts for answer in one.answers]
+
+
 def next_lesson(
     groups: Iterable[PeerGroup], found: Placement, round: int, vouched: Callable[[str], bool]
 ) -> PeerLesson | None:
-    """The lesson that comes after `round`, if any: of the family with the easiest level that has enough
-    answers, then the one with most. `vouched` tells whether an author, by its key, needs no second one."""
-    results = {one.family: one for one in found.lessons}
+    """The lesson that comes after `round`, if any: families with enough answers, each at its easiest level,
+    those of easy levels and with most answers first. `vouched` tells whether an author, by its key, needs no
+    second one."""
     latest = max((one.round for one in found.lessons), default=-EVERY)
-    if not round or round - latest < EVERY or len(found.in_play) >= MOST_ACTIVE:
+    room = min(FAMILIES, MOST_ACTIVE - len(found.in_play))
+    if not round or round - latest < EVERY or room < 1:
         return None
+    resting = set(found.in_play) | set(resting_families(found, round))
     places: dict[tuple[str, int], list[PeerGroup]] = {}
     for group in groups:
         at = group.scored.group.coordinates
-        if at.family not in found.in_play and not _waits(results.get(at.family), round):
+        if at.family not in resting:
             places.setdefault((at.family, at.level), []).append(group)
-    lessons = [
-        PeerLesson(family=family, level=level, answers=taught)
+    able = [
+        FamilyAnswers(family=family, level=level, answers=taught)
         for (family, level), some in places.items()
         if len(taught := answers(some, vouched)) >= LEAST
     ]
-    return min(lessons, key=lambda one: (one.level, -len(one.answers), one.family), default=None)
+    easiest: dict[str, FamilyAnswers] = {}
+    for one in sorted(able, key=lambda one: (one.level, -len(one.answers), one.family)):
+        easiest.setdefault(one.family, one)
+    parts = tuple(easiest.values())[:room]
+    return PeerLesson(parts=parts) if sum(len(one.answers) for one in parts) >= ANSWERS else None
+
+
+def resting_families(found: Placement, round: int) -> list[str]:
+    """Families that a lesson did not open and that wait for the next one, after `round`."""
+    return [
+        one.family
+        for one in found.lessons
+        if one.failures and round - one.round < AGAIN << min(one.failures - 1, DOUBLINGS)
+    ]
 
 
 def answers(groups: Sequence[PeerGroup], vouched: Callable[[str], bool]) -> tuple[PeerAnswer, ...]:
@@ -155,31 +189,31 @@ def enough(losses: Sequence[float]) -> bool:
 
 
 def after_lesson(
-    found: Placement, lesson: PeerLesson, trials: tuple[FamilyTried, FamilyTried], round: int
+    found: Placement,
+    lesson: PeerLesson,
+    before: Sequence[FamilyTried],
+    after: Sequence[FamilyTried],
+    round: int,
 ) -> Placement:
-    """The placement with the result of a lesson, from the trials before and after it."""
-    first, last = trials
-    others = tuple(one for one in found.lessons if one.family != lesson.family)
-    failures = next((one.failures for one in found.lessons if one.family == lesson.family), 0)
-    result = LessonResult(
-        family=lesson.family,
-        level=lesson.level,
-        round=round,
-        opened=opens(last),
-        failures=failures + (not opens(last)),
-        before=first.solved / max(1, first.answers),
-        after=last.solved / max(1, last.answers),
-        authors=lesson.authors,
-        answers=len(lesson.answers),
-    )
-    joined = {lesson.family: lesson.level} if result.opened else {}
-    return msgspec.structs.replace(found, lessons=(*others, result), joined=found.joined | joined)
-
-
-def _waits(result: LessonResult | None, round: int) -> bool:
-    if result is None or not result.failures:
-        return False
-    return round - result.round < AGAIN << min(result.failures - 1, DOUBLINGS)
+    """The placement with the results of a lesson, from the trials of its families before and after it."""
+    failures = {one.family: one.failures for one in found.lessons}
+    results = [
+        LessonResult(
+            family=part.family,
+            level=part.level,
+            round=round,
+            opened=opens(last),
+            failures=failures.get(part.family, 0) + (not opens(last)),
+            before=first.solved / max(1, first.answers),
+            after=last.solved / max(1, last.answers),
+            authors=part.authors,
+            answers=len(part.answers),
+        )
+        for part, first, last in zip(lesson.parts, before, after, strict=True)
+    ]
+    others = [one for one in found.lessons if one.family not in lesson.levels]
+    joined = {one.family: one.level for one in results if one.opened}
+    return msgspec.structs.replace(found, lessons=(*others, *results), joined=found.joined | joined)
 
 
 def _usable(group: PeerGroup, common: set[str]) -> list[str]:

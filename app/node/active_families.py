@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -110,26 +111,29 @@ class ActiveFamilies:
         return f"New to the mix: {titles(new)}. They were tried again, and it can learn from them now."
 
     def peer_lesson(self, round_: int) -> PeerLesson | None:
-        """What peers' answers may teach after this round; see app.learning.peer_lesson."""
+        """What peers' answers may teach after this round; see app.learning.peer_lesson. Says to the swarm which
+        families it would like answers of."""
         if self._found is None or self._swarm is None:
             return None
+        resting = peer_lesson.resting_families(self._found, round_)
+        known = {*self._found.in_play, *resting}
+        self._swarm.want_for_lessons([one for one in self._healer.candidates if one not in known])
         waiting = self._swarm.waiting_groups()
         return peer_lesson.next_lesson(waiting, self._found, round_, self._swarm.vouches) if waiting else None
 
-    async def try_lesson(self, tools: Tools, state: NodeState, lesson: PeerLesson) -> FamilyTried:
-        """The trial of a lesson's family, on the same questions before and after it. Raises TrainerDied."""
+    async def try_lesson(self, tools: Tools, state: NodeState, lesson: PeerLesson) -> list[FamilyTried]:
+        """The trials of a lesson's families, on the same questions before and after it. Raises TrainerDied."""
         first = _LESSON_TRIALS + peer_lesson.TRIAL_QUESTIONS * state.round
-        families = {lesson.family: lesson.level}
-        (tried,) = await placing.again(tools, state.way, families, first, peer_lesson.TRIAL_QUESTIONS)
-        return tried
+        return await placing.again(tools, state.way, lesson.levels, first, peer_lesson.TRIAL_QUESTIONS)
 
     def after_lesson(
-        self, lesson: PeerLesson, trials: tuple[FamilyTried, FamilyTried], round_: int
-    ) -> LessonResult:
-        """Keeps what a lesson brought. Where it opened the family, the node trains on it from now on."""
+        self, lesson: PeerLesson, before: Sequence[FamilyTried], after: Sequence[FamilyTried], round_: int
+    ) -> list[LessonResult]:
+        """Keeps what a lesson brought; families that it opened are trained on from now on. Returns their
+        results. Raises DiskFullError."""
         assert self._found is not None
-        self.keep(peer_lesson.after_lesson(self._found, lesson, trials, round_))
-        return self._found.lessons[-1]
+        self.keep(peer_lesson.after_lesson(self._found, lesson, before, after, round_))
+        return [one for one in self._found.lessons if one.family in lesson.levels and one.opened]
 
     def keep(self, found: Placement) -> None:
         """Writes it down and goes on with it. Raises DiskFullError."""
@@ -153,6 +157,7 @@ def skill_event(result: LessonResult, lesson: PeerLesson, round_: int) -> events
     sentence = f"Learned {family} from {name}."
     if others:
         sentence = f"Learned {family} from {name} and {len(others)} more."
+    shown = next(one.answers[0] for one in lesson.parts if one.family == result.family)
     return events.SkillLearned(
         round=round_,
         family=result.family,
@@ -161,8 +166,8 @@ def skill_event(result: LessonResult, lesson: PeerLesson, round_: int) -> events
         answers=result.answers,
         before=round(result.before, 4),
         after=round(result.after, 4),
-        question=lesson.answers[0].question,
-        answer=lesson.answers[0].completion,
+        question=shown.question,
+        answer=shown.completion,
         sentence=sentence,
     )
 

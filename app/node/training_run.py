@@ -303,24 +303,24 @@ class TrainingRun:
         return self.state.taught or not self._active.lesson
 
     async def _learn_from_peers(self, lesson: PeerLesson) -> None:
-        """A peer lesson, with a trial before and after it. One that opens its family is a round; after one that
-        does not, the adapter is again what it was, and only the wait of the family is kept."""
-        state = self.state
-        before = await self._active.try_lesson(self._tools(), state, lesson)
-        played = await teach_from_peers(self._tools(), state, lesson)
-        after = await self._active.try_lesson(self._tools(), played.state, lesson)
-        if peer_lesson.opens(after):
+        """A peer lesson, with trials before and after it. One that opens a family is a round; after one that
+        opens none, the adapter is again what it was, and only the wait of its families is kept."""
+        round_, tools = self.state.round, self._tools()
+        before = await self._active.try_lesson(tools, self.state, lesson)
+        played = await teach_from_peers(tools, self.state, lesson)
+        after = await self._active.try_lesson(tools, self.state, lesson)
+        if any(map(peer_lesson.opens, after)):
             await self._keep(played)
         else:
             self.state, _ = await resume(self._link, self._checkpoints, self._mark, self._fresh)
-        trials = (before, after)
-        result = await self.disk.write(lambda: self._active.after_lesson(lesson, trials, state.round))
-        if not result.opened:
-            return
+        opened = await self.disk.write(lambda: self._active.after_lesson(lesson, before, after, round_))
         self.state = self._active.practised(self.state)
-        if self._swarm is not None:
-            self._swarm.settle_lesson(sorted({one.id for one in lesson.answers}))
-        self.telling.say("skill", skill_event(result, lesson, self.state.round))
+        if self._swarm is not None and opened:
+            families = {one.family for one in opened}
+            taught = {answer.id for one in lesson.parts if one.family in families for answer in one.answers}
+            self._swarm.settle_lesson(sorted(taught))
+        for result in opened:
+            self.telling.say("skill", skill_event(result, lesson, self.state.round))
 
     async def _play(self) -> Played:
         """Lesson zero where a placement has left one, else an ordinary round."""

@@ -9,7 +9,16 @@ from msgspec.structs import replace
 
 from app.learning import peer_lesson
 from app.learning.choosing import PeerGroup
-from app.learning.peer_lesson import AGAIN, ENOUGH, EVERY, LEAST, answers, next_lesson
+from app.learning.peer_lesson import (
+    AGAIN,
+    ENOUGH,
+    EVERY,
+    FAMILIES,
+    LEAST,
+    MOST_ACTIVE,
+    answers,
+    next_lesson,
+)
 from app.learning.placement import FamilyTried, Placement
 from app.sapo.asking import BRIEF
 from app.sapo.groups import Group, ScoredGroup
@@ -93,7 +102,7 @@ def test_words_of_the_question_the_result_and_single_letters_are_free() -> None:
 def test_every_question_is_taught_once_before_any_is_taught_twice() -> None:
     groups = [group(n, "ab"[n % 2], [f"{n} 6 1 #2", f"{n} 6 #2", "1 6 #2"]) for n in range(10, 50)]
     found = answers(groups, nobody)
-    assert len({one.question for one in found[:40]}) == 40 and len(found) == ENOUGH
+    assert len({one.question for one in found[:40]}) == 40 and len(found) == ENOUGH > 40
     assert found[0].completion == "10 6 #2", "the shortest first that has the question's numbers"
 
 
@@ -106,41 +115,62 @@ def test_cut_answers_and_people_are_left_out() -> None:
     assert len(taught(whole[::2] + parts[1::2])) == 20
 
 
-def test_the_easiest_level_comes_first_and_a_family_in_play_never() -> None:
+def test_easy_levels_come_first_and_a_family_in_play_never() -> None:
     groups = [
         *some("ann", 30, level=1),
         *some("ben", 30, level=1),
         *some("ann", LEAST // 2, family="lcm"),
         *some("ben", LEAST // 2, family="lcm"),
+        *some("ann", 30, family="lcm", level=1),
+        *some("ben", 30, family="lcm", level=1),
         *some("ann", 30, family="chain_sum"),
         *some("ben", 30, family="chain_sum"),
         *some("ann", 5, family="dice"),
         *some("ben", 5, family="dice"),
     ]
     lesson = next_lesson(groups, FOUND, 1, nobody)
-    assert lesson is not None and (lesson.family, lesson.level) == ("lcm", 0)
-    assert set(lesson.authors) == {"name of ann", "name of ben"}
+    assert lesson is not None and lesson.levels == {"lcm": 0, "gcd": 1}
+    assert [len(one.answers) for one in lesson.parts] == [LEAST, ENOUGH]
+    assert set(lesson.parts[0].authors) == {"name of ann", "name of ben"}
     assert next_lesson(groups, FOUND, 0, nobody) is None, "there is no safe point yet to go back to"
+    few = [*some("ann", LEAST // 2, family="lcm"), *some("ben", LEAST // 2, family="lcm")]
+    assert next_lesson(few, FOUND, 1, nobody) is None, "a lesson needs more than one family's few"
+
+
+def test_a_lesson_teaches_a_few_families_at_most_and_leaves_room() -> None:
+    names = ("gcd", "lcm", "dice", "maze", "aiw", "bf", "caesar_cipher")
+    groups = [one for name in names for author in ("ann", "ben") for one in some(author, 30, family=name)]
+    lesson = next_lesson(groups, FOUND, 1, nobody)
+    assert lesson is not None and len(lesson.parts) == FAMILIES
+    full = replace(FOUND, joined={f"family{n}": 0 for n in range(MOST_ACTIVE - 2)})
+    last = next_lesson(groups, full, 1, nobody)
+    assert last is None, "one family has too few answers for a lesson"
+    assert next_lesson(groups, replace(full, joined=full.joined | {"one": 0}), 1, nobody) is None
 
 
 def tried(solved: int, any_: int) -> FamilyTried:
     return FamilyTried(family="gcd", level=0, questions=12, any=any_, answers=48, solved=solved, crossed=48)
 
 
-def test_a_lesson_that_opens_its_family_joins_it_and_one_that_does_not_waits_longer_each_time() -> None:
-    groups = some("ann", 30) + some("ben", 30)
+def test_a_family_that_is_opened_joins_and_one_that_is_not_waits_longer_each_time() -> None:
+    groups = [
+        one for name in ("gcd", "lcm") for author in ("ann", "ben") for one in some(author, 30, family=name)
+    ]
     lesson = next_lesson(groups, FOUND, 1, nobody)
-    assert lesson is not None
-    opened = peer_lesson.after_lesson(FOUND, lesson, (tried(0, 0), tried(20, 9)), 1)
-    assert opened.joined == {"gcd": 0} and opened.lessons[0].opened
-    assert next_lesson(groups, opened, 1 + EVERY, nobody) is None
+    assert lesson is not None and list(lesson.levels) == ["gcd", "lcm"]
+    nothing, good = tried(0, 0), tried(20, 9)
+    after = peer_lesson.after_lesson(FOUND, lesson, (nothing, nothing), (good, tried(1, 1)), 1)
+    assert after.joined == {"gcd": 0} and [one.opened for one in after.lessons] == [True, False]
+    assert (after.lessons[0].before, round(after.lessons[0].after, 2)) == (0.0, 0.42)
     failed, at = FOUND, 1
     for wait in (AGAIN, 2 * AGAIN, 4 * AGAIN):
-        failed = peer_lesson.after_lesson(failed, lesson, (tried(0, 0), tried(1, 1)), at)
-        assert not failed.joined and len(failed.lessons) == 1
+        failed = peer_lesson.after_lesson(failed, lesson, (nothing, nothing), (tried(1, 1), tried(1, 1)), at)
+        assert not failed.joined and len(failed.lessons) == 2
         assert next_lesson(groups, failed, at + wait - 1, nobody) is None
         at += wait
         assert next_lesson(groups, failed, at, nobody) is not None
+    opened = replace(FOUND, joined={"gcd": 0, "lcm": 0})
+    assert next_lesson(groups, opened, 1 + EVERY, nobody) is None
 
 
 def test_a_constant_answer_opens_nothing() -> None:

@@ -50,9 +50,9 @@ class Round(Record, frozen=True, kw_only=True, tag="round"):
     """Answers that have one of the marks, right or wrong."""
     lesson: int = 0
     """Right answers that were taught in this round; then it is a lesson and has no groups."""
-    lesson_family: str = ""
+    lesson_families: tuple[str, ...] = ()
     lesson_from: tuple[str, ...] = ()
-    """Of a peer lesson: its family, and the authors of its answers. A lesson without is one of own answers."""
+    """Of a peer lesson: its families, and the authors of its answers. Else it taught own answers."""
     tokens: int = 0
     sample_s: float = 0.0
     score_s: float = 0.0

@@ -82,7 +82,7 @@ def round_row(played: Played, run: int) -> Round:
             for text in scored.group.completions_G
         ),
         lesson=played.lesson,
-        lesson_family=played.lesson_family,
+        lesson_families=played.lesson_families,
         lesson_from=played.lesson_from,
         tokens=played.tokens,
         sample_s=played.sample_s,

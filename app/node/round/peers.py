@@ -82,6 +82,10 @@ class NodeSwarm(Protocol):
         """Questions of peers' groups that were trained on before this start: they are not taken again."""
         ...
 
+    def want_for_lessons(self, families: Sequence[str]) -> None:
+        """From now on groups of these families, which the node does not train on, are asked for as well."""
+        ...
+
     def waiting_groups(self) -> list[PeerGroup]:
         """Checked groups of families that the node does not train on."""
         ...

@@ -154,9 +154,9 @@ class Played:
     seconds: float
     lesson: int = 0
     """Right answers that were taught: see app.node.round.teaching."""
-    lesson_family: str = ""
+    lesson_families: tuple[str, ...] = ()
     lesson_from: tuple[str, ...] = ()
-    """Of a peer lesson: its family, and its answers' authors."""
+    """Of a peer lesson: its families, and its answers' authors."""
 
 
 async def play(tools: Tools, before: NodeState) -> Played:

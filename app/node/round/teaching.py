@@ -7,6 +7,7 @@ talk while it does."""
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -40,7 +41,8 @@ async def teach_from_peers(tools: Tools, before: NodeState, lesson: PeerLesson) 
     """A peer lesson, the round after `before`. Raises TrainerDied and EngineError."""
     answers = [(one.question, one.completion) for one in lesson.answers]
     played = await _teach(tools, before, answers, peer_lesson.PASSES, peer_lesson.enough, tools.remembered)
-    return replace(played, lesson_family=lesson.family, lesson_from=lesson.authors)
+    authors = tuple(name for name, _ in Counter(one.peer for one in lesson.answers).most_common())
+    return replace(played, lesson_families=tuple(lesson.levels), lesson_from=authors)
 
 
 async def _teach(

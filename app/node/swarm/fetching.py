@@ -27,7 +27,7 @@ from app.node.round.peers import OwnGroup
 from app.sapo.recipes import Recipe
 from app.swarm.client.client import Client
 from app.swarm.client.reporting import Complaint
-from app.swarm.intake.buffer import SHORTEST_ROUND_S, PeerBuffer
+from app.swarm.intake.buffer import SHORTEST_ROUND_S, WAITING_OF_FAMILY, PeerBuffer
 from app.swarm.intake.intake import Intake
 from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire.limits import ARCHIVED_S
@@ -41,10 +41,14 @@ SOON_S, IDLE_S = 1.0, 15.0
 MOST_AGE_S, LEAST_AGE_S = 1800, 120
 MOST = 64
 """Groups of one sample, and levels of families remembered for the archive."""
-LESSON_GROUPS = 12
-LESSONS_PER_MIN, LESSONS_BURST = 0.2, 8
-"""Samples of LESSON_GROUPS groups for lessons: 144 groups or 0.7 MB an hour, after 0.5 MB at once for a
-newcomer."""
+LESSON_GROUPS = 24
+"""Groups of one sample for lessons."""
+GROUPS_PER_MIN, GROUPS_AT_ONCE = 5.0, 180
+"""Groups for rounds and lessons together; lessons get what rounds leave. That is 480 in the first hour, or 2.5
+MB, and 300 in each further one."""
+LESSON_FAMILIES = 5
+"""Families that are asked for at once for lessons, those first that have most groups: a few lessons that are
+whole are worth more than a little of every family."""
 _PEERS = 500
 """Peers remembered for the views."""
 _FAMILIES = 6
@@ -96,9 +100,9 @@ class PeerFetcher:
         self._wake, self._round_over = asyncio.Event(), asyncio.Event()
         self._passed: deque[bool] = deque([True] * 16, maxlen=64)
         self._intake: Intake | None = None
-        self.waiting: tuple[str, ...] = ()
-        """Families to ask for beside those in play, for lessons."""
-        self._lessons = Bucket(LESSONS_PER_MIN, LESSONS_BURST)
+        self.for_lessons: tuple[str, ...] = ()
+        """Families to ask for beside those in play."""
+        self._budget = Bucket(GROUPS_PER_MIN, GROUPS_AT_ONCE)
         self.resting = False
         """Nothing is fetched while no rounds are played."""
         self._solved: OrderedDict[tuple[str, int], bool] = OrderedDict()
@@ -161,24 +165,33 @@ class PeerFetcher:
         archived = None
         if not batch.eligible:  # no one else is here
             archived = await self._client.recall(k, self._levels())
+        fetched = len((archived or batch).items)
+        self._budget.take(fetched, time.monotonic())
         await self._take_in(swarm, archived or batch, archived is not None)
-        return len((archived or batch).items)
+        return fetched
 
     async def _fetch_for_lessons(self, swarm: str) -> None:
         """One sample of families that wait, of the archive where no one else is here; nothing when none wait,
-        or this hour's share is used up."""
-        now = time.monotonic()
-        if not self.waiting or self._lessons.left(now) < 1:
+        or when what a node may fetch is used up."""
+        families = self._short_of_groups()
+        if not families or self._budget.left(time.monotonic()) < LESSON_GROUPS:
             return
-        self._lessons.take(1, now)
-        batch = await self._client.sample(LESSON_GROUPS, self.waiting, MOST_AGE_S)
+        batch = await self._client.sample(LESSON_GROUPS, families, MOST_AGE_S)
         if batch is None:
             return
         archived = None
         if not batch.eligible:
-            easiest = [Wanted(family=family, level=0) for family in self.waiting]
-            archived = await self._client.recall(LESSON_GROUPS, easiest[:MOST])
+            tasks = [Wanted(family=family, level=level) for level in (0, 1) for family in families]
+            archived = await self._client.recall(LESSON_GROUPS, tasks[:MOST])
+        self._budget.take(LESSON_GROUPS, time.monotonic())  # also where fewer came: it asks again later
         await self._take_in(swarm, archived or batch, archived is not None)
+
+    def _short_of_groups(self) -> tuple[str, ...]:
+        """Families that lack groups for a lesson: a few that have some, or all while hardly any has."""
+        counts = Counter(group.scored.group.coordinates.family for group in self.buffer.waiting_groups())
+        short = [family for family in self.for_lessons if counts[family] < WAITING_OF_FAMILY]
+        begun = sorted((one for one in short if counts[one]), key=lambda one: -counts[one])[:LESSON_FAMILIES]
+        return tuple(begun if len(begun) == LESSON_FAMILIES else short)
 
     async def _take_in(self, swarm: str, batch: BatchReply, archived: bool) -> None:
         """Checks a batch and adds what passes to the buffer."""

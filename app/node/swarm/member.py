@@ -90,6 +90,7 @@ class SwarmMember:
         self._folder, self._find = folder, find
         self._recipe, self._external = recipe, external
         self._known = self._families = tuple(families)
+        self._for_lessons: tuple[str, ...] = ()
         self._view = SwarmView(sentence="Looking for a swarm.")
         self._explained = ""
         self._clocks_told = False
@@ -120,11 +121,12 @@ class SwarmMember:
         self._families = tuple(families)
         self._buffer.practise(self._families)
         if self._fetcher is not None:
-            self._ask_for(self._fetcher)
+            self._fetcher.families = self._families
 
-    def _ask_for(self, fetcher: PeerFetcher) -> None:
-        fetcher.families = self._families
-        fetcher.waiting = tuple(family for family in self._known if family not in self._families)
+    def want_for_lessons(self, families: Sequence[str]) -> None:
+        self._for_lessons = tuple(families)
+        if self._fetcher is not None:
+            self._fetcher.for_lessons = self._for_lessons
 
     def waiting_groups(self) -> list[PeerGroup]:
         return self._buffer.waiting_groups()
@@ -293,7 +295,7 @@ class SwarmMember:
             self._families,
         )
         fetcher.resting = self._resting
-        self._ask_for(fetcher)
+        fetcher.for_lessons = self._for_lessons
         self._client, self._fetcher = client, fetcher
         early = tuple(self._early)
         self._early.clear()

@@ -211,7 +211,7 @@ def _when(at: float) -> str:
 def _rounds() -> Table:
     def right(one: Round) -> str:
         if one.lesson_from:
-            family, name = family_titles([one.lesson_family])[0], one.lesson_from[0]
+            family, name = family_titles(one.lesson_families)[0], one.lesson_from[0]
             return tr("lesson from {name}: {family}", name=name, family=family)
         if one.lesson:
             return tr("first lesson: {n} of its own answers", n=number(one.lesson))

@@ -160,7 +160,7 @@ def families(
 ) -> tuple[FamilyView, ...]:
     """What is known of every family in play, in the order of their titles. `levels` are those of now."""
     places = _milestones(reached)
-    taught = {one.lesson_family: one.lesson_from for one in rounds if one.lesson_from}
+    taught = {name: one.lesson_from for one in rounds for name in one.lesson_families}
     made = []
     for name in levels or (curve[-1].families if curve else {}):
         level = levels.get(name, 0)

@@ -58,6 +58,7 @@ class Shelf:
         self.diary: list[str] = []
         self.judged: list[JudgedGroup] = []
         self.practised: tuple[str, ...] = ()
+        self.wanted: tuple[str, ...] = ()
         self.waiting: list[PeerGroup] = []
         self.taught: list[str] = []
         self.shares: list[float] = []
@@ -91,6 +92,9 @@ class Shelf:
 
     def practise_families(self, families: Iterable[str]) -> None:
         self.practised = tuple(families)
+
+    def want_for_lessons(self, families: Sequence[str]) -> None:
+        self.wanted = tuple(families)
 
     def waiting_groups(self) -> list[PeerGroup]:
         return [one for one in self.waiting if one.scored.group.coordinates.family not in self.practised]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
@@ -76,6 +77,14 @@ class Relay:
 
     def report(self, ids: Any, reason: str) -> None:
         self.reported.append((tuple(ids), reason))
+
+
+def of_family(name: str, number: int) -> PeerGroup:
+    one = checked(number)
+    group = msgspec.structs.replace(
+        one.scored.group, coordinates=msgspec.structs.replace(one.scored.group.coordinates, family=name)
+    )
+    return msgspec.structs.replace(one, scored=msgspec.structs.replace(one.scored, group=group))
 
 
 class Check:
@@ -428,3 +437,25 @@ def test_a_pause_is_no_reason_to_suspect_what_was_out() -> None:
         assert take(fetcher) == ["question 1"]
         fetcher.buffer.give_back()
     assert take(fetcher) == []
+
+
+def test_what_is_fetched_for_lessons_is_bounded_and_comes_from_the_archive_where_nobody_is_here() -> None:
+    relay = Relay([[] for _ in range(100)])
+    fetcher = made(relay, external=0)
+    fetcher.for_lessons = ("lcm", "dice")
+    most = fetching.GROUPS_AT_ONCE // fetching.LESSON_GROUPS
+    fetch(fetcher, lambda: len(relay.asked) == most and fetcher._budget.left(time.monotonic()) < 24)
+    assert set(relay.asked) == {(fetching.LESSON_GROUPS, ("lcm", "dice"), fetching.MOST_AGE_S)}
+    assert relay.recalled[0][1] == (("lcm", 0), ("dice", 0), ("lcm", 1), ("dice", 1))
+
+
+def test_a_few_families_are_made_whole_for_lessons_before_others_are_asked_for() -> None:
+    fetcher = made(Relay([]))
+    names = ("lcm", "dice", "maze", "aiw", "bf", "caesar_cipher", "products")
+    fetcher.for_lessons = names
+    assert fetcher._short_of_groups() == names
+    fetcher.buffer.practise(["gcd"])
+    for at, name in enumerate(names):
+        for number in range(at):
+            fetcher.buffer.add(of_family(name, 100 * at + number))
+    assert fetcher._short_of_groups() == names[:1:-1]
