@@ -29,7 +29,7 @@ LIMIT = 180
 """Seconds after which a process counts as hung."""
 
 TELLS = """
-import importlib.util, json, os, sys
+import importlib.util, json, os, sys, time
 packages = ("tinydep", "tinygym", "tinytest")
 names = ("TOKENIZERS_PARALLELISM",)
 print(json.dumps({
@@ -38,7 +38,9 @@ print(json.dumps({
     "folder": os.getcwd(),
     "environment": {name: os.environ.get(name) for name in names},
     "packages": [name for name in packages if importlib.util.find_spec(name)],
-}))
+}), flush=True)
+while os.path.exists(os.environ.get("FAKE_STAYS", "")):
+    time.sleep(0.05)
 sys.exit(7 if "fail" in sys.argv else 0)
 """
 

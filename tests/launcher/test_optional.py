@@ -7,6 +7,8 @@ import hashlib
 import json
 import os
 import signal
+import subprocess
+import sys
 import tarfile
 import time
 from collections.abc import Callable
@@ -24,12 +26,20 @@ from tests.launcher.test_setup import finish
 BACKEND = """
 import base64, hashlib, os, sys, time, zipfile
 sys.path.insert(0, os.path.dirname(__file__))
+def prepare_metadata_for_build_wheel(folder, config_settings=None):
+    info = os.path.join(folder, "llama_cpp_python-0.3.36.dist-info")
+    os.mkdir(info)
+    with open(os.path.join(info, "METADATA"), "w") as file:
+        file.write("Metadata-Version: 2.1\\nName: llama-cpp-python\\nVersion: 0.3.36\\n")
+    return os.path.basename(info)
 def build_wheel(folder, config_settings=None, metadata_directory=None):
     trouble, marker = os.environ.get("FAKE_BUILD", ""), os.environ.get("FAKE_MARKER")
     if marker:
         with open(marker, "a") as file:
             tools = [path for path in sys.path if os.path.isdir(os.path.join(path, "tinytool"))]
-            file.write(f"{os.nice(0)} {config_settings} {tools}\\n")
+            before = os.path.isdir(config_settings["build-dir"]) * " continued"
+            file.write(f"{os.nice(0)} {config_settings} {tools}{before}\\n")
+    os.makedirs(config_settings["build-dir"], exist_ok=True)
     print("[1/20] Building CXX object a.o", flush=True)
     print("[20/20] Linking CXX shared library", flush=True)
     if trouble == "fail":
@@ -170,9 +180,60 @@ def test_a_failed_build_is_told_and_not_repeated_until_asked_for(
 
 
 @built_here
-def test_killed_half_way_the_next_start_begins_anew(
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_it_rests_while_a_trainer_works_ends_with_shoal_and_is_continued(
     project: Path, world: dict[str, str], launch: Launch
 ) -> None:
+    gate, stays = Path(world["FAKE_GATE"]), project / "stays"
+    gate.touch()
+    stays.touch()
+    del world["SHOAL_LLAMACPP"]
+    here = project / "app" / "install" / "launcher"
+    for name, before, after in (
+        ("resting.py", "FEW_CORES = 4", f"FEW_CORES = {os.cpu_count()}"),
+        ("optional.py", 'group.write("19")', "pass"),  # on a busy computer it would not move at all
+    ):
+        text = (here / name).read_text()
+        assert before in text
+        (here / name).write_text(text.replace(before, after))
+    shoal = launch(project, "run", FAKE_BUILD="wait", FAKE_STAYS=str(stays), **world)
+    until(lambda: bool(builds(world)))
+    assert "file 20 of 20" in says(project)
+    builder = psutil.Process(int((project / ".venv" / optional.PID).read_text()))
+    children = builder.children(recursive=True)
+
+    def states() -> set[str]:
+        return {one.status() for one in children}
+
+    script = "import sys; sys.stdin.read()"
+    trainer = subprocess.Popen(
+        [stamp.python_of(str(project)), "-c", script, "app.node.trainer.process"], stdin=subprocess.PIPE
+    )
+    until(lambda: states() == {psutil.STATUS_STOPPED})
+    assert builder.status() != psutil.STATUS_STOPPED, "who would wake them"
+    trainer.kill()
+    trainer.wait()
+    until(lambda: psutil.STATUS_STOPPED not in states())
+    stays.unlink()
+    assert finish(shoal)[0] == 0
+    _, alive = psutil.wait_procs([builder, *children], timeout=LIMIT)
+    assert not alive and not is_there(project)
+    gate.unlink()
+    assert finish(launch(project, "run", **{**world, "SHOAL_LLAMACPP": "now"}))[0] == 0
+    until(lambda: is_there(project))
+    first, second = builds(world)
+    assert second == f"{first} continued", "the same source, compiled further in the same folder"
+    assert not (project / ".venv" / "shoal-build").exists()
+
+
+@built_here
+def test_who_wants_none_gets_none(project: Path, world: dict[str, str], launch: Launch) -> None:
+    assert finish(launch(project, "run", **{**world, "SHOAL_LLAMACPP": "never"}))[0] == 0
+    assert not (project / ".venv" / optional.LOG).exists() and not builds(world)
+
+
+@built_here
+def test_killed_half_way_the_next_start_continues(project: Path, world: dict[str, str], launch: Launch) -> None:
     Path(world["FAKE_GATE"]).touch()
     assert finish(launch(project, "run", FAKE_BUILD="wait", **world))[0] == 0
     until(lambda: bool(builds(world)))

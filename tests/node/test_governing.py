@@ -27,7 +27,7 @@ from app.sapo.questions import Coordinates
 from app.sapo.scoring.sandbox import Sandbox
 from tests.node.bench import Bench, rows
 from tests.node.round.test_peers import Shelf, peer_group
-from tests.node.ruled import CALM, IN_USE, ruled, trainers
+from tests.node.ruled import CALM, IN_USE, PATIENCE_S, ruled, trainers
 
 
 @pytest.fixture(autouse=True)
@@ -348,6 +348,22 @@ def test_the_swarm_rests_with_the_node_and_gets_back_what_was_out(
 
     asyncio.run(script())
     assert shelf.diary[:4] == ["open", "give back without blame", "rest", "wake"]
+
+
+def test_a_paused_node_that_leaves_its_swarm_ends_at_once(bench: Bench) -> None:
+    shelf = Shelf([])
+
+    async def script() -> None:
+        async with ruled(bench, swarm=shelf) as run:
+            await run.another_round()
+            run.governor.do(commands.Pause())
+            await run.paused()
+            run.node.leave()
+            _, unfinished = await asyncio.wait({run.task}, timeout=PATIENCE_S)
+            assert not unfinished and run.seen[-1].reason == "stopped"
+
+    asyncio.run(script())
+    assert shelf.diary.count("close") == 1
 
 
 def test_what_ends_a_node_ends_it_under_rules_too(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,9 @@ the tests.
 
 Nothing waits for them and nothing fails without them. llama.cpp exists as source only, so a first start begins
 to build it in the background, politely, in a process of its own (`python -m app.install.launcher.optional
-ROOT`). That may be killed at any moment; the next start goes on or begins again. A failure is remembered with
-its sentence, which `./shoal doctor` shows, and is not repeated at every start.
+ROOT`). It rests while a trainer works on few cores, ends with the Shoal that began it, and may be killed at any
+moment: the next start compiles what is missing. A failure is remembered with its sentence, which
+`./shoal doctor` shows, and is not repeated at every start.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from app.install.launcher import install, pythons, stamp, system
+from app.install.launcher import install, pythons, resting, stamp, system
 from app.install.launcher.environment import Environment
 from app.install.launcher.lock import lock
 from app.install.launcher.progress import ProgressLine, say
@@ -40,7 +44,8 @@ PROCESSOR = "shoal-llamacpp.processor"
 it; engines.llamacpp.model reads this."""
 
 WHEN = "SHOAL_LLAMACPP"
-"""Environment variable: "never" builds nothing, "now" builds without giving way to other programs."""
+"""Environment variable: "never" builds nothing, "now" builds without giving way to other programs, also when
+Shoal has ended."""
 
 COMPILE = "compile.txt"
 """Beside the list of the sampler: what builds it."""
@@ -77,8 +82,10 @@ def wanted() -> bool:
     return not stamp.APPLE_SILICON and not system.has_nvidia_card() and os.environ.get(WHEN) != "never"
 
 
-def begin(root: str, variables: dict[str, str]) -> None:
-    """Starts the building and returns at once."""
+def begin(root: str, variables: dict[str, str], lasting: bool = False) -> None:
+    """Starts the building and returns at once. It ends with this process, which becomes Shoal, unless it is to
+    be `lasting` or to hurry."""
+    owner = 0 if lasting or os.environ.get(WHEN) == "now" else os.getpid()
     quiet: dict[str, object] = {"start_new_session": True}
     if os.name == "nt":
         flags = ("IDLE_PRIORITY_CLASS", "CREATE_NO_WINDOW", "CREATE_NEW_PROCESS_GROUP")
@@ -86,7 +93,7 @@ def begin(root: str, variables: dict[str, str]) -> None:
     try:
         with open(os.path.join(root, ".venv", LOG), "ab") as log:
             subprocess.Popen(
-                [stamp.python_of(root), "-m", "app.install.launcher.optional", root],
+                [stamp.python_of(root), "-m", "app.install.launcher.optional", root, str(owner)],
                 env=variables,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -165,18 +172,13 @@ def _wheel(
             kept = wheel.replace(done / wheel.name)
             shutil.rmtree(unfinished, ignore_errors=True)
             return kept
-    if missing := no_compiler():
+    if missing := system.no_compiler():
         raise SetupError(missing)
-    _says(
-        root,
-        f"Building llama.cpp in the background ({log} has the progress). Until then, PyTorch does the "
-        "sampling. If it is interrupted, the next start tries again.",
-    )
-    shutil.rmtree(unfinished, ignore_errors=True)
-    work = _work(unfinished)
+    _says(root, _BUILDING.format(where=f"{log} has the progress"))
+    work = _work(unfinished, f"{done.name} {version}")
     definitions["CMAKE_PROJECT_llama_cpp_INCLUDE"] = str(work / requirements.with_suffix(".cmake").name)
     try:
-        shutil.copy(requirements.with_suffix(".cmake"), work)
+        shutil.copy2(requirements.with_suffix(".cmake"), work)
         tools = build_tools(pip, requirements.with_name(COMPILE), work)
         said, code = install.run(
             [
@@ -189,9 +191,11 @@ def _wheel(
                 "--wheel-dir",
                 str(work),
                 *(word for pair in definitions.items() for word in ("-C", "cmake.define.{}={}".format(*pair))),
-                *source(requirements, work),
+                "-C",
+                f"build-dir={work / 'build'}",
+                str(source(pip, requirements, work, log, held, bool(tools))),
             ],
-            Steps(progress),
+            Steps(progress, lambda step: _says(root, _BUILDING.format(where=step))),
             log,
             {**_pip(pip, work), "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs()), **tools},
             held,
@@ -205,13 +209,18 @@ def _wheel(
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _work(folder: Path) -> Path:
-    """A new folder to build in: this one, or where its path has square brackets, which CMake takes for its
-    own, one among the temporary files, under a name that no other user knows beforehand. Raises SetupError."""
+def _work(folder: Path, what: str) -> Path:
+    """A folder to build `what` in: this one, with what an earlier build of the same has left, or where its path
+    has square brackets, which CMake takes for its own, one among the temporary files, under a name that no
+    other user knows beforehand. Raises SetupError."""
+    marker = folder / "what"
     try:
         if "[" in str(folder) or "]" in str(folder):
             return Path(tempfile.mkdtemp(prefix="shoal-build-"))
-        folder.mkdir()
+        if not marker.exists() or marker.read_text(encoding="utf-8") != what:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            marker.write_text(what, encoding="utf-8")
     except OSError as error:
         raise SetupError(
             f"llama.cpp could not be built, because a folder for it is not there ({error.strerror}); free some "
@@ -231,10 +240,10 @@ def _made_for(definitions: Mapping[str, str]) -> str:
 
 
 class Steps:
-    """Takes pip's lines and tells of every tenth of the files compiled."""
+    """Takes pip's lines and tells of every tenth of the files compiled, the owner and `elsewhere`."""
 
-    def __init__(self, progress: ProgressLine) -> None:
-        self._progress, self._told = progress, -1
+    def __init__(self, progress: ProgressLine, elsewhere: Callable[[str], None]) -> None:
+        self._progress, self._elsewhere, self._told = progress, elsewhere, -1
 
     def __call__(self, line: str) -> None:
         if found := _STEP.match(line):
@@ -242,6 +251,7 @@ class Steps:
             if tenth > self._told:
                 self._told = tenth
                 self._progress.step(f"building llama.cpp: file {found[1]} of {found[2]}")
+                self._elsewhere(f"file {found[1]} of {found[2]}")
         else:
             install.show(line, self._progress)
 
@@ -255,32 +265,6 @@ def explain(said: list[str], log: Path) -> str:
     return (
         f"llama.cpp could not be built for this computer ({complaints[0][:200]}); look into {log}, and "
         "./shoal setup --engine llamacpp tries again."
-    )
-
-
-def no_compiler() -> str:
-    """Empty where a C++ compiler is there, else the sentence that says what to install."""
-    if sys.platform == "win32":
-        where = Path(os.environ.get("PROGRAMFILES(X86)", "C:/Program Files (x86)"))
-        there = (where / "Microsoft Visual Studio" / "Installer" / "vswhere.exe").exists()
-        how = "`winget install Microsoft.VisualStudio.2022.BuildTools`"
-    elif sys.platform == "darwin":  # its c++ is a shim that opens a dialogue where there is none
-        there = subprocess.run(["/usr/bin/xcode-select", "-p"], capture_output=True).returncode == 0
-        how = "`xcode-select --install`"
-    else:
-        there = any(shutil.which(name) for name in (os.environ.get("CXX") or "c++", "g++", "clang++"))
-        how = {
-            "apt-get": "`sudo apt-get install build-essential`",
-            "dnf": "`sudo dnf install gcc-c++`",
-            "yum": "`sudo yum install gcc-c++`",
-            "zypper": "`sudo zypper install gcc-c++`",
-            "pacman": "`sudo pacman -S base-devel`",
-        }.get(system.manager(), "your system's package manager")
-    if there:
-        return ""
-    return (
-        "llama.cpp is not built, because this computer has no C++ compiler: install one with "
-        f"{how} and run ./shoal setup --engine llamacpp."
     )
 
 
@@ -302,6 +286,12 @@ def jobs() -> int:
     return max(1, cores)
 
 
+_BUILDING = (
+    "Building llama.cpp in the background ({where}). Until then, PyTorch does the sampling. "
+    "If it is interrupted, the next start continues it."
+)
+
+
 def _says(root: Path, sentence: str) -> None:
     (root / ".venv" / SAYS).write_text(sentence + "\n", encoding="utf-8")
 
@@ -316,32 +306,54 @@ def build_tools(pip: list[str], requirements: Path, work: Path) -> dict[str, str
     lock = stamp.lock_of(str(requirements))
     if not lock:
         return {}
+    if (work / "tools").is_dir():
+        return {"PYTHONPATH": str(work / "tools")}
     options = ("--quiet", "--only-binary", ":all:", *stamp.HASHED)
     said, code = install.run(
-        [*pip, "install", "--target", str(work / "tools"), *options, "-r", lock],
+        [*pip, "install", "--target", str(work / "tools.new"), *options, "-r", lock],
         print,
         work / "tools.log",
         _pip(pip, work),
     )
     if code:
         raise SetupError(install.explain(said, work / "tools.log"))
+    (work / "tools.new").rename(work / "tools")
     return {"PYTHONPATH": str(work / "tools")}
 
 
-def source(requirements: Path, work: Path) -> list[str]:
-    """What is built: the one package that comes as source, of the hash in the lock, where there is one."""
+def source(pip: list[str], requirements: Path, work: Path, log: Path, held: int, alone: bool) -> Path:
+    """The folder with what is built: the one package that comes as source, of the hash in the lock, where there
+    is one. It stays where it is, so that a build that was interrupted continues. `alone`: what builds it is
+    there. Raises SetupError."""
+    if (work / "source").is_dir():
+        return work / "source"
     lock = stamp.lock_of(str(requirements))
-    text = Path(lock or requirements).read_text(encoding="utf-8")
-    pin = _SOURCE.search(text)
+    pin = _SOURCE.search(Path(lock or requirements).read_text(encoding="utf-8"))
     assert pin is not None
-    if not lock:
-        return [pin[0]]
     only = work / "source.txt"
     only.write_text(pin[0] + "\n", encoding="utf-8")
-    return ["--require-hashes", "-r", str(only)]
+    hashed = ["--require-hashes"] if lock else []
+    isolated = ["--no-build-isolation"] if alone else []
+    where = ["--no-deps", "--no-cache-dir", "--no-binary", ":all:", "--dest", str(work / "packed")]
+    tools = {"PYTHONPATH": str(work / "tools")} if alone else {}
+    said, code = install.run(
+        [*pip, "download", *where, *isolated, *hashed, "-r", str(only)],
+        lambda line: None,
+        log,
+        {**_pip(pip, work), **tools},
+        held,
+    )
+    if code:
+        raise SetupError(explain(said, log))
+    (archive,) = (work / "packed").glob("*.tar.gz")
+    shutil.rmtree(work / "unpacked", ignore_errors=True)
+    with tarfile.open(archive) as packed:
+        packed.extractall(work / "unpacked", filter="data")
+    (folder,) = (work / "unpacked").iterdir()
+    return folder.rename(work / "source")
 
 
-def main(root: str) -> int:
+def main(root: str, owner: str = "0") -> int:
     """The process in the background. Returns 1 after a failure, which it has remembered."""
     if hasattr(os, "nice"):
         os.nice(19)
@@ -350,9 +362,15 @@ def main(root: str) -> int:
         with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as group:
             group.write("19")
     number = Path(root) / ".venv" / PID
+    if os.name == "posix" and os.getpgrp() == os.getpid():
+        trainer = "" if os.environ.get(WHEN) == "now" else stamp.python_of(root)
+        watch = (int(owner), trainer)
+        threading.Thread(target=resting.watch, args=watch, daemon=True).start()
     try:
         provide(Path(root), "llamacpp", _leave, number)
     except _Busy:
+        with contextlib.suppress(OSError, ValueError):  # one that rests may have lost who would wake it
+            os.killpg(int(number.read_text(encoding="ascii")), signal.SIGCONT)
         return 0
     except SetupError as error:
         say(str(error))
@@ -361,4 +379,4 @@ def main(root: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

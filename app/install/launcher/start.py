@@ -56,13 +56,13 @@ def _ensure(root: str, purpose: str, check: bool = False) -> None:
     Environment(Path(root)).ensure(purpose, check)
 
 
-def _begin_building(root: str) -> None:
+def _begin_building(root: str, lasting: bool = False) -> None:
     if not _missing(root, "llamacpp"):
         return
     from app.install.launcher import optional
 
     if optional.wanted():
-        optional.begin(root, variables(root))
+        optional.begin(root, variables(root), lasting)
 
 
 def _missing(root: str, name: str) -> bool:
@@ -121,7 +121,7 @@ def _setup(root: str, arguments: list[str]) -> int:
         stamp.remove(root, extra)
         _provide(root, extra, firmly=True)
     elif not engine:
-        _begin_building(root)
+        _begin_building(root, lasting=True)
     print("Shoal is set up. ./shoal starts it, ./shoal --help shows the rest.", file=sys.stderr)
     return 0
 

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from app.install.launcher.progress import say
@@ -159,3 +160,29 @@ def _run(command: Sequence[str]) -> int:
     return subprocess.run(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ).returncode
+
+
+def no_compiler() -> str:
+    """Empty where a C++ compiler is there, else the sentence that says what to install."""
+    if sys.platform == "win32":
+        where = Path(os.environ.get("PROGRAMFILES(X86)", "C:/Program Files (x86)"))
+        there = (where / "Microsoft Visual Studio" / "Installer" / "vswhere.exe").exists()
+        how = "`winget install Microsoft.VisualStudio.2022.BuildTools`"
+    elif sys.platform == "darwin":  # its c++ is a shim that opens a dialogue where there is none
+        there = subprocess.run(["/usr/bin/xcode-select", "-p"], capture_output=True).returncode == 0
+        how = "`xcode-select --install`"
+    else:
+        there = any(shutil.which(name) for name in (os.environ.get("CXX") or "c++", "g++", "clang++"))
+        how = {
+            "apt-get": "`sudo apt-get install build-essential`",
+            "dnf": "`sudo dnf install gcc-c++`",
+            "yum": "`sudo yum install gcc-c++`",
+            "zypper": "`sudo zypper install gcc-c++`",
+            "pacman": "`sudo pacman -S base-devel`",
+        }.get(manager(), "your system's package manager")
+    if there:
+        return ""
+    return (
+        "llama.cpp is not built, because this computer has no C++ compiler: install one with "
+        f"{how} and run ./shoal setup --engine llamacpp."
+    )
