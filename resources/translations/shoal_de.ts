@@ -1530,10 +1530,6 @@
    <translation>Andere</translation>
   </message>
   <message>
-   <source>round {n}</source>
-   <translation>Runde {n}</translation>
-  </message>
-  <message>
    <source>{right} of {n} answer right</source>
    <translation>{right} von {n} Antwort richtig</translation>
   </message>
@@ -1551,6 +1547,10 @@
   <message>
    <source>this computer</source>
    <translation>dieser Computer</translation>
+  </message>
+  <message>
+   <source>round {n}</source>
+   <translation>Runde {n}</translation>
   </message>
   <message>
    <source>Live</source>
