@@ -8,7 +8,7 @@ import sys
 
 from hypothesis import settings
 
-from app.ui.shell.libraries import missing
+from app.ui.shell.display import missing
 
 settings.register_profile("same", derandomize=True)
 settings.load_profile("same")

@@ -1553,10 +1553,6 @@
    <translation>Andere</translation>
   </message>
   <message>
-   <source>round {n}</source>
-   <translation>Runde {n}</translation>
-  </message>
-  <message>
    <source>{right} of {n} answer right</source>
    <translation>{right} von {n} Antwort richtig</translation>
   </message>
@@ -1574,6 +1570,10 @@
   <message>
    <source>this computer</source>
    <translation>dieser Computer</translation>
+  </message>
+  <message>
+   <source>round {n}</source>
+   <translation>Runde {n}</translation>
   </message>
   <message>
    <source>Live</source>

@@ -88,12 +88,12 @@ class Side(QWidget):
         super().__init__()
         self._theme, self._solved = theme, tried.solved
         self._sign, self._verdict = Label(""), Label("", "good")
-        text = Elided("")
-        text.say(safe_line(safe(tried.text)) or tr("(empty)"))
+        text, said = Elided(""), safe_line(safe(tried.text)) or tr("(empty)")
+        text.say(said)
         self.setLayout(row(self._sign, text, self._verdict, gap=8, fill=1))
         theme.changed.connect(self._draw)  # not a lambda: that would outlive the card
         self._draw()
-        self.setAccessibleName(f"{name}: {text.text()}, {self._verdict.text()}")
+        self.setAccessibleName(f"{name}: {said}, {self._verdict.text()}")
 
     def _draw(self) -> None:
         show_verdict(self._theme, self._sign, self._verdict, self._solved)

@@ -20,8 +20,17 @@ from app.node.record.records import GroupRow
 from app.sapo.families import FAMILIES
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.texts import number, tr
-from app.ui.privacy.group_list import GroupPainter, Groups
-from app.ui.privacy.group_texts import asked, family_title, merged, parts, question, verdict, who
+from app.ui.privacy.group_list import (
+    GroupPainter,
+    Groups,
+    asked,
+    family_title,
+    merged,
+    parts,
+    question,
+    verdict,
+    who,
+)
 from app.ui.theme import Theme
 from app.ui.theme.palette import BODY
 from app.ui.theme.theme import mono

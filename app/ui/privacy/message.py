@@ -16,7 +16,7 @@ from app.swarm.wire.limits import LineMessage
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, size, tr
 from app.ui.privacy.exchanged import groups
-from app.ui.privacy.group_texts import asked, family_title, gist, merged, question, verdict, who
+from app.ui.privacy.group_list import asked, family_title, gist, merged, question, verdict, who
 from app.ui.privacy.live import AnswerRow
 from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL

@@ -63,7 +63,9 @@ def test_a_race_shows_every_puzzle_with_both_answers_and_its_score_with_the_erro
     said = texts(page)
     assert "Your model solves 12 of 20 now, 4 before: +8 ± 2.2." in said
     assert "it really learned" in said and "After 20 rounds" in said
-    assert all(f"Sums: What is {place} + 1?" in said for place in range(20))
+    wanted = [f"Sums: What is {place} + 1?" for place in range(20)]
+    qtbot.waitUntil(lambda: all(text in texts(page) for text in wanted), timeout=PATIENCE_MS)  # laid out
+    said = texts(page)
     assert (said.count("right"), said.count("wrong")) == (16, 24)
     names = [side.accessibleName() for side in race.findChildren(Side)]
     assert names[2:4] == ["Before: #0·, wrong", "After: #2, right"]

@@ -32,7 +32,7 @@ MAIN = (
         "shell/tray.py",
         "privacy/page.py",
         "privacy/message.py",
-        "privacy/group_texts.py",
+        "privacy/group_list.py",
         "view/words.py",
         "charts/curve.py",
         "charts/tile.py",

@@ -19,7 +19,7 @@ from app.install.launcher import system
 from app.ui.frame.frame import Actions
 from app.ui.privacy.page import Privacy
 from app.ui.settings.page import SettingRow, SettingsPage
-from app.ui.shell import libraries
+from app.ui.shell import display
 from app.ui.shell.desktop import Desktop
 from app.ui.shell.login import Login
 from app.ui.shell.single import QUIT, Single
@@ -75,10 +75,10 @@ def test_without_a_display_there_is_one_sentence(tmp_path: Path) -> None:
 def test_missing_libraries_are_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system, "manager", lambda: "apt-get")
     monkeypatch.setattr(system, "privilege", lambda: None)
-    said = libraries.provide({"DISPLAY": ":0"}, "linux", lambda file: "xcb-cursor" not in file)
+    said = display.provide({"DISPLAY": ":0"}, "linux", lambda file: "xcb-cursor" not in file)
     assert "libxcb-cursor.so.0" in said and "sudo apt-get install" in said and "libxcb-cursor0" in said
-    assert libraries.provide({"DISPLAY": ":0"}, "linux", lambda _: True) == ""
-    assert not any("xcb" in one.file for one in libraries.wanted({"QT_QPA_PLATFORM": "offscreen"}))
+    assert display.provide({"DISPLAY": ":0"}, "linux", lambda _: True) == ""
+    assert not any("xcb" in one.file for one in display.wanted({"QT_QPA_PLATFORM": "offscreen"}))
 
 
 @pytest.mark.parametrize("link", ["", "shoal://join/ws/192.168.1.20:8777?swarm=shoal"])
