@@ -2503,6 +2503,10 @@
    <translation>Shoal kann in {home} nichts speichern. Gib dir Schreibrecht, oder nenne mit --home einen anderen Ordner.</translation>
   </message>
   <message>
+   <source>Shoal needs a folder that only you can write to. Change the permissions of {home}, or name another folder with --home.</source>
+   <translation>Shoal braucht einen Ordner, in den nur du schreiben kannst. Ändere die Rechte von {home}, oder nenne mit --home einen anderen Ordner.</translation>
+  </message>
+  <message>
    <source>shoal: Another Shoal uses {home} and doesn't answer. Quit it and start again.</source>
    <translation>shoal: Ein anderes Shoal benutzt {home} und antwortet nicht. Beende es und starte neu.</translation>
   </message>
