@@ -75,6 +75,20 @@ def read_json(path: Path) -> dict[str, Any]:
         ) from error
 
 
+def own_file(folder: Path, file: Path) -> Path:
+    """`file` of a model folder, where its content lies in that folder, or in the same model of Hugging Face's
+    cache, whose folders are made of links. Raises EngineError for a link to anywhere else: a copy would carry
+    another file of this computer along."""
+    snapshot = folder.parent.name == "snapshots" and folder.parent.parent.name.startswith("models--")
+    root = folder.parent.parent if snapshot else folder
+    if not file.resolve().is_relative_to(root.resolve()):
+        raise EngineError(
+            f"{file.name} in {folder} is a link to a file elsewhere: put the file itself in its place, then "
+            "try again."
+        )
+    return file
+
+
 def count_parameters(folder: Folder) -> int:
     """Parameters by the files' headers, without reading the weights."""
     total = 0

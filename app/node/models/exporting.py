@@ -5,6 +5,7 @@ For the command and for a window, which runs the command as a child process.
 
 from __future__ import annotations
 
+import re
 import shlex
 import tempfile
 import time
@@ -144,7 +145,7 @@ def _written_licence(folder: Path) -> str:
         key, _, value = line.partition(":")
         if key.strip() == "license":
             said = value.strip().strip("'\"")
-            return said if said.isprintable() and 0 < len(said) <= 60 else ""
+            return said if re.fullmatch(r"[\w.+ -]{1,60}", said) else ""
     return ""
 
 
