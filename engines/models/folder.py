@@ -39,10 +39,9 @@ def open_folder(path: Path) -> Folder:
             f"{path} has no config.json, so it isn't a model folder: give the one with the model's files."
         )
     config = read_json(path / "config.json")
-    files = tuple(sorted(path.glob("model*.safetensors"))) or tuple(
-        file
-        for file in sorted(path.glob("*.safetensors"))
-        if not file.name.startswith(("adapter", "optimizer"))
+    weights = [file for file in sorted(path.glob("*.safetensors")) if file.is_file()]
+    files = tuple(file for file in weights if file.name.startswith("model")) or tuple(
+        file for file in weights if not file.name.startswith(("adapter", "optimizer"))
     )
     if not files:
         if any(next(path.glob(pattern), None) for pattern in _PICKLES):

@@ -132,6 +132,8 @@ def base_of(model: str, folder: Path) -> card.BaseModel:
 
 def _written_licence(folder: Path) -> str:
     """The `license:` of the card in a model's folder, empty without one."""
+    if not (folder / "README.md").is_file():
+        return ""
     try:
         with (folder / "README.md").open(encoding="utf-8", errors="replace") as file:
             lines = file.read(20_000).splitlines()
