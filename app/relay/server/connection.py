@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from asyncio import Transport
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
@@ -18,6 +19,7 @@ from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 from aiohttp._websocket.helpers import websocket_mask
 from aiohttp.http import WS_CLOSED_MESSAGE
 
+from app.common.rate import Bucket, Rate
 from app.relay.session.session import Session
 from app.swarm.wire import noise
 from app.swarm.wire.frames import to_frame
@@ -32,6 +34,12 @@ from app.swarm.wire.protocol import OLD_SUBPROTOCOL, SUBPROTOCOL, Err
 
 _TEXT, _CLOSE, _LAST = 0x81, 8, 0x80
 """Of a frame's first byte: a whole text, the least kind that is no data, a message's end (RFC 6455, 5.2)."""
+FRAMES = Rate(60 * 20, 1000)
+"""Frames of a connection, control frames among them: a busy client sends some twenty a minute."""
+_TURN = 32
+"""After so many frames of one connection in a row the others have a turn."""
+_CUT_OFF = {"unmasked": b"\x88\x02\x03\xea", "frames": b"\x88\x02\x03\xf0"}
+"""Close frames: 1002, a protocol error, and 1008, a policy that was violated."""
 
 
 class FrameReader(Protocol):
@@ -42,35 +50,46 @@ class FrameReader(Protocol):
 
 
 class Masked:
-    """Stands before a reader and reads the heads of frames. The first one without a mask ends the connection,
-    and nothing more is passed on. `take`, once set, is offered every text that comes whole while nothing is
-    under way, and says whether it took it; `under_way` counts messages that were passed on to the reader, until
-    `done` is called for each."""
+    """Stands before a reader and reads the heads of frames. The first one without a mask, or one more than
+    FRAMES allow, ends the connection, `over` says which, and nothing more is passed on. `take`, once set, is
+    offered every text that comes whole while nothing is under way, and says whether it took it; `under_way`
+    counts messages that were passed on to the reader, until `done` is called for each."""
 
-    __slots__ = ("_head", "_left", "_over", "_part", "_reader", "_transport", "take", "under_way")
+    __slots__ = (
+        *("_clock", "_frames", "_head", "_left", "_part", "_reader", "_transport"),
+        *("over", "take", "under_way"),
+    )
 
-    def __init__(self, reader: FrameReader, transport: Transport) -> None:
+    def __init__(
+        self, reader: FrameReader, transport: Transport, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
+        self._frames = Bucket(FRAMES.per_min, FRAMES.burst)
         self._reader = reader
         self._transport = transport
         self._left = 0
         self._head = b""
-        self._over = False
+        self.over = ""
         self._part = False
         self.take: Callable[[bytes], bool] | None = None
         self.under_way = 0
 
     def feed_data(self, data: bytes) -> tuple[bool, bytes]:
-        if not (self.under_way or self._left or self._head or self._part or self._over or self.take is None):
+        if self.over:
+            return False, b""
+        now = self._clock()
+        left = self._frames.left(now)
+        if left >= 1 and not (self.under_way or self._left or self._head or self._part or self.take is None):
             text = whole(data)
             if text is not None and self.take(text):
+                self._frames.take(1, now)
                 return False, b""
-        if self._over:
-            return False, b""
-        if not self._fine(data):
-            self._over = True
-            self._transport.write(b"\x88\x02\x03\xea")  # close, 1002: a protocol error
+        count = self._fine(data, int(left))
+        if self.over:
+            self._transport.write(_CUT_OFF[self.over])
             self._transport.close()
             return False, b""
+        self._frames.take(count, now)
         return self._reader.feed_data(data)
 
     def feed_eof(self) -> None:
@@ -80,26 +99,31 @@ class Masked:
         """A message that was passed on has been dealt with."""
         self.under_way -= 1
 
-    def _fine(self, data: bytes) -> bool:
-        """Goes from head to head; one that has not come whole waits for the rest."""
-        place = self._left
+    def _fine(self, data: bytes, most: int) -> int:
+        """Goes from head to head, and counts them; one that has not come whole waits for the rest."""
+        place, count = self._left, 0
         if self._head:
             data = self._head + data
         end = len(data)
         while end - place >= 2:
             first, second = data[place], data[place + 1]
             if second < 0x80:
-                return False
+                self.over = "unmasked"
+                return count
             head, size = 6, second - 0x80
             if size > 125:
                 head = 8 if size == 126 else 14
                 if end - place < head - 4:
                     break
                 size = int.from_bytes(data[place + 2 : place + head - 4], "big")
+            if count == most:
+                self.over = "frames"
+                return count
             self._count(first)
+            count += 1
             place += head + size
         self._left, self._head = (place - end, b"") if place >= end else (0, data[place:])
-        return True
+        return count
 
     def _count(self, first: int) -> None:
         """Good-byes too: nothing comes after them."""
@@ -262,8 +286,12 @@ class RelayConnection:
         ws, session = self.socket, self.session
         if before is not None and self.open is None:
             before.take = self.take
+        heard = 0
         while True:
             message = await hear(ws)
+            heard += 1
+            if heard % _TURN == 0:
+                await asyncio.sleep(0)  # what has come already is heard without waiting
             if self._late is not None:
                 await asyncio.wait({self._late})
             if self.open is not None and message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
@@ -282,6 +310,8 @@ class RelayConnection:
             elif message.type is WSMsgType.BINARY:
                 answer = session.fault(Code.INVALID, "Messages are text frames.")
             else:
+                if before is not None and before.over:
+                    session.count(before.over)
                 return
             del message
             if isinstance(answer, bytes):
