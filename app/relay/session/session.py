@@ -214,6 +214,8 @@ class Session:
         state.presence.arrive(self.name, key)
         if RECEIPTS in self._caps:
             state.receipts.arrive(key, self)
+        if state.classroom is not None and CLASS in self._caps:
+            state.classroom.join(key, self.address)
         return to_frame(Welcome(session=self.name, quotas=limits.Quotas(), time_ms=state.now_ms()))
 
     def _turned_away(self, code: Code, sentence: str, *, wait_s: float | None = None) -> bytes:
@@ -367,7 +369,7 @@ class Session:
         if room is None or key is None or CLASS not in self._caps:
             return self.fault(Code.UNSUPPORTED, "This was not agreed on: join with an invite to a class.")
         if self._state.quotas.take("progress", key, self.address) == 0:
-            room.progress(key, progress)
+            room.progress(key, self.address, progress)
         return None
 
     def _ask_stats(self, ask: AskStats) -> bytes:
