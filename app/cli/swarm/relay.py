@@ -149,8 +149,8 @@ def main(args: argparse.Namespace) -> int:
             print(f"For the teacher alone, in a browser: {first['teacher']}", file=sys.stderr)
             if state.access.private is None:
                 print(
-                    "Others on this network can read the page and the answers, which aren't encrypted. Open the "
-                    "page on this computer. With --private, six words encrypt the answers.",
+                    "Others on this network can read the page and the answers, which aren't encrypted. Open "
+                    "the page on this computer. With --private, six words encrypt the answers.",
                     file=sys.stderr,
                 )
         if args.lan:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 
+import pytest
 from aiohttp import WSMsgType
 from aiohttp._websocket.reader import WebSocketDataQueue, WebSocketReader
 from aiohttp.base_protocol import BaseProtocol
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.relay.server.connection import Masked, whole
+from app.relay.server import masked
+from app.relay.server.masked import Masked, whole
 
 MASK = b"\x01\x80\x7f\x00"
 
@@ -138,6 +140,31 @@ def test_a_connection_has_so_many_frames_of_any_kind() -> None:
             waiting.masked.feed_data(one * 1000)
             waiting.masked.feed_data(one * 1000)
             assert not waiting.masked.over
+
+    asyncio.run(feed())
+
+
+@pytest.mark.parametrize("fragments", [False, True])
+def test_a_message_that_drips_ends_it(fragments: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte in two seconds held a line for minutes, under the pings that keep it alive."""
+
+    async def feed() -> None:
+        monkeypatch.setattr(masked, "MESSAGE_S", 3600.0)
+        line = Line(asyncio.get_running_loop())
+        line.masked.feed_data(frame(b"one") + frame(b"two")[:4])
+        first = line.masked._timer
+        line.masked.feed_data(frame(b"two")[4:])
+        assert first is not None and first.cancelled() and line.masked._timer is None
+        await line.catch_up()
+        monkeypatch.setattr(masked, "MESSAGE_S", 0.0)
+        line.masked.feed_data(frame(b"begun", 0x01) if fragments else frame(b"begun")[:7])
+        while not line.wire.closed:
+            if fragments:
+                line.masked.feed_data(frame(b"", 0x89))
+            await asyncio.sleep(0)
+        assert line.masked.over == "dripping" and line.came == [b"one", b"two"]
+        line.masked.feed_data(frame(b"late"))
+        assert line.came == [b"one", b"two"] and len(line.wire.written) == 1
 
     asyncio.run(feed())
 
