@@ -5597,6 +5597,14 @@
    <translation>Der Datenordner {home} lässt sich nicht beschreiben ({strerror}):</translation>
   </message>
   <message>
+   <source>{home} is a link, and Shoal doesn't write through links:</source>
+   <translation>{home} ist ein Link, und Shoal schreibt nicht durch Links:</translation>
+  </message>
+  <message>
+   <source>delete it, then try again.</source>
+   <translation>lösche ihn und versuch es noch einmal.</translation>
+  </message>
+  <message>
    <source>This data folder was chosen with --home or SHOAL_HOME:</source>
    <translation>Dieser Datenordner wurde mit --home oder SHOAL_HOME gewählt:</translation>
   </message>
@@ -7901,6 +7909,14 @@
    <translation>{name} ist quantisiert und kann hier nicht lernen:</translation>
   </message>
   <message>
+   <source>{name} in {folder} is a link to a file elsewhere:</source>
+   <translation>{name} in {folder} ist ein Link auf eine Datei anderswo:</translation>
+  </message>
+  <message>
+   <source>put the file itself in its place, then try again.</source>
+   <translation>leg die Datei selbst an seine Stelle und versuch es noch einmal.</translation>
+  </message>
+  <message>
    <source>{name} holds its weights only as pickle files, which can run code and are never opened:</source>
    <translation>{name} hat seine Gewichte nur als Pickle-Dateien, die Programme starten können und nie geöffnet werden:</translation>
   </message>
@@ -8241,10 +8257,6 @@
    <translation>{name} hat keinen lesbaren Tokenizer:</translation>
   </message>
   <message>
-   <source>The chat template of {name} is damaged ({error}):</source>
-   <translation>Die Chat-Vorlage von {name} ist beschädigt ({error}):</translation>
-  </message>
-  <message>
    <source>{n} completions of {max_tokens} tokens can't be sampled:</source>
    <translation>{n} Antworten mit {max_tokens} Token gehen nicht:</translation>
   </message>
@@ -8259,6 +8271,10 @@
   <message>
    <source>choose shorter answers or another task.</source>
    <translation>Wähle kürzere Antworten oder andere Rätsel.</translation>
+  </message>
+  <message>
+   <source>The chat template of {name} is damaged ({error}):</source>
+   <translation>Die Chat-Vorlage von {name} ist beschädigt ({error}):</translation>
   </message>
   <message>
    <source>The chat template of {name} takes longer than {TRIAL_S} seconds for one prompt:</source>
