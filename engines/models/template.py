@@ -79,7 +79,7 @@ class _Environment(jinja2.sandbox.ImmutableSandboxedEnvironment):
             extensions=[_Generation, jinja2.ext.loopcontrols],
             finalize=self._all,
         )
-        self.concat = self._joined  # type: ignore[assignment]
+        self.concat = self._joined  # type: ignore[method-assign]
         self.filters["tojson"] = _to_json
         for name in _LEFT_OUT:
             del self.filters[name]
@@ -154,7 +154,7 @@ class _Environment(jinja2.sandbox.ImmutableSandboxedEnvironment):
 
         return paid
 
-    def _tested(self, test: Callable[..., Any]) -> Callable[..., Any]:
+    def _tested(self, test: Any) -> Any:
         @functools.wraps(test)
         def paid(*args: Any, **kwargs: Any) -> Any:
             return test(*map(self._all, args), **kwargs)
@@ -274,7 +274,7 @@ class _Paying(NodeTransformer):
     visit_Dict = visit_List = visit_Tuple = _literal
 
 
-def _filtered(node: nodes.Expr, name: str) -> nodes.Filter:
+def _filtered(node: Any, name: str) -> nodes.Filter:
     return nodes.Filter(node, name, [], [], None, None, lineno=node.lineno)
 
 

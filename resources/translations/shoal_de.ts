@@ -5378,11 +5378,11 @@
   </message>
   <message>
    <source>{home} is a link, and Shoal doesn't write through links:</source>
-   <translation type="unfinished" />
+   <translation>{home} ist ein Link, und Shoal schreibt nicht durch Links:</translation>
   </message>
   <message>
    <source>delete it, then try again.</source>
-   <translation type="unfinished" />
+   <translation>lösche ihn und versuch es noch einmal.</translation>
   </message>
   <message>
    <source>This data folder was chosen with --home or SHOAL_HOME:</source>
@@ -7690,11 +7690,11 @@
   </message>
   <message>
    <source>{name} in {folder} is a link to a file elsewhere:</source>
-   <translation type="unfinished" />
+   <translation>{name} in {folder} ist ein Link auf eine Datei anderswo:</translation>
   </message>
   <message>
    <source>put the file itself in its place, then try again.</source>
-   <translation type="unfinished" />
+   <translation>leg die Datei selbst an seine Stelle und versuch es noch einmal.</translation>
   </message>
   <message>
    <source>{name} holds its weights only as pickle files, which can run code and are never opened:</source>

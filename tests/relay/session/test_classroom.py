@@ -255,6 +255,10 @@ def test_a_class_as_it_runs(school: dict[str, str], tmp_path: Path) -> None:
 
     asyncio.run(lesson())
     assert name(ANN.key) in get(page.replace("/page", "/skills.csv"))
+    for host in ("x:99999", "x:0", "[::1]:65536"):
+        odd = urllib.request.Request(page, headers={"Host": host})
+        with urllib.request.urlopen(odd, timeout=60) as answer:
+            assert answer.status == 200, "A port that is no number of a port broke the page"
     wrong = re.sub(r"/class/[^/]+/", "/class/guess/", page)
     for url in (wrong, page.replace("/page", "/other")):
         with pytest.raises(urllib.error.HTTPError, match="404"):
