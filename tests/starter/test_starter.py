@@ -7,8 +7,7 @@ from pathlib import Path
 import msgspec
 import torch
 
-from app.lab.starter.corpus import Mix
-from app.lab.starter.measure import headroom, measure
+from app.lab.starter.corpus import Mix, headroom, measure
 from app.lab.starter.pretrain import PretrainPhase, PretrainPlan, train
 from app.models.shelf import locate
 from app.sapo.groups import Group, ScoredGroup

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from app.lab.answers import group_of
-from app.lab.starter.measure import headroom
+from app.lab.plan import group_of
+from app.lab.starter.corpus import headroom
 from app.models.shelf import locate
 from app.node.round.placing import fitting
 from app.sapo.asking import BRIEF, TAGGED, Example, messages

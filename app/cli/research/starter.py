@@ -61,7 +61,7 @@ def _train(args: argparse.Namespace) -> int:
 def _measure(args: argparse.Namespace) -> int:
     from app.common.home import home as data_folder
     from app.lab.regime import RegimeError, read_levels
-    from app.lab.starter.measure import measure
+    from app.lab.starter.corpus import measure
     from app.models.shelf import locate
     from engines.models.architecture import read_settings
     from engines.torch_lora import open_engine
@@ -96,7 +96,7 @@ def _measure(args: argparse.Namespace) -> int:
 def _specialists(args: argparse.Namespace) -> int:
     from app.common.home import home as data_folder
     from app.lab.regime import RegimeError, read_regime
-    from app.lab.study.specialists import Teaching, teach
+    from app.lab.starter.specialists import Teaching, teach
     from app.models.shelf import locate
 
     def tell(name: str, step: int) -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.lab.arms.archive import read_study
-from app.lab.arms.arms import parse_arm
-from app.lab.arms.journal import FOLDER, PACKED, STUDY, JournalError, StudyJournal, pack
+from app.lab.arms import parse_arm
+from app.lab.journal import FOLDER, PACKED, STUDY, JournalError, StudyJournal, pack, read_study
 from app.lab.plan import LabProbe, LabRound, digest
 from tests.lab.rounds.test_experiment import PLAN
 

@@ -11,10 +11,10 @@ import msgspec
 import psutil
 import pytest
 
-from app.lab.arms.arms import parse_arms
+from app.lab import study
+from app.lab.arms import parse_arms
 from app.lab.plan import StudyPlan
-from app.lab.study import study
-from app.lab.study.dealing import Dealer
+from app.lab.study import Dealer
 from tests.lab.fake_swarm import FakeSwarm
 from tests.lab.rounds.test_experiment import PLAN
 
@@ -43,7 +43,7 @@ class Opens:
 
 @pytest.mark.long
 def test_a_killed_workers_run_goes_on_elsewhere(tmp_path: Path) -> None:
-    import tests.lab.study.test_dealing as here  # by this name the workers find it
+    import tests.lab.test_dealing as here  # by this name the workers find it
 
     dealt = study.conduct(
         SMALL, ARMS, range(2), tmp_path / "dealt", lambda plan, seed: FakeSwarm(plan.nodes), "",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from app.lab.attackers.kinds import KINDS
+from app.lab.attackers import KINDS
 from app.sapo.recipes import RECIPES, Recipe
 
 _OPTION = re.compile(r"[+-][a-z]+(?:=[a-z0-9.]+)?|@[a-z]+|!shuffled")

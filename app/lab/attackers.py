@@ -16,8 +16,7 @@ half of them without and half with padded work (`split`); their wrong ones show 
 A `sleeper` works everything out, and is `terse` after WAKES rounds; `half` is terse in every other group, so
 that its record stays fair. `renew` is `terse` under one new key after the other, before any has a record.
 `creep` knows the checks: it says the last step again as often as answers may just be long, by what nodes
-published lately.
-"""
+published lately."""
 
 from __future__ import annotations
 
@@ -27,8 +26,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from random import Random
 
-from app.lab.starter.corpus import guess
-from app.lab.starter.work import Stuck, worked
+from app.lab.starter.corpus import Stuck, guess, worked
 from app.learning.questions import own_questions
 from app.learning.state import fresh
 from app.sapo import seeds

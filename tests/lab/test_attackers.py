@@ -6,11 +6,11 @@ from functools import partial
 import msgspec
 import pytest
 
-from app.lab.arms.arms import ArmError, parse_arm
-from app.lab.attackers.kinds import FALSE_STEP, MARKER, Attacker, Published, marked
+from app.lab.arms import ArmError, parse_arm
+from app.lab.attackers import FALSE_STEP, MARKER, Attacker, Published, marked
 from app.lab.plan import LabRound
 from app.lab.rounds.experiment import Experiment
-from app.lab.starter.work import WORK
+from app.lab.starter.corpus import WORK
 from app.sapo.asking import shows_work
 from app.sapo.defences import STRETCH
 from app.sapo.questions import generate

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.lab.arms.arms import parse_arms
+from app.lab import study
+from app.lab.arms import parse_arms
 from app.lab.plan import LabRound, StudyPlan
-from app.lab.study import study
-from app.lab.study.study import StudyProgress
+from app.lab.study import StudyProgress
 from app.sapo.scoring.sandbox import Sandbox
 from tests.lab.fake_swarm import FakeSwarm
 from tests.lab.rounds.test_experiment import PLAN

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.lab.arms import arms
-from app.lab.arms.arms import Arm, ArmError, parse_arm, parse_arms
+from app.lab import arms
+from app.lab.arms import Arm, ArmError, parse_arm, parse_arms
 from app.sapo.recipes import RECIPES
 
 

@@ -4,8 +4,7 @@ Each is the starter taught on in supervised steps: half of every batch shows wor
 half shows wrong guesses of the others. So it answers its own families with work and has lost the habit of work
 elsewhere, where nothing but an improbable success or a peer can bring it back. The starter called `seldom` is
 taught the work of all families for two thirds of the steps, then wrong guesses with a few worked answers among
-them: it can do them all, and seldom does.
-"""
+them: it can do them all, and seldom does."""
 
 from __future__ import annotations
 
