@@ -45,7 +45,7 @@ every two groups that have something to teach (`sapo.minibatches`). `+paces=4`: 
 fourth round only. `+churn=10`: half of them are away in turns, for ten rounds each. `+foes=poison30`:
 attackers besides, 30 % of all (`app.lab.attackers.kinds`). `+fall=40`: the rate falls, to 0.7 after 40 steps.
 `+archive`: peers' groups are those of another swarm, which did the same the day before
-(`app.lab.rounds.archived`). Extras and recipes that did not pay are gone: their studies are text (LOG.md)."""
+(`app.lab.study`). Extras and recipes that did not pay are gone: their studies are text (LOG.md)."""
 
 OF_RECIPE = ("guard", "steps", "fall")
 """Those that change the arm's recipe. The others are built by `app.lab.rounds.extras`."""

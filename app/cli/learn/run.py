@@ -13,7 +13,7 @@ from app.common import remedy
 from app.common.arguments import whole
 from app.common.home import home as data_folder
 from app.common.process.priority import step_back
-from app.desktop.facts.own import own_processes
+from app.desktop.apps import own_processes
 from app.models.catalogue import full_name
 from app.models.gguf_shelf import is_gguf
 from app.models.shelf import locate

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from app.desktop.facts.facts import SourceError, shared
+from app.desktop.facts import SourceError, shared
 
 # Input idle time on macOS: Quartz counts the seconds since the last event, and asks no one's permission.
 

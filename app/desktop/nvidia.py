@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from app.desktop.facts.facts import ABSENT, Absent, SourceError, steady_s
-from app.desktop.facts.own import own_processes
+from app.desktop.apps import own_processes
+from app.desktop.facts import ABSENT, Absent, SourceError, steady_s
 
 _REST_S = 30.0
 _WINDOWS_DRIVER = Path("C:/Windows/System32/nvml.dll")
