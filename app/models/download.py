@@ -17,8 +17,7 @@ import msgspec
 
 from app.common.fetch import Piece, part_of
 from app.common.files import read_json, size, unwritable, write, write_json
-from app.common.rate import Speed
-from app.common.retry import Patience
+from app.common.rate import Patience, Speed
 from app.common.text import in_bytes
 from app.models import catalogue as wheel
 from app.models.catalogue import Entry, Package, find

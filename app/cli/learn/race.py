@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from app.common.arguments import whole
+from app.common.text import whole
 from engines import opening
 
 SUMMARY = "race your model against how it began"

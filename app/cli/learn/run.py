@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.common import remedy
-from app.common.arguments import whole
 from app.common.home import home as data_folder
 from app.common.process.priority import step_back
+from app.common.text import whole
 from app.desktop.apps import own_processes
 from app.models.catalogue import full_name
 from app.models.gguf_shelf import is_gguf
@@ -214,7 +214,7 @@ def _refuse(args: argparse.Namespace) -> None:
 
 def _joins(args: argparse.Namespace) -> Joins:
     """Which swarm to join. Raises UsageError. Imported here: solo never loads what belongs to the swarm."""
-    from app.common.process.secrets import PIPED, piped
+    from app.common.process.surroundings import PIPED, piped
     from app.node.swarm.joining import Joins
 
     relays = [piped() if one == PIPED else one for one in args.relay or ()]
