@@ -25,7 +25,7 @@ from app.models.hub import DownloadPlan, Hub, HubError
 from app.models.shelf import SOURCE, STATE, ModelSource, Shelf, Unfinished
 from engines.contract import EngineError
 from engines.files import held
-from engines.models.architecture import FILE as SETTINGS
+from engines.models.folder import FILE as SETTINGS
 from engines.models.folder import open_folder
 from engines.models.needs import DISK_SPARE
 

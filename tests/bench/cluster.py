@@ -18,8 +18,7 @@ from statistics import median
 from typing import Any
 
 from app.bench import BenchError, Tell, busy
-from app.bench.relay.groups import published
-from app.bench.relay.joining import Wire, join
+from app.bench.relay.joining import Wire, join, published
 from app.bench.relay.loading import LoadResult, generator, percentile_ms, put_on
 from app.bench.relay.relay import SAMPLE, SPARE_DESCRIPTORS, descriptors, machine
 from app.bench.relay.served import Served

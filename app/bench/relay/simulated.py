@@ -19,7 +19,7 @@ from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox
 from app.swarm.identity.identity import Identity
 from engines.contract import TokenSequence
-from engines.models.architecture import read_settings
+from engines.models.folder import read_settings
 
 PAUSE_S = (4.0, 12.0)
 """Between two groups of one key."""

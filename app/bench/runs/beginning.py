@@ -19,7 +19,7 @@ from app.sapo.questions import Question, draw
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
 from engines.contract import Engine, TooLongError
-from engines.models.architecture import read_settings
+from engines.models.folder import read_settings
 from engines.opening import open_engine
 
 QUESTIONS = ANSWERS = 8

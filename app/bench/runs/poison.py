@@ -36,7 +36,7 @@ from app.sapo.groups import Group
 from app.sapo.probe import probe_questions
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
-from engines.models.architecture import read_settings
+from engines.models.folder import read_settings
 from engines.opening import open_engine
 
 SUMMARY = "a node that learns beside attackers' keys on a real relay, and the same node alone"

@@ -10,8 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from app.cli._stopped import stop_quietly
-from app.cli._terminal import TerminalLine, agreed, json_line
+from app.cli._terminal import TerminalLine, agreed, json_line, stop_quietly
 from app.common import files, remedy
 from app.common.text import in_bytes
 from app.desktop.nvidia import card_present

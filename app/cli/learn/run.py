@@ -31,7 +31,7 @@ from app.node.terminal.attached import SnapshotLines
 from app.node.terminal.quiet import sentence
 from app.node.terminal.terminal import closing
 from app.sapo.recipes import RECIPES
-from engines.models.architecture import read_settings
+from engines.models.folder import read_settings
 from engines.opening import AUTO, CHOICES
 
 if TYPE_CHECKING:

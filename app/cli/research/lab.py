@@ -253,7 +253,7 @@ def _plan(
     args: argparse.Namespace, folder: Path, folders_N: list[Path], starters: tuple[str, ...]
 ) -> StudyPlan:
     """The plan that the options and the model's own settings make. Raises LabUsageError or QuestionError."""
-    from engines.models.architecture import read_settings
+    from engines.models.folder import read_settings
 
     settings = read_settings(folder)
     levels = _levels(args.families, args.levels, settings.families)

@@ -50,7 +50,7 @@ def _train(args: argparse.Namespace) -> int:
 
     from app.lab.starter.pretrain import SIZES, train
     from app.models.shelf import locate
-    from engines.models.architecture import FILE
+    from engines.models.folder import FILE
 
     torch.set_num_threads(args.threads)
     train(msgspec.structs.replace(SIZES[args.size], seed=args.seed), args.out)
@@ -63,7 +63,7 @@ def _measure(args: argparse.Namespace) -> int:
     from app.lab.regime import RegimeError, read_levels
     from app.lab.starter.corpus import measure
     from app.models.shelf import locate
-    from engines.models.architecture import read_settings
+    from engines.models.folder import read_settings
     from engines.torch_lora import open_engine
 
     folder = locate(args.model, data_folder())

@@ -15,7 +15,7 @@ from app.sapo.questions import VERSION
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
 from app.sapo.seeds import sampling_seed
-from engines.models.architecture import read_settings
+from engines.models.folder import read_settings
 
 pytest.importorskip("torch")
 
