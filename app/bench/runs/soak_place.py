@@ -1,5 +1,5 @@
-"""Where a soak runs: on a small disk of its own, under a clock that can be moved, behind a port of its relay that
-can be cut."""
+"""Where a soak runs: on a small disk of its own, under a clock that can be moved, behind a port of its relay
+that can be cut."""
 
 from __future__ import annotations
 
