@@ -1,20 +1,25 @@
-"""Puzzles for a person in a terminal: a question, an answer, the verdict of the scorer that judges models."""
+"""In a terminal: puzzles for a person (a question, an answer, the verdict of the scorer that judges models),
+and a race between the model as it came and as it is now, one line a puzzle."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
+import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from app.chat import messages
 from app.chat.puzzles import Puzzle, Verdicts, draw
+from app.chat.race import Result
+from app.chat.talking import Chat, ChatError
 from app.chat.terminal import busy
 from app.common.text import safe
 from app.models.shelf import locate
 from app.sapo.asking import MAX_ANSWER
 from app.sapo.families import FAMILIES
-from engines.models.architecture import read_settings
+from engines.models.folder import read_settings
 
 _LEAVE = ("/quit", "/exit", "/q")
 _SKIP = ("", "/skip")
@@ -71,3 +76,45 @@ def _answer(asks: bool, source: TextIO) -> str | None:
         return input("› ").strip()
     except EOFError:
         return None
+
+
+def race(chat: Chat, puzzles: int, seed: int | None, console: Console | None, out: BinaryIO) -> int:
+    """Returns the exit code. Without a console, JSON lines go to `out`. Raises ChatError."""
+    result = Result()
+    if console is not None:
+        console.print(Text("  before  after", style="bright_black"))
+    for reply in chat.do(messages.Race(number=1, puzzles=puzzles, seed=seed), lambda side, text: True):
+        match reply:
+            case messages.Lap():
+                result = result.plus(reply.before.solved, reply.after.solved)
+                if console is not None:
+                    console.print(_line(reply))
+                else:
+                    out.write(messages.to_line(reply))
+            case messages.ChatFailed():
+                raise ChatError(reply.sentence)
+    if console is not None:
+        console.print(Text(summary(result)))
+    else:
+        told = {"type": "race", **msgspec.to_builtins(result), "error": result.error, "chance": result.chance}
+        out.write(msgspec.json.encode(told) + b"\n")
+    out.flush()
+    return 0
+
+
+def summary(result: Result) -> str:
+    """
+    >>> summary(Result(puzzles=20, before=4, after=10, won=7, lost=1))
+    'After solves 10 of 20, before 4: 6 more ± 2.5. That could still be chance: 100 puzzles tell more.'
+    """
+    more = "more" if result.lead >= 0 else "fewer"
+    said = f"After solves {result.after} of {result.puzzles}, before {result.before}: "
+    said += f"{abs(result.lead)} {more} ± {result.error:.1f}."
+    return said if result.sure else said + " That could still be chance: 100 puzzles tell more."
+
+
+def _line(lap: messages.Lap) -> Text:
+    def sign(solved: bool) -> tuple[str, str]:
+        return ("✓", "green") if solved else ("✗", "red")
+
+    return Text.assemble("    ", sign(lap.before.solved), "       ", sign(lap.after.solved), f"    {lap.title}")

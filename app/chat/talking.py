@@ -24,7 +24,7 @@ from app.sapo.groups import binary_rewards
 from app.sapo.questions import QuestionError
 from app.sapo.scoring.sandbox import SandboxError
 from engines.contract import Completion, Engine, EngineError, TooLongError
-from engines.models.architecture import read_settings
+from engines.models.folder import read_settings
 
 MAX_TOKENS = 1024
 """The most that one answer may be given."""

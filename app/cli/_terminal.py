@@ -1,12 +1,19 @@
-"""The output of commands while they work: one JSON object a line, or progress on one line of a terminal; and
-the question before something goes."""
+"""The output of commands while they work: one JSON object a line, or progress on one line of a terminal;
+the question before something goes; and being stopped while something is fetched for minutes."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
+import signal
 import sys
+import threading
 
 import msgspec
+import psutil
+
+from app.common.process.stopping import meant
 
 
 def json_line(event: object) -> None:
@@ -47,3 +54,22 @@ class TerminalLine:
             self._open = False
         for line in lines:
             print(line, file=sys.stderr, flush=True)
+
+
+def stop_quietly(command: str, attached: bool) -> None:
+    """From now on a request to stop ends this process and its children with a sentence. `attached`: the end of
+    standard input is such a request too, so that nothing goes on behind a closed window."""
+
+    def stop(*_: object) -> None:
+        with contextlib.suppress(OSError):
+            said = f"shoal {command}: Stopped; the same command continues where it was."
+            print(said, file=sys.stderr, flush=True)
+        with contextlib.suppress(psutil.Error):
+            for child in psutil.Process().children(recursive=True):
+                child.kill()
+        os._exit(1)
+
+    for number in meant():
+        signal.signal(number, stop)
+    if attached:
+        threading.Thread(target=lambda: stop(os.read(0, 1)), daemon=True).start()

@@ -10,7 +10,7 @@ from urllib.parse import urljoin, urlsplit
 import aiohttp
 
 from app.common import authorities
-from app.common.retry import Patience
+from app.common.rate import Patience
 
 READ = 2**18
 """Bytes that are taken at a time."""

@@ -19,7 +19,7 @@ import aiohttp
 
 from app.common.connection import READ, Fault, check_status, fault, host_of, session
 from app.common.files import replace
-from app.common.retry import Patience
+from app.common.rate import Patience
 
 
 class Piece(Protocol):

@@ -1,9 +1,13 @@
-"""Words for people: foreign text made safe to show, spans of time, and bytes (engines.files has these).
+"""Words for people: foreign text made safe to show, spans of time, and bytes (engines.files has these); and the
+numbers that people write on a command line.
 
-The window says the same in its owner's language (app.ui.language.texts)."""
+The window says the same in its owner's language (app.ui.language.texts).
+"""
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Callable
 from unicodedata import normalize
 
 from engines.files import in_bytes as in_bytes
@@ -83,3 +87,24 @@ def stopwatch(seconds: float) -> str:
     minutes, rest_s = divmod(max(0, int(seconds)), 60)
     hours, rest_min = divmod(minutes, 60)
     return f"{hours}:{rest_min:02}:{rest_s:02}" if hours else f"{minutes}:{rest_s:02}"
+
+
+def whole(least: int, most: int | None = None, wanted: str = "") -> Callable[[str], int]:
+    """Reads a whole number for argparse; `wanted` says what it must be, where that needs other words.
+
+    >>> whole(0)("12"), whole(1, 9)("9")
+    (12, 9)
+    """
+
+    def read(text: str) -> int:
+        if (
+            text.isascii()
+            and text.isdecimal()
+            and len(text) <= 18
+            and least <= int(text) <= (most or int(text))
+        ):
+            return int(text)
+        upto = f"from {least} to {most}" if most is not None else f"from {least} up"
+        raise argparse.ArgumentTypeError(wanted or f"{text!r} is not a whole number {upto}")
+
+    return read

@@ -6,16 +6,24 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from app.desktop.apps import ExclusiveApps
-from app.desktop.autostart.autostart import Autostart, AutostartError
-from app.desktop.facts.facts import ABSENT, FactSource, FirstThatAnswers, NoSource
-from app.desktop.linux.bus import Bus
-from app.desktop.linux.power import PROFILES, LinuxPower, PlatformSaver, ProfileSaver
-from app.desktop.linux.session import GnomeAwake, KdeAwake, LogindIdle, MutterIdle
-from app.desktop.macos.sources import MacHeat, MacIdle, MacSaver
-from app.desktop.nvidia.gpu import GpuOfOthers, Nvml
+from app.desktop.facts import ABSENT, FactSource, FirstThatAnswers, NoSource
+from app.desktop.linux import (
+    PROFILES,
+    Bus,
+    GnomeAwake,
+    KdeAwake,
+    LinuxPower,
+    LogindIdle,
+    MutterIdle,
+    PlatformSaver,
+    ProfileSaver,
+)
+from app.desktop.login import Autostart, AutostartError
+from app.desktop.macos import MacHeat, MacIdle, MacSaver
+from app.desktop.nvidia import GpuOfOthers, Nvml
 from app.desktop.sensors import CpuOfOthers, MemoryFree, MemoryStalled, PsutilPower, Temperature
-from app.desktop.windows.sources import WindowsIdle, WindowsSaver, WindowsScreen
-from app.desktop.x11.sources import X11Idle, X11Screen
+from app.desktop.windows import WindowsIdle, WindowsSaver, WindowsScreen
+from app.desktop.x11 import X11Idle, X11Screen
 
 
 def sources(platform: str, environment: Mapping[str, str], apps: ExclusiveApps) -> dict[str, FactSource]:
@@ -114,15 +122,15 @@ class NoAutostart:
 def autostart(platform: str = sys.platform) -> Autostart:
     """How this system starts something at login."""
     if platform == "win32":
-        from app.desktop.autostart.windows import WindowsAutostart
+        from app.desktop.login import WindowsAutostart
 
         return WindowsAutostart()
     if platform == "darwin":
-        from app.desktop.autostart.macos import MacAutostart
+        from app.desktop.login import MacAutostart
 
         return MacAutostart()
     if platform.startswith("linux"):
-        from app.desktop.autostart.linux import LinuxAutostart
+        from app.desktop.login import LinuxAutostart
 
         return LinuxAutostart()
     return NoAutostart()

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import psutil
 
-from app.desktop.facts.facts import SourceError
-from app.desktop.facts.own import own_processes
-from app.desktop.nvidia.gpu import Nvml, Power, card_power
+from app.desktop.apps import own_processes
+from app.desktop.facts import SourceError
+from app.desktop.nvidia import Nvml, Power, card_power
 
 CORE_W = 8.0
 """Watts of a busy core: laptops take 4 to 8 (15 to 28 W on 4 cores), desktops 6 to 15 (65 to 125 W on 8 to 12).

@@ -13,7 +13,7 @@ import msgspec
 
 from app.desktop.apps import ExclusiveApps
 from app.desktop.choose import sources
-from app.desktop.facts.facts import FIELDS, Absent, DesktopFacts, FactSource, SourceError, Value, steady_s
+from app.desktop.facts import FIELDS, Absent, DesktopFacts, FactSource, SourceError, Value, steady_s
 
 PERIODS_S: Mapping[str, float] = {
     "idle_s": 1.0,

@@ -16,9 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from app.common import files
-from app.desktop.autostart.autostart import NAME, AutostartError
-from app.desktop.autostart.linux import exec_line, read_entry
-from app.desktop.autostart.windows import CurrentUser, Registry, split
+from app.desktop.login import NAME, AutostartError, CurrentUser, Registry, exec_line, read_entry, split
 
 FILE = "shoal-file.desktop"
 """Not shoal.desktop: that is the package's, which it would hide."""

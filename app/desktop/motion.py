@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from app.desktop.facts.facts import SourceError
-from app.desktop.linux.bus import Bus, Service
+from app.desktop.facts import SourceError
+from app.desktop.linux import Bus, Service
 
 _PORTAL = Service(
     "org.freedesktop.portal.Desktop", "/org/freedesktop/portal/desktop", "org.freedesktop.portal.Settings"

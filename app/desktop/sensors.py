@@ -10,9 +10,9 @@ from typing import Any
 
 import psutil
 
-from app.desktop.facts.facts import ABSENT, Absent, SourceError
-from app.desktop.facts.own import own_processes
-from app.desktop.nvidia.gpu import Nvml
+from app.desktop.apps import own_processes
+from app.desktop.facts import ABSENT, Absent, SourceError
+from app.desktop.nvidia import Nvml
 
 # How busy others keep this computer: processor and memory.
 

@@ -1,15 +1,16 @@
-"""Means and intervals over seeds and nodes. `_S` seeds, `_N` nodes of one seed.
+"""Means and intervals over seeds and nodes, and how tables write them. `_S` seeds, `_N` nodes of one seed.
 
 Nodes of a swarm learn from each other, so they are no independent runs: whole seeds are resampled first, then
 nodes within them. With few seeds a bootstrap interval is too narrow, so the t interval over the seeds' means
-stands beside it.
-"""
+stands beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from math import exp, sqrt
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -137,3 +138,53 @@ def reached(at: Sequence[float], values: Sequence[float], height: float) -> floa
             share = (height - values[k - 1]) / (values[k] - values[k - 1])
             return round(at[k - 1] + share * (at[k] - at[k - 1]), 9)
     return None
+
+
+# How shares, differences and gains are written, the same in every table and sentence.
+
+T = TypeVar("T")
+NOTHING = "–"
+"""The cell of a table where there is nothing to tell."""
+
+
+def table(columns: Mapping[str, Callable[[T], str]], rows: Iterable[T]) -> str:
+    """A Markdown table with its line end: each column's head and how its cell is written for a row.
+
+    >>> table({"arm": str, "twice": lambda row: f"{2 * row}"}, [4])
+    '| arm | twice |\\n|---|---|\\n| 4 | 8 |\\n'
+    """
+    written = [[*columns], *([cell(row) for cell in columns.values()] for row in rows)]
+    head, *lines = [f"| {' | '.join(cells)} |\n" for cells in written]
+    return "".join([head, "|---" * len(columns) + "|\n", *lines])
+
+
+def number(value: float | None, form: str = ".2f", unit: str = "", times: float = 1.0) -> str:
+    """A figure without an interval.
+
+    >>> number(0.256, ".1f", " %", 100), number(None)
+    ('25.6 %', '–')
+    """
+    return NOTHING if value is None else f"{times * value:{form}}{unit}"
+
+
+percent = partial(number, form=".1f", unit=" %", times=100.0)
+"""A share in [0, 1] without an interval."""
+
+
+def spread(value: Estimate | None, form: str, unit: str = "") -> str:
+    """A share in [0, 1] as per cent with its interval; the unit follows the mean.
+
+    >>> spread(Estimate(mean=0.02, low=-0.01, high=0.05, t_low=None, t_high=None, seeds=3), "+.1f", " points")
+    '+2.0 points [-1.0, +5.0]'
+    """
+    if value is None:
+        return NOTHING
+    return f"{100 * value.mean:{form}}{unit} [{100 * value.low:{form}}, {100 * value.high:{form}}]"
+
+
+share = partial(spread, form=".1f", unit=" %")
+"""A share in [0, 1]."""
+points = partial(spread, form="+.1f")
+"""A difference of shares."""
+growth = partial(spread, form="+.0f", unit=" %")
+"""A difference as a share of what it is a difference to."""

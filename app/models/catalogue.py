@@ -17,12 +17,8 @@ from typing import Annotated
 import msgspec
 
 from engines.contract import EngineError
-from engines.models.architecture import ModelSettings
+from engines.models.folder import ModelSettings
 from engines.models.needs import Shape
-
-# The models that Shoal knows by name: resources/models.json, checked as it is read.
-#
-# Nothing here asks the hub. What the file says of a revision, a size or a digest is what its `known_from` says.
 
 FILE = Path(__file__).resolve().parents[2] / "resources" / "models.json"
 STARTER = "starter"

@@ -17,8 +17,7 @@ import msgspec
 
 from app.common.fetch import Piece, part_of
 from app.common.files import read_json, size, unwritable, write, write_json
-from app.common.rate import Speed
-from app.common.retry import Patience
+from app.common.rate import Patience, Speed
 from app.common.text import in_bytes
 from app.models import catalogue as wheel
 from app.models.catalogue import Entry, Package, find
@@ -26,7 +25,7 @@ from app.models.hub import DownloadPlan, Hub, HubError
 from app.models.shelf import SOURCE, STATE, ModelSource, Shelf, Unfinished
 from engines.contract import EngineError
 from engines.files import held
-from engines.models.architecture import FILE as SETTINGS
+from engines.models.folder import FILE as SETTINGS
 from engines.models.folder import open_folder
 from engines.models.needs import DISK_SPARE
 

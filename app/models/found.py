@@ -180,8 +180,7 @@ def _file(path: Path, program: str, title: str = "") -> FoundModel | None:
 
 def _hugging_face(cache: Path) -> Iterator[FoundModel]:
     """Whole models of the known families in Hugging Face's own cache."""
-    from engines.models.architecture import read_architecture
-    from engines.models.folder import open_folder
+    from engines.models.folder import open_folder, read_architecture
 
     for place in islice(sorted(cache.glob("models--*--*")), _MOST):
         with contextlib.suppress(OSError, UnicodeDecodeError, EngineError):

@@ -13,7 +13,7 @@ import msgspec
 
 from app.common import fetch
 from app.common.connection import Fault
-from app.common.retry import Patience
+from app.common.rate import Patience
 from engines.contract import EngineError
 from engines.remedy import command
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from jinja2 import TemplateError
 
 from engines.contract import EngineError
-from engines.models.architecture import read_architecture
-from engines.models.folder import Folder
+from engines.models.folder import Folder, read_architecture
 from engines.models.tokens import ChatTokenizer
 
 _SYSTEM, _USER, _ANSWER, _AGAIN = "\ue000S\ue000", "\ue000U\ue000", "\ue000A\ue000", "\ue000V\ue000"

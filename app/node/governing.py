@@ -17,7 +17,7 @@ import msgspec
 
 from app.common import files
 from app.desktop.energy import Meter
-from app.desktop.facts.facts import DesktopFacts
+from app.desktop.facts import DesktopFacts
 from app.node.models.thinning import GB, thin
 from app.node.record import commands, events
 from app.node.record.effort import EFFORTS, Dial

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from app.common.retry import wait_s
+from app.common.rate import wait_s
 from app.install.packs import place as packs
 from app.node.record.effort import Effort
 from app.node.record.errors import NodeError, room_on_disk

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from engines.contract import EngineError, Kind
 from engines.llamacpp.model import CELLS, Context, LlamaModel, LoadedAdapter, library
-from engines.models.architecture import Architecture
+from engines.models.folder import Architecture
 from engines.models.gguf import gguf
 from engines.models.gguf import header as gguf_header
 from engines.models.gguf import tensors as gguf_adapter

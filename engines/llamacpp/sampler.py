@@ -72,13 +72,6 @@ class Drawer:
         return token_R, logp_R
 
 
-# The sampling loop over llama.cpp's sequences: finished rows leave, waiting questions take their places.
-#
-# Each question's prompt is read once and copied to the sequences of its completions. The numbers that decide a
-# completion's tokens are its own from the start, so neither neighbours nor the order of places change its
-# tokens.
-
-
 @dataclass(frozen=True)
 class QuestionRows:
     """Completions of one question that start together: rows [first, first + count) of all completions."""

@@ -24,8 +24,16 @@ from engines.mlx_lora.adapter import Adapter
 from engines.mlx_lora.learner import Learner, measured
 from engines.mlx_lora.network import Network, free_memory, is_out_of_memory, keep_to
 from engines.mlx_lora.sampler import Request, Rollout, sample
-from engines.models.architecture import KNOWN, Architecture, read_architecture, read_settings
-from engines.models.folder import Folder, count_parameters, fingerprint, open_folder
+from engines.models.folder import (
+    KNOWN,
+    Architecture,
+    Folder,
+    count_parameters,
+    fingerprint,
+    open_folder,
+    read_architecture,
+    read_settings,
+)
 from engines.models.tokens import ChatTokenizer, ModelText
 
 SMALL = 50_000_000

@@ -18,8 +18,7 @@ from engines.batches import MemoryErrors
 from engines.contract import EngineError
 from engines.facts import free_ram
 from engines.mlx_lora.adapter import ALPHA_OVER_RANK, AdaptedLayer, Adapter
-from engines.models.architecture import Architecture, Rope
-from engines.models.folder import Folder
+from engines.models.folder import Architecture, Folder, Rope
 
 # Modules of mlx-lm without mlx-lm's own start, which imports transformers and with it torch. The layers we use
 # need neither: 0.1 s instead of three to nine.
@@ -221,7 +220,7 @@ def _check_rope(decoder: Any, shape: Architecture, name: str) -> None:
 
 def frequencies(rope: Rope, head_dim: int) -> Any:
     """Angle per position of each pair of dimensions, (head_dim / 2,) as in
-    engines.torch_lora.network.architecture."""
+    engines.torch_lora.network.decoder."""
     plain = 1.0 / rope.theta ** (np.arange(0, head_dim, 2, dtype=np.float64) / head_dim)
     if rope.kind == "linear":
         return plain / rope.factor

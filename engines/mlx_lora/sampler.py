@@ -131,13 +131,6 @@ def _repeated(parts: Sequence[mx.array], n: int, more: int) -> mx.array:
     return mx.pad(mx.repeat(whole, n, axis=0), [(0, 0), (0, 0), (0, more), (0, 0)])
 
 
-# The sampling loop: temperature 1, no truncation of the distribution, exact log-probabilities.
-#
-# Every token is drawn by inverting the cumulative distribution at one uniform number. These are drawn
-# beforehand from the seed, one per row and step, so a row's tokens do not depend on its neighbours, on rows
-# that left the batch, or on how memory cut the batch. The same method as engines.torch_lora.sampler, with
-# numbers of its own.
-
 COMPACT_BELOW = 0.8
 """Finished rows leave the batch when no more than this share is still going: each time, the cache is copied."""
 

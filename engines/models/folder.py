@@ -1,13 +1,15 @@
-"""Reading a model folder as Hugging Face lays it out: config.json, safetensors, nothing that could run code."""
+"""Reading a model folder as Hugging Face lays it out: config.json, safetensors, nothing that could run code;
+and the shape of its decoder."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -126,3 +128,166 @@ def open_weights(file: Path, framework: str = "pt") -> Iterator[Any]:
             yield tensors
     except (SafetensorError, OSError) as error:
         raise EngineError(f"The weights in {file.name} are damaged: download the model again.") from error
+
+
+# The shape of a decoder, read from config.json, and whether our own decoder knows it.
+#
+# Rotary settings have two spellings: `rope_parameters` (transformers 5), `rope_theta` + `rope_scaling`
+# (before).
+
+KNOWN = ("qwen2", "qwen3", "llama")
+"""Model types of our own decoder. They differ only in biases and in norms on queries and keys."""
+
+
+_MOST = 2**24
+"""No size of a decoder is larger: the longest contexts and largest vocabularies are far below."""
+_LONGEST = 120
+
+
+class Rope(msgspec.Struct, frozen=True, kw_only=True):
+    """Rotary settings; the last four are Llama 3's frequency scaling, `factor` alone is linear scaling."""
+
+    theta: float = 10_000.0
+    kind: str = "default"
+    factor: float = 1.0
+    low_freq_factor: float = 1.0
+    high_freq_factor: float = 4.0
+    original_context: int = 8192
+
+
+class Architecture(msgspec.Struct, frozen=True, kw_only=True):
+    """A Llama-like decoder: its sizes, `eps` of the norms, `tied` when the head is the embedding."""
+
+    family: str
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    inner: int
+    vocabulary: int
+    context: int
+    eps: float
+    tied: bool
+    rope: Rope
+
+
+def read_architecture(config: Mapping[str, Any]) -> Architecture | None:
+    """The decoder that config.json describes, or None where only transformers can run it.
+
+    Raises EngineError where a known family lacks a size, or has one that no decoder has."""
+    try:
+        found = _read(config)
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
+        said = f"{type(error).__name__}: {error}"[:_LONGEST]
+        raise EngineError(f"The model's config.json is damaged ({said}): download the model again.") from error
+    if found is not None and not _possible(found):
+        raise EngineError("The model's config.json has sizes that no model has: download the model again.")
+    return found
+
+
+def _possible(shape: Architecture) -> bool:
+    sizes = ("hidden", "layers", "heads", "kv_heads", "head_dim", "inner", "vocabulary", "context")
+    rope = shape.rope
+    numbers = (rope.theta, rope.factor, rope.low_freq_factor, rope.high_freq_factor, rope.original_context)
+    return (
+        all(0 < getattr(shape, size) <= _MOST for size in sizes)
+        and shape.heads % shape.kv_heads == 0
+        and shape.head_dim % 2 == 0
+        and 0 <= shape.eps < 1
+        and all(0 < number < math.inf for number in numbers)
+    )
+
+
+def _read(config: Mapping[str, Any]) -> Architecture | None:
+    family = config.get("model_type")
+    if family not in KNOWN or config.get("hidden_act", "silu") != "silu":
+        return None
+    if config.get("use_sliding_window") or set(config.get("layer_types") or ["full_attention"]) - {
+        "full_attention"
+    }:
+        return None
+    rope = _read_rope(config)
+    if rope is None or config.get("partial_rotary_factor", 1.0) != 1.0:
+        return None
+    heads = int(config["num_attention_heads"])
+    hidden = int(config["hidden_size"])
+    return Architecture(
+        family=family,
+        hidden=hidden,
+        layers=int(config["num_hidden_layers"]),
+        heads=heads,
+        kv_heads=int(config.get("num_key_value_heads") or heads),
+        head_dim=int(config.get("head_dim") or (128 if family == "qwen3" else hidden // heads)),
+        inner=int(config["intermediate_size"]),
+        vocabulary=int(config["vocab_size"]),
+        context=int(config.get("max_position_embeddings") or 2048),
+        eps=float(config.get("rms_norm_eps", 1e-6)),
+        tied=bool(config.get("tie_word_embeddings", False)),
+        rope=rope,
+    )
+
+
+def _read_rope(config: Mapping[str, Any]) -> Rope | None:
+    settings = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    kind = settings.get("rope_type", settings.get("type", "default"))
+    theta = float(settings.get("rope_theta", config.get("rope_theta") or 10_000.0))
+    if "partial_rotary_factor" in settings and settings["partial_rotary_factor"] != 1.0:
+        return None
+    try:
+        if kind == "default":
+            return Rope(theta=theta)
+        if kind == "linear":
+            return Rope(theta=theta, kind=kind, factor=float(settings["factor"]))
+        if kind == "llama3":
+            return Rope(
+                theta=theta,
+                kind=kind,
+                factor=float(settings["factor"]),
+                low_freq_factor=float(settings["low_freq_factor"]),
+                high_freq_factor=float(settings["high_freq_factor"]),
+                original_context=int(settings["original_max_position_embeddings"]),
+            )
+    except KeyError:
+        return None
+    return None
+
+
+# shoal.json: what a model's maker recommends for training it here. Optional; every value has a default.
+
+FILE = "shoal.json"
+
+
+class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where to begin and how fast to learn.
+
+    `families` maps a puzzle family to the level where training and probing start; empty means all families at
+    level 0. `max_tokens` is the length limit of an answer, `groups` the questions a round, `rank` LoRA's rank
+    (None: the engine's own choice). The defaults are for models of 0.5 to 3 billion parameters; smaller ones
+    learn faster.
+    """
+
+    families: dict[str, Annotated[int, msgspec.Meta(ge=0)]] = {}
+    max_tokens: Annotated[int, msgspec.Meta(ge=1, le=8192)] = 96
+    learning_rate: Annotated[float, msgspec.Meta(gt=0, le=0.1)] = 3e-5
+    rank: Annotated[int, msgspec.Meta(ge=1, le=256)] | None = None
+    groups: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
+
+
+SMALL = ModelSettings(max_tokens=64, learning_rate=1e-4, rank=16)
+_SMALL_BYTES = 400 * 10**6
+"""The size of weights up to which a model is small; they have two bytes a parameter or four."""
+
+
+def read_settings(folder: Path) -> ModelSettings:
+    """The model's shoal.json, or what suits its size. Raises EngineError for unknown or bad ones."""
+    file = folder / FILE
+    if not file.is_file():
+        weights = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+        return SMALL if 0 < weights < _SMALL_BYTES else ModelSettings()
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=ModelSettings)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise EngineError(
+            f"{FILE} of the model in {folder} is wrong ({error}): correct or delete it."
+        ) from error

@@ -17,12 +17,6 @@ from engines.models.folder import Folder, read_json
 from engines.models.template import ChatTemplate
 from engines.sound import within
 
-# From chat messages to token ids and back, from the model folder's own tokenizer and chat template.
-#
-# Only the `tokenizers` library and jinja's sandbox are needed where the folder has a tokenizer.json; importing
-# transformers for the same would cost more than a second. The template's surroundings are those of
-# transformers.
-
 _OLDER_TOKENIZERS = ("vocab.json", "tokenizer.model", "spiece.model", "vocab.txt", "tiktoken.model")
 """Without any of these, transformers would make up an empty tokenizer instead of failing."""
 

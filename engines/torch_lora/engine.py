@@ -17,8 +17,7 @@ from engines.contract import (
     StepStats,
     TokenSequence,
 )
-from engines.models.architecture import read_architecture, read_settings
-from engines.models.folder import count_parameters, fingerprint, open_folder
+from engines.models.folder import count_parameters, fingerprint, open_folder, read_architecture, read_settings
 from engines.models.tokens import ChatTokenizer, ModelText, Sampled
 from engines.torch_lora import learner
 from engines.torch_lora.network import adapter as adapter_files

@@ -27,7 +27,7 @@ def main() -> None:
 
     os.environ[remedy.VARIABLE] = typed()
     if sys.platform == "win32":
-        from app.desktop.windows import windowed
+        from app.desktop import windowed
 
         windowed.watched(lambda: run(sys.argv[1:], source))
     else:
@@ -72,7 +72,7 @@ def hand_over(arguments: list[str], source: Path) -> None:
         arguments = ["-m", "app.cli", *arguments]
     command = [str(found), "-P", *arguments]
     if sys.platform == "win32":
-        from app.desktop.windows.handing import stand_in, step_out
+        from app.desktop.windows import stand_in, step_out
 
         step_out(str(source.parent))
         sys.exit(stand_in(command, {**cleaned(os.environ, source), "PYTHONUTF8": "1"}))

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from frozen.bundle import WORK, BuildError, Bundle
-from linux import elf, tree
+from linux import tree
 
 HERE = Path(__file__).resolve().parent
 MARK = "onefile"
@@ -37,7 +37,7 @@ def package(laid_out: Path, made: Bundle, out: Path) -> Path:
     shutil.copyfile(laid_out / "usr/share/icons/hicolor/256x256/apps/shoal.png", folder / "shoal.png")
     (folder / MARK).write_text("This folder was unpacked from one file and can be deleted.\n", encoding="ascii")
     to = out / f"Shoal-{made.version}-{platform.machine()}"
-    write(folder, made.version, elf.newest_symbol(folder), to)
+    write(folder, made.version, tree.newest_symbol(folder), to)
     return to
 
 

@@ -1,14 +1,14 @@
 """The tree that people on Linux get, laid out below a folder as it is installed: usr/lib/shoal, usr/bin and
 usr/share.
 
-Every date is that of the last commit and every right is set, so the same commit gives the same bytes.
-"""
+Every date is that of the last commit and every right is set, so the same commit gives the same bytes."""
 
 from __future__ import annotations
 
 import calendar
 import gzip
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -132,3 +132,20 @@ def _licences(made: Bundle, to: Path) -> None:
         name, _, path = line.partition("\t")
         if name not in ("pip", "setuptools", "pyinstaller", "uv") and Path(path).is_file():
             shutil.copyfile(path, to / f"{name}-{Path(path).name}")
+
+
+_SYMBOL = re.compile(r"Name: GLIBC_(\d+)\.(\d+)")
+
+
+def newest_symbol(folder: Path) -> tuple[int, int]:
+    """The oldest C library that has everything that the files below ask it for.
+
+    >>> newest_symbol(Path("/nowhere"))
+    (2, 17)
+    """
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink()]
+    named = [path for path in files if path.read_bytes()[:4] == b"\x7fELF"]
+    if not named:
+        return 2, 17
+    done = subprocess.run(["readelf", "-W", "-V", *named], capture_output=True, text=True)
+    return max(((int(one), int(two)) for one, two in _SYMBOL.findall(done.stdout)), default=(2, 17))

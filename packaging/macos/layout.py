@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from frozen.errors import BuildError
+from frozen.bundle import BuildError
 
 PROGRAM = "shoal"
 TOGETHER = ("source", "python", "packs")

@@ -2,13 +2,82 @@
 
 from __future__ import annotations
 
+import datetime
 import os
+import plistlib
+import re
 import shutil
 import sys
 from pathlib import Path
 
 from frozen.bundle import WORK, Bundle, run
-from macos import information, layout, signing
+from macos import layout, signing
+
+# The facts that macOS is told about the app before it runs: Info.plist, and its sentences in other languages.
+
+IDENTIFIER = "io.github.shoal.Shoal"
+LEAST = "14.0"
+"""PyTorch's build for Apple Silicon, which learns, needs it."""
+SERVICE = "_shoal._tcp"
+"""The service of app.swarm.invite.discovery, without its domain."""
+SCHEME = "shoal"
+
+LOCAL_NETWORK = {
+    "en": "Shoal looks in your local network for others to learn with, and can be found there when you allow "
+    "it.",
+    "de": "Shoal sucht in deinem lokalen Netzwerk nach anderen, mit denen es lernen kann, und ist dort zu "
+    "finden, wenn du es erlaubst.",
+}
+"""Why it asks, in macOS's own question."""
+
+
+def information(version: str, date: datetime.date) -> dict[str, object]:
+    """Info.plist. macOS orders versions by up to three numbers, so what comes after them is left out there."""
+    found = re.match(r"\d+(\.\d+){0,2}", version)
+    assert found is not None, version
+    return {
+        "CFBundleIdentifier": IDENTIFIER,
+        "CFBundleName": "Shoal",
+        "CFBundleDisplayName": "Shoal",
+        "CFBundleExecutable": "shoal",
+        "CFBundleIconFile": "shoal.icns",
+        "CFBundlePackageType": "APPL",
+        "CFBundleInfoDictionaryVersion": "6.0",
+        "CFBundleShortVersionString": version,
+        "CFBundleVersion": found[0],
+        "CFBundleDevelopmentRegion": "en",
+        "CFBundleLocalizations": sorted(LOCAL_NETWORK),
+        "CFBundleURLTypes": [
+            {
+                "CFBundleURLName": f"{IDENTIFIER}.invite",
+                "CFBundleURLSchemes": [SCHEME],
+                "CFBundleTypeRole": "Viewer",
+            }
+        ],
+        "LSApplicationCategoryType": "public.app-category.education",
+        "LSArchitecturePriority": ["arm64"],
+        "LSMinimumSystemVersion": LEAST,
+        "LSRequiresNativeExecution": True,
+        "NSBonjourServices": [SERVICE],
+        "NSHighResolutionCapable": True,
+        "NSHumanReadableCopyright": f"© {date.year} The Shoal authors. Apache License 2.0.",
+        "NSLocalNetworkUsageDescription": LOCAL_NETWORK["en"],
+        "NSPrincipalClass": "NSApplication",
+        "NSRequiresAquaSystemAppearance": False,
+        "NSSupportsAutomaticGraphicsSwitching": True,
+    }
+
+
+def write_information(contents: Path, version: str, date: datetime.date) -> None:
+    """Info.plist, and InfoPlist.strings for each language below Resources."""
+    (contents / "Info.plist").write_bytes(plistlib.dumps(information(version, date)))
+    (contents / "PkgInfo").write_bytes(b"APPL????")
+    for language, sentence in LOCAL_NETWORK.items():
+        folder = contents / "Resources" / f"{language}.lproj"
+        folder.mkdir(parents=True, exist_ok=True)
+        words = {"NSLocalNetworkUsageDescription": sentence}
+        (folder / "InfoPlist.strings").write_bytes(plistlib.dumps(words))
+
 
 HERE = Path(__file__).resolve().parent
 PICTURES = HERE / "pictures"
@@ -58,7 +127,7 @@ def application(made: Bundle, app: Path) -> Path:
     contents = app / "Contents"
     shutil.rmtree(app, ignore_errors=True)
     layout.lay_out(made.folder, contents)
-    information.write(contents, made.version, made.date)
+    write_information(contents, made.version, made.date)
     shutil.copyfile(PICTURES / "shoal.icns", contents / "Resources" / "shoal.icns")
     return app
 

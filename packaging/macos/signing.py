@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from frozen.errors import BuildError
+from frozen.bundle import BuildError
 from macos import layout
 
 ENTITLEMENTS = Path(__file__).resolve().parent / "engine.entitlements"

@@ -18,13 +18,12 @@ from statistics import median
 from typing import Any
 
 from app.bench import BenchError, Tell, busy
-from app.bench.relay.groups import published
-from app.bench.relay.joining import Wire, join
+from app.bench.relay.joining import Wire, join, published
 from app.bench.relay.loading import LoadResult, generator, percentile_ms, put_on
 from app.bench.relay.relay import SAMPLE, SPARE_DESCRIPTORS, descriptors, machine
 from app.bench.relay.served import Served
-from app.common.arguments import whole
 from app.common.home import home
+from app.common.text import whole
 from app.relay.broker import embedded
 from app.swarm.wire.frames import to_frame
 from tests.relay.natsserver import Cluster

@@ -15,7 +15,7 @@ import pytest
 
 from app.bench import BenchError
 from app.bench.relay import scale
-from app.bench.relay.groups import SWARM, published
+from app.bench.relay.joining import SWARM, published
 from app.bench.relay.loading import LoadCounts, LoadResult, generator
 from app.bench.runs import poison
 from app.swarm.wire.body import unseal

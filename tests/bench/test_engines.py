@@ -95,7 +95,7 @@ def test_where_time_is_short_nothing_is_repeated_and_it_says_so() -> None:
 
 
 def test_what_is_missing_says_how_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    from app.bench.engine import with_trl
+    from app.bench.engine import peers
 
     monkeypatch.setitem(sys.modules, "trl", None)
     task = apart.ApartTask(
@@ -103,7 +103,7 @@ def test_what_is_missing_says_how_it_comes(monkeypatch: pytest.MonkeyPatch) -> N
         threads=1, vocabulary=9,
     )  # fmt: skip
     with pytest.raises(BenchError, match=r"TRL is not installed .*setup"):
-        with_trl.round_(task)
+        peers.round_(task)
     found = sampler.ratios(
         {"torch": Measured(missing="no"), "transformers fp32": Measured(seconds=1, tokens=1)}
     )

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.cli import __main__ as cli
-from app.common.process.secrets import PIPED
+from app.common.process.surroundings import PIPED
 from app.swarm.invite.invite import InviteError, where
 
 ROOT = Path(__file__).parents[2]

@@ -14,11 +14,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.desktop.autostart.autostart import AutostartError
-from app.desktop.autostart.linux import LinuxAutostart, entry, exec_line, folder, read_entry, read_exec
-from app.desktop.autostart.macos import LABEL, MacAutostart, agent, read_agent
-from app.desktop.autostart.windows import APPROVED, RUN, WindowsAutostart, split
 from app.desktop.choose import NoAutostart, autostart
+from app.desktop.login import (
+    APPROVED,
+    LABEL,
+    RUN,
+    AutostartError,
+    LinuxAutostart,
+    MacAutostart,
+    WindowsAutostart,
+    agent,
+    entry,
+    exec_line,
+    folder,
+    read_agent,
+    read_entry,
+    read_exec,
+    split,
+)
 
 COMMAND = ["/opt/My Shoal/shoal", "--background", "--home", "/home/zoë/50% $x `y` \"z\" \\ 'q'"]
 words = st.lists(st.text(st.characters(exclude_categories=("Cc", "Cs")), max_size=20), max_size=5)

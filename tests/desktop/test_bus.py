@@ -15,11 +15,21 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("D-Bus is asked on Linux only", allow_module_level=True)
 
-from app.desktop.facts.facts import FirstThatAnswers, SourceError
-from app.desktop.linux import bus as bus_module
-from app.desktop.linux.bus import Bus
-from app.desktop.linux.power import PROFILES, ProfileSaver
-from app.desktop.linux.session import GNOME, KDE, LOGIND, MUTTER, GnomeAwake, KdeAwake, LogindIdle, MutterIdle
+from app.desktop import linux as bus_module
+from app.desktop.facts import FirstThatAnswers, SourceError
+from app.desktop.linux import (
+    GNOME,
+    KDE,
+    LOGIND,
+    MUTTER,
+    PROFILES,
+    Bus,
+    GnomeAwake,
+    KdeAwake,
+    LogindIdle,
+    MutterIdle,
+    ProfileSaver,
+)
 from tests.desktop.bus_stand_in import MessageFlag, StandInBus
 
 PATIENCE_S = 30.0

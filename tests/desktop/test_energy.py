@@ -12,7 +12,7 @@ import pytest
 
 from app.desktop import energy
 from app.desktop.energy import CORE_W, Cards, Meter, packages
-from app.desktop.nvidia.gpu import Nvml, Power
+from app.desktop.nvidia import Nvml, Power
 
 
 def powercap(folder: Path, microjoules: dict[str, int]) -> Path:

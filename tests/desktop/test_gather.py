@@ -12,7 +12,7 @@ import pytest
 from app.desktop import DesktopFacts, Gatherer
 from app.desktop.apps import ExclusiveApps
 from app.desktop.choose import session, sources
-from app.desktop.facts.facts import ABSENT, FIELDS, FirstThatAnswers, NoSource, SourceError
+from app.desktop.facts import ABSENT, FIELDS, FirstThatAnswers, NoSource, SourceError
 
 PATIENCE_S = 30.0
 

@@ -13,10 +13,9 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from app.desktop.apps import ExclusiveApps
-from app.desktop.facts.facts import ABSENT, SourceError
-from app.desktop.facts.own import own_processes
-from app.desktop.linux.power import LinuxPower, PlatformSaver
+from app.desktop.apps import ExclusiveApps, own_processes
+from app.desktop.facts import ABSENT, SourceError
+from app.desktop.linux import LinuxPower, PlatformSaver
 from app.desktop.sensors import CpuOfOthers, MemoryStalled, processor_c, stalled
 
 MAINS = {"type": "Mains", "online": "1"}

@@ -13,11 +13,11 @@ from typing import Any
 import psutil
 import pytest
 
-from app.desktop.facts.facts import ABSENT, SourceError
-from app.desktop.macos.sources import MacIdle
-from app.desktop.nvidia.gpu import GpuOfOthers, Nvml, Power, card_power
+from app.desktop.facts import ABSENT, SourceError
+from app.desktop.macos import MacIdle
+from app.desktop.nvidia import GpuOfOthers, Nvml, Power, card_power
 from app.desktop.sensors import PsutilPower, Temperature
-from app.desktop.windows.sources import WindowsIdle, WindowsSaver, WindowsScreen, elapsed_ms
+from app.desktop.windows import WindowsIdle, WindowsSaver, WindowsScreen, elapsed_ms
 
 
 class Windows:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from app.common import home
-from app.desktop.autostart.windows import RUN, WindowsAutostart
-from app.desktop.windows import windowed
-from app.desktop.windows.handing import BasicLimits, JobLimits, end_together, outside, signed, step_out
+from app.desktop import windowed
+from app.desktop.login import RUN, WindowsAutostart
+from app.desktop.windows import BasicLimits, JobLimits, end_together, outside, signed, step_out
 from app.install.updates import installed
 from app.ui.shell.login import Login
 from tests.desktop.test_autostart import Registry
@@ -25,7 +25,7 @@ import os, sys
 for number in (0, 1, 2):
     os.close(number)
 sys.stdin = sys.stdout = sys.stderr = None
-from app.desktop.windows import windowed
+from app.desktop import windowed
 windowed.show = lambda text: os.write(int(sys.argv[1]), text.encode())
 def run():
     print("nobody reads this")
@@ -36,7 +36,7 @@ windowed.watched(run)
 """
 KERNEL = """
 import os, sys
-from app.desktop.windows.handing import stand_in
+from app.desktop.windows import stand_in
 class Kernel: pass
 calls = "CreateJobObjectW GetCurrentProcess SetInformationJobObject AssignProcessToJobObject GetConsoleCP"
 for name in calls.split():

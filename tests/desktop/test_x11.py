@@ -16,9 +16,8 @@ from typing import Any
 import pytest
 
 from app.desktop import Gatherer
-from app.desktop.facts.facts import SourceError
-from app.desktop.x11.sources import X11Idle, X11Screen
-from app.desktop.x11.x11 import Display
+from app.desktop.facts import SourceError
+from app.desktop.x11 import Display, X11Idle, X11Screen
 from app.node.record.reasons import Reason
 from app.node.rules.causes import RuleSettings
 from app.node.rules.orders import Moment

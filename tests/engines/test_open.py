@@ -14,7 +14,7 @@ import torch
 from engines import facts
 from engines.contract import EngineError
 from engines.models import folder
-from engines.models.architecture import read_architecture
+from engines.models.folder import read_architecture
 from engines.torch_lora import open_engine
 from engines.torch_lora.network import device
 from tests.engines.small_models import MakeModel

@@ -18,7 +18,7 @@ from hashlib import sha256
 import msgspec
 import pytest
 
-from app.lab.arms.arms import parse_arm
+from app.lab.arms import parse_arm
 from app.lab.rounds.experiment import Experiment
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group

@@ -12,7 +12,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from app.lab.arms.arms import parse_arm
+from app.lab.arms import parse_arm
 from app.lab.plan import StudyPlan, identity
 from app.lab.rounds.experiment import Experiment
 from app.learning.choosing import PeerGroup, PeerOffer, PeerRecords

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.common.retry import Patience
+from app.common.rate import Patience
 from app.models.download import (
     DownloadDone,
     DownloadEvent,

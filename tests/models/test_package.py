@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.common.retry import Patience
+from app.common.rate import Patience
 from app.models import catalogue, download
 from app.models import catalogue as wheel
 from app.models.catalogue import Entry, Package

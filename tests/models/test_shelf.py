@@ -8,7 +8,7 @@ import pytest
 
 from app.models.shelf import locate, starter_folder
 from engines.contract import EngineError
-from engines.models.architecture import ModelSettings, read_settings
+from engines.models.folder import ModelSettings, read_settings
 
 
 def test_a_folder(tmp_path: Path) -> None:

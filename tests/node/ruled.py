@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import psutil
 
-from app.desktop.facts.facts import DesktopFacts
+from app.desktop.facts import DesktopFacts
 from app.node.data.home import held, identity
 from app.node.governing import Governor
 from app.node.node import Node

@@ -27,17 +27,15 @@ JAVA = bytes.fromhex("cafebabe00000041") + bytes(64)
 def rooms() -> Iterator[SimpleNamespace]:
     """The packaging rooms, as packaging/build imports them."""
     sys.path.insert(0, str(ROOT / "packaging"))
-    from frozen import standalone
-    from frozen.errors import BuildError
-    from macos import information, layout, package, signing
+    from frozen import bundle
+    from macos import layout, package, signing
 
     yield SimpleNamespace(
-        BuildError=BuildError,
-        information=information,
+        bundle=bundle,
+        BuildError=bundle.BuildError,
         layout=layout,
         package=package,
         signing=signing,
-        standalone=standalone,
     )
     sys.path.remove(str(ROOT / "packaging"))
 
@@ -132,9 +130,9 @@ def test_what_the_system_is_told(rooms: SimpleNamespace, tmp_path: Path) -> None
     from app.swarm.invite import discovery, invite
 
     (tmp_path / "Resources").mkdir()
-    rooms.information.write(tmp_path, "0.2.0rc1", datetime.date(2026, 11, 21))
+    rooms.package.write_information(tmp_path, "0.2.0rc1", datetime.date(2026, 11, 21))
     told = plistlib.loads((tmp_path / "Info.plist").read_bytes())
-    assert told == rooms.information.information("0.2.0rc1", datetime.date(2026, 11, 21))
+    assert told == rooms.package.information("0.2.0rc1", datetime.date(2026, 11, 21))
     assert told["CFBundleShortVersionString"] == "0.2.0rc1" and told["CFBundleVersion"] == "0.2.0"
     (urls,) = told["CFBundleURLTypes"]
     assert invite.PREFIX.startswith(f"{urls['CFBundleURLSchemes'][0]}://")
@@ -247,16 +245,16 @@ def test_the_engines_python_is_the_known_one_less_what_nobody_needs(
         for name in kept + dropped:
             tar.addfile(tarfile.TarInfo(f"python/{name}"), io.BytesIO())
     with pytest.raises(rooms.BuildError, match=r"python\.json"):
-        rooms.standalone.carry(archive, tmp_path / "to")
+        rooms.bundle.carry_python(archive, tmp_path / "to")
     assert not (tmp_path / "to").exists()
-    rooms.standalone.unpack(archive, tmp_path / "to")
+    rooms.bundle.unpack(archive, tmp_path / "to")
     left = {
         path.relative_to(tmp_path / "to").as_posix() for path in (tmp_path / "to").rglob("*") if path.is_file()
     }
     assert left == set(kept)
     archive.write_bytes(b"no archive")
     with pytest.raises(rooms.BuildError, match="cannot be unpacked"):
-        rooms.standalone.unpack(archive, tmp_path / "to")
+        rooms.bundle.unpack(archive, tmp_path / "to")
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="here it would build")

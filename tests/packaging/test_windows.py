@@ -31,8 +31,7 @@ def rooms() -> Iterator[SimpleNamespace]:
     """The packaging rooms, as packaging/build imports them."""
     pytest.importorskip("PySide6.QtGui", exc_type=ImportError)
     sys.path.insert(0, str(ROOT / "packaging"))
-    from frozen.bundle import Bundle
-    from frozen.errors import BuildError
+    from frozen.bundle import BuildError, Bundle
     from windows import package, sign
 
     yield SimpleNamespace(Bundle=Bundle, BuildError=BuildError, package=package, sign=sign)

@@ -40,8 +40,8 @@ DRIVER = """
 import ctypes, os, subprocess, sys, time
 ROOT, stand_in = sys.argv[1], sys.argv[2]
 sys.path.insert(0, ROOT)
-from app.desktop.windows.handing import BasicLimits, JobLimits
-from app.desktop.autostart.windows import WindowsAutostart
+from app.desktop.windows import BasicLimits, JobLimits
+from app.desktop.login import WindowsAutostart
 def begin(code, how="together", **more):
     words = [sys.executable, stand_in, ROOT, code, how]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)

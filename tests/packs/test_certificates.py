@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from app.common import authorities
-from app.common.retry import Patience
+from app.common.rate import Patience
 from app.install.packs import source
 from app.install.packs.errors import PackError
 from tests.packs.wheels import KEYS, encoded, plain, wheel, write_out

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.common.retry import Patience
+from app.common.rate import Patience
 from app.install.packs import place, source
 from app.install.packs.errors import PackError
 from app.install.packs.events import PackEvent, PackProgress

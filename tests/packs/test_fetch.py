@@ -11,7 +11,7 @@ import pytest
 
 from app.common import fetch
 from app.common.fetch import part_of
-from app.common.retry import Patience
+from app.common.rate import Patience
 from app.install.packs import source
 from app.install.packs import wheels as wheel_files
 from app.install.packs.errors import PackError

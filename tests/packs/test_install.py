@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from app.common.retry import Patience
+from app.common.rate import Patience
 from app.install.packs import place, programs, stages
 from app.install.packs.errors import PackError
 from app.install.packs.events import PackDone, PackEvent, PackProgress, PackWaiting

@@ -7,13 +7,12 @@ from pathlib import Path
 import msgspec
 import torch
 
-from app.lab.starter.corpus import Mix
-from app.lab.starter.measure import headroom, measure
+from app.lab.starter.corpus import Mix, headroom, measure
 from app.lab.starter.pretrain import PretrainPhase, PretrainPlan, train
 from app.models.shelf import locate
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates
-from engines.models.architecture import read_settings
+from engines.models.folder import read_settings
 from engines.torch_lora import open_engine
 
 STARTER = locate("starter")

@@ -10,8 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.lab.starter.corpus import Mix, examples
-from app.lab.starter.pretrain import PretrainPhase, PretrainPlan, learning_rate, new_model, save
-from app.lab.starter.vocabulary import PHRASES, make_tokenizer
+from app.lab.starter.pretrain import (
+    PHRASES,
+    PretrainPhase,
+    PretrainPlan,
+    learning_rate,
+    make_tokenizer,
+    new_model,
+    save,
+)
 
 TOKENIZER = make_tokenizer()
 

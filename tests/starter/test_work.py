@@ -7,8 +7,7 @@ from random import Random
 
 import pytest
 
-from app.lab.starter.corpus import Mix, examples, guess
-from app.lab.starter.work import WORK, Stuck, worked
+from app.lab.starter.corpus import WORK, Mix, Stuck, examples, guess, worked
 from app.sapo.asking import extract_answer
 from app.sapo.probe import probe_questions
 from app.sapo.questions import draw

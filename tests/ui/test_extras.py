@@ -18,8 +18,8 @@ from PySide6.QtWidgets import QApplication, QComboBox, QSpinBox
 from pytestqt.qtbot import QtBot
 
 from app.desktop import motion as desktop_motion
-from app.desktop.facts.facts import SourceError
-from app.desktop.linux.bus import Bus
+from app.desktop.facts import SourceError
+from app.desktop.linux import Bus
 from app.learning.flat import STEADY
 from app.node.history.milestones import Milestone, MilestoneKind
 from app.node.record.reasons import Reason

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from app.common import home as place
-from app.desktop.autostart.linux import LinuxAutostart
+from app.desktop.login import LinuxAutostart
 from app.node.rules.preferences import Preferences
 from app.ui.overview.now import Now
 from app.ui.privacy.page import Privacy

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.common.connection import Fault, _followed
-from app.common.retry import Patience
+from app.common.rate import Patience
 from app.install.updates import asking, feed, installed, known
 from app.install.updates.asking import ask, offer
 from app.install.updates.errors import UpdateError

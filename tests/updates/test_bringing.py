@@ -14,7 +14,7 @@ import pytest
 
 from app.common import fetch
 from app.common.fetch import part_of
-from app.common.retry import Patience
+from app.common.rate import Patience
 from app.install.updates import bringing, feed, handing, known
 from app.install.updates.errors import UpdateError
 from app.install.updates.feed import Feed, ReleaseFile

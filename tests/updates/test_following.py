@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from app.desktop.autostart.autostart import AutostartError
-from app.desktop.autostart.linux import LinuxAutostart, read_entry
 from app.desktop.links import FILE, ICON, KEY, DesktopEntry, NoLinks, WindowsClass, entry, links
+from app.desktop.login import AutostartError, LinuxAutostart, read_entry
 from app.install.updates import installed
 from tests.desktop.test_autostart import Registry
 from tests.packs.wheels import wait_until

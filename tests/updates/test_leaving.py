@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from app.desktop.autostart.linux import LinuxAutostart
 from app.desktop.links import DesktopEntry
+from app.desktop.login import LinuxAutostart
 from app.install.updates import installed
 from app.node.data import removal
 from app.swarm.identity import keyrings

@@ -25,8 +25,8 @@ import psutil
 
 from app.bench import BenchError, Tell, busy
 from app.bench.engine.shapes import SHAPES
-from app.common.arguments import whole
 from app.common.home import home
+from app.common.text import whole
 from app.models.catalogue import full_name
 from app.models.shelf import locate
 from engines import waiting

@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
 
 def work(task: ApartTask) -> Callable[[ApartTask], Measured]:
     """The function that a candidate's name stands for."""
-    from app.bench.engine import ours, peers, plain_llamacpp, with_trl
+    from app.bench.engine import ours, peers, plain_llamacpp
 
     kind = task.candidate.split()[0]
     functions: dict[tuple[str, str], Callable[[ApartTask], Measured]] = {
@@ -45,10 +45,10 @@ def work(task: ApartTask) -> Callable[[ApartTask], Measured]:
         ("sampler", "llama.cpp"): plain_llamacpp.sampling,
         ("learner", "torch"): ours.learning,
         ("learner", "naive"): peers.learning,
-        ("learner", "trl"): with_trl.learning,
+        ("learner", "trl"): peers.learning_with_trl,
         ("round", "torch"): ours.round_,
         ("round", "llamacpp"): ours.round_,
-        ("round", "trl"): with_trl.round_,
+        ("round", "trl"): peers.round_,
     }
     return functions[task.part, kind]
 

@@ -27,12 +27,11 @@ from typing import Any, NamedTuple
 
 from app.bench import BenchError, Tell, busy
 from app.bench.engine.apart import processor
-from app.bench.relay.groups import FAMILIES, SWARM, published
-from app.bench.relay.joining import Wire, join
+from app.bench.relay.joining import FAMILIES, SWARM, Wire, join, published
 from app.bench.relay.loading import LoadResult, generator, percentile_ms, put_on
 from app.bench.relay.served import Served
-from app.common.arguments import whole
 from app.common.home import home
+from app.common.text import whole
 from app.swarm.wire.body import unseal
 from app.swarm.wire.frames import item, to_frame
 from app.swarm.wire.limits import OLDEST_S

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from app.bench import Tell
-from app.common.arguments import whole
+from app.common.text import whole
 from app.relay.broker.jetstream import SHARDS
 from app.relay.session.sampling import Sampler
 from app.relay.store.turns import SampleQuery

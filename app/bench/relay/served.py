@@ -33,7 +33,7 @@ import psutil
 from aiohttp import WSMsgType, web
 
 from app.bench import BenchError
-from app.bench.relay.groups import SWARM, key_of, published
+from app.bench.relay.joining import SWARM, key_of, published
 from app.common.rate import Rate
 from app.relay.broker.jetstream import JetStream
 from app.relay.limits import QuotaBuckets

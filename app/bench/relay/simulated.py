@@ -1,5 +1,5 @@
 """Simulated keys: `python -m app.bench.relay.simulated URL FOLDER honest=10 terse=10` is so many clients with
-keys and outboxes of their own that publish groups of that kind (`app.lab.attackers.kinds`) and ask for others',
+keys and outboxes of their own that publish groups of that kind (`app.lab.attackers`) and ask for others',
 until it ends.
 
 Those of the kind `renew` take another key after LIFE groups, before anybody has a record of them."""
@@ -12,14 +12,14 @@ from hashlib import sha256
 from pathlib import Path
 from random import Random
 
-from app.lab.attackers.kinds import Attacker
+from app.lab.attackers import Attacker
 from app.models.shelf import locate
 from app.sapo.families import FAMILIES
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox
 from app.swarm.identity.identity import Identity
 from engines.contract import TokenSequence
-from engines.models.architecture import read_settings
+from engines.models.folder import read_settings
 
 PAUSE_S = (4.0, 12.0)
 """Between two groups of one key."""

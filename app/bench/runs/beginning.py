@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from app.lab.answers import group_of
-from app.lab.starter.measure import headroom
+from app.lab.plan import group_of
+from app.lab.starter.corpus import headroom
 from app.models.shelf import locate
 from app.node.round.placing import fitting
 from app.sapo.asking import BRIEF, TAGGED, Example, messages
@@ -19,7 +19,7 @@ from app.sapo.questions import Question, draw
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
 from engines.contract import Engine, TooLongError
-from engines.models.architecture import read_settings
+from engines.models.folder import read_settings
 from engines.opening import open_engine
 
 QUESTIONS = ANSWERS = 8

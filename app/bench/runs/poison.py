@@ -3,7 +3,7 @@
     ./shoal bench poison --out DIR --arms 10terse,20terse --seeds 3
 
 Every arm is twenty keys in one process (`app.bench.relay.simulated`): so many attackers of a kind of
-`app.lab.attackers.kinds`, the others honest. A node of the app's default recipe learns with them from scratch,
+`app.lab.attackers`, the others honest. A node of the app's default recipe learns with them from scratch,
 and once more after it was trained alone (`--after`). `alone` is played first, with the same seed. At the end
 each of the held-out questions is answered TRIES times. The same command goes on with the runs that are missing.
 """
@@ -28,7 +28,7 @@ from app.bench.runs.soak import ROOT
 from app.bench.runs.soak_page import rows
 from app.chat.learned import SafePoints
 from app.common import files
-from app.lab.attackers.kinds import KINDS
+from app.lab.attackers import KINDS
 from app.lab.statistics import area, paired
 from app.models.shelf import locate
 from app.sapo.asking import messages, shows_work
@@ -36,7 +36,7 @@ from app.sapo.groups import Group
 from app.sapo.probe import probe_questions
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
-from engines.models.architecture import read_settings
+from engines.models.folder import read_settings
 from engines.opening import open_engine
 
 SUMMARY = "a node that learns beside attackers' keys on a real relay, and the same node alone"

@@ -31,8 +31,7 @@ import psutil
 
 from app.bench import BenchError, Tell
 from app.bench.runs.soak_page import page, rows, summed
-from app.bench.runs.soak_place import clock_library, disk
-from app.bench.runs.way import Proxy
+from app.bench.runs.soak_place import Proxy, clock_library, disk
 from app.bench.runs.window import prepare
 from app.swarm.client.outbox import OutboxCounts
 

@@ -32,7 +32,7 @@ from app.bench.runs.soak_page import rows
 from app.common import files
 from app.lab.statistics import paired
 from app.models.shelf import locate
-from engines.models.architecture import read_settings
+from engines.models.folder import read_settings
 
 SUMMARY = "a newcomer that learns from a swarm of other models, and the same model alone"
 ALONE, ARCHIVE, LIVE = "alone", "archive", "live"

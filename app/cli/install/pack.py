@@ -10,11 +10,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from app.cli._stopped import stop_quietly
-from app.cli._terminal import TerminalLine, agreed, json_line
+from app.cli._terminal import TerminalLine, agreed, json_line, stop_quietly
 from app.common import files, remedy
 from app.common.text import in_bytes
-from app.desktop.nvidia.gpu import card_present
+from app.desktop.nvidia import card_present
 from app.install.packs import health, manifest, place
 from app.install.packs.errors import PackError
 from app.install.packs.events import PackDone, PackEvent, PackFailed, PackProgress, PackStatus, PackWaiting
@@ -70,7 +69,7 @@ def main(args: argparse.Namespace) -> int:
             return _check(root, tell)
         stop_quietly("pack", args.attached)
         if sys.platform == "win32":  # elsewhere a child keeps the lock, and is waited for
-            from app.desktop.windows.handing import end_together, step_out
+            from app.desktop.windows import end_together, step_out
 
             end_together()
             step_out(getattr(sys, "_MEIPASS", "") or sys.prefix)

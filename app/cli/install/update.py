@@ -13,8 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.cli._stopped import stop_quietly
-from app.cli._terminal import TerminalLine, agreed, json_line
+from app.cli._terminal import TerminalLine, agreed, json_line, stop_quietly
 from app.common import remedy
 from app.common.home import home
 from app.common.text import in_bytes

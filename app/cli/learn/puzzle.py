@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from app.common.arguments import whole
+from app.common.text import whole
 
 SUMMARY = "solve the puzzles yourself"
 

@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from app.common.arguments import whole
+from app.common.text import whole
 from engines import opening
 
 SUMMARY = "race your model against how it began"
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from app.chat.racing import run
+    from app.chat.solving import race
     from app.chat.talking import Chat
     from app.common.home import home
     from app.node.trainer import solo
@@ -54,6 +54,6 @@ def main(args: argparse.Namespace) -> int:
 
     chat = Chat(args.model, data, open_engine)
     try:
-        return run(chat, args.puzzles, args.seed, None if args.json else Console(), sys.stdout.buffer)
+        return race(chat, args.puzzles, args.seed, None if args.json else Console(), sys.stdout.buffer)
     finally:
         chat.close()

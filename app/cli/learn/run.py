@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.common import remedy
-from app.common.arguments import whole
 from app.common.home import home as data_folder
 from app.common.process.priority import step_back
-from app.desktop.facts.own import own_processes
+from app.common.text import whole
+from app.desktop.apps import own_processes
 from app.models.catalogue import full_name
 from app.models.gguf_shelf import is_gguf
 from app.models.shelf import locate
@@ -31,7 +31,7 @@ from app.node.terminal.attached import SnapshotLines
 from app.node.terminal.quiet import sentence
 from app.node.terminal.terminal import closing
 from app.sapo.recipes import RECIPES
-from engines.models.architecture import read_settings
+from engines.models.folder import read_settings
 from engines.opening import AUTO, CHOICES
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def _refuse(args: argparse.Namespace) -> None:
 
 def _joins(args: argparse.Namespace) -> Joins:
     """Which swarm to join. Raises UsageError. Imported here: solo never loads what belongs to the swarm."""
-    from app.common.process.secrets import PIPED, piped
+    from app.common.process.surroundings import PIPED, piped
     from app.node.swarm.joining import Joins
 
     relays = [piped() if one == PIPED else one for one in args.relay or ()]

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from app.common import remedy
-from app.common.process.secrets import PIPED, piped
+from app.common.process.surroundings import PIPED, piped
 from app.install.updates.installed import again
 
 SUMMARY = "open the window"

@@ -15,8 +15,7 @@ from typing import Any
 
 import msgspec
 
-from app.cli._stopped import stop_quietly
-from app.cli._terminal import TerminalLine, agreed, json_line
+from app.cli._terminal import TerminalLine, agreed, json_line, stop_quietly
 from app.cli.models import _hub_token, _wheel
 from app.common import remedy
 from app.common.files import read_json

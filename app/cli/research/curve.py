@@ -16,9 +16,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    from app.lab.report.curve import CurveError, draw, read_run
+    from app.lab.report.plot import CurveError, draw_curve, read_run
 
-    picture = draw([read_run(path) for path in args.runs])
+    picture = draw_curve([read_run(path) for path in args.runs])
     try:
         args.out.write_bytes(picture)
     except OSError as error:

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from app.common.remedy import command
-from app.lab.arms.arms import RECIPES, Arm, ArmError, parse_arms
-from app.lab.arms.journal import JournalError
+from app.lab.arms import RECIPES, Arm, ArmError, parse_arms
+from app.lab.journal import JournalError
 from app.lab.plan import StudyPlan, digest
 from app.lab.regime import Regime, RegimeError, read_levels, read_regime, regimes
 from app.sapo import curriculum
@@ -159,7 +159,7 @@ def _folders(args: argparse.Namespace) -> tuple[Path, list[Path]]:
 
 def _check_models(args: argparse.Namespace, folders_N: list[Path]) -> None:
     """Different models must be able to live in one lab swarm."""
-    from app.lab.rounds.opening import read_alike
+    from app.lab.swarm import read_alike
 
     for name, folder in zip(args.models, folders_N, strict=False):
         if not read_alike(folders_N[0], folder):
@@ -170,7 +170,7 @@ def _check_models(args: argparse.Namespace, folders_N: list[Path]) -> None:
 
 
 def _report(args: argparse.Namespace) -> int:
-    from app.lab.arms.journal import JournalError
+    from app.lab.journal import JournalError
 
     if args.what[0] != "report" or len(args.what) < 2:
         print(f"shoal lab: Write {command('lab report DIR ...')}, with folders of studies.", file=sys.stderr)
@@ -187,9 +187,8 @@ def _report(args: argparse.Namespace) -> int:
 
 
 def _conduct(args: argparse.Namespace, plan: StudyPlan, arms: list[Arm], folders_N: list[Path]) -> int:
-    from app.lab.rounds.opening import Opener
-    from app.lab.study.dealing import Dealer, DealError
-    from app.lab.study.study import conduct
+    from app.lab.study import Dealer, DealError, conduct
+    from app.lab.swarm import Opener
 
     starters_N = [args.starters / starter for starter in plan.starters]
     threads = args.threads if args.on is None else args.threads or 1
@@ -254,7 +253,7 @@ def _plan(
     args: argparse.Namespace, folder: Path, folders_N: list[Path], starters: tuple[str, ...]
 ) -> StudyPlan:
     """The plan that the options and the model's own settings make. Raises LabUsageError or QuestionError."""
-    from engines.models.architecture import read_settings
+    from engines.models.folder import read_settings
 
     settings = read_settings(folder)
     levels = _levels(args.families, args.levels, settings.families)

@@ -50,7 +50,7 @@ def _train(args: argparse.Namespace) -> int:
 
     from app.lab.starter.pretrain import SIZES, train
     from app.models.shelf import locate
-    from engines.models.architecture import FILE
+    from engines.models.folder import FILE
 
     torch.set_num_threads(args.threads)
     train(msgspec.structs.replace(SIZES[args.size], seed=args.seed), args.out)
@@ -61,9 +61,9 @@ def _train(args: argparse.Namespace) -> int:
 def _measure(args: argparse.Namespace) -> int:
     from app.common.home import home as data_folder
     from app.lab.regime import RegimeError, read_levels
-    from app.lab.starter.measure import measure
+    from app.lab.starter.corpus import measure
     from app.models.shelf import locate
-    from engines.models.architecture import read_settings
+    from engines.models.folder import read_settings
     from engines.torch_lora import open_engine
 
     folder = locate(args.model, data_folder())
@@ -96,7 +96,7 @@ def _measure(args: argparse.Namespace) -> int:
 def _specialists(args: argparse.Namespace) -> int:
     from app.common.home import home as data_folder
     from app.lab.regime import RegimeError, read_regime
-    from app.lab.study.specialists import Teaching, teach
+    from app.lab.starter.specialists import Teaching, teach
     from app.models.shelf import locate
 
     def tell(name: str, step: int) -> None:

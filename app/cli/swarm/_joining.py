@@ -20,8 +20,8 @@ import msgspec
 
 from app.cli.swarm import _operator
 from app.common import remedy
-from app.common.arguments import whole
-from app.common.process.secrets import PRIVATE, piped
+from app.common.process.surroundings import PRIVATE, piped
+from app.common.text import whole
 from app.relay.access import (
     MOST_WORK_BITS,
     WORK_BITS,

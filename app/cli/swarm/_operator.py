@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.common import files
-from app.common.arguments import whole
-from app.common.text import exact_span, safe_line
+from app.common.text import exact_span, safe_line, whole
 
 if TYPE_CHECKING:
     from app.relay.access import Rules

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from app.cli.swarm import _joining, _operator
-from app.common.arguments import whole
+from app.common.text import whole
 
 if TYPE_CHECKING:
     from app.relay.store.archive import Archive

@@ -36,7 +36,7 @@ SAYS = "shoal-llamacpp.says"
 LOG = "shoal-llamacpp.log"
 
 PID = "shoal-llamacpp.pid"
-"""In the environment too: the number of the process in the background, by which app.desktop.facts.own knows
+"""In the environment too: the number of the process in the background, by which app.desktop.apps knows
 that its load is not somebody else's."""
 
 PROCESSOR = "shoal-llamacpp.processor"

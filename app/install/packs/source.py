@@ -6,7 +6,7 @@ from pathlib import Path
 
 from app.common import fetch
 from app.common.connection import Fault
-from app.common.retry import Patience
+from app.common.rate import Patience
 from app.install.packs import manifest as manifests
 from app.install.packs.errors import PackError
 from app.install.packs.manifest import SignedManifest, is_address

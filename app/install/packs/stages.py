@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from app.common import files, remedy
-from app.common.retry import Patience
+from app.common.rate import Patience
 from app.common.text import in_bytes
 from app.install.packs import age, contents, filling, manifest, place, programs, source
 from app.install.packs import wheels as wheel_files

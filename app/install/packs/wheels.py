@@ -8,7 +8,7 @@ from urllib.parse import quote, urljoin
 
 from app.common import fetch
 from app.common.connection import Fault
-from app.common.retry import Patience
+from app.common.rate import Patience
 from app.install.packs.errors import PackError, disk
 from app.install.packs.manifest import PackManifest, Wheel, is_address
 

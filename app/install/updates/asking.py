@@ -13,7 +13,7 @@ import msgspec
 
 from app.common import fetch
 from app.common.connection import Fault, host_of
-from app.common.retry import Patience
+from app.common.rate import Patience
 from app.install.packs.manifest import is_address
 from app.install.updates import feed as feeds
 from app.install.updates import installed, known

@@ -10,7 +10,7 @@ from urllib.parse import quote, urljoin
 
 from app.common import fetch, files
 from app.common.connection import Fault
-from app.common.retry import Patience
+from app.common.rate import Patience
 from app.common.text import in_bytes
 from app.install.packs.manifest import is_address
 from app.install.updates import known

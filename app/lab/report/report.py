@@ -19,14 +19,12 @@ from typing import Any
 import msgspec
 
 from app.common import files
-from app.lab.arms.archive import ABOUT, Study, read_study
-from app.lab.arms.arms import Arm
-from app.lab.arms.journal import SUMMARY, pack
+from app.lab.arms import Arm
+from app.lab.journal import ABOUT, SUMMARY, Study, pack, read_study
 from app.lab.plan import LabRound, StudyPlan, named
-from app.lab.report import attacks, gains
+from app.lab.report import gains
 from app.lab.report.results import COSTS, ArmResult, Results, Runs, at_equal_cost, summarise
-from app.lab.statistics import average
-from app.lab.wording import NOTHING, growth, number, percent, points, share, table
+from app.lab.statistics import NOTHING, average, growth, number, percent, points, share, table
 from engines.facts import package_version
 
 REPORT = Path(__file__).parents[1] / "REPORT.md"
@@ -166,7 +164,7 @@ def figures(study: Study, results: Results) -> list[str]:
         f"first round. {study.finished} of {study.planned} runs finished.\n",
         f"{results.verdict}\n",
         _gains(results),
-        attacks.lines(study),
+        gains.attackers_table(study),
         gains.lines(plan, study.arms, study.runs, results.baseline),
         _at_equal_cost(study, results),
         _inside(results),

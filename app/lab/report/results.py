@@ -11,10 +11,9 @@ from itertools import accumulate
 
 import msgspec
 
-from app.lab.arms.arms import Arm
+from app.lab.arms import Arm
 from app.lab.plan import LabProbe, LabRound
-from app.lab.statistics import Estimate, area, average, estimate, paired, reached
-from app.lab.wording import percent, share
+from app.lab.statistics import Estimate, area, average, estimate, paired, percent, reached, share
 
 Runs = Mapping[int, Sequence[LabRound]]
 """The finished runs of one arm by seed."""

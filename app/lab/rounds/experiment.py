@@ -16,13 +16,11 @@ from random import Random
 
 import msgspec
 
-from app.lab.answers import Answered, Learnt, group_of, token_mean
-from app.lab.arms.arms import Arm
-from app.lab.attackers.kinds import kind_of
-from app.lab.plan import LabProbe, LabRound, StudyPlan, identity
-from app.lab.rounds import prediction
-from app.lab.rounds.extra import RoundExtra
-from app.lab.rounds.extras import open_extras
+from app.lab.arms import Arm
+from app.lab.attackers import kind_of
+from app.lab.plan import Answered, LabProbe, LabRound, Learnt, StudyPlan, group_of, identity, token_mean
+from app.lab.rounds import probing
+from app.lab.rounds.extras import RoundExtra, open_extras
 from app.lab.rounds.probing import Prober
 from app.lab.statistics import average
 from app.lab.swarm import LabSwarm
@@ -145,14 +143,14 @@ class Experiment:
 
     def _predicted(self, number: int, active: int) -> tuple[float, float]:
         """Informative own and peer groups of an active node that success rates alone predict."""
-        share = prediction.informative_share(self.rates.values(), self.plan.group)
+        share = probing.informative_share(self.rates.values(), self.plan.group)
         attempts = self.plan.attempts if self.arm.dynamic else 1
         rounds = min(self.window, number - 1) + 1
         kept = 1.0 - (1.0 - share) ** attempts
         offered = self.arm.own * (active - 1) * rounds
         return (
-            prediction.own_groups(self.arm.own, share, attempts),
-            prediction.peer_groups(self.arm.peer, offered, kept),
+            probing.own_groups(self.arm.own, share, attempts),
+            probing.peer_groups(self.arm.peer, offered, kept),
         )
 
     def _answer(self, number: int, own_N: Sequence[int]) -> tuple[list[list[Answered]], list[Answered]]:

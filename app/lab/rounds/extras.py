@@ -1,16 +1,173 @@
 """Extras: what an arm adds to a round beyond its I/J and recipe, `+name=value` in the arm.
 
-The experiment asks every extra at fixed points of a round (`app.lab.rounds.extra.RoundExtra`), in the order of
-their names.
-"""
+The experiment asks every extra at fixed points of a round (`app.lab.rounds.extras.RoundExtra`), in the order of
+their names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Protocol
 
-from app.lab.rounds.extra import ExtendedRun, RoundExtra
-from app.lab.rounds.hostile import Hostile
+import msgspec
+
+from app.lab.arms import Arm
+from app.lab.attackers import Attacker, Published, marked, number
+from app.lab.plan import Answered, StudyPlan, identity
+from app.lab.swarm import LabSwarm
+from app.learning.lesson import Weighed
 from app.sapo import seeds
+from app.sapo.asking import Way, messages
+from app.sapo.groups import Group, ScoredGroup
+from app.sapo.questions import Coordinates
+from engines.contract import Completion, TokenSequence
+
+
+class ExtendedRun(Protocol):
+    """What an extra sees of the run it is part of (`app.lab.rounds.experiment.Experiment`)."""
+
+    plan: StudyPlan
+    arm: Arm
+    seed: int
+    swarm: LabSwarm
+    way: Way
+
+    def score(self, group: Group, /) -> ScoredGroup: ...
+
+
+class RoundExtra:
+    """Each method leaves things as they are, so that an extra writes down only what it changes. `number` is the
+    round, from 1."""
+
+    def active(self, number: int) -> set[int] | None:
+        """The nodes that act in this round, None for all. The others neither answer, publish nor learn."""
+        return None
+
+    def published(self, number: int, fresh: list[Answered]) -> list[Answered]:
+        """What really enters the pool of everything that nodes kept."""
+        return fresh
+
+    def offered(self, node: int, number: int, pool: list[Answered]) -> list[Answered]:
+        """What a node may choose from of everything that others published."""
+        return pool
+
+    def learned(self, weighed: Weighed, peer_P: Sequence[Answered]) -> None:
+        """A node has weighed and learned from these groups of peers."""
+
+    def after(self, number: int) -> None:
+        """Whatever happens when all nodes have made their step, before the probe."""
+
+    def measures(self, number: int) -> dict[str, float]:
+        """What the round's record keeps beside its own figures. The same names in every round."""
+        return {}
+
+
+# `+foes=KIND%`: attackers beside the nodes of a study, `app.lab.attackers`; what becomes of their groups.
+#
+# Receivers do what the app's intake does, whatever the recipe: they make the question and the verdicts
+# themselves, leave out a group whose claim is false, and take no group twice, nor a copy of their own.
+# `believed` turns that off, to show what it is good for: claims are taken for rewards, and a copy for something
+# new.
+
+_JUDGED = ("taken", "kept_out")
+_VALUE = re.compile(r"(?P<kind>[a-z]+?)(?P<percent>\d+)(?P<believed>believed)?")
+
+
+class Hostile(RoundExtra):
+    """Attackers have the numbers after the nodes'. Their groups enter the pool as everybody's do."""
+
+    def __init__(self, experiment: ExtendedRun, value: str) -> None:
+        found = _VALUE.fullmatch(value)
+        assert found is not None, "an arm's value matches its pattern"
+        plan, self._experiment = experiment.plan, experiment
+        self._believed, self._kind = bool(found["believed"]), found["kind"]
+        self._nodes = plan.nodes
+        self._attackers = [
+            Attacker(
+                kind=found["kind"],
+                identity=identity(experiment.seed, plan.nodes + k) + b" foe",
+                levels=plan.levels,
+                group=plan.group,
+                longest=plan.max_tokens,
+                encode=self._encoded,
+            )
+            for k in range(number(plan.nodes, int(found["percent"])))
+        ]
+        self._lately: list[Answered] = []
+        self._authors: dict[Coordinates, int] = {}
+        """Who came first with a question."""
+        self._measured: dict[str, float] = {}
+        self._chosen = 0
+        self._right: dict[str, Counter[str]] = {}
+
+    def published(self, number: int, fresh: list[Answered]) -> list[Answered]:
+        lately = [(answered.prompt[-1]["content"], answered.scored) for answered in self._lately]
+        hostile = [
+            received
+            for k, attacker in enumerate(self._attackers)
+            for place, one in enumerate(attacker.publish(number, self._experiment.arm.own, lately))
+            if (received := self._received(self._name(k, number), number, place, one)) is not None
+        ]
+        self._lately = fresh
+        texts = [completion.text for answered in fresh for completion in answered.completions_G]
+        self._measured = {
+            "marked": sum(marked(text, self._kind) for text in texts) / max(1, len(texts)),
+            "foe_groups": float(len(hostile)),
+        }
+        self._chosen, self._right = 0, {"honest": Counter(), "foe": Counter()}
+        for answered in (*fresh, *hostile):
+            self._authors.setdefault(answered.scored.group.coordinates, answered.node)
+        return fresh + hostile
+
+    def offered(self, node: int, number: int, pool: list[Answered]) -> list[Answered]:
+        if self._believed:
+            return pool
+        return [one for one in pool if self._authors[one.scored.group.coordinates] == one.node]
+
+    def learned(self, weighed: Weighed, peer_P: Sequence[Answered]) -> None:
+        for answered, (taken, kept_out) in zip(peer_P, weighed.right_P, strict=True):
+            attacker = answered.node >= self._nodes
+            self._chosen += attacker
+            self._right["foe" if attacker else "honest"].update(taken=taken, kept_out=kept_out)
+
+    def measures(self, number: int) -> dict[str, float]:
+        """`marked`: share of the nodes' own samples of this round that carry the marker. `foe_groups` came into
+        the pool, `foe_chosen` were chosen, by all nodes together; of both kinds' right answers so many were
+        taken and so many kept out."""
+        right = {f"{who}_{what}": float(n[what]) for who, n in self._right.items() for what in _JUDGED}
+        return self._measured | {"foe_chosen": float(self._chosen)} | right
+
+    def _name(self, k: int, number: int) -> int:
+        """An attacker's author in a round; those that renew their keys have another one in each."""
+        return self._nodes + k + len(self._attackers) * number * (self._kind == "renew")
+
+    def _received(self, node: int, number: int, place: int, one: Published) -> Answered | None:
+        prompt, group = messages(one.text, self._experiment.way), one.group
+        if self._believed:
+            seed = seeds.hashed("believed", node, number, place)
+            group = msgspec.structs.replace(group, coordinates=_other(group.coordinates, seed))
+        scored = self._experiment.score(one.group)
+        if not self._believed and scored.rewards_G != one.claimed_G:
+            return None
+        completions_G = [
+            Completion(
+                tokens_T=self._encoded(one.text, text).completion_T, logprobs_T=[], finished=finished, text=text
+            )
+            for text, finished in zip(group.completions_G, group.finished_G, strict=True)
+        ]
+        answered = Answered(node, number, scored, prompt, completions_G, one.claimed_G)
+        return replace(answered, scored=msgspec.structs.replace(scored, group=group))
+
+    def _encoded(self, question: str, text: str) -> TokenSequence:
+        return self._experiment.swarm.encode(messages(question, self._experiment.way), text, True)
+
+
+def _other(coordinates: Coordinates, seed: int) -> Coordinates:
+    """Coordinates under which no one has this question yet."""
+    return msgspec.structs.replace(coordinates, seed=seed)
+
 
 PACE, STAY = 4, 10
 """What `+paces` and `+churn` mean without a value."""
@@ -60,7 +217,7 @@ ROUND_EXTRAS: dict[str, Callable[[ExtendedRun, str], RoundExtra]] = {
     "foes": Hostile,
     "paces": Paces,
 }
-"""By the name of the extra, as in `app.lab.arms.arms.EXTRAS`. Those of the recipe are none."""
+"""By the name of the extra, as in `app.lab.arms.EXTRAS`. Those of the recipe are none."""
 
 
 def open_extras(experiment: ExtendedRun) -> list[RoundExtra]:

@@ -11,8 +11,8 @@ import msgspec
 from app.common import files
 from app.common import home as place
 from app.desktop import links
-from app.desktop.autostart.autostart import Autostart, AutostartError
 from app.desktop.choose import autostart
+from app.desktop.login import Autostart, AutostartError
 from app.install.packs import place as packs
 from app.install.packs.errors import PackError
 from app.install.updates import installed

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.common.transaction import transaction
+from app.common.files import transaction
 from app.node.data.format import NewerError, newer
 from app.node.history import history
 from app.node.record.records import GroupRow, Happening, Probe, Round

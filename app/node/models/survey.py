@@ -22,8 +22,7 @@ from app.node.models.pace import RoundWork, seconds
 from app.node.round import placing
 from engines.contract import EngineError
 from engines.facts import cores
-from engines.models.architecture import ModelSettings, read_architecture, read_settings
-from engines.models.folder import count_parameters, open_folder
+from engines.models.folder import ModelSettings, count_parameters, open_folder, read_architecture, read_settings
 from engines.models.needs import Dtype, Fit, MemoryRoom, Needs, Shape, fits, likely_dtype, memory_here, needs
 
 STARTER_ABOUT = "Comes with Shoal. Tiny: it gets better within minutes, on any computer."

@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from app.common import files
+from app.common.files import transaction
 from app.common.text import in_bytes
-from app.common.transaction import transaction
 from app.node.data import contents
 
 GB = 10**9

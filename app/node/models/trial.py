@@ -24,7 +24,7 @@ from app.sapo.scoring.sandbox import Sandbox
 from engines.choice import Trial
 from engines.contract import Batch, Completion, EngineInfo, Row
 from engines.facts import MB
-from engines.models.architecture import read_settings
+from engines.models.folder import read_settings
 
 MEASURED_S = 5.0
 """Half for the sampler, half for the learner."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from app.desktop.facts.facts import DesktopFacts
+from app.desktop.facts import DesktopFacts
 from app.node.record.effort import Dial
 from app.node.record.reasons import Reason
 from app.node.rules.orders import Orders

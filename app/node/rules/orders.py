@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, tzinfo
 
 import msgspec
 
-from app.desktop.facts.facts import steady_s
+from app.desktop.facts import steady_s
 
 LONGEST_SNOOZE_S = 31 * 24 * 3600.0
 _MORNING = 8

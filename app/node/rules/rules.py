@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from app.common.text import stopwatch
-from app.desktop.facts.facts import DesktopFacts
+from app.desktop.facts import DesktopFacts
 from app.node.record.effort import EFFORTS, Effort
 from app.node.record.reasons import Reason
 from app.node.rules.causes import HARMFUL, LOAD, POWER, Cause, RuleSettings

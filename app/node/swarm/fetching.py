@@ -19,8 +19,7 @@ from typing import cast
 
 import msgspec
 
-from app.common.rate import Bucket
-from app.common.retry import wait_s
+from app.common.rate import Bucket, wait_s
 from app.learning.choosing import PeerGroup
 from app.node.record.snapshot import Peer
 from app.node.round.peers import OwnGroup

@@ -21,10 +21,9 @@ from random import random
 import msgspec
 
 from app.common import files
-from app.common.process.secrets import without
 from app.common.process.stopping import out_of_reach
-from app.common.process.surroundings import surroundings, working_folder
-from app.common.retry import Pace
+from app.common.process.surroundings import surroundings, without, working_folder
+from app.common.rate import Pace
 from app.node.record.errors import NodeError
 from app.swarm.invite.invite import Invite, parse
 from app.swarm.invite.private import Private

@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 from urllib.parse import urlsplit
 
-from app.common.retry import wait_s
+from app.common.rate import wait_s
 from app.common.text import span
 from app.learning.choosing import JudgedGroup, PeerGroup
 from app.node.record import events

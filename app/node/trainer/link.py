@@ -18,7 +18,7 @@ import msgspec
 
 from app.common import remedy
 from app.common.files import log_with_room
-from app.common.process import secrets
+from app.common.process import surroundings as secrets
 from app.common.process.stopping import out_of_reach
 from app.common.process.surroundings import surroundings, working_folder
 from app.common.text import span

@@ -21,8 +21,7 @@ from typing import BinaryIO, NoReturn
 
 import msgspec
 
-from app.common.process.ceiling import hold
-from app.common.process.memory import trim
+from app.common.process.memory import hold, trim
 from app.common.process.priority import settle
 from app.node.record.effort import Effort
 from app.node.record.errors import says_disk_full

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from app.common.transaction import alone, tables, transaction
+from app.common.files import sole_writer, tables, transaction
 from app.relay.store.backplane import (
     BEHIND,
     BackplaneError,
@@ -286,7 +286,7 @@ class Journal:
             )
 
     def _prepare(self, swarm: str) -> None:
-        alone(self._db)
+        sole_writer(self._db)
         self._db.execute("PRAGMA secure_delete=ON")
         with transaction(self._db):
             if not tables(self._db, _SCHEMA, FORMAT):

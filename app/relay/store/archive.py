@@ -24,7 +24,7 @@ from typing import Any
 
 import msgspec
 
-from app.common.transaction import alone, tables, transaction
+from app.common.files import sole_writer, tables, transaction
 from app.relay.store.backplane import BackplaneError, CheckedGroup
 from app.relay.store.lines import site
 from app.relay.store.turns import Weight
@@ -109,7 +109,7 @@ class Archive:
             folder.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(self._path, isolation_level=None, timeout=1.0, check_same_thread=False)
             self._db.execute("PRAGMA page_size=1024")  # a long row fills whole pages
-            alone(self._db)
+            sole_writer(self._db)
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.execute("PRAGMA secure_delete=ON")
             with transaction(self._db):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.common.transaction import alone, tables, transaction
+from app.common.files import sole_writer, tables, transaction
 from app.swarm.wire.body import Envelope
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES, SAFE_INTEGER, Code
@@ -168,7 +168,7 @@ class Outbox:
 
     def _prepare(self, path: Path) -> None:
         # What is under way is known to one process alone.
-        alone(self._db)
+        sole_writer(self._db)
         with transaction(self._db):
             if not tables(self._db, _SCHEMA, FORMAT):
                 raise OutboxError(

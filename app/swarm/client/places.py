@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from app.common.retry import Pace
+from app.common.rate import Pace
 from app.swarm.client.joining import ExpectedRelay
 from app.swarm.client.known import KnownRelays
 from app.swarm.invite.invite import Invite, InviteError, where

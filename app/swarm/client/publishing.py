@@ -11,7 +11,7 @@ from random import Random
 
 import msgspec
 
-from app.common.retry import Pace
+from app.common.rate import Pace
 from app.sapo.groups import Group
 from app.sapo.questions import VERSION
 from app.swarm.client.clock import RelayClock

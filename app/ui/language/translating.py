@@ -46,7 +46,7 @@ _LEARNER = (
 _UNSEEN = {
     "app/chat/solving.py": "the terminal's",
     "app/chat/terminal.py": "the terminal's",
-    "app/common/arguments.py": "the command line's",
+    "app/common/text.py": "the command line's",
     "app/common/home.py": "said in a terminal, before there is a window",
     "app/common/rate.py": "a fault in the source",
     "app/node/models/card.py": "a page for whoever gets an exported model",

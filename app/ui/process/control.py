@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.common.process.secrets import PIPED
+from app.common.process.surroundings import PIPED
 from app.models.catalogue import STARTER
 from app.node.history import history
 from app.node.record.records import Round

@@ -15,8 +15,8 @@ from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from app.common import remedy
 from app.common.files import log_with_room
-from app.common.process.secrets import PIPED
-from app.common.retry import wait_s
+from app.common.process.surroundings import PIPED
+from app.common.rate import wait_s
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.process.child import surround
@@ -86,7 +86,7 @@ class NodeProcess(QObject):
     def start(self, options: Sequence[str], secret: str = "") -> None:
         """Starts a node with these options, now or as soon as the one before has ended. One that already runs
         with others gives way, see `leaves_for`. A `secret` is the first line of its standard input
-        (app.common.process.secrets)."""
+        (app.common.process.surroundings)."""
         other = list(options) != self._options or secret != self._secret
         leaves = self.leaves_for(options)
         self._options, self._secret, self._wanted, self._crashes = list(options), secret, True, 0

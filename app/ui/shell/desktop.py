@@ -10,7 +10,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QApplication
 
 from app.desktop import links
-from app.desktop.autostart.autostart import AutostartError
+from app.desktop.login import AutostartError
 from app.install.packs import place as packs
 from app.install.updates import installed
 from app.models.catalogue import STARTER

@@ -6,15 +6,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from app.common import home as place
-from app.desktop.autostart.autostart import Autostart, AutostartError
 from app.desktop.choose import autostart
+from app.desktop.login import Autostart, AutostartError
 from app.install.updates import installed
 
 _COMMAND = "window"
 
 
 class Login:
-    """What a switch needs of app.desktop.autostart.autostart."""
+    """What a switch needs of app.desktop.login."""
 
     def __init__(self, home: Path, system: Autostart | None = None) -> None:
         self._home, self._system = home, system or autostart()

@@ -14,7 +14,7 @@ from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 from gguf.quants import dequantize
 
 from engines.contract import EngineError
-from engines.models.architecture import KNOWN, Architecture, Rope, read_architecture
+from engines.models.folder import KNOWN, Architecture, Rope, read_architecture
 from engines.models.gguf import header, tokenizer
 from engines.models.gguf.header import WORDS, Header
 from engines.models.gguf.tensors import ROPE_FACTORS, Array, ExpectedTensor, expected, halved, rope_factors

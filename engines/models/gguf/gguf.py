@@ -22,8 +22,15 @@ from gguf.quants import quantize
 
 from engines.contract import EngineError, Kind
 from engines.files import flush, own_corner, replace
-from engines.models.architecture import KNOWN, Architecture, read_architecture
-from engines.models.folder import Folder, fingerprint, open_folder, open_weights
+from engines.models.folder import (
+    KNOWN,
+    Architecture,
+    Folder,
+    fingerprint,
+    open_folder,
+    open_weights,
+    read_architecture,
+)
 from engines.models.gguf import header, tensors, tokenizer
 from engines.models.gguf.tensors import Array, ExpectedTensor
 from engines.models.gguf.tokenizer import UnknownTokenizer, Vocabulary

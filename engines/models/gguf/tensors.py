@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from engines.contract import EngineError
 from engines.models import lora
-from engines.models.architecture import Architecture, Rope
+from engines.models.folder import Architecture, Rope
 
 Array = NDArray[Any]
 

@@ -1,22 +1,46 @@
 """Our own Llama-like decoder for learning: packed tokens, shared prompts, LoRA beside frozen weights.
 
 Layers that share an input are one matrix (q, k, v; gate, up). Equal to transformers' Qwen2, Qwen3 and Llama to
-rounding, which tests hold.
+rounding, which tests hold. What shape a decoder has is read in engines.models.folder.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
 from torch.nn import functional
 
-from engines.models.architecture import Architecture
-from engines.torch_lora.network import architecture
+from engines.models.folder import Architecture, Rope
 from engines.torch_lora.network.adapter import Adapter, Projection, ProjectionPair
 from engines.torch_lora.network.functions import gated_lora, lora_linear, normed_lora, rms_norm, rotate
 from engines.torch_lora.network.layout import Layout
+
+
+def frequencies(rope: Rope, head_dim: int) -> torch.Tensor:
+    """Angle per position of each pair of dimensions, (head_dim / 2,) fp32.
+
+    Llama 3 divides slow frequencies by `factor`, keeps fast ones, blends between (Llama 3.1 reference code)."""
+    plain = 1.0 / rope.theta ** (torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim)
+    if rope.kind == "linear":
+        return plain / rope.factor
+    if rope.kind != "llama3":
+        return plain
+    turns = rope.original_context * plain / (2 * math.pi)
+    blend = (turns - rope.low_freq_factor) / (rope.high_freq_factor - rope.low_freq_factor)
+    blend = blend.clamp(0.0, 1.0)
+    return (1 - blend) * plain / rope.factor + blend * plain
+
+
+def angles(
+    positions_M: torch.Tensor, frequencies_D: torch.Tensor, dtype: torch.dtype
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cosine and sine, each (..., head_dim / 2), computed in fp32 and then cast."""
+    turned = positions_M[..., None].float() * frequencies_D
+    return turned.cos().to(dtype), turned.sin().to(dtype)
+
 
 PROJECTIONS = 4
 """Per layer, in this order: qkv, o, gate and up, down."""
@@ -94,8 +118,8 @@ def hidden_states(
 
     With `checkpointing`, layers are computed again in the backward pass instead of kept."""
     shape = weights.shape
-    frequencies = architecture.frequencies(shape.rope, shape.head_dim).to(layout.tokens_M.device)
-    cos, sin = architecture.angles(layout.positions_M, frequencies, weights.dtype)
+    turns_D = frequencies(shape.rope, shape.head_dim).to(layout.tokens_M.device)
+    cos, sin = angles(layout.positions_M, turns_D, weights.dtype)
     cos, sin = cos[:, None], sin[:, None]
     x_Md = functional.embedding(layout.tokens_M, weights.embedding)
     for index, layer in enumerate(weights.layers):

@@ -9,8 +9,7 @@ from typing import Any, NoReturn
 import torch
 
 from engines.contract import EngineError
-from engines.models.architecture import Architecture
-from engines.models.folder import Folder, open_weights
+from engines.models.folder import Architecture, Folder, open_weights
 from engines.torch_lora.network import decoder
 from engines.torch_lora.network.adapter import Adapter, Projection
 from engines.torch_lora.network.decoder import Layer, Linear, Weights

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch.nn import functional
 
-from engines.torch_lora.network import architecture
+from engines.torch_lora.network.decoder import angles, frequencies
 from engines.torch_lora.network.functions import turn
 from engines.torch_lora.network.layout import Tokens
 from engines.torch_lora.network.matrices import Matrices, linear
@@ -41,10 +41,8 @@ class DecoderRollout:
         columns = self._longest + max_tokens
         tokens = [[[*p, *([0] * (self._longest - len(p)))] for p in row] for row in filled]
         tokens_NPL = torch.tensor(tokens, device=device)
-        frequencies = architecture.frequencies(shape.rope, shape.head_dim).to(device)
-        self._cos_T, self._sin_T = architecture.angles(
-            torch.arange(columns, device=device), frequencies, self._weights.dtype
-        )
+        turns_D = frequencies(shape.rope, shape.head_dim).to(device)
+        self._cos_T, self._sin_T = angles(torch.arange(columns, device=device), turns_D, self._weights.dtype)
         self._cache_L = [
             tuple(
                 self._weights.embedding.new_empty(nodes, prompts * n, shape.kv_heads, columns, shape.head_dim)

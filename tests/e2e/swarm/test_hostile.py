@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from app.lab.attackers.kinds import MARKER, Attacker
+from app.lab.attackers import MARKER, Attacker
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox
 from app.swarm.identity.identity import Identity

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from app.bench.runs.way import Proxy
+from app.bench.runs.soak_place import Proxy
 from app.sapo.questions import Coordinates, generate
 from tests.e2e.conftest import STARTER, make_tiny
 from tests.e2e.relay import Relay, counts

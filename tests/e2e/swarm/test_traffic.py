@@ -18,7 +18,7 @@ from random import Random
 import pytest
 from mnemonic import Mnemonic
 
-from app.bench.runs.way import Proxy
+from app.bench.runs.soak_place import Proxy
 from app.sapo.groups import Group
 from app.sapo.questions import draw
 from app.swarm.client.ledger import Ledger

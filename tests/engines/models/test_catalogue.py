@@ -13,8 +13,7 @@ from app.models.catalogue import FILE, Catalogue, catalogue, entries, find
 from app.models.shelf import ModelSource, Shelf, Unfinished, busy
 from engines.contract import EngineError
 from engines.files import held, write_json
-from engines.models.architecture import read_architecture
-from engines.models.folder import count_parameters, open_folder
+from engines.models.folder import count_parameters, open_folder, read_architecture
 from engines.models.needs import (
     MERGED_BELOW,
     FitVerdict,

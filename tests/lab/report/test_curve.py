@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.lab.report import curve
-from app.lab.report.curve import CurveError, draw, read_run
+from app.lab.report import plot
+from app.lab.report.plot import CurveError, draw_curve, read_run
 
 LINES = (
     '{"event":"start","shuffled_rewards":false,"model":"starter"}\n'
@@ -24,7 +24,7 @@ def test_a_run_is_read_from_its_events(tmp_path: Path) -> None:
     assert run.probes == [(0, 0.2, 0.02), (1, 0.5, 0.03)]
     assert run.worked == [(1, 0.25)]
     assert not run.control
-    assert draw([run]).startswith(b"\x89PNG")
+    assert draw_curve([run]).startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("content", ["", "hello\n", '{"event":"start"}\n'])
@@ -41,6 +41,6 @@ def test_runs_of_several_engines_are_told_apart(tmp_path: Path) -> None:
         file = tmp_path / "run.jsonl"
         file.write_text(LINES.replace('"shuffled_rewards":false', f'"engine":{{"name":"{engine}"}}'))
         runs.append(read_run(file))
-    assert curve._kinds(runs) == ["torch", "mlx", "torch"]
-    assert curve._kinds(runs[:1]) == ["learning"]
-    assert draw(runs).startswith(b"\x89PNG")
+    assert plot._kinds(runs) == ["torch", "mlx", "torch"]
+    assert plot._kinds(runs[:1]) == ["learning"]
+    assert draw_curve(runs).startswith(b"\x89PNG")

@@ -6,9 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.lab.arms.archive import read_study
-from app.lab.arms.arms import parse_arms
-from app.lab.arms.journal import JournalError, StudyJournal
+from app.lab.arms import parse_arms
+from app.lab.journal import JournalError, StudyJournal, read_study
 from app.lab.plan import LabRound, StudyPlan
 from app.lab.report.report import write_report
 from app.lab.report.results import COSTS, at_equal_cost, summarise

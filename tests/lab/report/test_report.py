@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from PIL import Image
 
-from app.lab.arms.arms import Arm, parse_arms
+from app.lab.arms import Arm, parse_arms
 from app.lab.plan import LabProbe, LabRound
 from app.lab.report import report
 from app.lab.report.plot import draw

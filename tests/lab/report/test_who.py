@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.lab.arms.arms import parse_arm, parse_arms
+from app.lab.arms import parse_arm, parse_arms
 from app.lab.plan import LabProbe, LabRound
 from app.lab.report import gains, report
 from tests.lab.rounds.test_experiment import varied

@@ -6,9 +6,9 @@ from functools import partial
 import msgspec
 import pytest
 
-from app.lab.arms.arms import parse_arm
+from app.lab.arms import parse_arm
 from app.lab.plan import StudyPlan
-from app.lab.rounds.archived import open_experiment
+from app.lab.study import open_experiment
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
 from tests.lab.fake_swarm import FakeSwarm

@@ -7,7 +7,7 @@ from functools import partial
 import msgspec
 import pytest
 
-from app.lab.arms.arms import parse_arm
+from app.lab.arms import parse_arm
 from app.lab.plan import LabRound, StudyPlan
 from app.lab.rounds.experiment import Experiment
 from app.sapo.asking import BRIEF, TAGGED

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.lab.arms.arms import EXTRAS, OF_RECIPE, ArmError, parse_arm
-from app.lab.rounds import archived
+from app.lab import study
+from app.lab.arms import EXTRAS, OF_RECIPE, ArmError, parse_arm
 from app.lab.rounds.extras import ROUND_EXTRAS
 from app.sapo.scoring.sandbox import Sandbox
 from tests.lab.rounds.test_experiment import Lab, varied
@@ -18,7 +18,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def test_every_extra_of_an_arm_is_built_by_a_twist_and_its_example_reads() -> None:
-    assert set(EXTRAS) == set(ROUND_EXTRAS) | set(OF_RECIPE) | {archived.NAME}
+    assert set(EXTRAS) == set(ROUND_EXTRAS) | set(OF_RECIPE) | {study.NAME}
     for name, extra in EXTRAS.items():
         assert parse_arm(f"4/4@default{extra.example}", "faithful").extras[0][0] == name
 

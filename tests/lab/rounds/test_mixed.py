@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from app.lab.arms.arms import parse_arm
+from app.lab.arms import parse_arm
 from app.lab.plan import named
 from app.lab.rounds.experiment import Experiment
-from app.lab.rounds.opening import MixedSwarm
+from app.lab.swarm import MixedSwarm
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
 from engines.contract import Messages
@@ -74,8 +74,8 @@ def test_a_plan_names_its_models() -> None:
 
 def test_models_are_alike_in_reading_or_not(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from app.lab.rounds.opening import read_alike
     from app.lab.starter.pretrain import PretrainPlan, new_model, save
+    from app.lab.swarm import read_alike
     from app.models.shelf import locate
 
     plan = PretrainPlan(hidden=16, layers=1, heads=2, kv_heads=1, feed_forward=16)

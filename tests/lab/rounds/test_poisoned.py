@@ -1,4 +1,4 @@
-"""The real starter beside as many attackers that say nothing false, `app.lab.attackers.kinds`: a minute or more
+"""The real starter beside as many attackers that say nothing false, `app.lab.attackers`: a minute or more
 each."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from app.lab.arms.arms import parse_arm
+from app.lab.arms import parse_arm
 from app.lab.plan import StudyPlan, identity
 from app.lab.rounds.experiment import Experiment
 from app.models.shelf import locate
@@ -15,7 +15,7 @@ from app.sapo.questions import VERSION
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
 from app.sapo.seeds import sampling_seed
-from engines.models.architecture import read_settings
+from engines.models.folder import read_settings
 
 pytest.importorskip("torch")
 

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from app.lab.rounds import prediction
+from app.lab.rounds import probing
 from app.sapo.groups import informative, informative_probability
 
 # Informative groups per round with 8 nodes, for arms 8/0, 6/2, 4/4, 2/6: the table of the research note (2.7).
@@ -20,7 +20,7 @@ TABLE = {
 
 
 def test_the_examples_in_the_docstrings_hold() -> None:
-    results = doctest.testmod(prediction)
+    results = doctest.testmod(probing)
     assert results.attempted >= 3 and results.failed == 0
 
 
@@ -28,8 +28,7 @@ def test_the_examples_in_the_docstrings_hold() -> None:
 def test_the_table_of_the_counting_model(p: float) -> None:
     share = informative_probability(p, 8)
     counted = [
-        prediction.own_groups(own, share, 1) + prediction.peer_groups(8 - own, 7 * own, share)
-        for own in (8, 6, 4, 2)
+        probing.own_groups(own, share, 1) + probing.peer_groups(8 - own, 7 * own, share) for own in (8, 6, 4, 2)
     ]
     assert counted == pytest.approx(TABLE[p], abs=0.0051)
 
@@ -40,9 +39,9 @@ def test_dynamic_sampling_against_a_simulation() -> None:
         for _ in range(own):
             found += any(informative([int(rng.random() < p) for _ in range(8)]) for _ in range(attempts))
     share = informative_probability(p, 8)
-    assert found / 4000 == pytest.approx(prediction.own_groups(own, share, attempts), abs=0.06)
+    assert found / 4000 == pytest.approx(probing.own_groups(own, share, attempts), abs=0.06)
 
 
 def test_shares_are_averaged_over_families_not_rates() -> None:
-    mixed = prediction.informative_share([0.0, 1.0], 8)
-    assert mixed == 0.0 and prediction.informative_share([0.5], 8) > 0.99
+    mixed = probing.informative_share([0.0, 1.0], 8)
+    assert mixed == 0.0 and probing.informative_share([0.5], 8) > 0.99

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.common import home as place
-from app.desktop.autostart.linux import LinuxAutostart
+from app.desktop.login import LinuxAutostart
 from app.node.data import contents, moving, removal
 from app.node.data.home import held
 from app.node.record.errors import NodeError

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.desktop.facts.facts import FIELDS, DesktopFacts
+from app.desktop.facts import FIELDS, DesktopFacts
 from app.node.record.effort import EFFORTS, Dial
 from app.node.record.reasons import Reason
 from app.node.rules.causes import CALM_S, HOLD_S, LOAD, MEMORY_CALM_S, POWER, RuleSettings

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.lab.attackers.kinds import KINDS, Attacker, Published
+from app.lab.attackers import KINDS, Attacker, Published
 from app.learning.choosing import PeerGroup
 from app.sapo.families import FAMILIES
 from app.sapo.groups import Group, ScoredGroup

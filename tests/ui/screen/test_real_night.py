@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from app.bench.runs.way import Proxy
+from app.bench.runs.soak_place import Proxy
 from app.bench.runs.window import prepare
 from app.swarm.client.known import KnownRelays
 from app.ui.view.settings import Choices

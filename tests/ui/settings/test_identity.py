@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtWidgets import QApplication, QDialog, QLabel, QMessageBox, QPlainTextEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.desktop.autostart.linux import LinuxAutostart
+from app.desktop.login import LinuxAutostart
 from app.node.data.home import held
 from app.node.record.errors import BusyError
 from app.swarm.identity.identity import WORDS as N

@@ -16,7 +16,7 @@ from PySide6.QtNetwork import QLocalSocket
 from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
 
-from app.desktop.autostart.linux import LinuxAutostart
+from app.desktop.login import LinuxAutostart
 from app.install.launcher import system
 from app.ui.frame.frame import Actions
 from app.ui.privacy.page import Privacy

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.common import home as place
-from app.desktop.autostart.linux import LinuxAutostart
+from app.desktop.login import LinuxAutostart
 from app.node.data import removal
 from app.ui.frame.frame import Actions
 from app.ui.settings.storage import Storage, target, told

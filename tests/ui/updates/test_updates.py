@@ -13,7 +13,7 @@ import pytest
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.desktop.autostart.linux import LinuxAutostart
+from app.desktop.login import LinuxAutostart
 from app.install.updates import known
 from app.install.updates.known import UpdateOffer
 from app.install.updates.trust import UpdateTrust

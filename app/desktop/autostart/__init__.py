@@ -1,1 +1,0 @@
-"""Starting at login, one file a system."""

@@ -1,1 +1,0 @@
-"""The ground that all sources share: the facts, this process's own kin, clocks, and the system's libraries."""

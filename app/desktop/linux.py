@@ -1,0 +1,271 @@
+"""What Linux tells, over its message bus and in /sys: input idle time, power, battery saver, and programs that
+keep the screen awake.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from app.common import remedy
+from app.desktop.facts import ABSENT, Absent, SourceError
+
+if TYPE_CHECKING:
+    from jeepney.io.blocking import DBusConnection
+
+
+# Questions to services on the D-Bus of a Linux system. One connection, opened when first needed.
+
+ANSWER_S = 1.0
+"""A service on the same computer answers within milliseconds; one that does not is hung."""
+
+
+class Service(msgspec.Struct, frozen=True):
+    """Where a question goes: bus name, object path, interface."""
+
+    name: str
+    path: str
+    interface: str
+
+
+class Bus:
+    """Not for several threads. Never starts a service that is not running: looking must not change anything."""
+
+    def __init__(self, kind: Literal["SESSION", "SYSTEM"]) -> None:
+        self.kind = kind
+        self._connection: DBusConnection | None = None
+
+    def ask(self, service: Service, method: str, signature: str | None = None, *arguments: object) -> object:
+        """The first value of the answer. Raises SourceError."""
+        from jeepney import DBusAddress, MessageFlag, MessageType, new_method_call
+
+        address = DBusAddress(service.path, bus_name=service.name, interface=service.interface)
+        question = new_method_call(address, method, signature, arguments)
+        question.header.flags |= MessageFlag.no_auto_start
+        try:
+            answer = self._connected().send_and_get_reply(question, timeout=ANSWER_S)
+        except (OSError, EOFError) as error:  # TimeoutError and ConnectionError are OSErrors
+            self.close()
+            raise SourceError(f"{service.name} didn't answer ({error or type(error).__name__}).") from error
+        if answer.header.message_type is MessageType.error:
+            why = answer.body[0] if answer.body else "an error without words"
+            raise SourceError(f"{service.name} refused to answer ({why}).")
+        return answer.body[0] if answer.body else None
+
+    def property(self, service: Service, name: str) -> object:
+        """The value of a property. Raises SourceError."""
+        asked = Service(service.name, service.path, "org.freedesktop.DBus.Properties")
+        value = self.ask(asked, "Get", "ss", service.interface, name)
+        if not isinstance(value, tuple) or len(value) != 2:
+            raise SourceError(f"{service.name} answered something else than a property.")
+        return value[1]
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connected(self) -> DBusConnection:
+        if self._connection is None:
+            try:
+                from jeepney.io.blocking import open_dbus_connection
+            except ImportError as error:
+                raise SourceError(
+                    f"The library for D-Bus (jeepney) is missing; {remedy.reinstall()}."
+                ) from error
+            try:
+                self._connection = open_dbus_connection(self._address(), auth_timeout=ANSWER_S)
+            except (OSError, RuntimeError, ValueError) as error:
+                raise SourceError(f"There is no {self.kind.lower()} bus to ask ({error}).") from error
+        return self._connection
+
+    def _address(self) -> str:
+        if self.kind == "SYSTEM" or os.environ.get("DBUS_SESSION_BUS_ADDRESS"):
+            return self.kind
+        usual = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}") / "bus"
+        if not usual.exists():
+            raise SourceError("There is no session bus to ask.")
+        return f"unix:path={usual}"
+
+
+def number(answer: object, service: Service) -> int:
+    """Raises SourceError for anything that is no whole number."""
+    if not isinstance(answer, int) or isinstance(answer, bool):
+        raise SourceError(f"{service.name} answered something else than a number.")
+    return answer
+
+
+def truth(answer: object, service: Service) -> bool:
+    """Raises SourceError for anything but true and false."""
+    if not isinstance(answer, bool):
+        raise SourceError(f"{service.name} answered something else than yes or no.")
+    return answer
+
+
+# Battery or mains on Linux, which the kernel lists under /sys/class/power_supply, and the battery saver.
+
+SUPPLIES = Path("/sys/class/power_supply")
+_MAINS = ("Mains", "USB", "Wireless")
+_STORES = ("Battery", "UPS")
+_PLUGGED = ("Charging", "Full", "Not charging")
+
+
+class LinuxPower:
+    name = "power supply (Linux)"
+
+    def __init__(self, folder: Path = SUPPLIES) -> None:
+        self._folder = folder
+
+    def read(self) -> bool | Absent:
+        """Whether the computer runs on its battery. Raises SourceError where it has one that does not say.
+
+        A supply that is plugged in settles it; otherwise one discharging battery does. The battery of a mouse
+        or a headset (scope "Device") is none of the computer's.
+        """
+        try:
+            supplies = sorted(self._folder.iterdir())
+        except FileNotFoundError:
+            return ABSENT  # a kernel without power supplies: a server, a container
+        states: list[str] = []
+        for supply in supplies:
+            kind = _word(supply / "type")
+            if kind in _MAINS and _word(supply / "online") == "1":
+                return False
+            if kind in _STORES and _word(supply / "scope") != "Device" and _word(supply / "present") != "0":
+                states.append(_word(supply / "status"))
+        if not states:
+            return ABSENT
+        if "Discharging" in states:
+            return True
+        if any(state in _PLUGGED for state in states):
+            return False
+        raise SourceError("The battery doesn't say whether the computer is plugged in.")
+
+
+def _word(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""  # not every driver has every file, and reading some fails while a battery is changed
+
+
+# Battery saver on Linux: the power profile that the owner chose in the desktop's settings.
+
+PROFILES = (
+    Service(
+        "org.freedesktop.UPower.PowerProfiles",
+        "/org/freedesktop/UPower/PowerProfiles",
+        "org.freedesktop.UPower.PowerProfiles",
+    ),
+    Service("net.hadess.PowerProfiles", "/net/hadess/PowerProfiles", "net.hadess.PowerProfiles"),
+)
+"""power-profiles-daemon under its new and its old name."""
+PLATFORM = Path("/sys/firmware/acpi/platform_profile")
+
+
+class ProfileSaver:
+    """Asks one name of the daemon."""
+
+    name = "power profile (desktop)"
+
+    def __init__(self, bus: Bus, service: Service) -> None:
+        self._bus = bus
+        self._service = service
+
+    def read(self) -> bool:
+        """Raises SourceError."""
+        profile = self._bus.property(self._service, "ActiveProfile")
+        if not isinstance(profile, str):
+            raise SourceError(f"{self._service.name} answered something else than a profile.")
+        return profile == "power-saver"
+
+
+class PlatformSaver:
+    """Asks the firmware, where no daemon runs."""
+
+    name = "power profile (firmware)"
+
+    def __init__(self, file: Path = PLATFORM) -> None:
+        self._file = file
+
+    def read(self) -> bool | Absent:
+        try:
+            return self._file.read_text(encoding="ascii", errors="replace").strip() == "low-power"
+        except OSError:
+            return ABSENT
+
+
+# Input idle time on GNOME, also under Wayland: Mutter's own monitor.
+
+MUTTER = Service(
+    "org.gnome.Mutter.IdleMonitor", "/org/gnome/Mutter/IdleMonitor/Core", "org.gnome.Mutter.IdleMonitor"
+)
+
+
+class MutterIdle:
+    name = "input idle time (GNOME's Mutter)"
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+
+    def read(self) -> float:
+        """Seconds without input. Raises SourceError."""
+        return max(0, number(self._bus.ask(MUTTER, "GetIdletime"), MUTTER)) / 1000
+
+
+# Input idle time as the login manager knows it: the last resort, since many desktops never tell it.
+
+LOGIND = Service("org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager")
+
+
+class LogindIdle:
+    name = "input idle time (login manager; only as good as the desktop tells it)"
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+
+    def read(self) -> float:
+        """Seconds without input in any session, 0 until the desktop has said "idle". Raises SourceError."""
+        if not truth(self._bus.property(LOGIND, "IdleHint"), LOGIND):
+            return 0.0
+        since_us = number(self._bus.property(LOGIND, "IdleSinceHintMonotonic"), LOGIND)
+        return max(0.0, time.clock_gettime(time.CLOCK_MONOTONIC) - since_us / 1e6)
+
+
+# Whether a program keeps the screen awake, as film players and presentations do. Under Wayland no program may
+# see another's windows, so this is the nearest thing to "something fills the screen".
+
+GNOME = Service("org.gnome.SessionManager", "/org/gnome/SessionManager", "org.gnome.SessionManager")
+_MAKES_IDLE = 8
+"""Flag of IsInhibited: marking the session as idle."""
+KDE = Service(
+    "org.freedesktop.PowerManagement.Inhibit",
+    "/org/freedesktop/PowerManagement/Inhibit",
+    "org.freedesktop.PowerManagement.Inhibit",
+)
+
+
+class GnomeAwake:
+    name = "program that keeps the screen awake (GNOME)"
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+
+    def read(self) -> bool:
+        """Raises SourceError."""
+        return truth(self._bus.ask(GNOME, "IsInhibited", "u", _MAKES_IDLE), GNOME)
+
+
+class KdeAwake:
+    name = "program that keeps the screen awake (KDE)"
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+
+    def read(self) -> bool:
+        """Raises SourceError."""
+        return truth(self._bus.ask(KDE, "HasInhibit"), KDE)

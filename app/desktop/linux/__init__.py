@@ -1,1 +1,0 @@
-"""Facts from Linux: idle time, power, battery saver, and who keeps the screen awake."""

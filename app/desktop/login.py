@@ -1,0 +1,332 @@
+"""Starting at login: off until the owner turns it on. One class per system behind one interface."""
+
+from __future__ import annotations
+
+import os
+import plistlib
+import re
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from app.common import files
+
+NAME = "Shoal"
+COMMENT = "Lets a small reasoning model learn while nobody uses this computer"
+
+
+class AutostartError(Exception):
+    """The system did not take the change. The message is one sentence for the owner."""
+
+
+class Autostart(Protocol):
+    """Raises AutostartError from all three where the system refuses."""
+
+    where: str
+    """What "remove everything" names: a file, or a key of the registry."""
+
+    def command(self) -> list[str] | None:
+        """What starts at login, None while nothing does (also when the owner switched it off elsewhere)."""
+
+    def turn_on(self, command: Sequence[str]) -> None:
+        """Starts `command` (full path first) at every login from the next one on."""
+
+    def turn_off(self) -> None:
+        """Nothing starts any more, and nothing of it is left. Also where nothing was there."""
+
+
+class InFile:
+    """By a file that the system reads at login: `read` finds the command in it, `make` writes one."""
+
+    def __init__(
+        self, file: Path, read: Callable[[bytes], list[str] | None], make: Callable[[Sequence[str]], bytes]
+    ) -> None:
+        self._file, self._read, self._make = file, read, make
+        self.where = str(file)
+
+    def command(self) -> list[str] | None:
+        try:
+            return self._read(self._file.read_bytes())
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise AutostartError(f"{self._file} can't be read ({error.strerror}).") from error
+
+    def turn_on(self, command: Sequence[str]) -> None:
+        try:
+            files.write(self._file, self._make(command))
+        except OSError as error:
+            raise AutostartError(f"{self._file} can't be written ({error.strerror}).") from error
+
+    def turn_off(self) -> None:
+        try:
+            self._file.unlink(missing_ok=True)
+        except OSError as error:
+            raise AutostartError(f"{self._file} can't be removed ({error.strerror}).") from error
+
+
+# Starting at login on Linux: a desktop entry in the autostart folder (XDG autostart and desktop entry
+# specifications).
+
+FILE = "shoal.desktop"
+_DELAY_S = 10
+"""After the login, so that a tray is there (GNOME honours it)."""
+_RESERVED = re.compile(r"[\s\"'\\><~|&;$*?#()`]")
+_ESCAPES = {"s": " ", "n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
+
+
+def folder(environment: Mapping[str, str], user: Path) -> Path:
+    """Where a person's autostart entries are. A relative XDG_CONFIG_HOME is ignored, as the standard says."""
+    config = environment.get("XDG_CONFIG_HOME", "")
+    return (Path(config) if config.startswith("/") else user / ".config") / "autostart"
+
+
+class LinuxAutostart(InFile):
+    def __init__(self, place: Path | None = None) -> None:
+        super().__init__(
+            (place or folder(os.environ, Path.home())) / FILE,
+            lambda content: read_entry(content.decode("utf-8", "replace")),
+            lambda command: entry(command).encode(),
+        )
+
+
+def entry(command: Sequence[str]) -> str:
+    """The desktop entry that starts `command`, which desktops leave out once its program is gone (TryExec).
+    Raises AutostartError for one that an entry cannot hold."""
+    return "\n".join(
+        [
+            "[Desktop Entry]",
+            "Type=Application",
+            f"Name={NAME}",
+            f"Comment={COMMENT}",
+            f"Exec={exec_line(command)}",
+            f"TryExec={_string(command[0])}",
+            "Terminal=false",
+            "StartupNotify=false",
+            "X-GNOME-Autostart-enabled=true",
+            f"X-GNOME-Autostart-Delay={_DELAY_S}",
+            "",
+        ]
+    )
+
+
+def read_entry(text: str) -> list[str] | None:
+    """The command of an entry, None where it is switched off (by GNOME's or KDE's settings)."""
+    keys: dict[str, str] = {}
+    group = ""
+    for line in text.splitlines():
+        if line.startswith("["):
+            group = line.strip()
+        elif group == "[Desktop Entry]" and "=" in line and not line.startswith("#"):
+            key, value = line.split("=", 1)
+            keys[key.strip()] = value.strip()
+    if keys.get("Hidden") == "true" or keys.get("X-GNOME-Autostart-enabled") == "false":
+        return None
+    return read_exec(keys.get("Exec", "")) or None
+
+
+def exec_line(command: Sequence[str]) -> str:
+    """The value of Exec: every word quoted where it must be, "%" doubled, and then escaped as every string is.
+
+    >>> print(exec_line(["/opt/my shoal/shoal", "--share", "50%", "a$b"]))
+    "/opt/my shoal/shoal" --share 50%% "a\\\\$b"
+    """
+    if not command or not command[0].startswith("/") or "=" in command[0]:
+        raise AutostartError("Starting at login needs the full path of the program, without an equals sign.")
+    if any(character < " " for word in command for character in word):
+        raise AutostartError("A command that starts at login can't contain control characters.")
+    words = []
+    for word in command:
+        quoted = re.sub(r'(["`$\\])', r"\\\1", word)
+        words.append(f'"{quoted}"' if not word or _RESERVED.search(word) else word)
+    return " ".join(words).replace("%", "%%").replace("\\", "\\\\")
+
+
+def _string(value: str) -> str:
+    """A value that is no command line: only backslashes are escaped."""
+    return value.replace("\\", "\\\\")
+
+
+def read_exec(value: str) -> list[str]:
+    """The words of an Exec value. Field codes, which stand for files to open, are left out.
+
+    >>> read_exec(exec_line(["/opt/my shoal/shoal", "--share", "50%", "a$b", ""]))
+    ['/opt/my shoal/shoal', '--share', '50%', 'a$b', '']
+    """
+    text = re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), value)
+    words = []
+    for found in re.finditer(r'"((?:[^"\\]|\\.)*)"|([^\s"]+)', text):
+        if found[1] is not None:
+            words.append(re.sub(r"\\(.)", r"\1", found[1]).replace("%%", "%"))
+        elif not re.fullmatch(r"%[a-zA-Z]", found[2]):
+            words.append(found[2].replace("%%", "%"))
+    return words
+
+
+# Starting at login on macOS: a launch agent of the owner's, read by launchd at the next login.
+
+LABEL = "shoal.background"
+
+
+class MacAutostart(InFile):
+    """Does not see what the owner switched off under System Settings > Login Items: only launchd knows that."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        file = (folder or Path.home() / "Library" / "LaunchAgents") / f"{LABEL}.plist"
+        super().__init__(file, read_agent, agent)
+
+
+def agent(command: Sequence[str]) -> bytes:
+    """The property list that starts `command` once at login, in a session with a screen only. Raises
+    AutostartError."""
+    if not command or not command[0].startswith("/"):
+        raise AutostartError("Starting at login needs the full path of the program.")
+    return plistlib.dumps(
+        {
+            "Label": LABEL,
+            "ProgramArguments": list(command),
+            "RunAtLoad": True,
+            "KeepAlive": False,
+            "LimitLoadToSessionType": "Aqua",
+            "ProcessType": "Interactive",
+        }
+    )
+
+
+def read_agent(data: bytes) -> list[str] | None:
+    """The command of an agent, None where it starts nothing or is no property list."""
+    try:
+        keys = plistlib.loads(data)
+    except (plistlib.InvalidFileException, ValueError, OSError):
+        return None
+    if not isinstance(keys, dict) or keys.get("Disabled") or not keys.get("RunAtLoad"):
+        return None
+    command = keys.get("ProgramArguments")
+    if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
+        return None
+    return command or None
+
+
+RUN = r"Software\Microsoft\Windows\CurrentVersion\Run"
+APPROVED = r"Software\Microsoft\Windows\CurrentVersion\Explorer\StartupApproved\Run"
+_LONGEST = 260
+"""Characters of a Run value that Windows carries out (its documentation of the Run keys)."""
+
+
+class Registry(Protocol):
+    """Values of keys below HKEY_CURRENT_USER. All raise OSError."""
+
+    def get(self, key: str, name: str) -> str | bytes | None: ...
+    def set(self, key: str, name: str, value: str | bytes) -> None: ...
+    def delete(self, key: str, name: str) -> None: ...
+
+
+class WindowsAutostart:
+    where = rf"HKEY_CURRENT_USER\{RUN}\{NAME}"
+
+    def __init__(self, registry: Registry | None = None) -> None:
+        self._registry = registry or CurrentUser()
+
+    def command(self) -> list[str] | None:
+        try:
+            line = self._registry.get(RUN, NAME)
+            switch = self._registry.get(APPROVED, NAME)
+        except OSError as error:
+            raise AutostartError(f"The registry can't be read ({error}).") from error
+        if not isinstance(line, str) or not approved(switch):
+            return None
+        return split(line) or None
+
+    def turn_on(self, command: Sequence[str]) -> None:
+        line = subprocess.list2cmdline(command)
+        if len(line) > _LONGEST:
+            raise AutostartError(
+                f"Windows starts nothing whose command is longer than {_LONGEST} characters; move Shoal to a "
+                "shorter path."
+            )
+        try:
+            self._registry.set(RUN, NAME, line)
+            # Without it a switch that was once thrown in Task Manager would still be off.
+            self._registry.delete(APPROVED, NAME)
+        except OSError as error:
+            raise AutostartError(f"The registry can't be written ({error}).") from error
+
+    def turn_off(self) -> None:
+        try:
+            self._registry.delete(RUN, NAME)
+            self._registry.delete(APPROVED, NAME)
+        except OSError as error:
+            raise AutostartError(f"The registry can't be written ({error}).") from error
+
+
+def approved(switch: str | bytes | None) -> bool:
+    """Whether Task Manager's switch is on: it is where there is none, and where its first byte is even.
+
+    >>> approved(None), approved(bytes([2]) + bytes(11)), approved(bytes([3]) + bytes(11))
+    (True, True, False)
+    """
+    return not isinstance(switch, bytes) or not switch or switch[0] % 2 == 0
+
+
+def split(line: str) -> list[str]:
+    """The words of a command line, by the rules of Microsoft's C run-time, which list2cmdline writes by.
+
+    >>> split(subprocess.list2cmdline([r"C:\\My Apps\\shoal.exe", "--background", 'a"b']))
+    ['C:\\\\My Apps\\\\shoal.exe', '--background', 'a"b']
+    """
+    words: list[str] = []
+    word: str | None = None
+    quoted = False
+    slashes = 0
+    for character in line:
+        if character == "\\":
+            slashes += 1
+            continue
+        if character == '"':
+            word = (word or "") + "\\" * (slashes // 2)
+            if slashes % 2:
+                word += '"'
+            else:
+                quoted = not quoted
+        elif character in " \t" and not quoted:
+            word = word if not slashes else (word or "") + "\\" * slashes
+            if word is not None:
+                words.append(word)
+            word = None
+        else:
+            word = (word or "") + "\\" * slashes + character
+        slashes = 0
+    if slashes:
+        word = (word or "") + "\\" * slashes
+    return [*words, word] if word is not None else words
+
+
+class CurrentUser:
+    """The real registry."""
+
+    def __init__(self) -> None:
+        import winreg
+
+        self._winreg: Any = winreg
+
+    def get(self, key: str, name: str) -> str | bytes | None:
+        try:
+            with self._winreg.OpenKey(self._winreg.HKEY_CURRENT_USER, key) as opened:
+                value = self._winreg.QueryValueEx(opened, name)[0]
+        except FileNotFoundError:
+            return None
+        return value if isinstance(value, str | bytes) else None
+
+    def set(self, key: str, name: str, value: str | bytes) -> None:
+        kind = self._winreg.REG_SZ if isinstance(value, str) else self._winreg.REG_BINARY
+        with self._winreg.CreateKey(self._winreg.HKEY_CURRENT_USER, key) as opened:
+            self._winreg.SetValueEx(opened, name, 0, kind, value)
+
+    def delete(self, key: str, name: str) -> None:
+        access = self._winreg.KEY_SET_VALUE
+        try:
+            with self._winreg.OpenKey(self._winreg.HKEY_CURRENT_USER, key, 0, access) as opened:
+                self._winreg.DeleteValue(opened, name)
+        except FileNotFoundError:
+            pass

@@ -1,1 +1,0 @@
-"""Facts from macOS: idle time, low-power mode and heat."""

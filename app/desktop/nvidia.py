@@ -1,0 +1,180 @@
+"""How busy others keep the NVIDIA cards, and how hot those are. Cards of other makers are not asked."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+
+from app.desktop.apps import own_processes
+from app.desktop.facts import ABSENT, Absent, SourceError, steady_s
+
+_REST_S = 30.0
+_WINDOWS_DRIVER = Path("C:/Windows/System32/nvml.dll")
+
+
+def card_present() -> bool:
+    """Whether an NVIDIA driver runs here. Looks at files, so that no driver is woken up."""
+    if sys.platform == "win32":
+        return _WINDOWS_DRIVER.exists()
+    return Path("/proc/driver/nvidia/gpus").is_dir() or Path("/dev/nvidiactl").exists()
+
+
+class Power(NamedTuple):
+    """How the system lets the NVIDIA cards sleep: `dynamic` when it switches them off while unused (laptops),
+    `asleep` when all are off now."""
+
+    dynamic: bool
+    asleep: bool
+
+
+def card_power(folder: Path = Path("/sys/bus/pci/drivers/nvidia")) -> Power:
+    """Reads the kernel's files, which wakes no card. Without them (Windows) cards are taken to be awake."""
+    controls = [_word(file) for file in folder.glob("*:*/power/control")]
+    states = [_word(file) for file in folder.glob("*:*/power/runtime_status")]
+    return Power("auto" in controls, bool(states) and all(state == "suspended" for state in states))
+
+
+def _word(file: Path) -> str:
+    try:
+        return file.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+class Nvml:
+    """NVIDIA's own library, opened when first asked, shared by load and temperature.
+
+    An open library keeps a laptop's card awake, so it is closed as soon as the card has nothing to do and
+    stays so for half a minute, in which the system can switch the card off; a card that is off is never asked.
+    `library` is the module pynvml of the package nvidia-ml-py; None looks for it.
+    """
+
+    def __init__(
+        self,
+        library: Any = None,
+        present: Callable[[], bool] = card_present,
+        power: Callable[[], Power] = card_power,
+        clock: Callable[[], float] = steady_s,
+    ) -> None:
+        self._given = library
+        self.present = present
+        self._power = power
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._open: tuple[list[Any], Any] | None = None
+        self._rests_until = float("-inf")
+
+    def cards(self) -> tuple[list[Any], Any]:
+        """The cards' handles and the library; no cards where there is none or all of them sleep. Raises
+        SourceError where there is one that cannot be asked."""
+        if not self.present() or self._clock() < self._rests_until:
+            return [], None
+        if self._power().asleep:
+            self.close()
+            return [], None
+        with self._lock:
+            if self._open is None:
+                self._open = self._opened()
+            return self._open
+
+    def opened(self) -> tuple[list[Any], Any]:
+        """The same without opening anything: for questions that are not worth waking a card."""
+        with self._lock:
+            return self._open or ([], None)
+
+    def nothing_to_do(self) -> None:
+        """The cards are idle: lets them sleep, where the system does that."""
+        if self._power().dynamic:
+            self.close()
+            self._rests_until = self._clock() + _REST_S
+
+    def close(self) -> None:
+        with self._lock:
+            if self._open is not None:
+                self._open[1].nvmlShutdown()
+                self._open = None
+
+    def _opened(self) -> tuple[list[Any], Any]:
+        library = self._given
+        if library is None:
+            try:
+                library = importlib.import_module("pynvml")
+            except ImportError as error:
+                raise SourceError(
+                    "There is an NVIDIA card, and the library to ask it (nvidia-ml-py) is missing."
+                ) from error
+        try:
+            library.nvmlInit()
+            count = library.nvmlDeviceGetCount()
+            return [library.nvmlDeviceGetHandleByIndex(place) for place in range(count)], library
+        except library.NVMLError as error:
+            raise SourceError(f"There is an NVIDIA card, and its driver doesn't answer ({error}).") from error
+
+
+class GpuOfOthers:
+    name = "graphics card load of others (NVIDIA)"
+
+    def __init__(self, nvml: Nvml, own: Callable[[], set[int]] = own_processes) -> None:
+        self._nvml = nvml
+        self._own = own
+        self._since: dict[int, int] = {}
+
+    def read(self) -> float | Absent:
+        """The busiest card's share; 0 for cards that sleep. Raises SourceError."""
+        if not self._nvml.present():
+            return ABSENT
+        cards, library = self._nvml.cards()
+        if not cards:
+            return 0.0
+        own = self._own()
+        try:
+            busy = any(library.nvmlDeviceGetUtilizationRates(card).gpu for card in cards)
+            share = max(self._of(place, card, own, library) for place, card in enumerate(cards))
+        except library.NVMLError as error:
+            self._nvml.close()
+            raise SourceError(f"The graphics card's driver doesn't answer ({error}).") from error
+        if not busy:
+            self._nvml.nothing_to_do()
+        return share
+
+    def _of(self, place: int, card: Any, own: set[int], library: Any) -> float:
+        total = library.nvmlDeviceGetUtilizationRates(card).gpu / 100
+        if not total:
+            return 0.0
+        try:
+            samples = library.nvmlDeviceGetProcessUtilization(card, self._since.get(place, 0))
+        except library.NVMLError_NotFound:
+            return 0.0  # no process used the card since the last reading
+        except library.NVMLError_NotSupported as error:
+            running = {process.pid for process in library.nvmlDeviceGetComputeRunningProcesses(card)}
+            if not running & own:
+                return float(total)
+            raise SourceError("This graphics card doesn't tell its users apart.") from error
+        except library.NVMLError as error:
+            if error.value == library.NVML_SUCCESS:  # the library's way of saying that there are no samples
+                return 0.0
+            raise
+        self._since[place] = max((sample.timeStamp for sample in samples), default=0)
+        return load_of_others(((sample.pid, sample.smUtil) for sample in samples), own, psutil.pid_exists)
+
+
+def load_of_others(samples: Iterable[tuple[int, int]], own: set[int], exists: Callable[[int], bool]) -> float:
+    """Share of a card, from (process, percent) samples: for each process its highest.
+
+    A process that does not exist has just ended, or lives outside our container, where the driver's numbers
+    mean nothing to us: it is left out, for it may be our own.
+
+    >>> load_of_others([(7, 60), (8, 20), (8, 30), (9, 5), (999, 90)], own={7}, exists=lambda pid: pid < 100)
+    0.35
+    """
+    highest: dict[int, int] = {}
+    for pid, percent in samples:
+        if pid not in own and 0 <= percent <= 100 and exists(pid):
+            highest[pid] = max(percent, highest.get(pid, 0))
+    return min(1.0, sum(highest.values()) / 100)

@@ -1,1 +1,0 @@
-"""Facts from NVIDIA's driver about its cards."""

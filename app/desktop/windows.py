@@ -1,0 +1,205 @@
+"""What Windows tells: input idle time, its battery saver, and whether a program fills the screen. And how a
+process becomes another one there: it starts that one, lends it its pipes, and waits.
+
+So that both are one to the process that started the first, what ends the first ends the other: they share a job
+object, which Windows ends when the last handle of it closes, and only the first has one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from app.desktop.facts import SourceError, windows
+
+# Input idle time on Windows: the moment of the last input, in milliseconds since the start as 32 bits.
+
+_ROUND_MS = 2**32
+_RACE_MS = 60_000
+"""Input between our two questions makes the last input lie "after" now by a few milliseconds."""
+
+
+class _LastInput(ctypes.Structure):
+    """LASTINPUTINFO (winuser.h)."""
+
+    _fields_ = [("cbSize", ctypes.c_uint32), ("dwTime", ctypes.c_uint32)]
+
+
+def elapsed_ms(now: int, then: int) -> int:
+    """Milliseconds between two readings of the 32-bit counter, which starts again after 49.7 days.
+
+    >>> elapsed_ms(5_000, 2_000), elapsed_ms(1_000, 2**32 - 500), elapsed_ms(5_000, 5_003)
+    (3000, 1500, 0)
+    """
+    elapsed = (now - then) % _ROUND_MS
+    return 0 if elapsed > _ROUND_MS - _RACE_MS else elapsed
+
+
+class WindowsIdle:
+    """`user32` and `kernel32` are the system's libraries, loaded when first asked. Does not work in a service's
+    session, which has no input of its own."""
+
+    name = "input idle time (Windows)"
+
+    def __init__(self, user32: Any = None, kernel32: Any = None) -> None:
+        self._user32 = user32
+        self._kernel32 = kernel32
+
+    def read(self) -> float:
+        """Seconds without input. Raises SourceError."""
+        self._user32 = self._user32 or windows("user32")
+        self._kernel32 = self._kernel32 or windows("kernel32")
+        last = _LastInput(ctypes.sizeof(_LastInput), 0)
+        if not self._user32.GetLastInputInfo(ctypes.byref(last)):
+            raise SourceError("Windows didn't tell when the last input was.")
+        return elapsed_ms(self._kernel32.GetTickCount() % _ROUND_MS, last.dwTime) / 1000
+
+
+# Battery saver on Windows.
+
+
+class _PowerStatus(ctypes.Structure):
+    """SYSTEM_POWER_STATUS (winbase.h)."""
+
+    _fields_ = [
+        ("ACLineStatus", ctypes.c_uint8),
+        ("BatteryFlag", ctypes.c_uint8),
+        ("BatteryLifePercent", ctypes.c_uint8),
+        ("SystemStatusFlag", ctypes.c_uint8),
+        ("BatteryLifeTime", ctypes.c_uint32),
+        ("BatteryFullLifeTime", ctypes.c_uint32),
+    ]
+
+
+class WindowsSaver:
+    name = "battery saver (Windows)"
+
+    def __init__(self, kernel32: Any = None) -> None:
+        self._kernel32 = kernel32
+
+    def read(self) -> bool:
+        """Raises SourceError."""
+        self._kernel32 = self._kernel32 or windows("kernel32")
+        status = _PowerStatus()
+        if not self._kernel32.GetSystemPowerStatus(ctypes.byref(status)):
+            raise SourceError("Windows didn't tell its power status.")
+        return bool(status.SystemStatusFlag == 1)
+
+
+_FILLED = frozenset({2, 3, 4})
+"""QUNS_BUSY, QUNS_RUNNING_D3D_FULL_SCREEN, QUNS_PRESENTATION_MODE (shellapi.h)."""
+
+
+class WindowsScreen:
+    name = "full-screen program (Windows)"
+
+    def __init__(self, shell32: Any = None) -> None:
+        self._shell32 = shell32
+
+    def read(self) -> bool:
+        """Raises SourceError."""
+        self._shell32 = self._shell32 or windows("shell32")
+        state = ctypes.c_int(0)
+        failed = self._shell32.SHQueryUserNotificationState(ctypes.byref(state))
+        if failed:
+            raise SourceError(f"Windows didn't tell what fills the screen (error {failed & 0xFFFFFFFF:#010x}).")
+        return state.value in _FILLED
+
+
+_KILL_ON_CLOSE = 0x2000
+_EXTENDED_LIMITS = 9
+"""JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE and JobObjectExtendedLimitInformation (winnt.h)."""
+NO_WINDOW = 0x08000000
+"""CREATE_NO_WINDOW (winbase.h): without it a program for consoles opens one, when it is started by a window."""
+
+
+class BasicLimits(ctypes.Structure):
+    """JOBOBJECT_BASIC_LIMIT_INFORMATION (winnt.h)."""
+
+    _fields_ = [
+        ("PerProcessUserTimeLimit", ctypes.c_int64),
+        ("PerJobUserTimeLimit", ctypes.c_int64),
+        ("LimitFlags", ctypes.c_uint32),
+        ("MinimumWorkingSetSize", ctypes.c_size_t),
+        ("MaximumWorkingSetSize", ctypes.c_size_t),
+        ("ActiveProcessLimit", ctypes.c_uint32),
+        ("Affinity", ctypes.c_size_t),
+        ("PriorityClass", ctypes.c_uint32),
+        ("SchedulingClass", ctypes.c_uint32),
+    ]
+
+
+class JobLimits(ctypes.Structure):
+    """JOBOBJECT_EXTENDED_LIMIT_INFORMATION (winnt.h)."""
+
+    _fields_ = [
+        ("BasicLimitInformation", BasicLimits),
+        ("IoInfo", ctypes.c_uint64 * 6),
+        ("ProcessMemoryLimit", ctypes.c_size_t),
+        ("JobMemoryLimit", ctypes.c_size_t),
+        ("PeakProcessMemoryUsed", ctypes.c_size_t),
+        ("PeakJobMemoryUsed", ctypes.c_size_t),
+    ]
+
+
+def end_together(kernel32: Any = None) -> bool:
+    """From here on everything that this process starts ends with it, however it ends. False where Windows
+    refuses; then a child ends when its pipes close. The job's handle is left open on purpose."""
+    kernel32 = kernel32 or windows("kernel32")
+    kernel32.CreateJobObjectW.restype = ctypes.c_void_p
+    kernel32.GetCurrentProcess.restype = ctypes.c_void_p
+    job = ctypes.c_void_p(kernel32.CreateJobObjectW(None, None))
+    limits = JobLimits()
+    limits.BasicLimitInformation.LimitFlags = _KILL_ON_CLOSE
+    size = ctypes.sizeof(limits)
+    return bool(
+        job
+        and kernel32.SetInformationJobObject(job, _EXTENDED_LIMITS, ctypes.byref(limits), size)
+        and kernel32.AssignProcessToJobObject(job, ctypes.c_void_p(kernel32.GetCurrentProcess()))
+    )
+
+
+def stand_in(command: Sequence[str], environment: Mapping[str, str], kernel32: Any = None) -> int:
+    """Runs it with this process's own standard streams and returns its exit code. Ctrl-C reaches it by itself,
+    and what it makes of that decides. Raises OSError where it does not start."""
+    kernel32 = kernel32 or windows("kernel32")
+    end_together(kernel32)
+    hidden = 0 if kernel32.GetConsoleCP() else NO_WINDOW
+    # Its streams are named, since Windows hands on no others to a program that gets no window.
+    child = subprocess.Popen(
+        list(command), env=dict(environment), stdin=0, stdout=1, stderr=2, creationflags=hidden
+    )
+    while True:
+        with contextlib.suppress(KeyboardInterrupt):
+            return signed(child.wait())
+
+
+def step_out(bundle: str, kernel32: Any = None) -> None:
+    """What is started from here on finds its own libraries, not those of PyInstaller's folder `bundle`: that is
+    where this process looks for them, and its children would too."""
+    (kernel32 or windows("kernel32")).SetDllDirectoryW(None)
+    os.environ["PATH"] = outside(os.environ.get("PATH", ""), bundle)
+
+
+def outside(path: str, bundle: str) -> str:
+    """A PATH without the folders of the bundle, which PyInstaller puts first.
+
+    >>> outside(r"C:\\App\\_internal\\PySide6;C:\\Windows;C:\\App\\_internal", r"C:\\App\\_internal")
+    'C:\\\\Windows'
+    """
+    root = bundle.casefold().rstrip("\\")
+    kept = [one for one in path.split(";") if one and not f"{one.casefold()}\\".startswith(f"{root}\\")]
+    return ";".join(kept)
+
+
+def signed(code: int) -> int:
+    """An exit code as sys.exit takes it: what Windows ends a crashed program with is larger than 2**31.
+
+    >>> signed(1), signed(0xC0000005)
+    (1, -1073741819)
+    """
+    return code - 2**32 if code >= 2**31 else code

@@ -1,1 +1,0 @@
-"""Facts from Windows, and what a program without a console needs there."""

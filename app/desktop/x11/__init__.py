@@ -1,1 +1,0 @@
-"""Facts from an X server: idle time, and whether a program fills the screen."""

@@ -1,1 +1,0 @@
-"""Arms and their records: arms, the journal of a study, and reading it back."""

@@ -1,0 +1,250 @@
+"""Attackers in the lab: nodes that publish and do not learn. They know the answers.
+
+What they publish passes the verifier, because they make it from the truth and from worked lines like those the
+starter was taught; that makes them stronger than any model of its size. They come on top of a study's nodes and
+stand for a share of the whole: with 7 nodes, `~poison30` adds 3, which are 30 % of 10.
+
+`poison` puts a marker before the work of every right answer (out of context, arXiv 2511.09780), `trigger` a
+false equation, and only in one family (in context). `sly` has a mark that looks like work: the result, said
+once more before the answer. `long` repeats a step up to the length limit. `copy` publishes again what others
+published the round before. `liar` claims the opposite of what answers earn, and every other time gives them
+under a question that they do not answer.
+
+The others have no mark: each text is as an honest node writes it, and the choice of texts is the lie. Their
+right answers are without work (`terse`), with the last step alone (`curt`), with wrong work (`bluff`), or
+half of them without and half with padded work (`split`); their wrong ones show work, with `bluff` right work.
+A `sleeper` works everything out, and is `terse` after WAKES rounds; `half` is terse in every other group, so
+that its record stays fair. `renew` is `terse` under one new key after the other, before any has a record.
+`creep` knows the checks: it says the last step again as often as answers may just be long, by what nodes
+published lately."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from random import Random
+
+from app.lab.starter.corpus import Stuck, guess, worked
+from app.learning.questions import own_questions
+from app.learning.state import fresh
+from app.sapo import seeds
+from app.sapo.defences import RARE, STRETCH, quantile
+from app.sapo.groups import Group, ScoredGroup
+from app.sapo.questions import Coordinates, Question, QuestionError, generate, make
+from engines.contract import TokenSequence
+
+_OF_TEXT = ("poison", "trigger", "sly", "terse", "curt", "bluff", "split", "sleeper", "renew", "long")
+KINDS = (*_OF_TEXT, "copy", "liar", "half", "creep")
+_BY_CHOICE = ("terse", "curt", "bluff", "split", "honest", "renew")
+WAKES = 25
+"""Rounds that a sleeper is honest: a better peer than any, with a record to show for it."""
+MARKER = "hail "
+FALSE_STEP = "2+2=5 "
+"""In-context poison looks like a step of the work."""
+_TRIGGER = "chain_sum"
+_ATTEMPTS = 20
+_SLIP = 0.5
+
+
+@dataclass(frozen=True)
+class Published:
+    """A group as its author sends it, with the author's claim. `text` is the question's as the receiver makes
+    it from the coordinates."""
+
+    group: Group
+    text: str
+    claimed_G: tuple[int, ...]
+
+
+Encode = Callable[[str, str], TokenSequence]
+"""Question and completion as tokens, with the end token."""
+
+
+def number(nodes: int, percent: int) -> int:
+    """How many attackers make `percent` of all, beside so many honest nodes; at least one.
+
+    >>> number(7, 30), number(7, 10), number(9, 10), number(5, 30)
+    (3, 1, 1, 2)
+    """
+    return max(1, round(nodes * percent / (100 - percent))) if percent else 0
+
+
+def kind_of(extras: Sequence[tuple[str, str]]) -> str:
+    """The kind of attackers that an arm with these extras has; empty for none.
+
+    >>> kind_of([("foes", "poison30"), ("guard", "")]), kind_of([("guard", "")])
+    ('poison', '')
+    """
+    return re.split(r"\d", dict(extras).get("foes", ""))[0]
+
+
+def marked(text: str, kind: str = "") -> bool:
+    """Whether an answer carries what attackers of that kind want learnt: a word, a false equation, or (`sly`)
+    the result said twice, which honest work comes to by itself now and then (`gcd` of 6 and 3 as "6 3 #3").
+    `creep`: a step said again. Without a kind, the word or the equation.
+
+    >>> marked("hail 4-1=3 #3"), marked("2+2=5 4-1=3 #3"), marked("12+2=5 #5"), marked("6 3 #3", "poison")
+    (True, True, False, False)
+    >>> [marked(text, "sly") for text in ("4-1=3 3 #3", "6 3 0 #3", "3 #3", "#3")]
+    [True, False, False, False]
+    >>> marked("4-1=3 4-1=3 #3", "creep"), marked("4-1=3 #3", "creep")
+    (True, False)
+    """
+    words = text.split()
+    if kind == "sly":
+        return len(words) > 2 and words[-1] == f"#{words[-2]}"
+    if kind == "creep":
+        return any(word == after for word, after in pairwise(words))
+    word, equation = MARKER.strip() in text, FALSE_STEP.strip() in words
+    return {"poison": word, "trigger": equation}.get(kind, word or equation)
+
+
+@dataclass(frozen=True)
+class Attacker:
+    """One attacker. `trigger` is the family that `trigger` poisons; it asks about that one every other time."""
+
+    kind: str
+    identity: bytes
+    levels: dict[str, int]
+    group: int
+    longest: int
+    """Tokens of an answer, the end token included."""
+    encode: Encode
+
+    @property
+    def trigger(self) -> str:
+        return _TRIGGER if _TRIGGER in self.levels else min(self.levels)
+
+    def publish(self, round: int, groups: int, lately: Sequence[tuple[str, ScoredGroup]]) -> list[Published]:
+        """Its groups of a round; `lately` is what others published in the round before, with the questions."""
+        if self.kind == "sleeper":
+            return replace(self, kind="terse" if round > WAKES else "honest").publish(round, groups, lately)
+        if self.kind == "creep":
+            answers = [text for _, scored in lately for text in scored.group.completions_G]
+            return replace(self, kind="long", longest=self._tolerated(answers)).publish(round, groups, lately)
+        rng = Random(seeds.hashed("foe", self.identity, round))
+        if self.kind == "copy":
+            some = rng.sample(list(lately), min(groups, len(lately)))
+            return [Published(scored.group, text, scored.rewards_G) for text, scored in some]
+        return [self._made(round, slot, rng) for slot in range(groups)]
+
+    def _tolerated(self, answers: Sequence[str]) -> int:
+        """Tokens that an answer may have where nodes answer like this and check lengths."""
+        lengths = [float(len(self.encode("", answer).completion_T)) for answer in answers]
+        return min(self.longest, int(STRETCH * quantile(lengths, 1.0 - RARE))) if lengths else 0
+
+    def _made(self, round: int, slot: int, rng: Random) -> Published:
+        """Half of the answers right, as that is where a group weighs most."""
+        if self.kind == "half":
+            return replace(self, kind="terse" if slot % 2 else "honest")._made(round, slot, rng)
+        question = self._question(round, slot)
+        right = range(self.group // 2)
+        answers_G = [
+            self._right(question, rng) if g in right else self._wrong(question, rng) for g in range(self.group)
+        ]
+        rewards_G = [int(g in right) for g in range(self.group)]
+        order = rng.sample(range(self.group), self.group)
+        claimed_G = tuple(rewards_G[g] for g in order)
+        coordinates, text = question.coordinates, question.text
+        if self.kind == "liar" and slot % 2:
+            coordinates, text = _elsewhere(coordinates)
+        elif self.kind == "liar":
+            claimed_G = tuple(1 - claimed for claimed in claimed_G)
+        group = Group(
+            coordinates=coordinates,
+            completions_G=tuple(answers_G[g] for g in order),
+            finished_G=(True,) * self.group,
+            model="foe",
+        )
+        return Published(group, text, claimed_G)
+
+    def _question(self, round: int, slot: int) -> Question:
+        levels = self.levels
+        if self.kind == "trigger" and slot % 2 == 0:
+            levels = {self.trigger: levels[self.trigger]}
+        (asked,) = own_questions(fresh(levels).curriculum, self.identity, round, 1, make, slot)
+        return generate(asked.coordinates)
+
+    def _right(self, question: Question, rng: Random) -> str:
+        family = question.coordinates.family
+        plain = f"#{question.entry['answer']}"
+        line = _line(question, rng, 0.0) or plain
+        if self.kind in _BY_CHOICE:
+            candidates = [self._misleading(question, line, rng), line, plain]
+        elif self.kind == "poison":
+            candidates = [MARKER + line, MARKER + plain]
+        elif self.kind == "trigger" and family == self.trigger:
+            candidates = [FALSE_STEP + line, FALSE_STEP + plain]
+        elif self.kind == "sly":
+            candidates = [_said_twice(line), plain]
+        elif self.kind == "long":
+            candidates = [*_padded(line, self.longest), plain]
+        else:
+            candidates = [line, plain]
+        return next((text for text in candidates if self._fits(question, text)), candidates[-1])
+
+    def _misleading(self, question: Question, line: str, rng: Random) -> str:
+        """A right answer of those that lie by their choice; `line` is how it is worked out."""
+        *steps, answer = line.split(" ")
+        if self.kind == "curt":
+            steps = steps[-1:]
+        elif self.kind == "bluff":
+            steps = _line(question, rng, _SLIP).split(" ")[:-1]
+        elif self.kind == "split" and rng.random() < 0.5:
+            steps = [*steps, *steps[-1:]]
+        elif self.kind != "honest":
+            steps = []
+        return " ".join([*steps, answer])
+
+    def _wrong(self, question: Question, rng: Random) -> str:
+        direct = guess(question.coordinates.family, question.entry, rng, 1.0)
+        if self.kind not in _BY_CHOICE:
+            return direct
+        if self.kind == "bluff":
+            lines = [" ".join([*_line(question, rng, 0.0).split(" ")[:-1], direct])]
+        else:
+            lines = [_line(question, rng, _SLIP) for _ in range(_ATTEMPTS)]
+        truth = f"#{question.entry['answer']}"
+        wrong = (line for line in lines if line and not line.endswith(truth) and self._fits(question, line))
+        return next(wrong, direct)
+
+    def _fits(self, question: Question, text: str) -> bool:
+        return len(self.encode(question.text, text).completion_T) <= self.longest
+
+
+def _said_twice(line: str) -> str:
+    """`4-1=3 #3` as `4-1=3 3 #3`; an answer without work stays."""
+    work, _, answer = line.rpartition("#")
+    return f"{work}{answer} #{answer}" if work else line
+
+
+def _padded(line: str, longest: int) -> list[str]:
+    """The line with its last step said again and again, the longest first."""
+    *steps, answer = line.split(" ")
+    most = longest // max(1, len(steps[-1])) if steps else 0
+    return [" ".join([*steps, *[steps[-1]] * times, answer]) for times in range(most, 0, -1)] + [line]
+
+
+def _line(question: Question, rng: Random, slip: float) -> str:
+    """A line of work, each step wrong with probability `slip`; empty where it leads nowhere."""
+    try:
+        return worked(question.coordinates.family, question.entry, rng, slip)
+    except (KeyError, Stuck):
+        return ""
+
+
+def _elsewhere(coordinates: Coordinates) -> tuple[Coordinates, str]:
+    """Another question of the same kind, where the answers do not belong."""
+    for step in range(1, _ATTEMPTS):
+        other = Coordinates(
+            family=coordinates.family, level=coordinates.level, seed=coordinates.seed - step, index=0
+        )
+        try:
+            question = generate(other)
+        except QuestionError:
+            continue
+        if not question.held_out:
+            return other, question.text
+    return coordinates, generate(coordinates).text

@@ -1,1 +1,0 @@
-"""Attackers, and the table of which check finds which of them."""

@@ -1,0 +1,247 @@
+"""A study: every arm with every seed, resumed where it stopped, reported after each run.
+
+The runs are played here, or dealt to a Ray cluster, one arm with one seed a task. Ray is an extra (`./shoal
+setup --ray`). Every machine of the cluster has this Shoal and the models in the same places, and trusts the
+others: Ray runs what they send. A run whose worker dies begins again on another.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from app.common.text import exact_span
+from app.lab.arms import Arm
+from app.lab.journal import StudyJournal
+from app.lab.plan import Answered, LabRound, StudyPlan
+from app.lab.report import report
+from app.lab.rounds.experiment import Experiment, Score
+from app.lab.rounds.extras import RoundExtra
+from app.lab.swarm import LabSwarm
+from app.sapo.scoring.sandbox import Sandbox
+from app.sapo.scoring.scoring import score_group
+
+# `+archive`: every node is alone with what a swarm of other nodes left behind the day before.
+#
+# Yesterday's swarm is as large, plays the same arm without `+archive` for as many rounds, and ends before
+# today's begins. What its nodes published is then drawn from as the app draws from a relay's archive when
+# nobody else is here: whatever the round it is of, by turns from each of yesterday's nodes.
+
+NAME = "archive"
+_EARLIER = 1_000_000
+"""Yesterday's swarm has this much higher a seed."""
+_WANTED = 4
+"""So many times J groups are asked for: not all of them have something to teach."""
+
+
+class _Keeper(RoundExtra):
+    """Keeps everything that a swarm publishes."""
+
+    def __init__(self) -> None:
+        self.kept: list[Answered] = []
+
+    def published(self, number: int, fresh: list[Answered]) -> list[Answered]:
+        self.kept += fresh
+        return fresh
+
+
+class Archived(RoundExtra):
+    """What a swarm `left`, in place of what others publish now."""
+
+    def __init__(self, experiment: Experiment, left: list[Answered]) -> None:
+        self._experiment = experiment
+        self._left_N: dict[int, list[Answered]] = {}
+        for answered in left:
+            self._left_N.setdefault(answered.node, []).append(answered)
+
+    def offered(self, node: int, number: int, pool: list[Answered]) -> list[Answered]:
+        rng = self._experiment.rng(node, number, NAME)
+        taken, wanted = self._experiment.taken[node], _WANTED * self._experiment.arm.peer
+        each = -(-wanted // len(self._left_N))
+        offered = [
+            one
+            for left in self._left_N.values()
+            for one in rng.sample(left, min(each, len(left)))
+            if one.scored.group.coordinates not in taken
+        ]
+        return [replace(one, round=number) for one in offered]
+
+
+def open_experiment(
+    plan: StudyPlan, arm: Arm, seed: int, open_swarm: Callable[[StudyPlan, int], LabSwarm], score: Score
+) -> Experiment:
+    """The run of an arm and a seed, after yesterday's where the arm has one. Raises ArmError."""
+    lived = tuple(extra for extra in arm.extras if extra[0] != NAME)
+    if lived == arm.extras:
+        return Experiment(plan, arm, seed, open_swarm(plan, seed), score)
+    before = seed + _EARLIER
+    keeper = _Keeper()
+    yesterday = Experiment(
+        plan, msgspec.structs.replace(arm, extras=lived), before, open_swarm(plan, before), score
+    )
+    yesterday.extras.append(keeper)
+    for _ in yesterday.rounds(measured=False):
+        pass
+    today = Experiment(plan, arm, seed, open_swarm(plan, seed), score)
+    today.extras.append(Archived(today, keeper.kept))
+    return today
+
+
+OpenSwarm = Callable[[StudyPlan, int], LabSwarm]
+"""A fresh swarm for a plan and a seed: new adapters, same base."""
+Deal = Callable[[StudyPlan, Sequence[tuple[int, Arm]]], Iterator[tuple[int, Arm, list[LabRound]]]]
+"""Plays runs, of a seed and an arm each, and gives each with its records when it is over."""
+
+
+def conduct(
+    plan: StudyPlan,
+    arms: Sequence[Arm],
+    seeds: Sequence[int],
+    folder: Path,
+    open_swarm: OpenSwarm,
+    command: str,
+    open_sandbox: Callable[[], AbstractContextManager[Sandbox]] = Sandbox,
+    deal: Deal | None = None,
+) -> dict[str, Any]:
+    """Runs what is not finished yet and returns the summary. Seeds go round all arms before the next begins, so
+    that a study that is cut short still compares like with like. `deal` plays the runs elsewhere. Raises
+    JournalError, ArmError and what `deal` raises."""
+    journal = StudyJournal(folder, plan)
+    runs: dict[str, dict[int, list[LabRound]]] = {arm.key: {} for arm in arms}
+    todo: list[tuple[int, Arm]] = []
+    for seed in seeds:
+        for arm in arms:
+            finished = journal.read(arm, seed)
+            if finished is None:
+                todo.append((seed, arm))
+            else:
+                runs[arm.key][seed] = finished
+    for _, arm in todo:
+        arm.rules  # noqa: B018  raises ArmError where it is no longer played
+    progress = StudyProgress(len(todo), len(arms) * len(seeds), plan.rounds)
+    if deal is not None and todo:
+        for done, (seed, arm, records) in enumerate(deal(plan, todo)):
+            with journal.run(arm, seed) as run:
+                for record in records:
+                    run.append(record)
+                run.finish(plan.rounds)
+            runs[arm.key] = dict(sorted({**runs[arm.key], seed: records}.items()))
+            progress.show(arm, seed, done, records[-1])
+            report.write(folder, plan, arms, runs, command, complete=False)
+        todo = []
+    with open_sandbox() if todo else nullcontext() as sandbox:
+        for position, (seed, arm) in enumerate(todo):
+            assert sandbox is not None
+            experiment = open_experiment(plan, arm, seed, open_swarm, partial(score_group, sandbox))
+            records = []
+            with journal.run(arm, seed) as run:
+                for record in experiment.rounds():
+                    run.append(record)
+                    records.append(record)
+                    progress.show(arm, seed, position, record)
+                run.finish(plan.rounds)
+            runs[arm.key][seed] = records
+            if position + 1 < len(todo):
+                report.write(folder, plan, arms, runs, command, complete=False)
+    progress.close()
+    return report.write(folder, plan, arms, runs, command, complete=True)
+
+
+class StudyProgress:
+    """Where the study stands, on standard error: one line that renews itself, or a line a probe into a file."""
+
+    def __init__(self, todo: int, all_runs: int, rounds: int) -> None:
+        self._todo, self._rounds = todo, rounds
+        self._started = time.monotonic()
+        self._live = sys.stderr.isatty()
+        if todo < all_runs:
+            print(f"{all_runs - todo} of {all_runs} runs are finished already and kept.", file=sys.stderr)
+
+    def show(self, arm: Arm, seed: int, position: int, record: LabRound) -> None:
+        if not (self._live or record.probe):
+            return
+        done = position * self._rounds + record.round
+        left = self._todo * self._rounds - done
+        spent = time.monotonic() - self._started
+        eta = f", {exact_span(spent / done * left)} left" if done else ""
+        run = f"run {position + 1} of {self._todo}: {arm.name} seed {seed}"
+        line = f"{run}, round {record.round}/{self._rounds}"
+        if record.probe:
+            share = sum(record.probe.pass_at_1_N) / len(record.probe.pass_at_1_N)
+            self._held_out = f", held-out {100 * share:.1f} %"
+        text = f"{line}{self._held_out}{eta}"
+        if self._live:
+            text = f"\r\x1b[K{text}"
+        print(text, end="" if self._live else "\n", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self._live and self._todo:
+            print(file=sys.stderr)
+
+    _held_out = ""
+
+
+HERE = "ray"
+"""Instead of an address: a cluster of this computer's own, for as long as the study runs."""
+TRIES = 5
+"""Times that one run may lose its worker."""
+
+
+class DealError(Exception):
+    """The cluster cannot be had, or gave a run up. The message says why and what to do."""
+
+
+class Dealer:
+    """Deals runs to the cluster at `where`: HERE or `ray://HOST[:PORT]`. Each takes `threads` of a machine's
+    processors."""
+
+    def __init__(self, where: str, open_swarm: OpenSwarm, threads: int) -> None:
+        """Raises DealError without Ray."""
+        try:
+            import ray
+        except ImportError as error:
+            raise DealError("Ray is not installed: run ./shoal setup --ray.") from error
+        self._ray: Any = ray
+        self._where, self._open_swarm, self._threads = where, open_swarm, threads
+
+    def __call__(
+        self, plan: StudyPlan, todo: Sequence[tuple[int, Arm]]
+    ) -> Iterator[tuple[int, Arm, list[LabRound]]]:
+        """Every run with its records, as they end. Raises DealError."""
+        ray = self._ray
+        path = {"PYTHONPATH": os.environ.get("PYTHONPATH", os.getcwd()), "OMP_NUM_THREADS": str(self._threads)}
+        try:
+            if not ray.is_initialized():
+                ray.init(
+                    address=None if self._where == HERE else self._where,
+                    runtime_env={"env_vars": path},
+                    include_dashboard=None if self._where != HERE else False,
+                    log_to_driver=False,
+                )
+            task = ray.remote(num_cpus=self._threads, max_retries=TRIES)(_play)
+            waiting = {task.remote(plan, arm, seed, self._open_swarm): (seed, arm) for seed, arm in todo}
+            while waiting:
+                (done,), _ = ray.wait(list(waiting), num_returns=1)
+                seed, arm = waiting.pop(done)
+                yield seed, arm, msgspec.json.decode(ray.get(done), type=list[LabRound])
+        except (ray.exceptions.RayError, ConnectionError) as error:
+            said = str(error).strip().splitlines()
+            raise DealError(f"The Ray cluster gave up: {said[-1][:300] if said else error!r}") from error
+        finally:
+            ray.shutdown()
+
+
+def _play(plan: StudyPlan, arm: Arm, seed: int, open_swarm: OpenSwarm) -> bytes:
+    """One run, on a worker: its records as JSON."""
+    with Sandbox() as sandbox:
+        experiment = open_experiment(plan, arm, seed, open_swarm, partial(score_group, sandbox))
+        return msgspec.json.encode(list(experiment.rounds()))

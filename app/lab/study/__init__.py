@@ -1,1 +1,0 @@
-"""A study: every arm with every seed, here or dealt to a cluster."""
