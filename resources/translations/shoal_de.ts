@@ -4593,10 +4593,6 @@
    <translation>Wähle eine davon.</translation>
   </message>
   <message>
-   <source>That could still be chance: 100 puzzles tell more.</source>
-   <translation>Das kann noch Zufall sein: 100 Rätsel sagen mehr.</translation>
-  </message>
-  <message>
    <source>The conversation is longer than this model can read:</source>
    <translation>Das Gespräch ist länger, als dieses Modell lesen kann:</translation>
   </message>
@@ -4841,42 +4837,6 @@
    <translation>{name} lässt sich nicht lesen ({why}).</translation>
   </message>
   <message>
-   <source>{file} can't be read ({strerror}).</source>
-   <translation>{file} lässt sich nicht lesen ({strerror}).</translation>
-  </message>
-  <message>
-   <source>{file} can't be written ({strerror}).</source>
-   <translation>{file} lässt sich nicht schreiben ({strerror}).</translation>
-  </message>
-  <message>
-   <source>{file} can't be removed ({strerror}).</source>
-   <translation>{file} lässt sich nicht löschen ({strerror}).</translation>
-  </message>
-  <message>
-   <source>Starting at login needs the full path of the program, without an equals sign.</source>
-   <translation>Der Start beim Anmelden braucht den vollen Pfad des Programms, ohne Gleichheitszeichen.</translation>
-  </message>
-  <message>
-   <source>A command that starts at login can't contain control characters.</source>
-   <translation>Ein Befehl, der beim Anmelden startet, darf keine Steuerzeichen enthalten.</translation>
-  </message>
-  <message>
-   <source>Starting at login needs the full path of the program.</source>
-   <translation>Der Start beim Anmelden braucht den vollen Pfad des Programms.</translation>
-  </message>
-  <message>
-   <source>Windows starts nothing whose command is longer than {LONGEST} characters; move Shoal to a shorter path.</source>
-   <translation>Windows startet keinen Befehl mit mehr als {LONGEST} Zeichen; verschieb Shoal in einen kürzeren Pfad.</translation>
-  </message>
-  <message>
-   <source>The registry can't be read ({error}).</source>
-   <translation>Die Registry lässt sich nicht lesen ({error}).</translation>
-  </message>
-  <message>
-   <source>The registry can't be written ({error}).</source>
-   <translation>Die Registry lässt sich nicht schreiben ({error}).</translation>
-  </message>
-  <message>
    <source>Only Linux tells it.</source>
    <translation>Das sagt nur Linux.</translation>
   </message>
@@ -4933,6 +4893,10 @@
    <translation>{name} hat nicht mit Ja oder Nein geantwortet.</translation>
   </message>
   <message>
+   <source>The battery doesn't say whether the computer is plugged in.</source>
+   <translation>Der Akku sagt nicht, ob der Computer am Netz hängt.</translation>
+  </message>
+  <message>
    <source>{name} refused to answer ({why}).</source>
    <translation>{name} verweigert die Antwort ({why}).</translation>
   </message>
@@ -4943,6 +4907,10 @@
   <message>
    <source>There is no session bus to ask.</source>
    <translation>Es gibt keinen Sitzungsbus, den man fragen könnte.</translation>
+  </message>
+  <message>
+   <source>{name} answered something else than a profile.</source>
+   <translation>{name} hat nicht mit einem Profil geantwortet.</translation>
   </message>
   <message>
    <source>{name} didn't answer ({error}).</source>
@@ -4957,12 +4925,40 @@
    <translation>Es gibt keinen Bus der Art {kind}, den man fragen könnte ({error}).</translation>
   </message>
   <message>
-   <source>The battery doesn't say whether the computer is plugged in.</source>
-   <translation>Der Akku sagt nicht, ob der Computer am Netz hängt.</translation>
+   <source>Starting at login needs the full path of the program, without an equals sign.</source>
+   <translation>Der Start beim Anmelden braucht den vollen Pfad des Programms, ohne Gleichheitszeichen.</translation>
   </message>
   <message>
-   <source>{name} answered something else than a profile.</source>
-   <translation>{name} hat nicht mit einem Profil geantwortet.</translation>
+   <source>A command that starts at login can't contain control characters.</source>
+   <translation>Ein Befehl, der beim Anmelden startet, darf keine Steuerzeichen enthalten.</translation>
+  </message>
+  <message>
+   <source>Starting at login needs the full path of the program.</source>
+   <translation>Der Start beim Anmelden braucht den vollen Pfad des Programms.</translation>
+  </message>
+  <message>
+   <source>Windows starts nothing whose command is longer than {LONGEST} characters; move Shoal to a shorter path.</source>
+   <translation>Windows startet keinen Befehl mit mehr als {LONGEST} Zeichen; verschieb Shoal in einen kürzeren Pfad.</translation>
+  </message>
+  <message>
+   <source>{file} can't be read ({strerror}).</source>
+   <translation>{file} lässt sich nicht lesen ({strerror}).</translation>
+  </message>
+  <message>
+   <source>{file} can't be written ({strerror}).</source>
+   <translation>{file} lässt sich nicht schreiben ({strerror}).</translation>
+  </message>
+  <message>
+   <source>{file} can't be removed ({strerror}).</source>
+   <translation>{file} lässt sich nicht löschen ({strerror}).</translation>
+  </message>
+  <message>
+   <source>The registry can't be read ({error}).</source>
+   <translation>Die Registry lässt sich nicht lesen ({error}).</translation>
+  </message>
+  <message>
+   <source>The registry can't be written ({error}).</source>
+   <translation>Die Registry lässt sich nicht schreiben ({error}).</translation>
   </message>
   <message>
    <source>macOS didn't tell when the last input was.</source>
@@ -5001,16 +4997,16 @@
    <translation>Windows hat nicht gesagt, was den Bildschirm füllt (Fehler {failed}).</translation>
   </message>
   <message>
-   <source>The X server {name} has no screen saver extension.</source>
-   <translation>Der X-Server {name} hat keine Erweiterung für Bildschirmschoner.</translation>
-  </message>
-  <message>
    <source>The X server {name} doesn't let us in.</source>
    <translation>Der X-Server {name} lässt Shoal nicht hinein.</translation>
   </message>
   <message>
    <source>The X server {name} has gone away.</source>
    <translation>Der X-Server {name} ist weg.</translation>
+  </message>
+  <message>
+   <source>The X server {name} has no screen saver extension.</source>
+   <translation>Der X-Server {name} hat keine Erweiterung für Bildschirmschoner.</translation>
   </message>
   <message>
    <source>Both must answer the same question.</source>
@@ -7637,22 +7633,6 @@
    <translation>{name} hat andere Gewichte, als config.json sagt ({said}):</translation>
   </message>
   <message>
-   <source>The model's config.json has sizes that no model has:</source>
-   <translation>config.json des Modells nennt Größen, die kein Modell hat:</translation>
-  </message>
-  <message>
-   <source>The model's config.json is damaged ({said}):</source>
-   <translation>config.json des Modells ist beschädigt ({said}):</translation>
-  </message>
-  <message>
-   <source>{FILE} of the model in {folder} is wrong ({error}):</source>
-   <translation>{FILE} des Modells in {folder} ist falsch ({error}):</translation>
-  </message>
-  <message>
-   <source>correct or delete it.</source>
-   <translation>Berichtige oder lösch es.</translation>
-  </message>
-  <message>
    <source>There is no model folder at {path}:</source>
    <translation>Bei {path} ist kein Modellordner:</translation>
   </message>
@@ -7677,6 +7657,10 @@
    <translation>{name} ist quantisiert und kann hier nicht lernen:</translation>
   </message>
   <message>
+   <source>The model's config.json has sizes that no model has:</source>
+   <translation>config.json des Modells nennt Größen, die kein Modell hat:</translation>
+  </message>
+  <message>
    <source>{name} holds its weights only as pickle files, which can run code and are never opened:</source>
    <translation>{name} hat seine Gewichte nur als Pickle-Dateien, die Programme starten können und nie geöffnet werden:</translation>
   </message>
@@ -7687,6 +7671,18 @@
   <message>
    <source>The weights in {name} are damaged:</source>
    <translation>Die Gewichte in {name} sind beschädigt:</translation>
+  </message>
+  <message>
+   <source>The model's config.json is damaged ({said}):</source>
+   <translation>config.json des Modells ist beschädigt ({said}):</translation>
+  </message>
+  <message>
+   <source>{FILE} of the model in {folder} is wrong ({error}):</source>
+   <translation>{FILE} des Modells in {folder} ist falsch ({error}):</translation>
+  </message>
+  <message>
+   <source>correct or delete it.</source>
+   <translation>Berichtige oder lösch es.</translation>
   </message>
   <message>
    <source>{name} turns positions in a way that isn't known here:</source>
