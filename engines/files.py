@@ -141,8 +141,9 @@ def alone(path: Path, wait_s: float = 0.0, waiting: Callable[[], object] = lambd
 
     A child process that is handed the descriptor (POSIX) keeps the lock until it has ended too. `waiting` is
     called once where another has it. Raises LockHeldError where that still has it after `wait_s`, and
-    OSError."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+    OSError, also where `path` is a link: what it names would lose its content."""
+    options = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+    descriptor = os.open(path, options, 0o644)
     try:
         end, told = time.monotonic() + wait_s, False
         while not _taken(descriptor):

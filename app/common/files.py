@@ -50,8 +50,11 @@ def kept_json(path: Path, kind: type[Content]) -> tuple[Content | None, str]:
 
 
 def log_with_room(log: Path) -> Path:
-    """The log, its folder made; an overlong one is kept once under another name. Raises OSError."""
+    """The log, its folder made; an overlong one is kept once under another name, and a link is removed, since
+    what it names is no log. Raises OSError."""
     log.parent.mkdir(parents=True, exist_ok=True)
+    if log.is_symlink():
+        log.unlink()
     if log.exists() and log.stat().st_size > LOG_BYTES:
         replace(log, log.with_suffix(".old.log"))
     return log

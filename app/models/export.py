@@ -23,7 +23,7 @@ from app.models import modelfile
 from engines.contract import AdapterError, EngineError, Kind
 from engines.files import flush, free
 from engines.models import lora
-from engines.models.folder import Folder, fingerprint, open_folder, open_weights
+from engines.models.folder import Folder, fingerprint, open_folder, open_weights, own_file
 from engines.models.gguf import gguf
 from engines.models.gguf import tensors as gguf_adapter
 from engines.models.lora import ADAPTER, ADAPTER_CONFIG, OPTIMIZER_STATE, Lora, OptimizerState
@@ -66,7 +66,7 @@ def write_merged(base: Path, adapter: Lora, to: Path, progress: Callable[[float]
         (to / "config.json").write_text(json.dumps(config(model.config), indent=2))
         for source in (*(base / name for name in _BESIDE), *legal(base)):
             if source.is_file():
-                shutil.copyfile(source, to / source.name)
+                shutil.copyfile(own_file(base, source), to / source.name)
 
 
 def legal(base: Path) -> list[Path]:
@@ -200,7 +200,7 @@ def _peft(
 ) -> None:
     with saying(to):
         for name in (ADAPTER, ADAPTER_CONFIG):
-            shutil.copyfile(order.adapter / name, to / name)
+            shutil.copyfile(own_file(order.adapter, order.adapter / name), to / name)
 
 
 def _gguf(
@@ -221,7 +221,7 @@ def _merged_gguf(
     with saying(to):
         (to / MODELFILE).write_text(modelfile.write(model, f"./{MODEL_FILE}", system=order.system), "utf-8")
         for file in legal(order.base):
-            shutil.copyfile(file, to / file.name)
+            shutil.copyfile(own_file(order.base, file), to / file.name)
 
 
 def _merged(

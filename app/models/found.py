@@ -15,6 +15,7 @@ import msgspec
 
 from engines.contract import EngineError
 from engines.models.needs import Shape
+from engines.sound import sound
 
 _MOST = 200
 """Files of one program: anyone who keeps more of them waits for the list."""
@@ -127,7 +128,7 @@ def _ollama(roots: tuple[Path, ...]) -> Iterator[FoundModel]:
     for root in roots:
         for manifest in islice(sorted((root / "manifests").glob("*/*/*/*")), _MOST):
             with contextlib.suppress(OSError, ValueError, msgspec.MsgspecError):
-                if manifest.stat().st_size > 2**20:
+                if not manifest.is_file() or manifest.stat().st_size > 2**20:
                     continue
                 said = msgspec.json.decode(manifest.read_bytes(), type=_Manifest)
                 for layer in said.layers:
@@ -148,14 +149,18 @@ class _Manifest(msgspec.Struct, frozen=True):
 
 
 def _file(path: Path, program: str, title: str = "") -> FoundModel | None:
-    """What a GGUF file's header says of it; None where there is no such file."""
+    """What a GGUF file's header says of it; None where there is no such file. Whatever is in it, the others are
+    listed."""
     from engines.models.gguf import config, header  # here: an installed app's node does without gguf
 
     try:
+        if not path.is_file():
+            return None
         size = path.stat().st_size
-        said = header.glimpse(path)
-        config.family(said, path.name)
-        shape, problem = config.rough_shape(said, path.name), ""
+        with sound(path):
+            said = header.glimpse(path)
+            config.family(said, path.name)
+            shape, problem = config.rough_shape(said, path.name), ""
     except FileNotFoundError:
         return None
     except (OSError, EngineError) as error:
@@ -179,7 +184,8 @@ def _hugging_face(cache: Path) -> Iterator[FoundModel]:
 
     for place in islice(sorted(cache.glob("models--*--*")), _MOST):
         with contextlib.suppress(OSError, UnicodeDecodeError, EngineError):
-            commit = (place / "refs" / "main").read_text("ascii").strip()
+            main = place / "refs" / "main"
+            commit = main.read_text("ascii").strip() if main.is_file() else ""
             if not commit.isalnum():
                 continue
             folder = open_folder(place / "snapshots" / commit)

@@ -5,6 +5,7 @@ it with marks in the places of the texts, so it holds for any template that puts
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from jinja2 import TemplateError
@@ -100,10 +101,11 @@ def write(model: Folder, source: str, *, adapter: str | None = None, system: str
         pass  # Ollama then goes by the chat template in the GGUF file
     else:
         lines.append(f"TEMPLATE {_quoted(found.template())}")
-        if system and found.system:
+        if system and found.system and '"""' not in system and not system.endswith('"'):
             lines.append(f"SYSTEM {_quoted(system)}")
     stops = [tokenizer.library.id_to_token(stop) for stop in sorted(tokenizer.stops)]
-    lines += [f"PARAMETER stop {_stop(stop)}" for stop in stops if stop]
+    # Ollama reads no escapes: what follows a quote in the line would be a command of its own
+    lines += [f'PARAMETER stop "{stop}"' for stop in stops if stop and stop.isprintable() and '"' not in stop]
     lines.append("PARAMETER temperature 1")
     if shape is not None:
         lines.append(f"PARAMETER num_ctx {min(shape.context, _MOST_CONTEXT)}")
@@ -114,10 +116,15 @@ def _quoted(text: str) -> str:
     return f'"""{text}"""'
 
 
-def _stop(text: str) -> str:
-    return '"' + text.replace('"', '\\"') + '"'
-
-
 def _go(text: str) -> str:
-    """Words in a Go template: its own brackets are printed by an action."""
-    return text.replace("{{", '{{ "{{" }}')
+    """Words in a Go template: its own brackets, and quotes that would end the text in the Modelfile, are
+    printed by an action.
+
+    >>> print(_go('{{ say "this" and ""'))
+    {{ "\\x7b\\x7b" }} say "this" and {{ "\\x22\\x22" }}
+    """
+    return re.sub(
+        r'\{\{+|\{$|^"|""+|"$',
+        lambda found: '{{ "' + "".join(f"\\x{ord(one):02x}" for one in found[0]) + '" }}',
+        text,
+    )

@@ -106,6 +106,8 @@ SPARE_FILES = 256
 """Descriptors left for everything that is no client."""
 ACCEPTED = Rate(60 * 200, 400)
 """New connections of all strangers together: 200 a second."""
+ACCEPTED_OF_AN_ADDRESS = Rate(60 * 10, 128)
+"""Of one address: what it has too many of takes nothing of what all strangers share."""
 
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 30\r\nContent-Type: text/plain; charset=utf-8\r\n"
@@ -122,6 +124,7 @@ class ConnectionLimit:
         self._origins = origins
         self._clock = clock
         self._rate = Buckets(ACCEPTED, 1)
+        self._each = QuotaBuckets(clock, {}, {"socket": ACCEPTED_OF_AN_ADDRESS})
         self._addresses: Counter[str] = Counter()
         self._open: dict[web.RequestHandler, str] = {}
 
@@ -134,8 +137,8 @@ class ConnectionLimit:
             reason = self._enter(handler, transport)
             if reason is not None:
                 self.turned[reason] += 1
-                transport.write(_FULL)
-                transport.close()
+                # not at once: aiohttp begins to serve it after this call, and would write a traceback for each
+                asyncio.get_running_loop().call_soon(_refuse, transport)
 
         def connection_lost(handler: web.RequestHandler, exc: BaseException | None = None) -> None:
             self._leave(handler)
@@ -160,6 +163,8 @@ class ConnectionLimit:
                 whole is not None and self._addresses[whole] >= HOMES * SOCKETS_OF_AN_ADDRESS
             ):
                 return "address"
+            if self._each.take("socket", None, address) > 0:
+                return "address"
             now = self._clock()
             if self._rate.wait("all", 1, now) > 0:
                 return "rate"
@@ -173,6 +178,11 @@ class ConnectionLimit:
         if address != LOOPBACK:
             whole = wider(address)
             leave(self._addresses, [address] if whole is None else [address, whole])
+
+
+def _refuse(transport: asyncio.Transport) -> None:
+    transport.write(_FULL)
+    transport.close()
 
 
 def leave(counts: Counter[str], names: Iterable[str]) -> None:

@@ -41,10 +41,9 @@ def open_folder(path: Path) -> Folder:
             f"{path} has no config.json, so it isn't a model folder: give the one with the model's files."
         )
     config = read_json(path / "config.json")
-    files = tuple(sorted(path.glob("model*.safetensors"))) or tuple(
-        file
-        for file in sorted(path.glob("*.safetensors"))
-        if not file.name.startswith(("adapter", "optimizer"))
+    weights = [file for file in sorted(path.glob("*.safetensors")) if file.is_file()]
+    files = tuple(file for file in weights if file.name.startswith("model")) or tuple(
+        file for file in weights if not file.name.startswith(("adapter", "optimizer"))
     )
     if not files:
         if any(next(path.glob(pattern), None) for pattern in _PICKLES):
@@ -75,6 +74,20 @@ def read_json(path: Path) -> dict[str, Any]:
         raise EngineError(
             f"{path.name} of the model in {path.parent} can't be read: download the model again."
         ) from error
+
+
+def own_file(folder: Path, file: Path) -> Path:
+    """`file` of a model folder, where its content lies in that folder, or in the same model of Hugging Face's
+    cache, whose folders are made of links. Raises EngineError for a link to anywhere else: a copy would carry
+    another file of this computer along."""
+    snapshot = folder.parent.name == "snapshots" and folder.parent.parent.name.startswith("models--")
+    root = folder.parent.parent if snapshot else folder
+    if not file.resolve().is_relative_to(root.resolve()):
+        raise EngineError(
+            f"{file.name} in {folder} is a link to a file elsewhere: put the file itself in its place, then "
+            "try again."
+        )
+    return file
 
 
 def count_parameters(folder: Folder) -> int:

@@ -6,20 +6,15 @@ transformers for the same would cost more than a second. The template's surround
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from datetime import datetime
-from typing import Any, NoReturn
+from typing import Any
 
 import jinja2
-import jinja2.ext
-import jinja2.nodes
-import jinja2.parser
-import jinja2.sandbox
 from tokenizers import Tokenizer
 
 from engines.contract import Completion, EngineError, Heard, Messages, TokenSequence, TooLongError
 from engines.models.folder import Folder, read_json
+from engines.models.template import ChatTemplate
 from engines.sound import within
 
 _OLDER_TOKENIZERS = ("vocab.json", "tokenizer.model", "spiece.model", "vocab.txt", "tiktoken.model")
@@ -47,7 +42,12 @@ class ChatTokenizer:
         if template_file.is_file():
             template = template_file.read_text("utf-8")
         self.template = template or _choose(settings.get("chat_template"))
-        self._template = _compile(self.template, folder.name)
+        try:
+            self._template = ChatTemplate(self.template)
+        except (jinja2.TemplateError, RecursionError, ValueError, SyntaxError, MemoryError) as error:
+            raise EngineError(
+                f"The chat template of {folder.name} is damaged ({_line(error)}): download the model again."
+            ) from error
         self._merges_system = False
         self.talks = self._try()
         self._controls = {
@@ -208,64 +208,6 @@ def _choose(template: Any) -> str | None:
     if isinstance(template, dict):
         template = template.get("default")
     return template if isinstance(template, str) else None
-
-
-_PLAIN = "{% for message in messages %}{{ message['content'] }}\n\n{% endfor %}"
-"""For base models that have no chat template: the texts one after another."""
-
-
-class _Generation(jinja2.ext.Extension):
-    """`{% generation %}` marks the model's own words in some templates; here it prints what is inside."""
-
-    tags = {"generation"}  # noqa: RUF012 - jinja's own interface
-
-    def parse(self, parser: jinja2.parser.Parser) -> jinja2.nodes.Node:
-        line = next(parser.stream).lineno
-        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
-        return jinja2.nodes.Scope(body, lineno=line)
-
-
-class _Namespace(jinja2.utils.Namespace):
-    """Templates come with models: they may not store underscored attributes to reach Python's insides."""
-
-    def __init__(*args: Any, **kwargs: Any) -> None:
-        values = dict(*args[1:], **kwargs)
-        for name in values:
-            _refuse_private(name)
-        jinja2.utils.Namespace.__init__(args[0], values)
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        _refuse_private(name)
-        super().__setitem__(name, value)
-
-
-def _refuse_private(name: Any) -> None:
-    if isinstance(name, str) and name.startswith("_"):
-        raise jinja2.exceptions.SecurityError(f"a namespace cannot hold {name!r}")
-
-
-def _compile(template: str | None, name: str) -> jinja2.Template:
-    environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, jinja2.ext.loopcontrols]
-    )
-
-    def tojson(value: Any, **options: Any) -> str:
-        return json.dumps(value, **{"ensure_ascii": False, **options})
-
-    def raise_exception(message: str) -> NoReturn:
-        raise jinja2.TemplateError(message)
-
-    environment.filters["tojson"] = tojson
-    environment.globals["raise_exception"] = raise_exception
-    environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
-    environment.globals["namespace"] = _Namespace
-    environment.globals["dict"] = lambda *args, **kwargs: dict(*args, **kwargs)
-    try:
-        return environment.from_string(template or _PLAIN)
-    except (jinja2.TemplateError, RecursionError, ValueError, SyntaxError, MemoryError, OverflowError) as error:
-        raise EngineError(
-            f"The chat template of {name} is damaged ({_line(error)}): download the model again."
-        ) from error
 
 
 def _line(error: BaseException) -> str:

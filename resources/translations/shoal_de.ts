@@ -2374,6 +2374,10 @@
    <translation>Shoal kann in {home} nichts speichern. Gib dir Schreibrecht, oder nenne mit --home einen anderen Ordner.</translation>
   </message>
   <message>
+   <source>Shoal needs a folder that only you can write to. Change the permissions of {home}, or name another folder with --home.</source>
+   <translation>Shoal braucht einen Ordner, in den nur du schreiben kannst. Ändere die Rechte von {home}, oder nenne mit --home einen anderen Ordner.</translation>
+  </message>
+  <message>
    <source>shoal: Another Shoal uses {home} and doesn't answer. Quit it and start again.</source>
    <translation>shoal: Ein anderes Shoal benutzt {home} und antwortet nicht. Beende es und starte neu.</translation>
   </message>
@@ -5369,6 +5373,14 @@
    <translation>Der Datenordner {home} lässt sich nicht beschreiben ({strerror}):</translation>
   </message>
   <message>
+   <source>{home} is a link, and Shoal doesn't write through links:</source>
+   <translation>{home} ist ein Link, und Shoal schreibt nicht durch Links:</translation>
+  </message>
+  <message>
+   <source>delete it, then try again.</source>
+   <translation>lösche ihn und versuch es noch einmal.</translation>
+  </message>
+  <message>
    <source>This data folder was chosen with --home or SHOAL_HOME:</source>
    <translation>Dieser Datenordner wurde mit --home oder SHOAL_HOME gewählt:</translation>
   </message>
@@ -7657,6 +7669,14 @@
    <translation>{name} ist quantisiert und kann hier nicht lernen:</translation>
   </message>
   <message>
+   <source>{name} in {folder} is a link to a file elsewhere:</source>
+   <translation>{name} in {folder} ist ein Link auf eine Datei anderswo:</translation>
+  </message>
+  <message>
+   <source>put the file itself in its place, then try again.</source>
+   <translation>leg die Datei selbst an seine Stelle und versuch es noch einmal.</translation>
+  </message>
+  <message>
    <source>The model's config.json has sizes that no model has:</source>
    <translation>config.json des Modells nennt Größen, die kein Modell hat:</translation>
   </message>
@@ -8009,10 +8029,6 @@
    <translation>{name} hat keinen lesbaren Tokenizer:</translation>
   </message>
   <message>
-   <source>The chat template of {name} is damaged ({error}):</source>
-   <translation>Die Chat-Vorlage von {name} ist beschädigt ({error}):</translation>
-  </message>
-  <message>
    <source>{n} completions of {max_tokens} tokens can't be sampled:</source>
    <translation>{n} Antworten mit {max_tokens} Token gehen nicht:</translation>
   </message>
@@ -8027,6 +8043,10 @@
   <message>
    <source>choose shorter answers or another task.</source>
    <translation>Wähle kürzere Antworten oder andere Rätsel.</translation>
+  </message>
+  <message>
+   <source>The chat template of {name} is damaged ({error}):</source>
+   <translation>Die Chat-Vorlage von {name} ist beschädigt ({error}):</translation>
   </message>
   <message>
    <source>The chat template of {name} takes longer than {TRIAL_S} seconds for one prompt:</source>

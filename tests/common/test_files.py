@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from app.common import files
+from app.node.data.home import held
+from app.node.record.errors import NodeError
 from engines import files as once
 
 HOLDS = """
@@ -147,6 +149,22 @@ def test_a_lock_says_who_has_it_and_is_free_however_that_one_ended(tmp_path: Pat
         pass
     with files.alone(lock):
         pass
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a right on Windows")
+def test_neither_a_lock_nor_a_log_writes_through_a_link(tmp_path: Path) -> None:
+    """HOME/lock as a link emptied another file of the owner's at every start."""
+    other = tmp_path / "thesis.txt"
+    other.write_text("years of work")
+    for name in ("lock", "node.log"):
+        (tmp_path / name).symlink_to(other)
+    with pytest.raises(OSError), files.alone(tmp_path / "lock"):
+        pass
+    with pytest.raises(NodeError, match="is a link"), held(tmp_path):
+        pass
+    with files.log_with_room(tmp_path / "node.log").open("ab") as log:
+        log.write(b"a line")
+    assert other.read_text() == "years of work" and (tmp_path / "node.log").read_bytes() == b"a line"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows hands no locks on")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -62,3 +63,22 @@ def reference(folder: Path, dtype: torch.dtype = torch.float32) -> Any:
     from transformers import AutoModelForCausalLM
 
     return AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=True).eval()
+
+
+# Headers of GGUF files, field by field.
+
+
+def number(value: int, form: str = "Q") -> bytes:
+    return struct.pack(f"<{form}", value)
+
+
+def entry(key: str, kind: int, value: bytes) -> bytes:
+    return number(len(key)) + key.encode() + number(kind, "I") + value
+
+
+def text(value: str) -> bytes:
+    return number(len(value.encode())) + value.encode()
+
+
+def made(entries: list[bytes], tensors: bytes = b"", count: int = 0) -> bytes:
+    return b"GGUF" + number(3, "I") + number(count) + number(len(entries)) + b"".join(entries) + tensors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -165,6 +166,30 @@ def test_shards_and_half_precision(make_model: MakeModel, tmp_path: Path) -> Non
     assert len(names) > 2 and sorted(file.name for file in (tmp_path / "out").glob("model*")) == names
     assert all(t.dtype == torch.bfloat16 for t in load_file(next((tmp_path / "out").glob("model-*"))).values())
     assert by_torch(reference(tmp_path / "out")) == pytest.approx(one.logprobs, abs=0.2)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a right on Windows")
+@pytest.mark.parametrize("format", ["merged", "merged-gguf"])
+@pytest.mark.parametrize("name", ["LICENSE", "NOTICE.md"])
+def test_a_link_out_of_a_model_is_no_file_to_copy(
+    format: str, name: str, learned: Callable[[str], Learned], tmp_path: Path
+) -> None:
+    """Another file of the owner's was copied, with its content, into what they give away."""
+    made, secret = learned("llama"), tmp_path / "secret"
+    secret.write_text("not to be given away")
+    cached = tmp_path / "models--some--base"
+    base = cached / "snapshots" / "1"
+    shutil.copytree(made.base, base)
+    (base / name).symlink_to(secret)
+    with pytest.raises(EngineError, match=name):
+        export.write(ExportOrder(format, base, made.adapter, kind="f32"), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    (cached / "blobs").mkdir()
+    secret.rename(cached / "blobs" / "licence")
+    (base / name).unlink()
+    (base / name).symlink_to(Path("../../blobs/licence"))
+    export.write(ExportOrder(format, base, made.adapter, kind="f32"), tmp_path / "out")
+    assert (tmp_path / "out" / name).read_text() == "not to be given away", "Hugging Face's cache is of links"
 
 
 def test_what_is_in_the_way(learned: Callable[[str], Learned], tmp_path: Path) -> None:

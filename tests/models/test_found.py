@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import shutil
+import struct
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,10 @@ from app.models.found import FoundModel, ModelFolders, find, places
 from app.models.gguf_shelf import GgufShelf
 from app.models.shelf import locate, starter_folder
 from app.node.models.survey import survey
+from engines.contract import EngineError
+from engines.models.folder import open_folder
 from engines.models.gguf import gguf
+from tests.engines.small_models import entry, made, number, text
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +112,63 @@ def test_what_cannot_learn_says_so_and_rubbish_is_passed_over(file: Path, tmp_pa
     assert "Qwen2, Qwen3 and Llama" in rows["other.gguf"].problem and rows["broken.gguf"].problem
     library = survey(tmp_path / "home", elsewhere=where)
     assert {model.problem != "" for model in library.models if model.program} == {True, False}
+
+
+WHOLE = {"block_count": 2, "embedding_length": 64, "attention.head_count": 2, "feed_forward_length": 128}
+WORDS = "tokenizer.ggml.tokens"
+
+
+def header(words: bytes = b"", **changes: int) -> bytes:
+    """The opening of a GGUF file of the family Llama, with `words` for its vocabulary."""
+    sizes = {**WHOLE, "context_length": 256, **changes}
+    entries = [entry("general.architecture", 8, text("llama"))]
+    entries += [entry(f"llama.{key}", 4, number(value, "I")) for key, value in sizes.items()]
+    return made([*entries, *([words] if words else [])])
+
+
+BAD = {
+    "a text": header(entry(WORDS, 8, text("words"))),
+    "no number": header(entry(WORDS, 6, struct.pack("<f", math.nan))),
+    "without end": header(entry(WORDS, 12, struct.pack("<d", -math.inf))),
+    "2,000 blocks": header(block_count=2000),
+    "2^24 wide": header(embedding_length=2**24),
+    "a context of 2^31": header(context_length=2**31),
+}
+
+
+def test_one_bad_file_is_one_row_and_the_others_are_listed(file: Path, tmp_path: Path) -> None:
+    """A vocabulary that is no array emptied the whole list."""
+    for name, content in BAD.items():
+        (tmp_path / f"{name}.gguf").write_bytes(content)
+    shutil.copyfile(file, tmp_path / "good.gguf")
+    (tmp_path / "plain.gguf").write_bytes(header())
+    where = ModelFolders(gguf=(("Jan", tmp_path),), ollama=(), hugging_face=tmp_path)
+    rows = {row.title: row for row in find(where)}
+    assert {title for title, row in rows.items() if row.problem} == set(BAD)
+    assert {title for title, row in rows.items() if row.shape} == {"good", "plain"}
+    assert all("\n" not in row.problem for row in rows.values())
+    library = survey(tmp_path / "home", elsewhere=where)
+    assert len([model for model in library.models if model.program]) == len(BAD) + 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
+def test_only_regular_files_are_opened(file: Path, tmp_path: Path) -> None:
+    """A pipe as a manifest, blob or note hung the list for as long as nobody wrote into it."""
+    blob = ollama(tmp_path, file)
+    manifests = tmp_path / "manifests" / "registry.ollama.ai" / "library" / "small"
+    os.mkfifo(manifests / "pipe")
+    snapshot = tmp_path / "models--Some--Model"
+    (snapshot / "refs").mkdir(parents=True)
+    os.mkfifo(snapshot / "refs" / "main")
+    where = ModelFolders(gguf=(), ollama=(tmp_path,), hugging_face=tmp_path)
+    assert [row.title for row in find(where)] == ["small:1b"]
+    blob.unlink()
+    os.mkfifo(blob)
+    assert find(where) == []
+    os.mkfifo(tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(EngineError, match="weights"):
+        open_folder(tmp_path)
 
 
 def test_one_that_was_taken_over_is_listed_once(file: Path, tmp_path: Path) -> None:

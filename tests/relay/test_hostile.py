@@ -11,6 +11,7 @@ import base64
 import contextlib
 import gzip
 import json
+import logging
 import signal
 import socket
 import struct
@@ -27,14 +28,20 @@ import aiohttp
 import msgspec
 import psutil
 import pytest
+from aiohttp import web
 
-from app.relay.session.session import FAULTS
+from app.common.rate import Bucket
+from app.relay.server import serving
+from app.relay.server.server import Server
+from app.relay.session.session import FAULTS, Session
+from app.relay.session.shared import RelayState
 from app.swarm.wire.body import Envelope, body_id
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.protocol import (
     NONCE_BYTES,
     OLD_SUBPROTOCOL,
     OPENING,
+    SOCKET_PATH,
     SUBPROTOCOL,
     AskStats,
     Auth,
@@ -561,6 +568,11 @@ def test_sockets_are_counted_before_a_word_is_spoken() -> None:
             reader, _ = await asyncio.open_connection(host, int(port))
             answer = await asyncio.wait_for(reader.read(), PATIENCE)
             assert answer.startswith(b"HTTP/1.1 503 ") and b"Retry-After" in answer
+            for _ in range(30):
+                reader, writer = await asyncio.open_connection(host, int(port))
+                with contextlib.suppress(ConnectionError):
+                    await reader.read()
+                writer.close()
             for _, writer in silent[:5]:
                 writer.close()
             async with town(relay) as here:
@@ -572,8 +584,67 @@ def test_sockets_are_counted_before_a_word_is_spoken() -> None:
                         return False
 
                 await until(room)
+            relay.process.terminate()
+            said = await asyncio.to_thread(relay.process.communicate)
+            assert "Traceback" not in said[1], "Each that was refused wrote one"
 
     asyncio.run(story())
+
+
+def test_a_connection_with_much_to_say_gives_others_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much has come already: the frames heard in one turn of the loop are counted."""
+    turn, heard = 0, Counter[int]()
+    receive = Session.receive
+
+    def counted(session: Session, frame: bytes) -> Any:
+        heard[turn] += 1
+        return receive(session, frame)
+
+    async def count_turns() -> None:
+        nonlocal turn
+        while True:
+            turn += 1
+            await asyncio.sleep(0)
+
+    async def story() -> None:
+        state = RelayState(bytes(32), "shoal", "1")
+        runner = web.AppRunner(Server(state).application())
+        await runner.setup()
+        await state.open()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        turns = asyncio.create_task(count_turns())
+        url = f"{site.name}{SOCKET_PATH}"
+        async with aiohttp.ClientSession() as http, http.ws_connect(
+            url, protocols=(SUBPROTOCOL,), headers={OPENING: "00" * NONCE_BYTES}
+        ) as eve:  # fmt: skip
+            assert eve._conn is not None and eve._conn.transport is not None
+            asked = to_frame(AskStats())
+            text = bytes((0x81, 0x80 + len(asked), 0, 0, 0, 0)) + asked
+            eve._conn.transport.write(text * 900)
+            for _ in range(131):
+                await eve.receive(timeout=PATIENCE)
+        turns.cancel()
+        await runner.cleanup()
+        await state.close()
+
+    monkeypatch.setattr(Session, "receive", counted)
+    asyncio.run(story())
+    assert sum(heard.values()) > 100 and max(heard.values()) <= 34
+
+
+def test_the_log_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
+    limit, log = serving._LogLimit(), logging.getLogger("of a relay")
+    caplog.handler.addFilter(limit)
+    try:
+        for _ in range(1000):
+            log.warning("A stranger did %s.", "it")
+        assert len(caplog.records) <= 110
+        limit._lines = Bucket(60, 1)
+        log.warning("And now %s.", "this")
+    finally:
+        caplog.handler.removeFilter(limit)
+    assert caplog.messages[-1].startswith("And now this. (") and "lines were left out" in caplog.messages[-1]
 
 
 async def fill(here: Town, groups: int) -> None:

@@ -37,6 +37,7 @@ from app.bench.relay.joining import SWARM, key_of, published
 from app.common.rate import Rate
 from app.relay.broker.jetstream import JetStream
 from app.relay.limits import QuotaBuckets
+from app.relay.server import masked
 from app.relay.server.connection import open_socket
 from app.relay.server.serving import serve
 from app.relay.session.shared import RelayState
@@ -116,6 +117,7 @@ class Served:
 
 async def _relay(nats: Sequence[str]) -> None:
     states: list[RelayState] = []
+    masked.FRAMES = _WIDE
 
     def open_state() -> RelayState:
         kinds = dict.fromkeys(_KINDS, _WIDE) | {"bytes": _BYTES}

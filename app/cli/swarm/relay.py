@@ -147,6 +147,12 @@ def main(args: argparse.Namespace) -> int:
         print(_joining.told(link, url, state.access.mode, args.lan), file=sys.stderr)
         if args.classroom:
             print(f"For the teacher alone, in a browser: {first['teacher']}", file=sys.stderr)
+            if state.access.private is None:
+                print(
+                    "Others on this network can read the page and the answers, which aren't encrypted. Open "
+                    "the page on this computer. With --private, six words encrypt the answers.",
+                    file=sys.stderr,
+                )
         if args.lan:
             closed_to_strangers = state.access.mode not in ("open", "pow")
             announcing.add(asyncio.create_task(_joining.announce(near, closed_to_strangers)))

@@ -50,9 +50,10 @@ _NAMES = {
         "damaged-*",
         "lock",
         "window.lock",
+        "window.socket",
     ),
 }
-LOCKS = ("lock", "window.lock")
+LOCKS = ("lock", "window.lock", "window.socket")
 
 
 class DataSize(msgspec.Struct, frozen=True, kw_only=True):

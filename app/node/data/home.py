@@ -79,6 +79,11 @@ def held(home: Path, wait_s: float = 0.0) -> Iterator[None]:
                 "--home."
             ) from None
         except OSError as error:
+            if (home / "lock").is_symlink():
+                raise NodeError(
+                    f"{home / 'lock'} is a link, and Shoal doesn't write through links: delete it, then try "
+                    "again."
+                ) from error
             raise NodeError(
                 f"The data folder {home} can't be written ({error.strerror}): choose another one with --home."
             ) from error

@@ -5,6 +5,7 @@ For the command and for a window, which runs the command as a child process.
 
 from __future__ import annotations
 
+import re
 import shlex
 import tempfile
 import time
@@ -131,6 +132,8 @@ def base_of(model: str, folder: Path) -> card.BaseModel:
 
 def _written_licence(folder: Path) -> str:
     """The `license:` of the card in a model's folder, empty without one."""
+    if not (folder / "README.md").is_file():
+        return ""
     try:
         with (folder / "README.md").open(encoding="utf-8", errors="replace") as file:
             lines = file.read(20_000).splitlines()
@@ -144,7 +147,7 @@ def _written_licence(folder: Path) -> str:
         key, _, value = line.partition(":")
         if key.strip() == "license":
             said = value.strip().strip("'\"")
-            return said if said.isprintable() and 0 < len(said) <= 60 else ""
+            return said if re.fullmatch(r"[\w.+ -]{1,60}", said) else ""
     return ""
 
 

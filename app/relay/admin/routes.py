@@ -105,7 +105,8 @@ class AdminRoutes:
     def _url(self, request: web.Request) -> str:
         """The address as the visitor wrote it: no one else knows what it is called outside."""
         host = request.headers.get("Host", "")
-        if not re.fullmatch(r"[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9a-fA-F:.]{2,45}\](:[0-9]{1,5})?", host):
+        said = re.fullmatch(r"(?:[A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\])(?::([0-9]{1,5}))?", host)
+        if said is None or not 0 < int(said[1] or 80) <= 65_535:
             host = "THIS-RELAY"
         proxied = self._origins.trusts(request.remote or "") and scheme(request.headers) == "https"
         return f"{'wss' if proxied or request.secure else 'ws'}://{host}{SOCKET_PATH}"

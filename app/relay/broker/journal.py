@@ -293,6 +293,8 @@ class Journal:
                 raise BackplaneError(
                     f"{self._path} was written by another version of Shoal: update it, or move it away."
                 )
+            # journals of before have none, and an author is erased by key
+            self._db.execute("CREATE INDEX IF NOT EXISTS by_key ON groups (key)")
             self._db.execute(
                 "INSERT OR IGNORE INTO facts VALUES ('swarm', ?), ('salt', ?)", (swarm, secrets.token_bytes(16))
             )

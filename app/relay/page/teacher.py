@@ -16,7 +16,7 @@ from pathlib import Path
 
 from app.common.text import exact_span
 from app.relay.page import page
-from app.relay.session.classroom import Classroom, Discovery, Mark
+from app.relay.session.classroom import KEYS_OF_A_COMPUTER, PUPILS, Classroom, Discovery, Mark
 from app.sapo.families import FAMILIES
 from app.swarm.identity.names import name
 
@@ -40,6 +40,12 @@ HEADERS = {
         "img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     ),
 }
+
+
+_COMPLETE = (
+    f"The class is complete: more asked to join, and it holds {PUPILS} models, {KEYS_OF_A_COMPUTER} from one "
+    "computer."
+)
 
 
 def token() -> str:
@@ -72,6 +78,7 @@ def render(room: Classroom, swarm: str, join: str, online: frozenset[bytes], now
             '<div class="now"><div><h1><strong>',
             f"{len(pupils)}</strong>{'model is' if len(pupils) == 1 else 'models are'} in this class</h1>",
             "<p>Names are made up. Each model learns on its own computer, and from answers of the others.</p>",
+            f"<p>{_COMPLETE}</p>" if room.turned_away else "",
             '<form method="post" action="learning">',
             f'<button name="run" value="{run}">{word}</button>',
             ' <a href="skills.csv">Export skills</a> <a href="discoveries.csv">Export discoveries</a></form>',
@@ -183,8 +190,9 @@ def told(one: Discovery, now: float) -> str:
 
 
 def skills(room: Classroom) -> bytes:
-    """Every measurement as CSV."""
-    marks = [(key, mark) for key, pupil in room.pupils.items() for mark in pupil.marks]
+    """Every measurement as CSV, also of those who made room."""
+    everybody = {**room.past, **room.pupils}
+    marks = [(key, mark) for key, pupil in everybody.items() for mark in pupil.marks]
     families = sorted({family for _, mark in marks for family in mark.families})
     rows = [
         [

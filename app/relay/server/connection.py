@@ -10,125 +10,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from asyncio import Transport
-from collections.abc import Callable, Coroutine
-from typing import Any, Protocol
+from collections.abc import Coroutine
+from typing import Any
 
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
-from aiohttp._websocket.helpers import websocket_mask
 from aiohttp.http import WS_CLOSED_MESSAGE
 
+from app.relay.server.masked import Masked
 from app.relay.session.session import Session
 from app.swarm.wire import noise
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES, Code, Refused
 from app.swarm.wire.protocol import OLD_SUBPROTOCOL, SUBPROTOCOL, Err
 
-# What comes from a websocket, before aiohttp reads it: whether a client masks its frames, as every client must
-# (RFC 6455, 5.1; aiohttp's reader takes both), and the shorter way for what comes whole.
-#
-# Nearly every message is one frame that comes in one piece. Where all before it has been dealt with, it needs
-# no queue and no task that is woken for it, and it is answered where it came in.
-
-_TEXT, _CLOSE, _LAST = 0x81, 8, 0x80
-"""Of a frame's first byte: a whole text, the least kind that is no data, a message's end (RFC 6455, 5.2)."""
-
-
-class FrameReader(Protocol):
-    """What is fed with the bytes of a connection."""
-
-    def feed_data(self, data: bytes) -> tuple[bool, bytes]: ...
-    def feed_eof(self) -> None: ...
-
-
-class Masked:
-    """Stands before a reader and reads the heads of frames. The first one without a mask ends the connection,
-    and nothing more is passed on. `take`, once set, is offered every text that comes whole while nothing is
-    under way, and says whether it took it; `under_way` counts messages that were passed on to the reader, until
-    `done` is called for each."""
-
-    __slots__ = ("_head", "_left", "_over", "_part", "_reader", "_transport", "take", "under_way")
-
-    def __init__(self, reader: FrameReader, transport: Transport) -> None:
-        self._reader = reader
-        self._transport = transport
-        self._left = 0
-        self._head = b""
-        self._over = False
-        self._part = False
-        self.take: Callable[[bytes], bool] | None = None
-        self.under_way = 0
-
-    def feed_data(self, data: bytes) -> tuple[bool, bytes]:
-        if not (self.under_way or self._left or self._head or self._part or self._over or self.take is None):
-            text = whole(data)
-            if text is not None and self.take(text):
-                return False, b""
-        if self._over:
-            return False, b""
-        if not self._fine(data):
-            self._over = True
-            self._transport.write(b"\x88\x02\x03\xea")  # close, 1002: a protocol error
-            self._transport.close()
-            return False, b""
-        return self._reader.feed_data(data)
-
-    def feed_eof(self) -> None:
-        self._reader.feed_eof()
-
-    def done(self) -> None:
-        """A message that was passed on has been dealt with."""
-        self.under_way -= 1
-
-    def _fine(self, data: bytes) -> bool:
-        """Goes from head to head; one that has not come whole waits for the rest."""
-        place = self._left
-        if self._head:
-            data = self._head + data
-        end = len(data)
-        while end - place >= 2:
-            first, second = data[place], data[place + 1]
-            if second < 0x80:
-                return False
-            head, size = 6, second - 0x80
-            if size > 125:
-                head = 8 if size == 126 else 14
-                if end - place < head - 4:
-                    break
-                size = int.from_bytes(data[place + 2 : place + head - 4], "big")
-            self._count(first)
-            place += head + size
-        self._left, self._head = (place - end, b"") if place >= end else (0, data[place:])
-        return True
-
-    def _count(self, first: int) -> None:
-        """Good-byes too: nothing comes after them."""
-        kind = first & 15
-        if kind < _CLOSE:
-            self._part = first < _LAST
-        self.under_way += kind == _CLOSE or (kind < _CLOSE and first >= _LAST)
-
-
-def whole(data: bytes) -> bytes | None:
-    """The text of a masked frame that has come whole and alone; None for anything else, and for 64 KB or more.
-
-    >>> whole(b"\\x81\\x82abcd\\t\\x0b"), whole(b"\\x81\\x82abcd\\t"), whole(b"\\x81\\x02hi")
-    (b'hi', None, None)
-    """
-    if len(data) < 6 or data[0] != _TEXT:
-        return None
-    head, size = 6, data[1] - 0x80
-    if size == 126 and len(data) >= 8:
-        head, size = 8, data[2] << 8 | data[3]
-    elif not 0 <= size < 126:
-        return None
-    if len(data) != head + size:
-        return None
-    text = bytearray(data[head:])
-    websocket_mask(data[head - 4 : head], text)
-    return bytes(text)
-
-
+_TURN = 32
+"""After so many frames of one connection in a row the others have a turn."""
 HEARTBEAT_S = 30.0
 SEND_S = 20.0
 """A send that a client does not take in for so long ends its connection."""
@@ -262,8 +158,12 @@ class RelayConnection:
         ws, session = self.socket, self.session
         if before is not None and self.open is None:
             before.take = self.take
+        heard = 0
         while True:
             message = await hear(ws)
+            heard += 1
+            if heard % _TURN == 0:
+                await asyncio.sleep(0)  # what has come already is heard without waiting
             if self._late is not None:
                 await asyncio.wait({self._late})
             if self.open is not None and message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
@@ -282,6 +182,8 @@ class RelayConnection:
             elif message.type is WSMsgType.BINARY:
                 answer = session.fault(Code.INVALID, "Messages are text frames.")
             else:
+                if before is not None and before.over:
+                    session.count(before.over)
                 return
             del message
             if isinstance(answer, bytes):

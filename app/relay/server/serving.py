@@ -14,6 +14,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from app.common.process.stopping import when_asked_to_stop
+from app.common.rate import Bucket, Rate
 from app.relay.access import Rules
 from app.relay.checking import Checker
 from app.relay.server.server import SIGN_IN_S, Server
@@ -26,6 +27,8 @@ anyone who does not read at all (measured), which a few thousand of them turn in
 STARTING_S = 3.0
 """A relay whose backplane takes longer to start shows its URL meanwhile; no one is let in yet."""
 
+LOG_LINES = Rate(10, 100)
+"""Lines of the log: whatever strangers cause, it grows by some megabytes a day at most."""
 
 _http = logging.getLogger(f"{__name__}.http")
 
@@ -35,6 +38,24 @@ def _ours(record: logging.LogRecord) -> bool:
     fill the log."""
     cause = record.exc_info[1] if record.exc_info else None
     return not isinstance(cause, HttpProcessingError | web.RequestPayloadError)
+
+
+class _LogLimit:
+    """Lets so many lines through that nobody fills a disk with them, and says how many were left out."""
+
+    def __init__(self) -> None:
+        self._lines = Bucket(LOG_LINES.per_min, LOG_LINES.burst)
+        self._left_out = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if self._lines.left(record.created) < 1:
+            self._left_out += 1
+            return False
+        self._lines.take(1, record.created)
+        if self._left_out:
+            record.msg = f"{record.getMessage()} ({self._left_out} lines were left out before)"
+            record.args, self._left_out = (), 0
+        return True
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -67,6 +88,8 @@ async def serve(
     server = Server(state, rules)
     # anyone who does not get their request's head over in time is a slow loris
     _http.addFilter(_ours)
+    if logging.lastResort is not None:
+        logging.lastResort.addFilter(_LogLimit())
     runner = web.AppRunner(
         server.application(), access_log=None, handle_signals=False, keepalive_timeout=SIGN_IN_S, logger=_http
     )

@@ -11,12 +11,16 @@ from collections.abc import Callable
 
 import msgspec
 
+from app.relay.origin import LOOPBACK
 from app.sapo.families import FAMILIES
 from app.swarm.wire.protocol import ClassProgress
 
 PUPILS = 200
 AWAY_S = 120.0
 """Who was not heard of for so long makes room in a full class: keys that come and go keep no one out."""
+KEYS_OF_A_COMPUTER, KEYS_OF_A_NETWORK = 8, 64
+"""So many keys of one address are in a class, those that made room included: of a computer indoors, and of a
+network outside, where a school may be behind one address."""
 MARKS = 500
 """Measurements remembered of one pupil."""
 DISCOVERIES = 300
@@ -46,9 +50,10 @@ class Discovery(msgspec.Struct, frozen=True):
 class Pupil:
     """One key of the class."""
 
-    __slots__ = ("came", "failed", "got", "latest", "marks", "solved")
+    __slots__ = ("address", "came", "failed", "got", "latest", "marks", "solved")
 
-    def __init__(self, at: float) -> None:
+    def __init__(self, at: float, address: str) -> None:
+        self.address = address
         self.marks: list[Mark] = []
         self.got: dict[str, Counter[bytes]] = {}
         """By family: from whom, and how many groups."""
@@ -67,16 +72,33 @@ class Classroom:
         self._clock = clock
         self.learning = True
         self.pupils: dict[bytes, Pupil] = {}
+        """Those who agreed to be in the class."""
+        self.past: dict[bytes, Pupil] = {}
+        """Those who made room, as many as a class has: what was measured of them stays."""
+        self.turned_away = 0
+        """How often one too many asked."""
         self.shared: Counter[bytes] = Counter()
         self.journeys: Counter[tuple[bytes, bytes]] = Counter()
         """Groups that went from one to another."""
         self.discoveries: list[Discovery] = []
 
-    def progress(self, key: bytes, told: ClassProgress) -> None:
-        """What a pupil says of itself. Families that this relay does not know are left out."""
-        now, pupil = self._clock(), self._pupil(key)
+    def join(self, key: bytes, address: str) -> bool:
+        """One that agrees to be in the class; False for one too many."""
+        now, pupil = self._clock(), self.pupils.get(key)
         if pupil is None:
+            back = key in self.past
+            if not (back or self._room_for(address)) or not (len(self.pupils) < PUPILS or self._made_room(now)):
+                self.turned_away += 1
+                return False
+            pupil = self.pupils[key] = self.past.pop(key) if back else Pupil(now, address)
+        pupil.latest = now
+        return True
+
+    def progress(self, key: bytes, address: str, told: ClassProgress) -> None:
+        """What a pupil says of itself. Families that this relay does not know are left out."""
+        if not self.join(key, address):
             return
+        now, pupil = self._clock(), self.pupils[key]
         families = {name: share for name, share in told.families.items() if name in FAMILIES}
         pupil.marks.append(Mark(now, told.round, told.share, families))
         del pupil.marks[:-MARKS]
@@ -89,34 +111,38 @@ class Classroom:
                     self._discovered(key, pupil, name, now)
 
     def published(self, key: bytes, family: str) -> None:
-        if key in self.shared or len(self.shared) < JOURNEYS:
+        if key in self.pupils:
             self.shared[key] += 1
 
     def given(self, author: bytes, asker: bytes, family: str) -> None:
-        """A group of `author` went to `asker`."""
-        pupil = self._pupil(asker)
-        if pupil is None:
+        """A group of `author` went to `asker`. Only those in the class are seen."""
+        pupil = self.pupils.get(asker)
+        if pupil is None or author not in self.pupils:
             return
+        pupil.latest = self._clock()
         pupil.got.setdefault(family, Counter())[author] += 1
-        pupil.came[family] = self._clock()
+        pupil.came[family] = pupil.latest
         if (author, asker) in self.journeys or len(self.journeys) < JOURNEYS:
             self.journeys[author, asker] += 1
 
-    def _pupil(self, key: bytes) -> Pupil | None:
-        """None for one too many."""
-        now, pupil = self._clock(), self.pupils.get(key)
-        if pupil is None:
-            if len(self.pupils) >= PUPILS and not self._made_room(now):
-                return None
-            pupil = self.pupils[key] = Pupil(now)
-        pupil.latest = now
-        return pupil
+    def _room_for(self, address: str) -> bool:
+        if address == LOOPBACK:
+            return True
+        indoors = address.endswith(("/32", "/128"))
+        there = sum(one.address == address for one in (*self.pupils.values(), *self.past.values()))
+        return there < (KEYS_OF_A_COMPUTER if indoors else KEYS_OF_A_NETWORK)
 
     def _made_room(self, now: float) -> bool:
-        """The one not heard of for longest goes, with the journeys from it and to it."""
-        key, pupil = min(self.pupils.items(), key=lambda one: one[1].latest)
-        if now - pupil.latest < AWAY_S:
+        """One that was not heard of lately goes, those without measurements first, with the journeys from it
+        and to it."""
+        away = [(key, one) for key, one in self.pupils.items() if now - one.latest >= AWAY_S]
+        if not away:
             return False
+        key, pupil = min(away, key=lambda one: (bool(one[1].marks), one[1].latest))
+        if pupil.marks and len(self.past) >= PUPILS:
+            return False
+        if pupil.marks:
+            self.past[key] = pupil
         del self.pupils[key]
         self.shared.pop(key, None)
         for pair in [pair for pair in self.journeys if key in pair]:

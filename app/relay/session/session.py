@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from statistics import median
 from typing import Any
 
+from app.common.rate import Bucket, Rate
 from app.relay.session.answers import Figures, batch, refusal, waiting_ms
 from app.relay.session.publisher import Outcome, SignedInKey
 from app.relay.session.shared import CONNECTIONS_OF_A_KEY, RelayState
@@ -43,6 +44,8 @@ from app.swarm.wire.signin import check_sign_in, signed_hello
 
 FAULTS = 32
 """Frames that are no message at all, after which a connection is closed."""
+REFUSALS = Rate(60, 100)
+"""Refusals for rate: anyone who has more of them in a connection does not wait as told, and is let go."""
 NOT_INVITED_S = 60.0
 """When a node that may not sign in may ask again: the operator may have let it in meanwhile."""
 
@@ -56,6 +59,7 @@ class Session:
         "_faults",
         "_hello",
         "_publisher",
+        "_refusals",
         "_state",
         "address",
         "closing",
@@ -85,6 +89,7 @@ class Session:
         self._hello: Hello | None = signed_hello(state.seed, hello, opening)
         self._caps: frozenset[str] = frozenset()
         self._faults = 0
+        self._refusals: Bucket | None = None
         self._publisher: SignedInKey | None = None
         self.address = address
         self.name = secrets.token_hex(8)
@@ -134,6 +139,20 @@ class Session:
         self._faults += 1
         self.closing = self._faults >= FAULTS
         return refusal(code, sentence)
+
+    def _too_often(self, sentence: str, wait_s: float, rid: int | None = None) -> bytes:
+        """Refuses for rate; a client that goes on asking is let go."""
+        self._count_refusal()
+        return refusal(Code.RATE_LIMITED, sentence, rid=rid, wait_s=wait_s)
+
+    def _count_refusal(self) -> None:
+        if self._refusals is None:
+            self._refusals = Bucket(REFUSALS.per_min, REFUSALS.burst)
+        now = self._state.clock()
+        if self._refusals.left(now) < 1:
+            self.closing = True
+            self.count("refusals")
+        self._refusals.take(1, now)
 
     def stats(self) -> bytes:
         return to_frame(self._state.stats())
@@ -195,6 +214,8 @@ class Session:
         state.presence.arrive(self.name, key)
         if RECEIPTS in self._caps:
             state.receipts.arrive(key, self)
+        if state.classroom is not None and CLASS in self._caps:
+            state.classroom.join(key, self.address)
         return to_frame(Welcome(session=self.name, quotas=limits.Quotas(), time_ms=state.now_ms()))
 
     def _turned_away(self, code: Code, sentence: str, *, wait_s: float | None = None) -> bytes:
@@ -205,6 +226,8 @@ class Session:
         code, sentence, wait_s = outcome
         state = self._state
         state.counts[code] += 1
+        if code is Code.RATE_LIMITED:
+            self._count_refusal()
         return to_frame(
             Ok(id=id, code=code, msg=sentence, retry_after_ms=waiting_ms(wait_s), time_ms=state.now_ms())
         )
@@ -253,12 +276,10 @@ class Session:
             return refusal(Code.BLOCKED, "This key or address is banned here.", rid=ask.rid)
         room = min(ask.max_bytes, int(state.quotas.left("bytes", key, self.address)))
         if room < min(ask.max_bytes, limits.FRAME):
-            return refusal(Code.RATE_LIMITED, "The bytes of this minute are used up.", rid=ask.rid, wait_s=5.0)
+            return self._too_often("The bytes of this minute are used up.", 5.0, ask.rid)
         wait = state.quotas.take(kind, key, self.address)
         if wait > 0:
-            return refusal(
-                Code.RATE_LIMITED, "This key or address samples too often.", rid=ask.rid, wait_s=wait
-            )
+            return self._too_often("This key or address samples too often.", wait, ask.rid)
         return room
 
     def _batch(self, key: bytes, figures: Figures, raws: list[bytes]) -> bytes:
@@ -304,7 +325,7 @@ class Session:
             return refusal(Code.RESTRICTED, "Sign in before erasing.")
         wait = self._state.quotas.take("erase", self.key, self.address)
         if wait > 0:
-            return refusal(Code.RATE_LIMITED, "This key or address erases too often.", wait_s=wait)
+            return self._too_often("This key or address erases too often.", wait)
         return self._erased(self.key)
 
     async def _erased(self, key: bytes) -> bytes:
@@ -319,7 +340,7 @@ class Session:
             return refusal(Code.RESTRICTED, "Sign in before reporting.")
         wait = state.quotas.take("report", key, self.address)
         if wait > 0:
-            return refusal(Code.RATE_LIMITED, "This key or address reports too often.", wait_s=wait)
+            return self._too_often("This key or address reports too often.", wait)
         ids = [bytes.fromhex(id) for id in dict.fromkeys(report.ids)]
         if state.checker is not None:
             for id in ids:
@@ -338,7 +359,7 @@ class Session:
             return refusal(Code.UNSUPPORTED, "Receipts were not agreed on.")
         wait = state.quotas.take("receipts", key, self.address)
         if wait > 0:
-            return refusal(Code.RATE_LIMITED, "This key or address sends receipts too often.", wait_s=wait)
+            return self._too_often("This key or address sends receipts too often.", wait)
         if key in state.standings.known and state.standings.verdict(key, self.address) == "welcome":
             state.receipts.take(key, receipts, state.swarm, state.window)
         return None
@@ -348,13 +369,13 @@ class Session:
         if room is None or key is None or CLASS not in self._caps:
             return self.fault(Code.UNSUPPORTED, "This was not agreed on: join with an invite to a class.")
         if self._state.quotas.take("progress", key, self.address) == 0:
-            room.progress(key, progress)
+            room.progress(key, self.address, progress)
         return None
 
     def _ask_stats(self, ask: AskStats) -> bytes:
         wait = self._state.quotas.take("stats", self.key, self.address)
         if wait > 0:
-            return refusal(Code.RATE_LIMITED, "This key or address asks too often.", wait_s=wait)
+            return self._too_often("This key or address asks too often.", wait)
         if ask.subscribe and STATS_SUB not in self._caps:
             return refusal(Code.UNSUPPORTED, "A subscription was not agreed on.")
         if ask.subscribe is not None:

@@ -3,22 +3,35 @@ installer asks it in the same way to end."""
 
 from __future__ import annotations
 
+import os
+import socket
+import stat
+import struct
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
 from PySide6.QtCore import QLockFile, QObject, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
+from engines.files import own_corner
+
 _PATIENCE_MS = 1500
 _LONGEST = 4096
 """The longest line, in bytes; a longer link is refused."""
+_LONGEST_PATH = 100
+"""Bytes of a socket's path: macOS takes 103."""
 QUIT = "\x04"
 """In place of a link; none begins like this."""
+SOCKET = "window.socket"
 
 
 class Single(QObject):
     """`taken` is True in the first process; in a second one `raise_other` shows the first. A lock left behind
-    by a killed process is taken over: Qt looks whether its owner still lives."""
+    by a killed process is taken over: Qt looks whether its owner still lives. `listens` is False in a first
+    process that no second one can reach."""
 
     asked = Signal(str)
     """By another start, with the link that it was given, or "" for the window alone."""
@@ -27,23 +40,18 @@ class Single(QObject):
     def __init__(self, home: Path) -> None:
         super().__init__()
         home.mkdir(parents=True, exist_ok=True)
-        self._name = _name(home)
+        self._home = home
         self._lock = QLockFile(str(home / "window.lock"))
         self._lock.setStaleLockTime(0)
         self.taken = self._lock.tryLock(100)
         self._server: QLocalServer | None = None
         self._callers: list[QLocalSocket] = []
-        if self.taken:
-            QLocalServer.removeServer(self._name)
-            self._server = QLocalServer(self)
-            self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
-            self._server.newConnection.connect(self._called)
-            self._server.listen(self._name)
+        self.listens = self.taken and any(map(self._listen_at, _names(home)))
 
     def raise_other(self, link: str = "") -> bool:
         """Whether the other window heard it."""
         line = " ".join(link.split()).encode("utf-8", "replace").replace(QUIT.encode(), b"")
-        return _say(self._name, line if len(line) < _LONGEST else b"")
+        return _say(self._home, line if len(line) < _LONGEST else b"")
 
     def release(self) -> None:
         if self._server is not None:
@@ -51,9 +59,20 @@ class Single(QObject):
         if self.taken:
             self._lock.unlock()
 
+    def _listen_at(self, name: str) -> bool:
+        QLocalServer.removeServer(name)
+        self._server = QLocalServer(self)
+        self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
+        self._server.newConnection.connect(self._called)
+        return self._server.listen(name)
+
     def _called(self) -> None:
         assert self._server is not None
         while (caller := self._server.nextPendingConnection()) is not None:
+            if not _same_user(caller):
+                caller.abort()
+                caller.deleteLater()
+                continue
             self._callers.append(caller)
             caller.readyRead.connect(self._listen)
             caller.disconnected.connect(self._listen)
@@ -79,17 +98,48 @@ class Single(QObject):
 
 def end_other(home: Path) -> bool:
     """Asks the window of this data folder to save and end. Whether it heard it; False where there is none."""
-    return _say(_name(home), QUIT.encode())
+    return _say(home, QUIT.encode())
 
 
-def _name(home: Path) -> str:
-    return "shoal-" + sha256(str(home.resolve()).encode()).hexdigest()[:16]
+def _names(home: Path) -> Iterator[str]:
+    """Where the window may listen: in its data folder, or where the disk or the path's length forbids that, in
+    this person's temporary folder. In a folder that others write to, somebody else could listen first."""
+    digest = sha256(str(home.resolve()).encode()).hexdigest()[:16]
+    if os.name == "nt":
+        yield f"shoal-{digest}"
+        return
+    path = home.resolve() / SOCKET
+    if len(os.fsencode(path)) <= _LONGEST_PATH and _own(path.parent):
+        yield str(path)
+    with suppress(OSError):
+        if _own(corner := own_corner()):
+            yield str(corner / f"window-{digest}")
 
 
-def _say(name: str, line: bytes) -> bool:
-    socket = QLocalSocket()
-    socket.connectToServer(name)
-    if not socket.waitForConnected(_PATIENCE_MS):
-        return False
-    socket.write(line + b"\n")
-    return socket.waitForBytesWritten(_PATIENCE_MS)
+def _own(folder: Path) -> bool:
+    """Whether only this user can put a file there."""
+    with suppress(OSError):
+        found = folder.stat()
+        return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return False
+
+
+def _same_user(peer: QLocalSocket) -> bool:
+    """Whether the process at the other end runs as this user. Only Linux is asked; elsewhere the folder's
+    rights, or on Windows the pipe's, say it."""
+    if sys.platform != "linux":
+        return True
+    with suppress(OSError), socket.socket(fileno=os.dup(int(peer.socketDescriptor()))) as same:
+        _, user, _ = struct.unpack("3i", same.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        return bool(user == os.getuid())
+    return False
+
+
+def _say(home: Path, line: bytes) -> bool:
+    for name in _names(home):
+        peer = QLocalSocket()
+        peer.connectToServer(name)
+        if peer.waitForConnected(_PATIENCE_MS) and _same_user(peer):
+            peer.write(line + b"\n")
+            return peer.waitForBytesWritten(_PATIENCE_MS)
+    return False

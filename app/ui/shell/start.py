@@ -66,6 +66,15 @@ def run(
             file=sys.stderr,
         )
         return 1
+    if not single.listens:
+        why = tr(
+            "Shoal needs a folder that only you can write to. Change the permissions of {home}, or name "
+            "another folder with --home.",
+            home=home,
+        )
+        print(f"shoal: {why}", file=sys.stderr)
+        QMessageBox.critical(None, "Shoal", why)
+        return 1
     keep_window_log(home)
     threading.Thread(target=moving.leave, daemon=True).start()
     desktop = Desktop(application, home, theme)

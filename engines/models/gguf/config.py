@@ -36,6 +36,9 @@ _CHANGES = (
 """With any of these the model computes something that is not computed here."""
 _MOST = 2**20
 """The largest size that is believed: the widest layers have a tenth of that."""
+_MOST_CONTEXT = 16 * _MOST
+_MOST_BLOCKS = 1000
+"""The deepest models have 126."""
 
 
 def family(header: Header, name: str) -> str:
@@ -58,7 +61,7 @@ def config(header: Header, factors: np.ndarray[Any, Any] | None, name: str) -> d
     """config.json. `factors` is what the file has under `rope_freqs.weight`. Raises EngineError."""
     values = _Values(header, family(header, name), name)
     hidden, heads = values.whole("embedding_length"), values.whole("attention.head_count")
-    layers = values.whole("block_count")
+    layers = values.whole("block_count", most=_MOST_BLOCKS)
     if layers > len(header.tensors):
         values.refuse("block_count")
     head_dim = values.whole("attention.key_length", hidden // heads)
@@ -78,7 +81,7 @@ def config(header: Header, factors: np.ndarray[Any, Any] | None, name: str) -> d
         "head_dim": head_dim,
         "intermediate_size": values.whole("feed_forward_length"),
         "vocab_size": embedding[0],
-        "max_position_embeddings": values.whole("context_length"),
+        "max_position_embeddings": values.whole("context_length", most=_MOST_CONTEXT),
         "rms_norm_eps": values.number("attention.layer_norm_rms_epsilon"),
         "tie_word_embeddings": "output.weight" not in header.tensors,
         "rope_theta": values.number("rope.freq_base", 10_000.0),
@@ -98,17 +101,19 @@ def rough_shape(opening: Header, name: str) -> Shape:
     taken for one of its own. Raises EngineError."""
     values = _Values(opening, family(opening, name), name)
     hidden, heads = values.whole("embedding_length"), values.whole("attention.head_count")
-    tokenizer = opening.values.get(WORDS, 0)
+    words = opening.values.get(WORDS, 0)
+    if type(words) is not int:
+        raise _unlike(name)
     return Shape(
         family=values.family,  # type: ignore[arg-type]
         hidden=hidden,
-        layers=values.whole("block_count"),
+        layers=values.whole("block_count", most=_MOST_BLOCKS),
         heads=heads,
         kv_heads=values.whole("attention.head_count_kv", heads),
         head_dim=values.whole("attention.key_length", max(1, hidden // heads)),
         inner=values.whole("feed_forward_length"),
-        vocabulary=min(_MOST, max(1, int(tokenizer))),
-        context=values.whole("context_length"),
+        vocabulary=min(_MOST, max(1, words)),
+        context=values.whole("context_length", most=_MOST_CONTEXT),
         tied=False,
     )
 
@@ -167,9 +172,9 @@ class _Values:
             if header.values.get(f"{family}.{key}"):
                 self.refuse(key)
 
-    def whole(self, key: str, default: int | None = None) -> int:
+    def whole(self, key: str, default: int | None = None, most: int = _MOST) -> int:
         found = self.header.values.get(f"{self.family}.{key}", default)
-        if type(found) is not int or not 1 <= found <= _MOST * 16:
+        if type(found) is not int or not 1 <= found <= most:
             self.refuse(key)
         return found
 

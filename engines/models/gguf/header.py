@@ -122,11 +122,16 @@ class _Reader:
         start = -(-self._at // alignment) * alignment
         if any(offset % alignment for _, _, _, offset, _ in infos):
             self._refuse()
+        ends = 0
+        for _, _, _, offset, length in sorted(infos, key=lambda info: info[3]):
+            if offset < ends:
+                self._refuse()  # bytes that count twice make a large model of a small file
+            ends = offset + length
         return Header(
             values=values,
             tensors={name: (shape, kind) for name, shape, kind, _, _ in infos},
             places={name: (start + offset, length) for name, _, _, offset, length in infos},
-            bytes=max((start + offset + length for _, _, _, offset, length in infos), default=0),
+            bytes=start + ends if infos else 0,
         )
 
     def _counts(self) -> tuple[int, int]:

@@ -6,7 +6,6 @@ import json
 import os
 import resource
 import shutil
-import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -23,11 +22,11 @@ from app.models.gguf_shelf import GgufShelf
 from app.models.shelf import Shelf, locate, starter_folder
 from engines.contract import EngineError, Kind
 from engines.models.folder import open_folder, open_weights
-from engines.models.gguf import gguf
+from engines.models.gguf import gguf, header
 from engines.models.gguf.config import READABLE, UnpackPlan
 from engines.models.tokens import ChatTokenizer
 from tests.engines.llama import llama_cpp, logits, opened, tokenized
-from tests.engines.small_models import MakeModel
+from tests.engines.small_models import MakeModel, entry, made, number, text
 from tests.engines.speaking import HOSTILE, make_speaking
 
 ROOT = Path(__file__).parents[3]
@@ -204,22 +203,6 @@ def small(make_model: MakeModel, tmp_path_factory: pytest.TempPathFactory) -> by
     return folder.with_name("small.gguf").read_bytes()
 
 
-def number(value: int, form: str = "Q") -> bytes:
-    return struct.pack(f"<{form}", value)
-
-
-def entry(key: str, kind: int, value: bytes) -> bytes:
-    return number(len(key)) + key.encode() + number(kind, "I") + value
-
-
-def text(value: str) -> bytes:
-    return number(len(value.encode())) + value.encode()
-
-
-def made(entries: list[bytes], tensors: bytes = b"", count: int = 0) -> bytes:
-    return b"GGUF" + number(3, "I") + number(count) + number(len(entries)) + b"".join(entries) + tensors
-
-
 ARCH = entry("general.architecture", 8, text("llama"))
 LIES: dict[str, bytes] = {
     "nothing": b"",
@@ -282,6 +265,19 @@ def judged(file: Path, to: Path) -> str:
 def test_a_lie_is_refused_in_one_sentence(lie: str, tmp_path: Path) -> None:
     (tmp_path / "lie.gguf").write_bytes(LIES[lie])
     assert judged(tmp_path / "lie.gguf", tmp_path / "to")
+
+
+@pytest.mark.parametrize("second, whole", [(0, False), (32, False), (64, True)])
+def test_tensors_do_not_share_bytes(second: int, whole: bool, tmp_path: Path) -> None:
+    """A file of 2.2 MB whose tensors lay over one another became a model of 217."""
+    tensors = [text(name) + number(1, "I") + number(16) + number(0, "I") for name in ("x", "y")]
+    content = made([ARCH], tensors[0] + number(second) + tensors[1] + number(0), 2)
+    (tmp_path / "a.gguf").write_bytes(content + bytes(256))
+    if whole:
+        assert set(header.read(tmp_path / "a.gguf").places) == {"x", "y"}
+    else:
+        with pytest.raises(EngineError):
+            header.read(tmp_path / "a.gguf")
 
 
 def test_other_families_hear_which_ones_work(tmp_path: Path) -> None:

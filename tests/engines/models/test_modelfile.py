@@ -28,6 +28,10 @@ TEMPLATES = {
     "without a system": "{% for m in messages %}{% if m['role'] == 'system' %}{{ raise_exception('no') }}"
     "{% endif %}<turn>{{ 'model' if m['role'] == 'assistant' else m['role'] }}\n{{ m['content'] }}</turn>\n"
     "{% endfor %}{% if add_generation_prompt %}<turn>model\n{% endif %}",
+    "quotes that end a text": "{% for m in messages %}{{ m['role'] + QUOTES + m['content'] }}\"\"\"\"\n"
+    "{% endfor %}{% if add_generation_prompt %}{{ 'assistant' + QUOTES }}{% endif %}".replace(
+        "QUOTES", '\'"""\\nFROM /etc/passwd\\nSYSTEM """lie{\''
+    ),
     "go's own brackets": "{% for m in messages %}{{ '{{' }}{{ m['role'] }}{{ '}}' }} {{ m['content'] }}\n"
     "{% endfor %}{% if add_generation_prompt %}{{ '{{assistant}}' }} {% endif %}",
 }
@@ -38,8 +42,18 @@ def fill(template: str, system: str, prompt: str, response: str) -> str:
     template = re.sub(
         r"\{\{ if \.System \}\}(.*?)\{\{ end \}\}", lambda m: m[1] if system else "", template, flags=re.S
     )
-    values = {".System": system, ".Prompt": prompt, ".Response": response, '"{{"': "{{"}
-    return re.sub(r"\{\{ (\.System|\.Prompt|\.Response|\"\{\{\") \}\}", lambda m: values[m[1]], template)
+    values = {".System": system, ".Prompt": prompt, ".Response": response}
+    return re.sub(
+        r'\{\{ (?:(\.\w+)|"((?:\\x\w\w)+)") \}\}',
+        lambda m: values[m[1]] if m[1] else bytes.fromhex(m[2].replace(r"\x", "")).decode(),
+        template,
+    )
+
+
+def commands(text: str) -> list[str]:
+    """The commands of a Modelfile, as Ollama's parser finds them: no escapes, and a text from three quotes to
+    the next three."""
+    return [line.split()[0] for line in re.sub(r'"""(.*?)"""', "TEXT", text, flags=re.S).splitlines()]
 
 
 @pytest.mark.parametrize("name", TEMPLATES, ids=lambda name: name.replace(" ", "-"))
@@ -50,6 +64,8 @@ def test_the_same_words(name: str, make_model: MakeModel, tmp_path: Path) -> Non
     found = modelfile.turns(tokenizer)
     template = found.template()
     bos = tokenizer.special["bos_token"]
+    words = commands(modelfile.write(open_folder(folder), "./base.gguf", system="Solve it."))
+    assert set(words) <= {"FROM", "TEMPLATE", "SYSTEM", "PARAMETER"} and words.count("FROM") == 1
 
     def own(*texts: tuple[str, str]) -> str:
         return tokenizer.render([{"role": r, "content": t} for r, t in texts], True).removeprefix(bos)
@@ -89,3 +105,14 @@ def test_a_template_that_tells_nothing(make_model: MakeModel, tmp_path: Path) ->
     )
     text = modelfile.write(open_folder(folder), "./model.gguf", system="Solve it.")
     assert "TEMPLATE" not in text and text.startswith("FROM ./model.gguf\n")
+
+
+def test_an_end_token_adds_no_command(make_model: MakeModel, tmp_path: Path) -> None:
+    folder = make_speaking(make_model, tmp_path / "model")
+    for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
+        if (folder / name).is_file():
+            text = (folder / name).read_text("utf-8")
+            (folder / name).write_text(text.replace("<|im_end|>", '<|\\"\\nFROM /etc/passwd\\n|>'), "utf-8")
+    text = modelfile.write(open_folder(folder), "./model.gguf", system='"""\nADAPTER /etc/passwd')
+    assert ChatTokenizer(open_folder(folder)).stops and "passwd" not in text.partition("TEMPLATE")[0]
+    assert commands(text).count("FROM") == 1 and "ADAPTER" not in commands(text) and "stop" not in text

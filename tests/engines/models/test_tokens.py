@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,11 @@ import pytest
 
 from engines.contract import EngineError
 from engines.models.folder import open_folder
+from engines.models.template import ChatTemplate
 from engines.models.tokens import ChatTokenizer
 from engines.torch_lora import open_engine
 
+ROOT = Path(__file__).parents[3]
 MESSAGES = [{"role": "system", "content": "w1 w2"}, {"role": "user", "content": "w3 odd w4"}]
 
 CHATTY = """{%- if tools %}tools{%- endif %}
@@ -112,6 +117,90 @@ def test_templates_cannot_reach_python(tiny: Path, tmp_path: Path) -> None:
     for number, template in enumerate(hostile):
         with pytest.raises(EngineError, match="refuses"):
             with_template(tiny, tmp_path / str(number), template).prompt(MESSAGES)
+
+
+_DOUBLING = "{%% set ns = namespace(s=%s) %%}{%% for i in range(60) %%}%s{%% endfor %%}{{ ns.s | length }}"
+BOMBS = {
+    "a power": "{{ 10**(10**9) }}",
+    "a power in a test": "{% if 10**(10**9) %}{% endif %}",
+    "a long text": "{{ 'a'*6000000000 }}",
+    "a long list": "{{ ([1]*600000000) | length }}",
+    "products": _DOUBLING % ("3", "{% set ns.s = ns.s*ns.s %}"),
+    "a wide line": "{{ 'a' | center(10**10) }}",
+    "a wide line by a method": "{{ 'a'.center(10000000000) }}",
+    "a wide line on a list": "{{ range(99999) | map('center', 9999) | join | length }}",
+    "zeros": "{{ 'a'.zfill(10000000000) }}",
+    "tabs": "{{ ('\\t'*9999).expandtabs(999999999) }}",
+    "bytes": "{{ (5).to_bytes(9999999999, 'big') | length }}",
+    "digits": "{{ 5 | round(-10000000000) }}",
+    "a wide number": "{{ '%9999999999d' % 1 }}",
+    "a width beside it": "{{ '%*d' % (2000000000, 1) }}",
+    "a wide number by a filter": "{{ '%(a)2000000000d' | format(a=1) }}",
+    "a wide number by a method": "{{ '{:9999999999}'.format(1) }}",
+    "a width in a width": "{{ '{:{}}'.format(1, 9999999999) }}",
+    "many of one": "{{ ('{0}'*99999).format('a'*99999) | length }}",
+    "spaces": "{{ [1] | tojson(indent=10**6) }}",
+    "more spaces": "{{ ('a\\n'*999999) | indent(9999) }}",
+    "a text between letters": "{{ ('a'*999999).replace('', 'b'*999999) | length }}",
+    "a text between texts": "{{ (('a'*999999) | list) | join('b'*999999) | length }}",
+    "slices without end": "{{ [] | slice(10**9) | list }}",
+    "a batch without end": "{{ [1] | batch(9999999999, 0) | list }}",
+    "twice as long": _DOUBLING % ("'a'", "{% set ns.s = ns.s + ns.s %}"),
+    "twice as long by a tilde": _DOUBLING % ("'a'", "{% set ns.s = ns.s ~ ns.s %}"),
+    "twice as long by a block": _DOUBLING % ("'a'", "{% set ns.s %}{{ ns.s }}{{ ns.s }}{% endset %}"),
+    "twice as deep": _DOUBLING % ("[]", "{% set ns.s = [ns.s, ns.s] %}") + "{{ ns.s }}",
+    "twice as deep to look up": _DOUBLING % ("()", "{% set ns.s = (ns.s, ns.s) %}") + "{{ {ns.s: 1} }}",
+    "twice as deep in names": _DOUBLING % ("{}", "{% set ns.s = dict(a=ns.s, b=ns.s) %}") + "{{ ns.s }}",
+    "copies": "{% set ns = namespace(x=[], s='a'*9999999) %}{% for i in range(99999) %}"
+    "{% set ns.x = ns.x + [ns.s[1:]] %}{% endfor %}",
+    "loops in loops": "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}"
+    "{% endfor %}{% endfor %}{% endfor %}",
+    "calls in calls": "{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}"
+    "{{ f(90) }}",
+    "sums of lists": "{{ ([[1]]*999999) | sum(start=[]) | length }}",
+    "a prompt of 100 MB": "{% for a in range(99999) %}{{ messages[0].content }}{{ 'a'*1000 }}{% endfor %}",
+}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows sets a process no limits")
+def test_a_template_does_a_bounded_amount_of_work(tmp_path: Path) -> None:
+    """One line took 5 GB, or hung the process inside one call. They run in a process with 1 GB of memory, each
+    with a minute of the processor."""
+    code = """
+import json, resource, sys
+from jinja2 import TemplateError
+from engines.models.template import ChatTemplate
+resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
+for name, source in json.load(sys.stdin).items():
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+    resource.setrlimit(resource.RLIMIT_CPU, (int(used) + 60, resource.RLIM_INFINITY))
+    try:
+        said = ChatTemplate(source).render(messages=[{"role": "user", "content": "ping"}])
+        print(name, "made", len(said), flush=True)
+    except TemplateError as error:
+        print(name, "is refused", flush=True)
+    except BaseException as error:
+        print(name, repr(error)[:200], flush=True)
+"""
+    program = [sys.executable, "-c", code]
+    done = subprocess.run(program, cwd=ROOT, input=json.dumps(BOMBS), capture_output=True, text=True)
+    assert done.stdout.splitlines() == [f"{name} is refused" for name in BOMBS], done.stderr
+
+
+def test_a_long_talk_is_no_bomb() -> None:
+    """A hundred turns of 5,000 characters each, through what real templates do with every one."""
+    source = """{%- set ns = namespace(last=-1) -%}
+{%- for message in messages if message.role == 'assistant' %}{% set ns.last = loop.index0 %}{% endfor -%}
+{%- set system = messages | selectattr('role', 'equalto', 'system') | list -%}
+{%- for message in messages -%}
+{%- if '</think>' in message.content and loop.index0 < ns.last -%}
+{%- set content = message.content.split('</think>')[-1].lstrip('\n') | replace('<|end|>', '') -%}
+{%- else -%}{%- set content = message['content'] | trim -%}{%- endif -%}
+{{- '<|' + message.role + '|>' ~ content ~ '%s' % '<|end|>' -}}
+{%- if loop.last %}{{ messages[1:] | map(attribute='role') | join(',') | length }}{% endif -%}
+{%- endfor -%}"""
+    talk = [{"role": "user", "content": "think</think>" + "word " * 1000} for _ in range(100)]
+    assert len(ChatTemplate(source).render(messages=talk)) > 500_000
 
 
 def test_end_tokens(tiny: Path, tmp_path: Path) -> None:

@@ -95,6 +95,7 @@ def test_every_name_that_the_product_opens_in_its_data_folder_is_among_its_conte
         "identity.json",
         "outbox.sqlite",
         "window.lock",
+        "window.socket",
         "hub",
         "swarm",
     }

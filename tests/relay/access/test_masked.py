@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 
+import pytest
 from aiohttp import WSMsgType
 from aiohttp._websocket.reader import WebSocketDataQueue, WebSocketReader
 from aiohttp.base_protocol import BaseProtocol
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.relay.server.connection import Masked, whole
+from app.relay.server import masked
+from app.relay.server.masked import Masked, whole
 
 MASK = b"\x01\x80\x7f\x00"
 
@@ -111,6 +113,58 @@ def test_a_frame_without_a_mask_ends_it() -> None:
         line.masked.feed_data(b"\x81\x03one")
         line.masked.feed_data(frame(b"two"))
         assert line.wire.closed and line.wire.written == [b"\x88\x02\x03\xea"] and not line.came
+
+    asyncio.run(feed())
+
+
+def test_a_connection_has_so_many_frames_of_any_kind() -> None:
+    """30 connections of one address, with 3.7 MB/s of the smallest frames, held a relay for 10 s at a time."""
+
+    async def feed() -> None:
+        for kind in (0x81, 0x89, 0x8A):
+            line = Line(asyncio.get_running_loop())
+            line.masked._clock = lambda: 100.0
+            one = frame(b"x", kind)
+            line.masked.feed_data(one * 600)
+            line.masked.feed_data(one[:3])
+            line.masked.feed_data(one[3:] + one * 399)
+            await line.catch_up()
+            assert not line.masked.over and not line.wire.closed
+            line.masked.feed_data(one)
+            assert line.masked.over == "frames" and line.wire.closed
+            assert line.wire.written == [b"\x88\x02\x03\xf0"]
+            assert len(line.came) == (1000 if kind == 0x81 else 0)
+            waiting = Line(asyncio.get_running_loop())
+            moments = iter([0.0, 3600.0])
+            waiting.masked._clock = lambda moments=moments: next(moments)  # type: ignore[misc]
+            waiting.masked.feed_data(one * 1000)
+            waiting.masked.feed_data(one * 1000)
+            assert not waiting.masked.over
+
+    asyncio.run(feed())
+
+
+@pytest.mark.parametrize("fragments", [False, True])
+def test_a_message_that_drips_ends_it(fragments: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte in two seconds held a line for minutes, under the pings that keep it alive."""
+
+    async def feed() -> None:
+        monkeypatch.setattr(masked, "MESSAGE_S", 3600.0)
+        line = Line(asyncio.get_running_loop())
+        line.masked.feed_data(frame(b"one") + frame(b"two")[:4])
+        first = line.masked._timer
+        line.masked.feed_data(frame(b"two")[4:])
+        assert first is not None and first.cancelled() and line.masked._timer is None
+        await line.catch_up()
+        monkeypatch.setattr(masked, "MESSAGE_S", 0.0)
+        line.masked.feed_data(frame(b"begun", 0x01) if fragments else frame(b"begun")[:7])
+        while not line.wire.closed:
+            if fragments:
+                line.masked.feed_data(frame(b"", 0x89))
+            await asyncio.sleep(0)
+        assert line.masked.over == "dripping" and line.came == [b"one", b"two"]
+        line.masked.feed_data(frame(b"late"))
+        assert line.came == [b"one", b"two"] and len(line.wire.written) == 1
 
     asyncio.run(feed())
 

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from math import inf
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.common.rate import Buckets, Rate
-from app.relay.limits import PER_ADDRESS, PER_KEY, QuotaBuckets
+from app.relay.limits import ACCEPTED_OF_AN_ADDRESS, PER_ADDRESS, PER_KEY, ConnectionLimit, QuotaBuckets
+from app.relay.origin import Origins
 
 
 class Clock:
@@ -105,3 +109,29 @@ def test_never_below_empty_never_more_than_burst_and_rate_allow(
             later.now = clock.now + wait + 1e-6
             clock.now = later.now
             assert quotas.left("bytes", key, address) >= amount - 1e-6
+
+
+class Caller(asyncio.Transport):
+    """A connection that came from `address`."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__({"peername": (address, 1)})
+
+
+def test_one_address_takes_nothing_of_what_all_strangers_share() -> None:
+    """250 connections a second of one address kept all newcomers out."""
+    clock = Clock()
+    limit = ConnectionLimit(Origins(), clock, most=1000)
+    eve, ann = Caller("192.0.2.9"), Caller("203.0.113.5")
+    met: Counter[str | None] = Counter()
+    for second in range(20):
+        for attempt in range(250):
+            handler: Any = (second, attempt)
+            met[limit._enter(handler, eve)] += 1
+            limit._leave(handler)
+        newcomer: Any = second
+        assert limit._enter(newcomer, ann) is None
+        limit._leave(newcomer)
+        clock.now += 1
+    most = ACCEPTED_OF_AN_ADDRESS.burst + 20 * ACCEPTED_OF_AN_ADDRESS.per_s
+    assert set(met) == {None, "address"} and 0 < met[None] <= most

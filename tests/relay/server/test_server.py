@@ -215,6 +215,10 @@ def test_pages_and_a_missing_subprotocol(relay: tuple[subprocess.Popen[str], str
             for page in ("/healthz", "/readyz"):
                 async with http.get(base + page) as answer:
                     assert answer.status == 200
+            for host in ("x:99999", "x:65536", "[::1]:99999", "x:0", "a b", "x:65535"):
+                async with http.get(base + "/", headers={"Host": host}) as answer:
+                    text = await answer.text()
+                    assert answer.status == 200 and (host in text) == (host == "x:65535"), host
             with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
                 await http.ws_connect(url)
             assert refused.value.status == 400

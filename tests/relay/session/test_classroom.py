@@ -15,9 +15,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from app.relay.origin import LOOPBACK
 from app.relay.page import teacher
 from app.relay.page.teacher import HEADERS
-from app.relay.session.classroom import AWAY_S, DISCOVERIES, MARKS, PUPILS, Classroom
+from app.relay.session.classroom import AWAY_S, DISCOVERIES, KEYS_OF_A_COMPUTER, MARKS, PUPILS, Classroom
 from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
 from app.swarm.identity.names import name
@@ -52,31 +53,32 @@ def test_a_discovery_is_a_first_success_after_a_failure_and_names_whose_answers_
 ) -> None:
     clock = room._clock
     assert isinstance(clock, Clock)
-    room.progress(A, told(0.1, gcd=0.0, lcm=0.5))
+    assert all(room.join(key, LOOPBACK) for key in (B, C))
+    room.progress(A, LOOPBACK, told(0.1, gcd=0.0, lcm=0.5))
     room.given(B, A, "gcd")
     room.given(C, A, "lcm")
     clock.now += 40
-    room.progress(A, told(0.2, 2, gcd=0.25, lcm=0.6))
+    room.progress(A, LOOPBACK, told(0.2, 2, gcd=0.25, lcm=0.6))
     (found,) = room.discoveries
     assert (found.pupil, found.family, found.before, found.after_s) == (A, "gcd", (B,), 40.0)
     assert teacher.told(found, clock.now) == (
         f"{name(A)} solved its first Greatest common divisor 40 s after answers of {name(B)} came, 0 s ago."
     )
-    room.progress(A, told(0.2, 3, gcd=0.0))
-    room.progress(A, told(0.2, 4, gcd=0.5))
+    room.progress(A, LOOPBACK, told(0.2, 3, gcd=0.0))
+    room.progress(A, LOOPBACK, told(0.2, 4, gcd=0.5))
     assert len(room.discoveries) == 1, "a first success comes once"
-    room.progress(B, told(0.1, gcd=0.5))
+    room.progress(B, LOOPBACK, told(0.1, gcd=0.5))
     assert len(room.discoveries) == 1, "who could do it from the start discovers nothing"
 
 
 def test_all_of_it_is_bounded_and_what_is_unknown_is_left_out(room: Classroom) -> None:
     for number in range(PUPILS + 20):
-        room.progress(number.to_bytes(32, "big"), told(0.5, no_such_family=0.5))
+        room.progress(number.to_bytes(32, "big"), LOOPBACK, told(0.5, no_such_family=0.5))
         room.given(A, number.to_bytes(32, "big"), "gcd")
     assert len(room.pupils) == PUPILS and not room.discoveries
     one = next(iter(room.pupils))
     for number in range(MARKS + 50):
-        room.progress(one, told(0.5, number))
+        room.progress(one, LOOPBACK, told(0.5, number))
     assert len(room.pupils[one].marks) == MARKS and not room.pupils[one].marks[0].families
     assert DISCOVERIES < 1000
 
@@ -84,17 +86,51 @@ def test_all_of_it_is_bounded_and_what_is_unknown_is_left_out(room: Classroom) -
 def test_keys_that_come_and_go_keep_no_pupil_out(room: Classroom) -> None:
     clock = room._clock
     assert isinstance(clock, Clock)
-    room.progress(A, told(0.5))
+    room.progress(A, LOOPBACK, told(0.5))
     for number in range(PUPILS - 1):
-        room.progress(number.to_bytes(32, "little"), told(0.5))
+        room.progress(number.to_bytes(32, "little"), LOOPBACK, told(0.5))
     room.given(bytes(32), A, "gcd")
-    room.progress(B, told(0.5))
+    room.progress(B, LOOPBACK, told(0.5))
     assert B not in room.pupils, "nobody who was heard of lately makes room"
     clock.now += AWAY_S
-    room.progress(A, told(0.6, 2))
-    room.progress(B, told(0.5))
+    room.progress(A, LOOPBACK, told(0.6, 2))
+    room.progress(B, LOOPBACK, told(0.5))
     assert B in room.pupils and [mark.share for mark in room.pupils[A].marks] == [0.5, 0.6]
     assert len(room.pupils) == PUPILS and not room.journeys
+
+
+def test_one_pupil_with_many_keys_wipes_no_measurement(room: Classroom) -> None:
+    """One address with 230 keys in 290 s emptied the export of a class of ten."""
+    clock = room._clock
+    assert isinstance(clock, Clock)
+    honest = [bytes([9, number]) * 16 for number in range(10)]
+    for number, key in enumerate(honest):
+        for round in range(3):
+            room.progress(key, f"192.168.1.{number}/32", told(0.5, round))
+    for number in range(230):
+        clock.now += AWAY_S
+        room.progress(number.to_bytes(32, "big"), "192.168.1.66/32", told(0.1))
+    assert len(room.pupils) == 10 + KEYS_OF_A_COMPUTER and room.turned_away == 230 - KEYS_OF_A_COMPUTER
+    assert "The class is complete" in teacher.render(room, "s", "i", frozenset(), 1.0).decode()
+    for number in range(400):  # as many computers as an attacker may have
+        clock.now += AWAY_S
+        room.progress(
+            number.to_bytes(32, "little"), f"192.168.{2 + number // 200}.{number % 200}/32", told(0.1)
+        )
+    rows = teacher.skills(room).decode().splitlines()[1:]
+    assert len(room.pupils) == PUPILS and len(room.past) <= PUPILS
+    for key in honest:
+        assert len([row for row in rows if row.startswith(name(key))]) == 3
+    room.progress(honest[0], "192.168.1.0/32", told(0.6, 4))
+    assert len({**room.past, **room.pupils}[honest[0]].marks) in (3, 4)
+
+
+def test_who_never_agreed_to_a_class_is_not_seen(room: Classroom) -> None:
+    room.progress(A, LOOPBACK, told(0.5))
+    for author, asker in ((A, B), (B, A), (B, C)):
+        room.published(author, "gcd")
+        room.given(author, asker, "gcd")
+    assert list(room.pupils) == [A] and not room.journeys and list(room.shared) == [A]
 
 
 def test_nobody_talks_of_itself_all_the_time() -> None:
@@ -109,11 +145,12 @@ def test_nobody_talks_of_itself_all_the_time() -> None:
 
 
 def test_the_page_is_words_and_drawings_without_scripts(room: Classroom) -> None:
-    room.progress(A, told(0.1, gcd=0.0))
+    room.progress(A, LOOPBACK, told(0.1, gcd=0.0))
+    room.join(B, LOOPBACK)
     room.given(B, A, "gcd")
     room.published(B, "gcd")
-    room.progress(B, told(0.2, gcd=0.5))
-    room.progress(A, told(0.4, 5, gcd=0.3))
+    room.progress(B, LOOPBACK, told(0.2, gcd=0.5))
+    room.progress(A, LOOPBACK, told(0.4, 5, gcd=0.3))
     link, online = "shoal://join/ws/h:1?room=class", frozenset((A,))
     html = teacher.render(room, "<b>shoal", link, online, 1_000.0).decode()
     page = Reader(html)
@@ -218,6 +255,10 @@ def test_a_class_as_it_runs(school: dict[str, str], tmp_path: Path) -> None:
 
     asyncio.run(lesson())
     assert name(ANN.key) in get(page.replace("/page", "/skills.csv"))
+    for host in ("x:99999", "x:0", "[::1]:65536"):
+        odd = urllib.request.Request(page, headers={"Host": host})
+        with urllib.request.urlopen(odd, timeout=60) as answer:
+            assert answer.status == 200, "A port that is no number of a port broke the page"
     wrong = re.sub(r"/class/[^/]+/", "/class/guess/", page)
     for url in (wrong, page.replace("/page", "/other")):
         with pytest.raises(urllib.error.HTTPError, match="404"):

@@ -10,7 +10,7 @@ import pytest
 from app.common.rate import Rate
 from app.relay.limits import PER_ADDRESS, PER_KEY, QuotaBuckets
 from app.relay.origin import LOOPBACK
-from app.relay.session.session import FAULTS, Session
+from app.relay.session.session import FAULTS, REFUSALS, Session
 from app.relay.session.shared import RelayState
 from app.relay.standing import PROBATION, SEEN_S, Ban, Standing
 from app.sapo.groups import Group
@@ -365,3 +365,19 @@ def test_authors_never_met_count_as_new_keys_of_the_address() -> None:
     forged = msgspec.structs.replace(talk.pub(bytes([120] * 32), key_seq=120), sig="0" * 128)
     assert say(session, forged).code == Code.INVALID
     assert public_key(bytes([120] * 32)) not in talk.state._met
+
+
+def test_who_goes_on_asking_in_spite_of_refusals_is_let_go() -> None:
+    talk = Talk()
+    eve, ann = talk.session(None), talk.session(ANN, "elsewhere")
+    answers = []
+    while not eve.closing and len(answers) < 1000:
+        answers.append(say(eve, AskStats()))
+    refused = [one for one in answers if isinstance(one, Err)]
+    assert {one.code for one in refused} == {Code.RATE_LIMITED} and len(refused) == REFUSALS.burst + 1
+    assert talk.state.tally.ended["refusals"] == 1
+    for _ in range(500):  # one that asks twice as often as it may, for eight minutes
+        say(ann, AskStats())
+        say(ann, AskStats())
+        talk.clock.now += 1
+    assert not ann.closing

@@ -302,6 +302,20 @@ def test_a_journal_is_one_process_s_and_one_swarm_s(tmp_path: Path) -> None:
     play(World(), story)
 
 
+def test_an_author_is_erased_without_going_through_the_journal(tmp_path: Path) -> None:
+    """Also from a journal of before, which has no index of keys."""
+
+    async def story() -> None:
+        for _ in range(2):
+            journal = Journal(tmp_path, SWARM)
+            plan = journal._db.execute("EXPLAIN QUERY PLAN DELETE FROM groups WHERE key = ?", (b"",)).fetchall()
+            assert [row[-1] for row in plan] == ["SEARCH groups USING INDEX by_key (key=?)"]
+            journal._db.execute("DROP INDEX by_key")
+            await journal.close()
+
+    asyncio.run(story())
+
+
 def test_a_journal_keeps_to_its_bounds(tmp_path: Path) -> None:
 
     few = WindowLimits(whole=Bounds(10, 5_000), shelf=Bounds(10, 5_000), remembered=20)

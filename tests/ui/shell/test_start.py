@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent
+from PySide6.QtCore import QEvent, QLockFile
 from PySide6.QtNetwork import QLocalSocket
 from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
@@ -22,7 +24,7 @@ from app.ui.settings.page import SettingRow, SettingsPage
 from app.ui.shell import display
 from app.ui.shell.desktop import Desktop
 from app.ui.shell.login import Login
-from app.ui.shell.single import QUIT, Single
+from app.ui.shell.single import QUIT, SOCKET, Single
 from app.ui.shell.tray import Tray, icon_name
 from app.ui.view.settings import SETTINGS, Choices
 from app.ui.view.view import NodeStatus
@@ -116,11 +118,77 @@ def test_a_lost_caller_and_one_without_end_are_borne(tmp_path: Path, qtbot: QtBo
     first, said = Single(tmp_path), []
     first.asked.connect(said.append)
     endless = QLocalSocket()
-    endless.connectToServer(first._name)
+    endless.connectToServer(str(tmp_path / SOCKET))
     endless.write(b"x" * 100_000)
     qtbot.waitUntil(lambda: endless.state() is QLocalSocket.LocalSocketState.UnconnectedState, timeout=30_000)
     assert Single(tmp_path).raise_other("x" * 5000)
     qtbot.waitUntil(lambda: said == [""], timeout=30_000)
+    first.release()
+
+
+_LISTENER = """
+import os, socket, sys
+path = sys.argv[1]
+heard = socket.socket(socket.AF_UNIX)
+if os.getuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+heard.bind(path)
+os.chmod(path, 0o777)
+heard.listen()
+print("listens", flush=True)
+heard.settimeout(100)
+try:
+    print(heard.accept()[0].recv(4096), flush=True)
+except TimeoutError:
+    print("nobody")
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has named pipes")
+@pytest.mark.parametrize("where", ["the public folder", "a public data folder", "the data folder"])
+def test_a_link_is_never_handed_to_another_user_who_listened_first(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+) -> None:
+    """A second start gave its link, with the token, to whoever held /tmp/shoal-HASH, and ended with 0."""
+    if os.geteuid() != 0 and where == "the data folder":
+        pytest.skip("only root can run a process as another user")
+    public, home = tmp_path / "tmp", tmp_path / "home"
+    public.mkdir()
+    home.mkdir()
+    home.chmod(0o777)
+    public.chmod(0o777)
+    monkeypatch.setattr(tempfile, "tempdir", str(public))
+    name = "shoal-" + sha256(str(home.resolve()).encode()).hexdigest()[:16]
+    path = public / name if where == "the public folder" else home / SOCKET
+    program = [sys.executable, "-c", _LISTENER, path.name]
+    other = subprocess.Popen(program, cwd=path.parent, stdout=subprocess.PIPE, text=True)
+    try:
+        assert other.stdout is not None and other.stdout.readline() == "listens\n"
+        home.chmod(0o777 if where == "a public data folder" else 0o700)
+        lock = QLockFile(str(home / "window.lock"))
+        assert lock.tryLock(100), "a first window that does not listen"
+        second = Single(home)
+        assert not second.taken and not second.raise_other("shoal://join/ws/relay?token=secret")
+        lock.unlock()
+    finally:
+        other.kill()
+    assert "secret" not in other.communicate()[0]
+    first = Single(home)
+    assert first.listens, "in the data folder, or where that is public, in a folder of one's own"
+    with qtbot.waitSignal(first.asked, timeout=30_000):
+        assert second.raise_other("shoal://nowhere")
+    first.release()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has named pipes")
+def test_a_window_that_no_second_start_could_reach_does_not_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qapp: QApplication
+) -> None:
+    tmp_path.chmod(0o777)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    first = Single(tmp_path)
+    assert first.taken and not first.listens
     first.release()
 
 

@@ -1,0 +1,157 @@
+"""What comes from a websocket, before aiohttp reads it: whether a client masks its frames, as every client must
+(RFC 6455, 5.1; aiohttp's reader takes both), whether they are too many or too slow, and the shorter way for
+what comes whole.
+
+Nearly every message is one frame that comes in one piece. Where all before it has been dealt with, it needs no
+queue and no task that is woken for it, and it is answered where it came in."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from asyncio import Transport
+from collections.abc import Callable
+from typing import Protocol
+
+from aiohttp._websocket.helpers import websocket_mask
+
+from app.common.rate import Bucket, Rate
+
+_TEXT, _CLOSE, _LAST = 0x81, 8, 0x80
+"""Of a frame's first byte: a whole text, the least kind that is no data, a message's end (RFC 6455, 5.2)."""
+FRAMES = Rate(60 * 20, 1000)
+"""Frames of a connection, control frames among them: a busy client sends some twenty a minute."""
+MESSAGE_S = 30.0
+"""From a message's first byte to its last: 64 KB at 2 KB/s."""
+_CUT_OFF = {"unmasked": b"\x88\x02\x03\xea"}
+_AGAINST_RULES = b"\x88\x02\x03\xf0"
+"""Close frames: 1002, a protocol error, and 1008, a policy that was violated."""
+
+
+class FrameReader(Protocol):
+    """What is fed with the bytes of a connection."""
+
+    def feed_data(self, data: bytes) -> tuple[bool, bytes]: ...
+    def feed_eof(self) -> None: ...
+
+
+class Masked:
+    """Stands before a reader and reads the heads of frames. The first one without a mask, one more than FRAMES
+    allow, or a message that takes longer than MESSAGE_S, ends the connection, `over` says which, and nothing
+    more is passed on. `take`, once set, is offered every text that comes whole while nothing is under way, and
+    says whether it took it; `under_way` counts messages that were passed on to the reader, until `done` is
+    called for each."""
+
+    __slots__ = (
+        *("_clock", "_frames", "_head", "_left", "_part", "_reader", "_transport"),
+        *("_timer", "over", "take", "under_way"),
+    )
+
+    def __init__(
+        self, reader: FrameReader, transport: Transport, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
+        self._frames = Bucket(FRAMES.per_min, FRAMES.burst)
+        self._reader = reader
+        self._transport = transport
+        self._left = 0
+        self._head = b""
+        self._timer: asyncio.TimerHandle | None = None
+        self.over = ""
+        self._part = False
+        self.take: Callable[[bytes], bool] | None = None
+        self.under_way = 0
+
+    def feed_data(self, data: bytes) -> tuple[bool, bytes]:
+        if self.over:
+            return False, b""
+        now = self._clock()
+        left = self._frames.left(now)
+        if left >= 1 and not (self.under_way or self._left or self._head or self._part or self.take is None):
+            text = whole(data)
+            if text is not None and self.take(text):
+                self._frames.take(1, now)
+                return False, b""
+        count = self._fine(data, int(left))
+        if self.over:
+            self._cut_off(self.over)
+            return False, b""
+        self._frames.take(count, now)
+        self._watch(count > 0 and not self._part)
+        return self._reader.feed_data(data)
+
+    def feed_eof(self) -> None:
+        self._watch(True, False)
+        self._reader.feed_eof()
+
+    def _watch(self, fresh: bool, more: bool = True) -> None:
+        """`fresh`: what was begun before has come whole."""
+        begun = more and bool(self._left or self._head or self._part)
+        if self._timer is not None and (fresh or not begun):
+            self._timer.cancel()
+            self._timer = None
+        if begun and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(MESSAGE_S, self._cut_off, "dripping")
+
+    def _cut_off(self, why: str) -> None:
+        self.over = why
+        self._watch(True, False)
+        self._transport.write(_CUT_OFF.get(why, _AGAINST_RULES))
+        self._transport.close()
+
+    def done(self) -> None:
+        """A message that was passed on has been dealt with."""
+        self.under_way -= 1
+
+    def _fine(self, data: bytes, most: int) -> int:
+        """Goes from head to head, and counts them; one that has not come whole waits for the rest."""
+        place, count = self._left, 0
+        if self._head:
+            data = self._head + data
+        end = len(data)
+        while end - place >= 2:
+            first, second = data[place], data[place + 1]
+            if second < 0x80:
+                self.over = "unmasked"
+                return count
+            head, size = 6, second - 0x80
+            if size > 125:
+                head = 8 if size == 126 else 14
+                if end - place < head - 4:
+                    break
+                size = int.from_bytes(data[place + 2 : place + head - 4], "big")
+            if count == most:
+                self.over = "frames"
+                return count
+            self._count(first)
+            count += 1
+            place += head + size
+        self._left, self._head = (place - end, b"") if place >= end else (0, data[place:])
+        return count
+
+    def _count(self, first: int) -> None:
+        """Good-byes too: nothing comes after them."""
+        kind = first & 15
+        if kind < _CLOSE:
+            self._part = first < _LAST
+        self.under_way += kind == _CLOSE or (kind < _CLOSE and first >= _LAST)
+
+
+def whole(data: bytes) -> bytes | None:
+    """The text of a masked frame that has come whole and alone; None for anything else, and for 64 KB or more.
+
+    >>> whole(b"\\x81\\x82abcd\\t\\x0b"), whole(b"\\x81\\x82abcd\\t"), whole(b"\\x81\\x02hi")
+    (b'hi', None, None)
+    """
+    if len(data) < 6 or data[0] != _TEXT:
+        return None
+    head, size = 6, data[1] - 0x80
+    if size == 126 and len(data) >= 8:
+        head, size = 8, data[2] << 8 | data[3]
+    elif not 0 <= size < 126:
+        return None
+    if len(data) != head + size:
+        return None
+    text = bytearray(data[head:])
+    websocket_mask(data[head - 4 : head], text)
+    return bytes(text)
