@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from app.chat import messages
+from app.chat.messages import Result
 from app.chat.puzzles import Puzzle, Verdicts, draw
-from app.chat.race import Result
 from app.chat.talking import Chat, ChatError
 from app.chat.terminal import busy
 from app.common.text import safe

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from app.chat import messages, race
+from app.chat import messages
 from app.chat.learned import SafePoints
 from app.chat.messages import MAX_TEXT, Side, chosen
 from app.chat.puzzles import Puzzle, Verdicts, draw, looks_like_one, several
@@ -189,8 +189,8 @@ class Chat:
         seed = secrets.randbits(48) if request.seed is None else request.seed
         way, tokens = self._practice()
         found = several(self._levels(), request.puzzles, random.Random(seed))
-        for start in range(0, len(found), race.AT_ONCE):
-            some = found[start : start + race.AT_ONCE]
+        for start in range(0, len(found), messages.AT_ONCE):
+            some = found[start : start + messages.AT_ONCE]
             asked = [asking.messages(puzzle.text, way) for puzzle in some]
             sides = [
                 self._engine.sample(asked, 1, tokens, seed + start, plain=plain) for plain in (True, False)

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.chat import messages
-from app.chat.messages import ChatFailed, Lap
+from app.chat.messages import ChatFailed, Lap, Result
 from app.chat.puzzles import several
-from app.chat.race import Result
 from app.chat.talking import Chat, OpenEngine
 from app.node.record.state import NodeState
 from app.sapo import curriculum, questions

@@ -1,5 +1,12 @@
+"""A study goes on where it stopped, is the same on a real Ray cluster of two workers, also when a worker is
+killed, and may begin with what a swarm left the day before.
+"""
+
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
@@ -7,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 import pytest
 
 from app.lab import study
-from app.lab.arms import parse_arms
+from app.lab.arms import parse_arm, parse_arms
 from app.lab.plan import LabRound, StudyPlan
-from app.lab.study import StudyProgress
+from app.lab.study import Dealer, StudyProgress, open_experiment
 from app.sapo.scoring.sandbox import Sandbox
+from app.sapo.scoring.scoring import score_group
 from tests.lab.fake_swarm import FakeSwarm
 from tests.lab.rounds.test_experiment import PLAN
 
@@ -81,3 +90,91 @@ def test_nothing_goes_to_standard_output(
     conduct(SMALL, ARMS[:1], range(1), tmp_path, Power(), "")
     out, err = capsys.readouterr()
     assert out == "" and "run 1 of 1: 4/0 seed 0, round 4/4, held-out" in err
+
+
+class Opens:
+    """A made-up swarm on whatever worker it is. The first one with seed 0 waits to be killed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __call__(self, plan: StudyPlan, seed: int) -> FakeSwarm:
+        note = self._folder / f"opened-{os.getpid()}-{time.monotonic_ns()}"
+        note.write_text(str(seed))
+        if seed == 0:
+            try:
+                (self._folder / "victim").open("x").close()
+            except FileExistsError:
+                return FakeSwarm(plan.nodes)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return FakeSwarm(plan.nodes)
+
+
+@pytest.mark.long
+def test_a_killed_workers_run_goes_on_elsewhere(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="no Ray: ./shoal setup --ray installs it")
+    import tests.lab.test_study as here  # by this name the workers find it
+
+    dealt = study.conduct(
+        SMALL, ARMS, range(2), tmp_path / "dealt", lambda plan, seed: FakeSwarm(plan.nodes), "",
+        deal=Dealer("ray", here.Opens(tmp_path), 1),
+    )  # fmt: skip
+    opened = [(path.name.split("-")[1], path.read_text()) for path in tmp_path.glob("opened-*")]
+    assert sorted(seed for _, seed in opened) == ["0", "0", "0", "1", "1"], "one of seed 0 was played twice"
+    assert (tmp_path / "victim").exists() and len({pid for pid, _ in opened}) >= 2
+    assert not [pid for pid, _ in opened if psutil.pid_exists(int(pid))], "the cluster ends with the study"
+    alone = study.conduct(
+        SMALL,
+        ARMS,
+        range(2),
+        tmp_path / "alone",
+        lambda plan, seed: FakeSwarm(plan.nodes),
+        "",
+    )
+    timed = {"seconds", "cpu_seconds"}
+    for arm in ("4/0", "2/2"):
+        kept = [
+            {name: value for name, value in one["arms"][arm].items() if name not in timed}
+            for one in (dealt, alone)
+        ]
+        assert kept[0] == kept[1]
+    assert dealt["complete"] and dealt["verdict"] == alone["verdict"]
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox() as box:
+        yield box
+
+
+def test_a_lonely_node_learns_from_what_yesterdays_nodes_left_and_from_nobody_of_today(
+    sandbox: Sandbox,
+) -> None:
+    opened: list[int] = []
+
+    def open_swarm(plan: StudyPlan, seed: int) -> FakeSwarm:
+        opened.append(seed)
+        return FakeSwarm(plan.nodes, -2.0)
+
+    plan = msgspec.structs.replace(PLAN, rounds=6)
+    today = open_experiment(
+        plan, parse_arm("4/2+archive", "faithful"), 3, open_swarm, partial(score_group, sandbox)
+    )
+    records = list(today.rounds())
+    assert opened == [1_000_003, 3]
+    seen = set().union(*today.taken)
+    assert seen and not seen & {one.scored.group.coordinates for one in today.published}
+    assert records[1].informative_peer == 2.0  # from the first round on, and from any of yesterday's rounds
+    learned = sum(record.informative_peer * plan.nodes for record in records[1:])
+    assert sum(map(len, today.taken)) == pytest.approx(learned), "none is taken twice by a node"
+
+
+def test_without_the_archive_there_is_no_yesterday(sandbox: Sandbox) -> None:
+    opened: list[int] = []
+
+    def open_swarm(plan: StudyPlan, seed: int) -> FakeSwarm:
+        opened.append(seed)
+        return FakeSwarm(plan.nodes, -2.0)
+
+    open_experiment(PLAN, parse_arm("4/2", "faithful"), 3, open_swarm, partial(score_group, sandbox))
+    assert opened == [3]

@@ -14,7 +14,7 @@ SUMMARY = "race your model against how it began"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from app.chat.race import PUZZLES
+    from app.chat.messages import PUZZLES
 
     parser.description = (
         "Asks the model as it came and what it has become the same new puzzles, one answer each, and says who "

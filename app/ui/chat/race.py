@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QFrame, QGridLayout, QWidget
 
-from app.chat.messages import Lap, Try
-from app.chat.race import PUZZLES, Result
+from app.chat.messages import PUZZLES, Lap, Result, Try
 from app.common.text import safe, safe_line
 from app.ui.language.texts import counted, number, tr
 from app.ui.theme import Theme

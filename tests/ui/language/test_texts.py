@@ -16,8 +16,7 @@ TRANSLATED = {"tr", "mark", "counted"}
 NOT_TEXTS = {
     "theme/sheet.py": "a style sheet",
     "theme/theme.py": "names of fonts",
-    "shell/display.py": "said in a terminal, before there is a window",
-    "shell/display.py": "names of packages; its one sentence is the launcher's",
+    "shell/display.py": "names of packages; its sentences are said in a terminal, before there is a window",
     "shell/measure.py": "figures for those who build Shoal",
     "settings/diagnostics.py": "for those who mend Shoal, and greppable",
     "process/logs.py": "the same",
