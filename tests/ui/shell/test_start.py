@@ -153,7 +153,9 @@ def test_a_link_is_never_handed_to_another_user_who_listened_first(
     """A second start gave its link, with the token, to whoever held /tmp/shoal-HASH, and ended with 0."""
     if os.geteuid() != 0 and where == "the data folder":
         pytest.skip("only root can run a process as another user")
-    public, home = tmp_path / "tmp", tmp_path / "home"
+    short = tempfile.TemporaryDirectory(prefix="s")  # a socket's path has 107 bytes at most
+    public, home = Path(short.name) / "tmp", tmp_path / "home"
+    Path(short.name).chmod(0o755)
     public.mkdir()
     home.mkdir()
     home.chmod(0o777)
@@ -179,6 +181,7 @@ def test_a_link_is_never_handed_to_another_user_who_listened_first(
     with qtbot.waitSignal(first.asked, timeout=30_000):
         assert second.raise_other("shoal://nowhere")
     first.release()
+    short.cleanup()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has named pipes")
