@@ -53,6 +53,9 @@ OPENS_ANY, OPENS_SHARE = 0.25, 0.05
 """A trial opens a family where this share of questions has a right answer among `placement.ANSWERS`, and the
 share of right answers is this far above what the same answers earn at another question of the family: a
 constant answer earns as much there."""
+OWN_LOSS, TALK_LOSS = 0.05, 0.05
+"""What a lesson may cost at most: share of right answers in the families in play, and the relative rise of the
+perplexity of everyday replies. Four passes at zero.RATE cost far more (LOG.md)."""
 MOST_ACTIVE = 16
 """Families in play from which on no lesson opens another one."""
 
@@ -188,22 +191,45 @@ def enough(losses: Sequence[float]) -> bool:
     return len(losses) >= 4 and sum(losses[-4:]) <= 4 * LEARNED
 
 
+def harms(
+    before: Sequence[FamilyTried],
+    after: Sequence[FamilyTried],
+    everyday: tuple[float | None, float | None],
+) -> bool:
+    """Whether a lesson cost more than it may: trials of the families in play, and the perplexity of everyday
+    replies, before and after it (None for a model that does not talk).
+
+    >>> was, now = (FamilyTried(family="gcd", level=0, answers=48, solved=n) for n in (24, 20))
+    >>> harms([was], [was], (20.0, 20.5)), harms([was], [now], (None, None)), harms([was], [was], (20.0, 22.0))
+    (False, True, True)
+    """
+    first, last = everyday
+    talk = first is not None and last is not None and last > (1 + TALK_LOSS) * first
+    return talk or _share(after) < _share(before) - OWN_LOSS
+
+
+def _share(tried: Sequence[FamilyTried]) -> float:
+    return sum(one.solved for one in tried) / max(1, sum(one.answers for one in tried))
+
+
 def after_lesson(
     found: Placement,
     lesson: PeerLesson,
     before: Sequence[FamilyTried],
     after: Sequence[FamilyTried],
     round: int,
+    kept: bool = True,
 ) -> Placement:
-    """The placement with the results of a lesson, from the trials of its families before and after it."""
+    """The placement with the results of a lesson, from the trials of its families before and after it; one that
+    was not `kept` opens nothing."""
     failures = {one.family: one.failures for one in found.lessons}
     results = [
         LessonResult(
             family=part.family,
             level=part.level,
             round=round,
-            opened=opens(last),
-            failures=failures.get(part.family, 0) + (not opens(last)),
+            opened=kept and opens(last),
+            failures=failures.get(part.family, 0) + (not (kept and opens(last))),
             before=first.solved / max(1, first.answers),
             after=last.solved / max(1, last.answers),
             authors=part.authors,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -24,13 +24,29 @@ from app.node.record import events
 from app.node.record.errors import room_on_disk
 from app.node.record.settings import Settings
 from app.node.record.state import NodeState
-from app.node.round import placing
+from app.node.round import language, placing
 from app.node.round.peers import NodeSwarm
 from app.node.round.round import Tools
 from app.node.round.watch import SnapshotWriter
 
 _LESSON_TRIALS = 10**6
 """Questions of lessons' trials lie behind all others of a placement."""
+
+
+@dataclass(frozen=True)
+class LessonTrial:
+    """How a model does in a lesson's families, in those in play, and at everyday replies (perplexity, None
+    where it does not talk)."""
+
+    lesson: list[FamilyTried]
+    own: list[FamilyTried]
+    everyday: float | None
+
+
+def helped(before: LessonTrial, after: LessonTrial) -> bool:
+    """Whether a lesson is kept: it opens a family, and harms nothing."""
+    harm = peer_lesson.harms(before.own, after.own, (before.everyday, after.everyday))
+    return not harm and any(map(peer_lesson.opens, after.lesson))
 
 
 class ActiveFamilies:
@@ -121,18 +137,27 @@ class ActiveFamilies:
         waiting = self._swarm.waiting_groups()
         return peer_lesson.next_lesson(waiting, self._found, round_, self._swarm.vouches) if waiting else None
 
-    async def try_lesson(self, tools: Tools, state: NodeState, lesson: PeerLesson) -> list[FamilyTried]:
-        """The trials of a lesson's families, on the same questions before and after it. Raises TrainerDied."""
-        first = _LESSON_TRIALS + peer_lesson.TRIAL_QUESTIONS * state.round
-        return await placing.again(tools, state.way, lesson.levels, first, peer_lesson.TRIAL_QUESTIONS)
+    async def try_lesson(self, tools: Tools, state: NodeState, lesson: PeerLesson) -> LessonTrial:
+        """Trials of a lesson's families and of those in play, on the same questions before and after it, and
+        the perplexity of everyday replies. Raises TrainerDied and EngineError."""
+        first, own = _LESSON_TRIALS + peer_lesson.TRIAL_QUESTIONS * state.round, state.curriculum.levels
+        levels = lesson.levels | own
+        tried = await placing.again(tools, state.way, levels, first, peer_lesson.TRIAL_QUESTIONS)
+        everyday = await language.perplexity(tools.link) if tools.engine.talks else None
+        return LessonTrial(
+            lesson=[one for one in tried if one.family in lesson.levels],
+            own=[one for one in tried if one.family in own],
+            everyday=everyday,
+        )
 
     def after_lesson(
-        self, lesson: PeerLesson, before: Sequence[FamilyTried], after: Sequence[FamilyTried], round_: int
+        self, lesson: PeerLesson, before: LessonTrial, after: LessonTrial, round_: int
     ) -> list[LessonResult]:
         """Keeps what a lesson brought; families that it opened are trained on from now on. Returns their
         results. Raises DiskFullError."""
         assert self._found is not None
-        self.keep(peer_lesson.after_lesson(self._found, lesson, before, after, round_))
+        kept = helped(before, after)
+        self.keep(peer_lesson.after_lesson(self._found, lesson, before.lesson, after.lesson, round_, kept=kept))
         return [one for one in self._found.lessons if one.family in lesson.levels and one.opened]
 
     def keep(self, found: Placement) -> None:

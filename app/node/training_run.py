@@ -24,11 +24,10 @@ from pathlib import Path
 
 import msgspec
 
-from app.learning import peer_lesson
 from app.learning.choosing import JudgedGroup
 from app.learning.lesson import weighty
 from app.learning.peer_lesson import PeerLesson
-from app.node.active_families import ActiveFamilies, placement_event, skill_event
+from app.node.active_families import ActiveFamilies, helped, placement_event, skill_event
 from app.node.data.home import model_folder, model_mark
 from app.node.healing import Healer, placed
 from app.node.history import checkpoint
@@ -303,13 +302,13 @@ class TrainingRun:
         return self.state.taught or not self._active.lesson
 
     async def _learn_from_peers(self, lesson: PeerLesson) -> None:
-        """A peer lesson, with trials before and after it. One that opens a family is a round; after one that
-        opens none, the adapter is again what it was, and only the wait of its families is kept."""
+        """A peer lesson, with trials before and after it. One that opens a family and harms nothing is a round;
+        after another the adapter is again what it was, and only the wait of its families is kept."""
         round_, tools = self.state.round, self._tools()
         before = await self._active.try_lesson(tools, self.state, lesson)
         played = await teach_from_peers(tools, self.state, lesson)
         after = await self._active.try_lesson(tools, self.state, lesson)
-        if any(map(peer_lesson.opens, after)):
+        if helped(before, after):
             await self._keep(played)
         else:
             self.state, _ = await resume(self._link, self._checkpoints, self._mark, self._fresh)

@@ -113,3 +113,14 @@ def test_what_a_lesson_brought_outlasts_the_node(bench: Bench) -> None:
     (learned,) = of(events.SkillLearned, first)
     again = bench.run(rounds=1, place=True, families=FAMILIES, swarm=Shelf([]))
     assert learned.family in of(events.Started, again)[0].families
+
+
+def test_a_lesson_that_costs_everyday_language_is_taken_back(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_TROUBLE", "forgets to speak")  # each step makes its replies less likely
+    swarm = shelf()
+    seen = bench.run(rounds=3, place=True, families=FAMILIES, swarm=swarm, external=2)
+    assert not of(events.SkillLearned, seen) and not any(one.lesson_from for one in of(Round, seen))
+    assert kept(bench).lessons and not any(one.opened for one in kept(bench).lessons)
+    assert all(one.failures == 1 for one in kept(bench).lessons) and not swarm.taught
