@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from jinja2 import TemplateError
 
+from app.common.text import safe
 from engines.contract import EngineError
 from engines.models.folder import Folder, read_architecture
 from engines.models.tokens import ChatTokenizer
@@ -104,8 +105,12 @@ def write(model: Folder, source: str, *, adapter: str | None = None, system: str
         if system and found.system and '"""' not in system and not system.endswith('"'):
             lines.append(f"SYSTEM {_quoted(system)}")
     stops = [tokenizer.library.id_to_token(stop) for stop in sorted(tokenizer.stops)]
-    # Ollama reads no escapes: what follows a quote in the line would be a command of its own
-    lines += [f'PARAMETER stop "{stop}"' for stop in stops if stop and stop.isprintable() and '"' not in stop]
+    # Ollama reads no escapes: what follows a quote or a line's end would be a command of its own
+    lines += [
+        f'PARAMETER stop "{stop}"'
+        for stop in stops
+        if stop and safe(stop, strip=False) == stop and not {*stop} & {*'"\n'}
+    ]
     lines.append("PARAMETER temperature 1")
     if shape is not None:
         lines.append(f"PARAMETER num_ctx {min(shape.context, _MOST_CONTEXT)}")
