@@ -13,9 +13,8 @@ import pytest
 
 from app.common.process import memory
 from app.common.process.memory import JobMemoryLimits
-from app.node.trainer.link import TRAINER, TrainerLink
+from app.node.trainer.link import TrainerDied, TrainerLink
 from app.node.trainer.memory import most
-from engines.contract import EngineError
 
 ROOT = Path(__file__).parents[2]
 MB = 2**20
@@ -39,24 +38,27 @@ def test_what_is_written_counts_and_what_is_mapped_does_not(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="of Linux")
-def test_a_trainer_that_wants_more_says_so_and_lives(tmp_path: Path) -> None:
-    """A chat template is a program of the model's maker: this one makes a text of six gigabytes."""
-    from tests.e2e.conftest import make_tiny
+def test_a_trainer_that_wants_more_is_refused_and_ends_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its engine asks for six gigabytes: the process and its limit are real, and the system stays out of it."""
+    monkeypatch.setenv("FAKE_TROUBLE", "greedy")
+    program = (
+        "from app.node.trainer import process\nfrom tests.node.fake_trainer import FakeEngine\n"
+        "process._open = FakeEngine\nprocess.main()\n"
+    )
+    trainer, log = [sys.executable, "-c", program], tmp_path / "log"
 
-    model = make_tiny(tmp_path / "tiny")
-    (model / "chat_template.jinja").write_text("{{ 'x' * 6 * 10 ** 9 }}")
-
-    async def opened() -> str:
-        link = await TrainerLink.start(tmp_path / "log", print, alone=True, command=TRAINER, memory=1500 * MB)
+    async def opened() -> int | None:
+        link = await TrainerLink.start(log, print, alone=True, command=trainer, memory=1500 * MB)
         try:
-            with pytest.raises(EngineError) as refused:
-                await link.open(model, None, 1)
-            assert link._process.returncode is None
-            return str(refused.value)
+            with pytest.raises(TrainerDied):
+                await link.open(tmp_path, None, 1)
+            return link._process.returncode
         finally:
             await link.end()
 
-    assert "MemoryError" in (said := asyncio.run(opened())) and said.endswith(".")
+    assert asyncio.run(opened()) == 1 and log.read_text().rstrip().endswith("MemoryError")
 
 
 def test_the_owner_s_share(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,8 @@ class FakeEngine:
     def __init__(self, model: str, rank: int | None, seed: int) -> None:
         if TROUBLE == "unopenable":
             raise EngineError("This model is of a kind that the engine does not know: choose another one.")
+        if TROUBLE == "greedy":
+            bytearray(6 * 10**9)
         if "FAKE_SHARES" in os.environ:
             with open(os.environ["FAKE_SHARES"], "a") as shares:
                 shares.write(os.environ["SHOAL_BATCH_SHARE"] + "\n")
