@@ -119,6 +119,7 @@ class Person:
         control is on the way, and in the window when it has the focus. Links in a text take a Tab each and say
         nothing of the focus."""
         self.reader.forget()
+        before = {one.ref for one in self.reader.controls(self.window.pid)}  # a card may come meanwhile
         came: list[Heard] = []
         for _ in range(MOST_TABS):
             self.keys("Tab")
@@ -135,7 +136,7 @@ class Person:
         self.found += [
             f"{name}: Tab passes by {one.role} {one.name!r}"
             for one in self.reader.controls(self.window.pid)
-            if one.enabled and one.ref not in reached and not (_one_of(one) and groups & set(one.above))
+            if one.enabled and one.ref in before - reached and not (_one_of(one) and groups & set(one.above))
         ]
 
     def _unheard(self) -> list[str]:
