@@ -101,7 +101,7 @@ def sole_writer(db: sqlite3.Connection) -> None:
 
 
 def tables(db: sqlite3.Connection, schema: str, version: int) -> bool:
-    """Makes the tables where there are none. Whether the file is of this version. Within a transaction."""
+    """Creates the tables in an empty file, in one transaction. Returns whether the file has this version."""
     (found,) = db.execute("PRAGMA user_version").fetchone()
     if found == 0:
         for statement in schema.split(";"):

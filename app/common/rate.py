@@ -170,7 +170,7 @@ SPREAD = 0.1
 """A relay that sends everybody away for ten seconds gets them back over the eleventh, not all at once."""
 _MOST_ASKED_S = 300.0
 _GROWS = 64
-"""Beyond so many failures a wait grows no more, so that no power of it overflows."""
+"""Failures after which a wait stops growing, so that its power does not overflow."""
 
 
 def wait_s(failures: int, *, first_s: float, longest_s: float, growth: float = 2.0) -> float:
@@ -217,7 +217,8 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Patience:
-    """So many attempts without a new byte, with growing pauses; `silent_s` without one ends an attempt."""
+    """How long a download is retried: `attempts` in a row that bring no new byte, with growing pauses.
+    `silent_s` seconds without a byte end an attempt."""
 
     attempts: int = 6
     first_s: float = 1.0

@@ -261,7 +261,7 @@ class WindowsAutostart:
 
 
 def approved(switch: str | bytes | None) -> bool:
-    """Whether Task Manager's switch is on: it is where there is none, and where its first byte is even.
+    """Whether Task Manager lets the program start at login: a missing value or an even first byte means yes.
 
     >>> approved(None), approved(bytes([2]) + bytes(11)), approved(bytes([3]) + bytes(11))
     (True, True, False)

@@ -44,10 +44,10 @@ PASSES = 4
 LEARNED = 0.12
 """Nats per token, mean over the last steps, at which a lesson ends early. Below that of lesson zero, whose
 answers are the model's own and need only be given without examples."""
-EVERY = 2
-"""Rounds between two lessons at least: what was opened is practised in between."""
-AGAIN, DOUBLINGS = 10, 4
-"""Rounds that a family waits after a lesson that did not open it; twice as many after each further one."""
+EVERY, AGAIN, DOUBLINGS = 2, 20, 4
+"""Rounds between two lessons: EVERY where the latest opened a family, which is practised in between, else
+AGAIN, because a lesson takes as long as several rounds. A family that was not opened waits AGAIN rounds, and
+twice as many after each further failure."""
 TRIAL_QUESTIONS = 12
 OPENS_ANY, OPENS_SHARE = 0.25, 0.05
 """A trial opens a family where this share of questions has a right answer among `placement.ANSWERS`, and the
@@ -104,9 +104,8 @@ def next_lesson(
     """The lesson that comes after `round`, if any: families with enough answers, each at its easiest level,
     those of easy levels and with most answers first. `vouched` tells whether an author, by its key, needs no
     second one."""
-    latest = max((one.round for one in found.lessons), default=-EVERY)
     room = min(FAMILIES, MOST_ACTIVE - len(found.in_play))
-    if not round or round - latest < EVERY or room < 1:
+    if not round or round < _next_round(found) or room < 1:
         return None
     resting = set(found.in_play) | set(resting_families(found, round))
     places: dict[tuple[str, int], list[PeerGroup]] = {}
@@ -124,6 +123,13 @@ def next_lesson(
         easiest.setdefault(one.family, one)
     parts = tuple(easiest.values())[:room]
     return PeerLesson(parts=parts) if sum(len(one.answers) for one in parts) >= ANSWERS else None
+
+
+def _next_round(found: Placement) -> int:
+    """The first round after which there may be a lesson again."""
+    latest = max((one.round for one in found.lessons), default=-AGAIN)
+    opened = any(one.opened for one in found.lessons if one.round == latest)
+    return latest + (EVERY if opened else AGAIN)
 
 
 def resting_families(found: Placement, round: int) -> list[str]:

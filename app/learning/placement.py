@@ -87,8 +87,8 @@ class Taught(msgspec.Struct, frozen=True, kw_only=True):
 
 class LessonResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of peer lessons (app.learning.peer_lesson) in one family: the latest one was taught after
-    `round` from so many `answers` of these `authors`. `opened` tells whether the family joined, `failures` how
-    many lessons did not open it, `before` and `after` are shares of right answers in the latest trials."""
+    `round` from `answers` (a count) of these `authors`. `opened` tells whether the family joined, `failures`
+    how many lessons did not open it, `before` and `after` are shares of right answers in the latest trials."""
 
     family: str
     level: int
@@ -106,7 +106,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
     way: Way
     families: dict[str, int]
-    """Where it begins. The curve is measured on these for good."""
+    """Where it begins. The curve is always measured on these."""
     tried: tuple[FamilyTried, ...] = ()
     lesson: tuple[Taught, ...] = ()
     seconds: float = 0.0

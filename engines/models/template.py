@@ -228,7 +228,7 @@ def _length(value: Any) -> int:
 
 
 def _flat(value: Any, most: int) -> Iterator[Any]:
-    """A value, and everything in it, up to so many."""
+    """Yields a value and everything in it, at most `most` objects."""
     waiting = [value]
     while waiting and most > 0:
         one = waiting.pop()

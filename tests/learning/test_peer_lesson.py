@@ -169,6 +169,14 @@ def test_a_family_that_is_opened_joins_and_one_that_is_not_waits_longer_each_tim
         assert next_lesson(groups, failed, at + wait - 1, nobody) is None
         at += wait
         assert next_lesson(groups, failed, at, nobody) is not None
+    others = [
+        one for name in ("dice", "maze") for author in ("ann", "ben") for one in some(author, 30, family=name)
+    ]
+    first = peer_lesson.after_lesson(FOUND, lesson, (nothing, nothing), (tried(1, 1), tried(1, 1)), 1)
+    assert next_lesson(others, first, AGAIN, nobody) is None, "one that opened nothing costs all a pause"
+    assert next_lesson(others, first, 1 + AGAIN, nobody) is not None
+    assert next_lesson(others, after, EVERY, nobody) is None
+    assert next_lesson(others, after, 1 + EVERY, nobody) is not None
     opened = replace(FOUND, joined={"gcd": 0, "lcm": 0})
     assert next_lesson(groups, opened, 1 + EVERY, nobody) is None
 

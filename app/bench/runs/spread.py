@@ -3,7 +3,7 @@
     ./shoal bench spread --out DIR --seeds 3
 
 Teachers (starters, each with its own seed) learn with each other on a real relay first, and their groups lie in
-its archive. Then the newcomer learns for so many processor seconds of all its processes: `alone` without a
+its archive. Then the newcomer learns for `--seconds` processor seconds of all its processes: `alone` without a
 relay, `archive` with the relay when the teachers have gone, `live` while they go on learning, resting four
 round lengths after each round. At the end every arm answers the same held-out questions: the union of the
 teachers' families and those at which any arm of this seed was placed or joined. The same command goes on with

@@ -73,7 +73,7 @@ class _Counters(ctypes.Structure):
 
 
 def hold(most: int, platform: str = sys.platform) -> bool:
-    """At most so many bytes of memory from here on, in all. False where the system keeps no such limit."""
+    """Limits this process to `most` bytes of memory in all. False where the system has no such limit."""
     if platform == "win32":
         return job(_kernel(), most)
     if not platform.startswith("linux"):
@@ -109,7 +109,7 @@ def committed(kernel: Any) -> int:
 
 
 def hold_beyond(more: int) -> bool:
-    """On Windows: so many bytes beyond what this process has now, and no process of its own."""
+    """On Windows, limits this process to `more` bytes beyond what it has now, and to no child process."""
     kernel = _kernel()
     return job(kernel, committed(kernel) + more, alone=True)
 

@@ -99,7 +99,7 @@ _LONGEST = 4096
 
 
 def piped(descriptor: int = 0) -> str:
-    """The next line of standard input without its end, and not a byte of what follows; "" where there is none.
+    """Reads one line of standard input, without its line end, and no byte beyond it; "" at the end of input.
     One of more than 4,096 bytes is cut."""
     line = bytearray()
     while len(line) < _LONGEST and (byte := os.read(descriptor, 1)) not in (b"", b"\n"):

@@ -134,8 +134,8 @@ class Hostile(RoundExtra):
 
     def measures(self, number: int) -> dict[str, float]:
         """`marked`: share of the nodes' own samples of this round that carry the marker. `foe_groups` came into
-        the pool, `foe_chosen` were chosen, by all nodes together; of both kinds' right answers so many were
-        taken and so many kept out."""
+        the pool, `foe_chosen` were chosen, by all nodes together; `honest_taken`, `foe_kept_out` and
+        the like count right answers of each kind that were taken and kept out."""
         right = {f"{who}_{what}": float(n[what]) for who, n in self._right.items() for what in _JUDGED}
         return self._measured | {"foe_chosen": float(self._chosen)} | right
 
