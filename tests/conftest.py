@@ -8,12 +8,16 @@ import sys
 
 from hypothesis import settings
 
+from app.common.process.surroundings import surroundings
 from app.ui.shell.display import missing
 
 settings.register_profile("same", derandomize=True)
 settings.load_profile("same")
 """Generated examples are the same in every run, so that a run fails for what was changed and not by the draw.
 `./shoal test --hypothesis-profile=default` looks for new ones."""
+
+os.environ.update(surroundings())
+"""Processes that tests start see what they see under `./shoal test`, by whichever way these tests were started."""
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.relay import Relay
-from tests.e2e.shoal import Event, Running
+from tests.e2e.shoal import ROOT, Event, Running
 from tests.e2e.swarm.test_swarm import LIGHT, connected
 
 KEYRING = '''
@@ -58,7 +59,7 @@ class Owner:
         (self._site / "mode").write_text(mode)
 
     def starts(self) -> Running:
-        self.nodes.append(Running(*self._options, alone=False, PYTHONPATH=str(self._site)))
+        self.nodes.append(Running(*self._options, alone=False, PYTHONPATH=f"{self._site}{os.pathsep}{ROOT}"))
         return self.nodes[-1]
 
 
