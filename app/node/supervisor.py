@@ -76,7 +76,7 @@ class Supervisor:
         nothing is, and in a checkout."""
         if not packs.installed():
             return ""
-        from app.install.packs.health import fault
+        from app.install.packs.programs import fault
 
         return await asyncio.to_thread(fault, packs.folder())
 

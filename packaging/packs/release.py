@@ -23,7 +23,7 @@ import nacl.signing
 from resolving import Found, ReleaseError, least, locked, output, resolve
 
 from app.install.packs.manifest import PackManifest, PackTrust, is_address, offer, plain, read
-from app.install.packs.source import load
+from app.install.packs.offered import load_manifest
 from app.install.packs.wheels import bring
 
 AT_ONCE = 8
@@ -193,7 +193,7 @@ def merged(resolved: dict[str, list[Found]], sizes: dict[str, int]) -> list[Row]
 def trust(keys: tuple[str, ...], manifests: dict[str, str], described: Sequence[Path], to: Path) -> None:
     """What the app reads to know whom to believe, where packs are, and what to tell of them. `described` are
     manifests. Raises PackError for one that is not theirs, and ReleaseError for one that has no address."""
-    found = [load(str(path), keys).manifest for path in described]
+    found = [load_manifest(str(path), keys).manifest for path in described]
     if strange := [one.name for one in found if one.name not in manifests]:
         raise ReleaseError(f"{', '.join(strange)} has no address: give one with --manifest.")
     offers = {one.name: offer(one) for one in found}

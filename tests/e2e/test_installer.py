@@ -25,7 +25,7 @@ import pytest
 
 from app.bench.runs.window import prepare
 from app.install.packs import manifest
-from app.install.packs.source import load
+from app.install.packs.offered import load
 from tests.e2e.debian_root import OWNER, Root, debian, obstacle
 from tests.packs.wheels import Host, serving
 from tests.ui.screen.real import PRESS, ended, screen

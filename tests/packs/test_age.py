@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from app.install.packs import age, place
-from app.install.packs.errors import PackError
+from app.install.errors import PackError
+from app.install.packs import offered as age
+from app.install.packs import place
 from app.install.packs.manifest import PackManifest, SignedManifest
 from app.install.packs.stages import PackInstaller
 from tests.packs.wheels import KEYS, signed, wheel, write_out
@@ -60,6 +61,6 @@ def test_a_memory_that_is_damaged_is_none(tmp_path: Path) -> None:
     manifest: PackManifest = pack("1.0", OLD, tmp_path)[0].manifest
     for content in (b"", b"[]", b'{"cpu": "x"}', b"\xff"):
         (tmp_path / age.SEEN).write_bytes(content)
-        age.check(tmp_path, manifest, {}, False)
-    age.remember(tmp_path, manifest)
+        age.check_not_older(tmp_path, manifest, {}, False)
+    age.remember_release(tmp_path, manifest)
     assert (tmp_path / age.SEEN).read_text().split() == ["{", '"cpu":', str(OLD), "}"]

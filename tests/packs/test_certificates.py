@@ -16,8 +16,8 @@ import pytest
 
 from app.common import authorities
 from app.common.rate import Patience
-from app.install.packs import source
-from app.install.packs.errors import PackError
+from app.install.errors import PackError
+from app.install.packs import offered
 from tests.packs.wheels import KEYS, encoded, plain, wheel, write_out
 
 trustme = pytest.importorskip("trustme", reason="trustme, which makes certificates, is not installed")
@@ -82,7 +82,7 @@ def test_the_systems_own_authorities_are_found(
     damaged.write_text("nothing")
     believing((str(tmp_path / "none.pem"), str(damaged), str(path)), monkeypatch)
     with serving(folder, made.issue_cert("localhost")) as address:  # type: ignore[attr-defined]
-        assert source.load(f"{address}/cpu.json", KEYS, QUICK).manifest.name == "cpu"
+        assert offered.load_manifest(f"{address}/cpu.json", KEYS, QUICK).manifest.name == "cpu"
 
 
 def test_a_file_that_was_named_goes_first(
@@ -92,7 +92,7 @@ def test_a_file_that_was_named_goes_first(
     monkeypatch.setenv("SSL_CERT_FILE", str(path))
     monkeypatch.setattr(authorities, "context", functools.cache(lambda: authorities.of_files(())))
     with serving(folder, made.issue_cert("localhost")) as address:  # type: ignore[attr-defined]
-        assert source.load(f"{address}/cpu.json", KEYS, QUICK).manifest.name == "cpu"
+        assert offered.load_manifest(f"{address}/cpu.json", KEYS, QUICK).manifest.name == "cpu"
 
 
 @pytest.mark.parametrize("fault", ["clock", "stranger", "nobody", "name"])
@@ -107,7 +107,7 @@ def test_a_certificate_that_does_not_hold_is_explained(
     trustme.CA().cert_pem.write_to_path(str(other))
     believing({"stranger": (str(other),), "nobody": ()}.get(fault, (str(path),)), monkeypatch)
     with serving(folder, certificate) as address, pytest.raises(PackError) as caught:
-        source.load(f"{address}/cpu.json", KEYS, QUICK)
+        offered.load_manifest(f"{address}/cpu.json", KEYS, QUICK)
     expected = {"clock": "set the clock", "nobody": "Install the package ca-certificates"}
     said = str(caught.value)
     assert expected.get(fault, "isn't trusted") in said and said.endswith(".") and "\n" not in said

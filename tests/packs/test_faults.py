@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from app.common.rate import Patience
-from app.install.packs import place, source
-from app.install.packs.errors import PackError
+from app.install.errors import PackError
+from app.install.packs import offered, place
 from app.install.packs.events import PackEvent, PackProgress
 from app.install.packs.stages import PackInstaller
 from tests.packs.wheels import KEYS, Host, plain, signed, wheel, write_out
@@ -40,7 +40,7 @@ def test_a_login_page_is_not_taken_for_a_pack(host: Host, tmp_path: Path) -> Non
     address = host.offer(plain(host.files))
     host.portal = True
     for doing in (
-        lambda: source.load(address, KEYS, QUICK),
+        lambda: offered.load_manifest(address, KEYS, QUICK),
         lambda: installer(tmp_path / "packs").install(pack),
     ):
         assert "web page" in refused(doing) or "log in" in refused(doing)

@@ -12,9 +12,9 @@ import pytest
 from app.common import fetch
 from app.common.fetch import part_of
 from app.common.rate import Patience
-from app.install.packs import source
+from app.install.errors import PackError
+from app.install.packs import offered
 from app.install.packs import wheels as wheel_files
-from app.install.packs.errors import PackError
 from app.install.packs.manifest import SignedManifest
 from tests.packs.wheels import KEYS, Host, plain, signed, write_out
 
@@ -198,19 +198,19 @@ def test_a_manifest_comes_from_an_address_or_a_file(
 ) -> None:
     address = host.offer(plain(files))
     host.status = [(502, {})]
-    found = source.load(address, KEYS, QUICK)
+    found = offered.load_manifest(address, KEYS, QUICK)
     assert found.base == address
     folder = write_out(host.files, tmp_path / "a folder, größer")
-    assert source.load(str(folder / "cpu.json"), KEYS) == SignedManifest(
+    assert offered.load_manifest(str(folder / "cpu.json"), KEYS) == SignedManifest(
         manifest=found.manifest, content=found.content, signature=found.signature, base=str(folder)
     )
     with pytest.raises(PackError, match="can't be read"):
-        source.load(str(folder / "other.json"), KEYS)
+        offered.load_manifest(str(folder / "other.json"), KEYS)
     with pytest.raises(PackError, match=r"doesn't have cuda\.json"):
-        source.load(f"{host.url}/cuda.json", KEYS, QUICK)
+        offered.load_manifest(f"{host.url}/cuda.json", KEYS, QUICK)
     host.files["cpu.json"] += b" " * 2**21
     with pytest.raises(PackError, match="sends more"):
-        source.load(address, KEYS, QUICK)
+        offered.load_manifest(address, KEYS, QUICK)
 
 
 def test_files_beside_a_manifest_are_taken(host: Host, files: dict[str, bytes], tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from app.common.rate import Patience
+from app.install.errors import PackError
 from app.install.packs import place, programs, stages
-from app.install.packs.errors import PackError
 from app.install.packs.events import PackDone, PackEvent, PackProgress, PackWaiting
-from app.install.packs.health import damaged
+from app.install.packs.programs import damaged_file
 from app.install.packs.stages import PackInstaller
 from tests.packs.wheels import KEYS, Host, signed, wheel, write_out
 
@@ -123,12 +123,12 @@ def test_repair_finds_damage_and_makes_the_pack_anew(installed: Packs, tmp_path:
     assert "nothing had to be repaired" in installed.told(PackDone)[-1].sentence
     module = next((installed.root / "cpu-1.0").rglob("shoal_large/filler.bin"))
     module.write_bytes(b"?")
-    assert damaged(installed.root / "cpu-1.0") == "shoal_large/filler.bin is damaged"
+    assert damaged_file(installed.root / "cpu-1.0") == "shoal_large/filler.bin is damaged"
     assert "in" in refused(lambda: installed.installer().repair(tmp_path))
     assert place.current(installed.root).current == "cpu-1.0"
     assert installed.installer().repair(stick) == "cpu-1.0-r1"
     assert installed.version() == "1.0" and place.packs(installed.root) == ["cpu-1.0-r1"]
-    assert place.current(installed.root).previous == "" and not damaged(installed.root / "cpu-1.0-r1")
+    assert place.current(installed.root).previous == "" and not damaged_file(installed.root / "cpu-1.0-r1")
 
     shutil.rmtree(installed.root / "cpu-1.0-r1" / "bin")
     assert place.python() is None

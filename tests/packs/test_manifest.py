@@ -9,8 +9,8 @@ import msgspec
 import nacl.signing
 import pytest
 
+from app.install.errors import PackError
 from app.install.packs import manifest, place
-from app.install.packs.errors import PackError
 from app.install.packs.manifest import PackManifest
 from tests.packs.wheels import KEY, KEYS, encoded, plain, signed
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.install.packs import health, manifest, offered, place
-from app.install.packs.errors import PackError
+from app.install.errors import PackError
+from app.install.packs import manifest, offered, place, programs
 from app.install.packs.manifest import PackTrust
 from app.install.packs.stages import PackInstaller
 from tests.packs.wheels import KEYS, encoded, plain, signed, wheel, write_out
@@ -60,14 +60,14 @@ def test_the_folder_that_was_chosen_may_be_the_one_above(files: dict[str, bytes]
 def test_an_engine_that_vanished_or_broke_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packs = tmp_path / "packs"
     monkeypatch.setenv("SHOAL_PACKS", str(packs))
-    assert place.missing() == "" and "isn't installed" in health.fault(packs)
+    assert place.missing() == "" and "isn't installed" in programs.engine_fault(packs)
     monkeypatch.setattr(place, "installed", lambda: True)
     assert "isn't installed" in place.missing() and not packs.exists()
     files = dict([wheel("shoal_small")])
     PackInstaller(packs, lambda _: None, KEYS).install(signed(files), write_out(files, tmp_path / "stick"))
-    assert place.missing() == health.fault(packs) == ""
+    assert place.missing() == programs.engine_fault(packs) == ""
     (module,) = packs.rglob("shoal_small/__init__.py")
     module.write_text("raise OSError('half of it is gone')")
-    assert "half of it is gone" in health.fault(packs) and place.missing() == ""
+    assert "half of it is gone" in programs.engine_fault(packs) and place.missing() == ""
     shutil.rmtree(packs / "cpu-1.0")
-    assert "isn't installed" in health.fault(packs)
+    assert "isn't installed" in programs.engine_fault(packs)

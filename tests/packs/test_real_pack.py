@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from app.install.packs import place, source
+from app.install.packs import offered, place
 from app.install.packs.stages import PackInstaller
 from app.models.shelf import starter_folder
 from tests.engines.hub import StandIn, model_files, serving
@@ -31,7 +31,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The pack's Python. The key is taken from the environment too: SHOAL_TEST_PACK_KEY is a file."""
     root = tmp_path_factory.mktemp("packs")
     key = Path(os.environ["SHOAL_TEST_PACK_KEY"]).read_text(encoding="ascii").strip()
-    signed = source.load(str(Path(NAMED) / "cpu.json"), (key,))
+    signed = offered.load_manifest(str(Path(NAMED) / "cpu.json"), (key,))
     name = PackInstaller(root, lambda _: None, (key,)).install(signed, Path(NAMED))
     return place.interpreter(root / name)
 

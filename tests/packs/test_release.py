@@ -15,8 +15,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.install.packs import manifest, place, source
-from app.install.packs.errors import PackError
+from app.install.errors import PackError
+from app.install.packs import manifest, place
+from app.install.packs import offered as source
 from app.install.packs.stages import PackInstaller
 from tests.packs.wheels import Host, wheel
 
@@ -71,7 +72,7 @@ def test_a_pack_is_made_and_installed(
         "cpu.json",
         "cpu.json.sig",
     ]
-    found = source.load(str(out / "cpu.json"), (secret[1],))
+    found = source.load_manifest(str(out / "cpu.json"), (secret[1],))
     assert [(one.name, one.size, one.url) for one in found.manifest.wheels] == [
         (one, len(host.files[f"{one}-1.0-py3-none-any.whl"]), f"{host.url}/{one}-1.0-py3-none-any.whl")
         for one in ("shoal_large", "shoal_small")
@@ -80,7 +81,7 @@ def test_a_pack_is_made_and_installed(
 
     done = make(*command, "--carry", "--", "--no-index", "--find-links", page)
     assert done.returncode == 0, done.stderr
-    carried = source.load(str(out / "cpu.json"), (secret[1],))
+    carried = source.load_manifest(str(out / "cpu.json"), (secret[1],))
     assert {path.name for path in out.glob("*.whl")} == {one.url for one in carried.manifest.wheels}
     monkeypatch.setenv("SHOAL_PACKS", str(tmp_path / "packs"))
     PackInstaller(tmp_path / "packs", lambda _: None, (secret[1],)).install(carried, out)
@@ -111,9 +112,9 @@ def test_files_of_this_disk_lie_beside_the_manifest(
     done = make(*command, folder)
     assert done.returncode == 0, done.stderr
     assert (out / name).read_bytes() == content
-    assert source.load(str(out / "cpu.json"), (secret[1],)).manifest.wheels[0].url == name
+    assert source.load_manifest(str(out / "cpu.json"), (secret[1],)).manifest.wheels[0].url == name
     with pytest.raises(PackError, match="isn't signed"):
-        source.load(str(out / "cpu.json"), ("ab" * 32,))
+        source.load_manifest(str(out / "cpu.json"), ("ab" * 32,))
 
     done = make(*command, tmp_path / "nowhere")
     assert done.returncode == 1 and "failed" in done.stderr and done.stderr.count("\n") == 1
@@ -175,7 +176,7 @@ def test_a_pack_for_another_system_is_made_here_and_refused_here(
     index = ["--no-index", "--find-links", offered(host), "--no-cache"]
     done = make(*command, *versions, "--", *index)
     assert done.returncode == 0, done.stderr
-    found = source.load(str(out / "mlx.json"), (secret[1],)).manifest
+    found = source.load_manifest(str(out / "mlx.json"), (secret[1],)).manifest
     assert (found.system, found.machine, found.least) == ("macos", "aarch64", "14.0") and found.made > 0
     assert [(one.file.partition("-1.0-")[2], one.pythons) for one in found.wheels] == [
         ("cp312-cp312-macosx_14_0_arm64.whl", ("3.12",)),

@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
-from app.install.packs import contents, filling, programs
+from app.install.errors import PackError
+from app.install.packs import contents, programs
+from app.install.packs import contents as filling
 from app.install.packs.contents import UnpackTask
-from app.install.packs.errors import PackError
-from app.install.packs.health import damaged
 from app.install.packs.manifest import Wheel
+from app.install.packs.programs import damaged_file
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 SKIP = ("*/include/*", "*.pyi")
@@ -69,7 +70,7 @@ def filled(tmp_path: Path, wheels: list[Wheel], skip: tuple[str, ...] = ()) -> t
     descriptor = os.open(tmp_path, os.O_RDONLY) if os.name != "nt" else 0
     work = tmp_path / "work"
     work.mkdir(exist_ok=True)
-    filling.fill(tasks, python, work, descriptor, grew.append)
+    filling.fill_environment(tasks, python, work, descriptor, grew.append)
     assert grew[-1] == sum(sum(task.sizes) for task in tasks)
     return environment, grew
 
@@ -104,7 +105,7 @@ def test_the_same_files_as_pips(tmp_path: Path) -> None:
     ours = [row.replace("\\", "/") for row in found[record].decode().splitlines()]
     added = [row for row in expected[record].decode().splitlines() if not any(one in row for one in ours)]
     assert all(any(note.rpartition("/")[2] in row for note in notes) for row in added), added
-    assert not damaged(environment) and grew == sorted(grew) and len(grew) > 2
+    assert not damaged_file(environment) and grew == sorted(grew) and len(grew) > 2
     assert os.name == "nt" or os.access(packages(environment) / program, os.X_OK)
 
 
@@ -112,11 +113,11 @@ def test_what_nobody_needs_is_left_out_and_not_missed(tmp_path: Path) -> None:
     environment, _ = filled(tmp_path, [made(tmp_path)], SKIP)
     names = files_below(packages(environment)).keys()
     assert "odd/__init__.py" in names and not any(name.endswith((".h", ".pyi")) for name in names)
-    assert not damaged(environment)
+    assert not damaged_file(environment)
     (packages(environment) / "odd_more.py").write_text("B = 3\n")
-    assert damaged(environment) == "odd_more.py is damaged"
+    assert damaged_file(environment) == "odd_more.py is damaged"
     (packages(environment) / "odd_more.py").unlink()
-    assert damaged(environment) == "odd_more.py is missing"
+    assert damaged_file(environment) == "odd_more.py is missing"
 
 
 HOSTILE: list[tuple[str, dict[str, Any]]] = [
@@ -161,7 +162,7 @@ def test_damage_is_found_before_the_file_is_used(tmp_path: Path) -> None:
     python = programs.Interpreter(Path(sys.executable), HERE)
     descriptor = os.open(tmp_path, os.O_RDONLY) if os.name != "nt" else 0
     with pytest.raises(PackError, match="is damaged or another file"):
-        filling.fill(tasks, python, tmp_path, descriptor, lambda _: None)
+        filling.fill_environment(tasks, python, tmp_path, descriptor, lambda _: None)
     assert not environment.exists()
     (tmp_path / wheel.file).write_bytes(b"no zip")
     with pytest.raises(PackError, match="is damaged"):

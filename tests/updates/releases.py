@@ -10,7 +10,7 @@ import msgspec
 import nacl.signing
 
 from app.install.updates import installed
-from app.install.updates.trust import UpdateTrust
+from app.install.updates.feed import UpdateTrust
 
 KEY = nacl.signing.SigningKey(bytes(range(1, 33)))
 PUBLIC = bytes(KEY.verify_key).hex()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.install.updates.known import UpdateOffer
+from app.install.updates.asking import UpdateOffer
 from app.ui.view.parts import UpdateStage, UpdateView
 
 OFFER = UpdateOffer(

@@ -13,10 +13,10 @@ import pytest
 
 from app.common.connection import Fault, _followed
 from app.common.rate import Patience
-from app.install.updates import asking, feed, installed, known
-from app.install.updates.asking import ask, offer
-from app.install.updates.errors import UpdateError
-from app.install.updates.known import Known
+from app.install.errors import UpdateError
+from app.install.updates import asking, feed, installed
+from app.install.updates import asking as known
+from app.install.updates.asking import Known, ask, offer
 from tests.packs.test_fetch import Proxy
 from tests.packs.wheels import Host
 from tests.updates.releases import LIST, NOW, PUBLIC, plain, release, signed, trust
@@ -31,11 +31,11 @@ def look(host: Host, home: Path, form: str = "deb", now: Any = NOW, **changed: A
 
 
 def refused(host: Host, home: Path, **changed: Any) -> str:
-    before = known.read(home)
+    before = known.read_known(home)
     with pytest.raises(UpdateError) as caught:
         look(host, home, **changed)
     said = str(caught.value)
-    after = known.read(home)
+    after = known.read_known(home)
     assert said.endswith(".") and "\n" not in said
     assert after.sentence == said and (after.serial, after.offer) == (before.serial, before.offer)
     return said
@@ -45,7 +45,7 @@ def test_a_newer_version_is_offered(host: Host, tmp_path: Path) -> None:
     found = look(host, tmp_path)
     assert found.offer is not None and found.offer.version == "0.2.0" and not found.offer.obstacle
     assert found.offer.file == "shoal_0.2.0_amd64.deb" and found.offer.size == 300_000
-    assert found == known.read(tmp_path) and asking.believed(tmp_path, (PUBLIC,), NOW) is not None
+    assert found == known.read_known(tmp_path) and asking.stored_list(tmp_path, (PUBLIC,), NOW) is not None
 
 
 def test_an_unchanged_list_costs_one_small_answer(host: Host, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_an_older_list_is_refused(host: Host, tmp_path: Path) -> None:
     look(host, tmp_path, serial=7)
     assert "number 6, and number 7 was here before" in refused(host, tmp_path, serial=6)
     assert "gives out an old one" in refused(host, tmp_path, serial=7, version="0.1.9")
-    assert known.read(tmp_path).serial == 7
+    assert known.read_known(tmp_path).serial == 7
     assert look(host, tmp_path, serial=8).serial == 8
 
 
@@ -86,8 +86,8 @@ def test_an_expired_list_is_refused_and_nothing_else_stops(host: Host, tmp_path:
     look(host, tmp_path)
     late = NOW + timedelta(days=200)
     assert "wasn't renewed" in refused(host, tmp_path, now=late)
-    assert asking.believed(tmp_path, (PUBLIC,), late) is None, "also not what was kept"
-    assert known.read(tmp_path).offer is not None
+    assert asking.stored_list(tmp_path, (PUBLIC,), late) is None, "also not what was kept"
+    assert known.read_known(tmp_path).offer is not None
 
 
 def test_a_mirror_steps_in(host: Host, tmp_path: Path) -> None:

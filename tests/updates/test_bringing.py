@@ -15,8 +15,10 @@ import pytest
 from app.common import fetch
 from app.common.fetch import part_of
 from app.common.rate import Patience
-from app.install.updates import bringing, feed, handing, known
-from app.install.updates.errors import UpdateError
+from app.install.errors import UpdateError
+from app.install.updates import asking as known
+from app.install.updates import feed, handing
+from app.install.updates import handing as bringing
 from app.install.updates.feed import Feed, ReleaseFile
 from app.install.updates.handing import SystemInstaller, Then
 from tests.packs.wheels import Host, wait_until
@@ -39,7 +41,9 @@ def file_of(form: str, **changed: Any) -> ReleaseFile:
 def bring(host: Host, home: Path, form: str = "deb", **changed: Any) -> tuple[Path, list[int]]:
     grew: list[int] = []
     one = file_of(form, **changed)
-    path = bringing.bring(home, read(**changed), one, f"{host.url}/{LIST}", grew.append, lambda *_: None, QUICK)
+    path = bringing.fetch_update(
+        home, read(**changed), one, f"{host.url}/{LIST}", grew.append, lambda *_: None, QUICK
+    )
     return path, grew
 
 
@@ -48,7 +52,7 @@ def refused(host: Host, home: Path, **changed: Any) -> str:
         bring(host, home, **changed)
     said = str(caught.value)
     assert said.endswith(".") and "\n" not in said
-    assert bringing.ready(home, file_of("deb")) is None
+    assert bringing.fetched_file(home, file_of("deb")) is None
     return said
 
 
@@ -57,7 +61,7 @@ def test_it_arrives_whole_and_is_fetched_once(host: Host, tmp_path: Path) -> Non
     assert path.read_bytes() == BODY and grew == sorted(grew) and grew[-1] == len(BODY)
     host.asked.clear()
     assert bring(host, tmp_path)[0] == path and not host.asked
-    assert bringing.ready(tmp_path, file_of("deb")) == path
+    assert bringing.fetched_file(tmp_path, file_of("deb")) == path
 
 
 def test_a_cut_connection_goes_on_where_it_was(host: Host, tmp_path: Path) -> None:
@@ -90,7 +94,7 @@ def test_wrong_bytes_are_refused(host: Host, tmp_path: Path) -> None:
 
 def test_a_mirror_steps_in(host: Host, tmp_path: Path) -> None:
     folder = {"mirrors": [f"{host.url}"]}
-    path = bringing.bring(
+    path = bringing.fetch_update(
         tmp_path,
         read(**folder),
         file_of("deb"),
@@ -109,7 +113,7 @@ def test_what_other_versions_left_goes(host: Host, tmp_path: Path) -> None:
         (folder / name).write_bytes(b"x")
     bring(host, tmp_path)
     assert sorted(path.name for path in folder.iterdir()) == [".lock", "feed.json", FILES["deb"]]
-    bringing.clear(tmp_path)
+    bringing.clear_fetched(tmp_path)
     assert sorted(path.name for path in folder.iterdir()) == [".lock", "feed.json"]
 
 
@@ -133,15 +137,19 @@ def test_it_can_lie_beside_a_list_on_a_stick(host: Host, tmp_path: Path) -> None
     stick.mkdir()
     (stick / FILES["deb"]).write_bytes(BODY)
     args = (read(), file_of("deb"), str(stick / LIST), lambda _: None, lambda *_: None)
-    assert bringing.bring(tmp_path / "home", *args).read_bytes() == BODY
+    assert bringing.fetch_update(tmp_path / "home", *args).read_bytes() == BODY
     (stick / FILES["deb"]).write_bytes(BODY[:-1])
     with pytest.raises(UpdateError, match="is damaged"):
-        bringing.bring(tmp_path / "other", *args)
+        bringing.fetch_update(tmp_path / "other", *args)
     assert not list((tmp_path / "other" / "updates").glob("*.deb"))
 
 
 def test_only_one_process_at_a_time(tmp_path: Path) -> None:
-    with known.alone(tmp_path), pytest.raises(UpdateError, match="wait for it"), known.alone(tmp_path):
+    with (
+        known.one_at_a_time(tmp_path),
+        pytest.raises(UpdateError, match="wait for it"),
+        known.one_at_a_time(tmp_path),
+    ):
         pass
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.install.errors import Checkout, UpdateError
 from app.install.updates import feed, installed
-from app.install.updates.errors import Checkout, UpdateError
 from app.install.updates.feed import Feed
 from app.install.updates.installed import ordered
 from tests.updates.releases import KEY, NOW, PUBLIC, plain, signed

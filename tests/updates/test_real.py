@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from app.install.errors import UpdateError
 from app.install.updates import handing
-from app.install.updates.errors import UpdateError
 from app.install.updates.feed import ReleaseFile, entry
 from app.install.updates.handing import SystemInstaller, Then
 from tests.packs.wheels import Host, wait_until
@@ -128,7 +128,7 @@ def released(host: Host, tmp_path: Path) -> Path:
         unwanted = shutil.ignore_patterns("__pycache__", "studies", "screenshots", "pictures")
         shutil.copytree(ROOT / name, tree / name, ignore=unwanted)
     shutil.copy(ROOT / "pyproject.toml", tree)
-    from app.install.updates.trust import trust_file
+    from app.install.updates.feed import trust_file
     from tests.updates.releases import PUBLIC
 
     host.files.update(today())

@@ -16,7 +16,7 @@ pytest.importorskip("PySide6.QtWidgets", reason="Qt's system libraries are missi
 
 from pytestqt.qtbot import QtBot
 
-from app.install.updates import installed, known
+from app.install.updates import asking, installed
 from app.ui.updates import process as module
 from app.ui.updates.process import Updating
 from app.ui.view.parts import UpdateStage, UpdateView
@@ -126,10 +126,10 @@ def test_what_nobody_asked_for_fails_quietly_and_ends_with_the_swarm(
     updating.decide(True)
     assert updating._child.running and not updating.update_view.undecided
     found = idle(qtbot, updating)
-    assert found.sentence == "" and "isn't signed" in known.read(updating._home).sentence
+    assert found.sentence == "" and "isn't signed" in asking.read_known(updating._home).sentence
     updating.check()
     assert "isn't signed" in idle(qtbot, updating).sentence, "who pressed a button is told"
-    state = updating._home / known.FILE
+    state = updating._home / asking.KNOWN_FILE
     state.unlink()
     updating.look_if_due()
     assert updating._child.running
@@ -183,7 +183,7 @@ def test_what_was_fetched_goes_once_it_is_installed(
     updating: Updating, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, folder = updating._home, updating.folder()
-    known.write(home, known.Known(serial=5, offer=OFFER))
+    asking.write_known(home, asking.Known(serial=5, offer=OFFER))
     folder.mkdir()
     for name in (OFFER.file, "feed.json"):
         (folder / name).write_bytes(b"x")

@@ -14,12 +14,11 @@ from app.cli._terminal import TerminalLine, agreed, json_line, stop_quietly
 from app.common import files, remedy
 from app.common.text import in_bytes
 from app.desktop.nvidia import card_present
-from app.install.packs import health, manifest, place
-from app.install.packs.errors import PackError
+from app.install.errors import PackError
+from app.install.packs import manifest, place, programs
 from app.install.packs.events import PackDone, PackEvent, PackFailed, PackProgress, PackStatus, PackWaiting
 from app.install.packs.manifest import SignedManifest
-from app.install.packs.offered import chosen_in, newer, offered
-from app.install.packs.source import load
+from app.install.packs.offered import chosen_in, load_manifest, newer, offered
 from app.install.packs.stages import PackInstaller
 
 SUMMARY = "install, check, repair or remove the engine of an installed app"
@@ -81,7 +80,7 @@ def main(args: argparse.Namespace) -> int:
         installer = PackInstaller(root, tell, keys, oldest=oldest, older=args.older)
         offline = args.offline.expanduser().absolute() if args.offline else None
         if args.verb == "repair":
-            installer.repair(offline, load(args.manifest, keys) if args.manifest else None)
+            installer.repair(offline, load_manifest(args.manifest, keys) if args.manifest else None)
         else:
             installer.install(*_wanted(args, keys, offline))
     except PackError as error:
@@ -112,10 +111,10 @@ def _wanted(
     """The manifest that was named, or the one in the offline folder, or this version's own at its address.
     Without a name, what suits this computer. And the folder with the files, where they are not fetched."""
     if args.manifest:
-        return load(args.manifest, keys), offline
+        return load_manifest(args.manifest, keys), offline
     if offline is not None:
         path = offline / f"{args.pack}.json" if args.pack else chosen_in(offline, card_present())
-        return _named(path.stem, load(str(path), keys)), path.parent
+        return _named(path.stem, load_manifest(str(path), keys)), path.parent
     known = manifest.trust().manifests
     name = args.pack or next((one.name for one in _standing().offers if one.name in known), "cpu")
     if name not in known:
@@ -123,7 +122,7 @@ def _wanted(
             f"There is no engine {name[:60]!r} for this Shoal ({', '.join(known) or 'it names none'}): name "
             "its manifest with --manifest."
         )
-    return _named(name, load(known[name], keys)), None
+    return _named(name, load_manifest(known[name], keys)), None
 
 
 def _named(name: str, found: SignedManifest) -> SignedManifest:
@@ -138,7 +137,7 @@ def _named(name: str, found: SignedManifest) -> SignedManifest:
 
 def _check(root: Path, tell: Callable[[PackEvent], None]) -> int:
     """Whether the engine in use computes. Raises PackError."""
-    if fault := health.fault(root):
+    if fault := programs.engine_fault(root):
         raise PackError(fault)
     used = place.current(root).current
     python = place.interpreter(root / used)

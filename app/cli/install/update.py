@@ -17,11 +17,12 @@ from app.cli._terminal import TerminalLine, agreed, json_line, stop_quietly
 from app.common import remedy
 from app.common.home import home
 from app.common.text import in_bytes
-from app.install.updates import asking, bringing, feed, handing, installed, known
-from app.install.updates.errors import UpdateError
-from app.install.updates.feed import Feed, ReleaseFile
-from app.install.updates.known import UpdateOffer
-from app.install.updates.trust import UpdateTrust, trust
+from app.install.errors import UpdateError
+from app.install.updates import asking, feed, handing, installed
+from app.install.updates import asking as known
+from app.install.updates import handing as bringing
+from app.install.updates.asking import UpdateOffer
+from app.install.updates.feed import Feed, ReleaseFile, UpdateTrust, trust
 
 SUMMARY = "look for a new version and install it"
 TOLD_S = 0.25
@@ -66,7 +67,7 @@ def main(args: argparse.Namespace) -> int:
 def _update(args: argparse.Namespace, folder: Path, tell: Tell) -> int:
     believe, form = _trust(args), _form(args.program)
     if args.install:
-        found = asking.believed(folder, believe.keys, feed.today())
+        found = asking.stored_list(folder, believe.keys, feed.today())
         if found is None:
             raise UpdateError(
                 f"Nothing downloaded is still valid: run {remedy.command('update')}, which checks again."
@@ -74,17 +75,17 @@ def _update(args: argparse.Namespace, folder: Path, tell: Tell) -> int:
         offer = asking.offer(found, form, installed.version())
     else:
         offer = asking.ask(folder, believe, form).offer
-        found = asking.believed(folder, believe.keys, feed.today())
+        found = asking.stored_list(folder, believe.keys, feed.today())
     tell(_checked(offer))
     if offer is None or found is None:
-        bringing.clear(folder)
+        bringing.clear_fetched(folder)
         return 0
     if args.check:
         return 0
-    file = asking.chosen(found, form)
+    file = asking.file_for(found, form)
     if offer.obstacle or file is None:
         raise UpdateError(offer.obstacle)
-    with known.alone(folder):
+    with known.one_at_a_time(folder):
         return _obtain(args, folder, believe, found, file, tell)
 
 
@@ -92,13 +93,15 @@ def _obtain(
     args: argparse.Namespace, folder: Path, believe: UpdateTrust, found: Feed, file: ReleaseFile, tell: Tell
 ) -> int:
     if args.install:
-        path = bringing.ready(folder, file)
+        path = bringing.fetched_file(folder, file)
         if path is None:
             raise UpdateError(
                 f"{file.file} wasn't downloaded yet, or is damaged: run {remedy.command('update')}."
             )
     else:
-        path = bringing.bring(folder, found, file, believe.feeds[0], _Progress(file.size, tell), _waits(tell))
+        path = bringing.fetch_update(
+            folder, found, file, believe.feeds[0], _Progress(file.size, tell), _waits(tell)
+        )
         tell({"event": "ready", "version": found.version, "file": str(path)})
     if args.fetch:
         return 0
@@ -183,7 +186,7 @@ def _told(event: dict[str, object]) -> list[str]:
         case {"event": "checked", "version": version, "offer": dict(offer)}:
             size = f", {in_bytes(offer['size'])}" if offer["size"] else ""
             lines = [f"Shoal {offer['version']} of {offer['date']} is there{size}; this is {version}."]
-            lines += [f"  {line}" for line in known.notes(offer["notes"], [])]
+            lines += [f"  {line}" for line in known.notes_in(offer["notes"], [])]
             return lines + [offer["obstacle"]] * bool(offer["obstacle"])
         case {"event": "waiting", "sentence": sentence, "seconds": float(seconds)}:
             return [f"{sentence} Going on in {seconds:.0f} s."]

@@ -1,23 +1,70 @@
 """The folder `.venv`: made when missing, completed when half-made, replaced when broken.
 
 A set-up may be killed at any moment: it leaves no stamp then, so the next start goes on. Nothing is taken out
-before what replaces it is here, and the stamp falls only where something really is missing.
-"""
+before what replaces it is here, and the stamp falls only where something really is missing."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from app.install.launcher import install, pythons, stamp, system
-from app.install.launcher.lock import lock
 from app.install.launcher.progress import ProgressLine, say
 from app.install.launcher.pythons import SetupError
 from app.install.launcher.stamp import PURPOSES, UNFINISHED
+
+# One set-up at a time: a lock on a file that the system releases when its holder dies, however it dies.
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _take(descriptor: int) -> None:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _take(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextlib.contextmanager
+def setup_lock(path: Path, waiting: Callable[[], None], every: float = 0.2) -> Iterator[int]:
+    """Holds the lock file at `path`, yielding its descriptor. While another process has it, `waiting` is called
+    once and the lock is tried again every so many seconds. The file stays behind: removing it would let two in
+    at once.
+
+    Handing the descriptor to a child process (POSIX) keeps the lock until that child has ended too, so a pip
+    that outlives a killed launcher is waited for. Raises SetupError when the file cannot be made.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+    except OSError as error:
+        raise SetupError(
+            f"Shoal cannot write into {path.parent} ({error.strerror}), where it keeps its Python environment; "
+            "make that folder writable or copy Shoal into one of your own, then start it again."
+        ) from error
+    try:
+        told = False
+        while True:
+            try:
+                _take(descriptor)
+                break
+            except OSError:
+                if not told:
+                    waiting()
+                told = True
+                time.sleep(every)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
 
 MAKING, FILLING = "making", "filling"
 """What the marker says: an environment killed while being made is worth nothing, one killed while being filled
@@ -60,7 +107,7 @@ class Environment:
         installed files even where the stamp says that all is well. Raises SetupError."""
         if self.ready(purpose) and not check:
             return
-        with lock(self.root / ".venv.lock", _waiting) as held:
+        with setup_lock(self.root / ".venv.lock", _waiting) as held:
             damaged = _damaged(self.folder)
             if self.ready(purpose) and (not check or (not damaged and not self._complaint(purpose))):
                 return

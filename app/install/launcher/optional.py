@@ -25,8 +25,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from app.install.launcher import install, pythons, resting, stamp, system
-from app.install.launcher.environment import Environment
-from app.install.launcher.lock import lock
+from app.install.launcher.environment import Environment, setup_lock
 from app.install.launcher.progress import ProgressLine, say
 from app.install.launcher.pythons import SetupError
 
@@ -108,7 +107,7 @@ def provide(root: Path, name: str, waiting: Callable[[], None], number: Path | N
     """Installs "llamacpp" or "mlx" in the foreground, with progress. Raises SetupError, after remembering it,
     and whatever `waiting` raises, which is called when another process is already at it. The file `number`
     holds this process's number for as long."""
-    with lock(root / f".venv-{name}.lock", waiting) as held:
+    with setup_lock(root / f".venv-{name}.lock", waiting) as held:
         if stamp.ready(str(root), name):
             return
         try:
@@ -147,7 +146,7 @@ def _provide(root: Path, name: str, held: int) -> None:
                 [*words, "--reinstall", "--no-cache"]
                 for words in (["-r", str(beside), *options], ["--no-index", str(wheel)])
             ]
-        with lock(root / ".venv.lock", lambda: None) as also_held:
+        with setup_lock(root / ".venv.lock", lambda: None) as also_held:
             installer = Environment(root).installer(also_held)
             for order in orders:
                 installer.install(order, progress)

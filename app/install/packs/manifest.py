@@ -18,7 +18,7 @@ import nacl.bindings
 import nacl.exceptions
 
 from app.common import remedy
-from app.install.packs.errors import PackError
+from app.install.errors import PackError
 from app.install.packs.place import NAME, VERSION
 
 MANIFEST = 2**20
@@ -74,7 +74,7 @@ class PackManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     version: Annotated[str, msgspec.Meta(pattern=rf"^{VERSION}\Z")]
     title: Annotated[str, msgspec.Meta(max_length=100)]
     made: Annotated[int, msgspec.Meta(ge=0, le=2**40)] = 0
-    """When it was released, in seconds since 1970; see app.install.packs.age."""
+    """When it was released, in seconds since 1970; see app.install.packs.offered."""
     system: Literal["linux", "windows", "macos"]
     machine: Literal["x86_64", "aarch64"]
     least: Annotated[str, msgspec.Meta(pattern=r"^([0-9]{1,3}\.[0-9]{1,3})?\Z")] = ""

@@ -4,15 +4,86 @@ names, and those that came with its installer."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from app.common import files
+from app.common import fetch, files, remedy
+from app.common.connection import Fault
+from app.common.rate import Patience
+from app.install.errors import PackError
 from app.install.launcher.stamp import APPLE_SILICON
-from app.install.packs import manifest, place, source
-from app.install.packs.errors import PackError
+from app.install.packs import manifest, place
+from app.install.packs import manifest as manifests
 from app.install.packs.events import Offered
-from app.install.packs.manifest import PackOffer, PackTrust
+from app.install.packs.manifest import PackManifest, PackOffer, PackTrust, SignedManifest, is_address
+
+# Where a manifest comes from: an address or a file, with its signature beside it.
+
+
+def load_manifest(where: str, keys: tuple[str, ...], patience: Patience | None = None) -> SignedManifest:
+    """The manifest at an address or in a file, checked. Raises PackError."""
+    if is_address(where):
+        wanted = ((where, manifests.MANIFEST), (f"{where}.sig", manifests.SIGNATURE))
+        try:
+            content, signature = fetch.ask(wanted, patience or Patience())
+        except Fault as caught:
+            raise PackError(str(caught)) from caught
+        return manifests.read(content, signature, keys, where)
+    path = Path(where).expanduser().absolute()
+    try:
+        with path.open("rb") as one, path.with_name(f"{path.name}.sig").open("rb") as two:
+            content, signature = one.read(manifests.MANIFEST + 1), two.read(manifests.SIGNATURE)
+    except OSError as error:
+        raise PackError(
+            f"{error.filename} can't be read ({error.strerror}): name the manifest with --manifest, with its "
+            "signature beside it."
+        ) from error
+    return manifests.read(content, signature, keys, str(path.parent))
+
+
+# Which release of a pack is older. Anyone who gives packs out could offer an old manifest again: it is still
+# signed, and what was found wrong in it since then still is. So a pack is never older than the one that this
+# version of Shoal was released with, nor than one of its name that was here before.
+#
+# A manifest has no end: a pack on a stick works years later. That nothing newer is offered to somebody is told
+# by the releases of Shoal itself, which name the pack that belongs to them.
+
+SEEN = "seen.json"
+
+
+def check_not_older(root: Path, manifest: PackManifest, oldest: Mapping[str, int], older: bool) -> None:
+    """`oldest`: what this version of Shoal was released with, by name. `older` allows less than was here
+    before. Raises PackError."""
+    least = oldest.get(manifest.name, 0)
+    if manifest.made < least:
+        raise PackError(
+            f"{manifest.title} of {_day(manifest.made)} is older than this Shoal, which belongs to one of "
+            f"{_day(least)}, so nothing was installed: take the pack that came out with it."
+        )
+    seen = 0 if older else _releases_seen(root).get(manifest.name, 0)
+    if manifest.made < seen:
+        raise PackError(
+            f"{manifest.title} of {_day(manifest.made)} is older than one that was here, of {_day(seen)}, so "
+            f"nothing was installed: take the newest; {remedy.command('pack install --older')} takes this one "
+            "anyway."
+        )
+
+
+def remember_release(root: Path, manifest: PackManifest) -> None:
+    """Raises OSError."""
+    seen = _releases_seen(root)
+    if seen.get(manifest.name) != manifest.made:
+        files.write_json(root / SEEN, {**seen, manifest.name: manifest.made})
+
+
+def _releases_seen(root: Path) -> dict[str, int]:
+    return files.read_json(root / SEEN, dict[str, int]) or {}
+
+
+def _day(made: int) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(made))
+
 
 LAST = 9
 
@@ -25,7 +96,7 @@ def offered(trust: PackTrust, root: Path, carried: Path | None, card: bool) -> l
         found[name] = _row(name, known, root) if known else Offered(name=name)
     for path in manifests_in(carried, card) if carried is not None else []:
         with contextlib.suppress(PackError):  # it is of another system, or damaged: its installation says so
-            one = source.load(str(path), trust.keys).manifest
+            one = load_manifest(str(path), trust.keys).manifest
             manifest.check_here(one)
             found[one.name] = _row(one.name, manifest.offer(one), root, str(path.parent))
     return sorted(

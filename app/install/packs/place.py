@@ -22,7 +22,7 @@ import msgspec
 
 from app.common import files, remedy
 from app.common.home import platform_place, settings_place
-from app.install.packs.errors import PackError, disk
+from app.install.errors import PackError, pack_disk_error
 
 NAME = r"[a-z][a-z0-9_]{0,31}"
 VERSION = r"[0-9][0-9a-z.]{0,31}"
@@ -167,6 +167,6 @@ def alone(place: Path, waiting: Callable[[], None], wait_s: float, busy: str = B
     except files.LockHeldError:
         raise PackError(busy) from None
     except OSError as error:
-        raise disk(error, place) from error
+        raise pack_disk_error(error, place) from error
     with held:
         yield lock

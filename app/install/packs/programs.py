@@ -3,10 +3,14 @@ without anybody's own settings, and without what a frozen app sets for itself.""
 
 from __future__ import annotations
 
+import base64
+import csv
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,8 +19,10 @@ from typing import IO
 import msgspec
 
 from app.common import remedy
+from app.common.files import read_json
+from app.install.errors import PackError, pack_disk_error
 from app.install.launcher.pythons import advice
-from app.install.packs.errors import PackError, disk
+from app.install.packs import place
 from app.install.packs.manifest import PackManifest
 from app.install.packs.place import interpreter
 
@@ -197,6 +203,44 @@ def _bundle() -> Path | None:
 def failed(what: str, said: list[str], place: Path) -> PackError:
     text = "\n".join(said)
     if "No space left on device" in text or "not enough space on the disk" in text:
-        return disk(OSError(28, "No space left on device"), place.parent)
+        return pack_disk_error(OSError(28, "No space left on device"), place.parent)
     errors = [line for line in said if line.lower().startswith("error")]
     return PackError(f"{what} ({(errors or said or ['nothing said'])[-1][:300]}). Nothing is lost: try again.")
+
+
+# Whether an engine is as it was installed, and whether the one in use works: its Python starts, and what it
+# promises can be imported. Writes nothing, so it can be asked at any time, also where packs cannot be written.
+
+
+def engine_fault(root: Path) -> str:
+    """A sentence where the engine in use cannot compute; else empty. Takes some seconds."""
+    used = place.current(root).current
+    if not used or not place.interpreter(root / used).exists():
+        return place.lacking()
+    made_of = read_json(root / f"{used}.json", PackManifest)
+    if made_of is None:
+        return "The engine is damaged: repair it, or install it again."
+    with tempfile.TemporaryDirectory() as work, open(os.devnull, "rb") as nothing:
+        try:
+            check(root / used, made_of.imports, Path(work), nothing.fileno())
+        except PackError as error:
+            return str(error)
+    return ""
+
+
+def damaged_file(environment: Path) -> str:
+    """The first file of an environment's packages that is not as it was installed; empty when all are."""
+    for record in sorted(environment.rglob("*.dist-info/RECORD")):
+        with record.open(encoding="utf-8", newline="") as file:
+            for row in csv.reader(file):
+                if len(row) != 3 or not row[1].startswith("sha256="):
+                    continue
+                path = record.parent.parent / row[0]
+                try:
+                    with path.open("rb") as content:
+                        found = hashlib.file_digest(content, "sha256").digest()
+                except OSError:
+                    return f"{row[0]} is missing"
+                if base64.urlsafe_b64encode(found).rstrip(b"=").decode() != row[1].removeprefix("sha256="):
+                    return f"{row[0]} is damaged"
+    return ""

@@ -19,14 +19,14 @@ import msgspec
 from app.common import files, remedy
 from app.common.rate import Patience
 from app.common.text import in_bytes
-from app.install.packs import age, contents, filling, manifest, place, programs, source
+from app.install.errors import PackError, pack_disk_error
+from app.install.packs import contents, manifest, offered, place, programs
+from app.install.packs import contents as filling
 from app.install.packs import wheels as wheel_files
-from app.install.packs.errors import PackError, disk
 from app.install.packs.events import Pack, PackDone, PackProgress, PackStage, PackWaiting, Tell
-from app.install.packs.health import damaged
 from app.install.packs.manifest import PackManifest, SignedManifest, Wheel
 from app.install.packs.place import MARK, Current
-from app.install.packs.programs import Interpreter
+from app.install.packs.programs import Interpreter, damaged_file
 
 SPARE = 200 * 2**20
 """Bytes that are left free on the disk in any case."""
@@ -54,7 +54,7 @@ class PackInstaller:
     free: Callable[[Path], int] = files.free
     wait_s: float = EARLIER_S
     oldest: Mapping[str, int] | None = None
-    """What this version of Shoal was released with (app.install.packs.age); None where that does not matter."""
+    """What this version of Shoal was released with (see offered.py); None where it does not matter."""
     older: bool = False
     _percent: int = 0
     _told: float = 0.0
@@ -148,7 +148,7 @@ class PackInstaller:
                 if not pack:
                     freed += files.size(self.root / ".work")
                     shutil.rmtree(self.root / ".work", ignore_errors=True)
-                    for name in ("current.json", age.SEEN):
+                    for name in ("current.json", offered.SEEN):
                         (self.root / name).unlink(missing_ok=True)
             except OSError as error:
                 raise self._disk(error) from error
@@ -187,7 +187,7 @@ class PackInstaller:
             mark = _Mark(pack=wanted.folder, python=str(python.path), version=python.version)
             files.write(environment / MARK, msgspec.json.encode(mark))
             if self.oldest is not None:
-                age.remember(self.root, wanted)
+                offered.remember_release(self.root, wanted)
             return self._switch(name, before, repaired=repaired)
         except OSError as error:
             raise self._disk(error) from error
@@ -250,12 +250,12 @@ class PackInstaller:
             self._say(PackStage.FILL, "Unpacking the engine.", min(have, total), total)
 
         heard(0)
-        filling.fill(tasks, python, work, lock, heard)
+        filling.fill_environment(tasks, python, work, lock, heard)
         self._say(PackStage.FILL, "The engine is unpacked.", total, total)
 
     def _check_age(self, wanted: PackManifest) -> None:
         if self.oldest is not None:
-            age.check(self.root, wanted, self.oldest, self.older)
+            offered.check_not_older(self.root, wanted, self.oldest, self.older)
 
     def _switch(self, name: str, before: Current, repaired: bool = False) -> str:
         """From here on `name` is in use; the one before is kept, older ones go."""
@@ -295,7 +295,7 @@ class PackInstaller:
             programs.check(self.root / name, self._kept(name).manifest.imports, self.root / ".work", lock)
         except PackError as error:
             return str(error).rstrip(".")
-        return damaged(self.root / name) if files else ""
+        return damaged_file(self.root / name) if files else ""
 
     def _made_of(self, signed: SignedManifest) -> list[str]:
         """Packs here that were made from this very manifest, the one in use first."""
@@ -309,7 +309,7 @@ class PackInstaller:
 
     def _kept(self, name: str) -> SignedManifest:
         """The manifest that a pack was made from. Raises PackError."""
-        found = source.load(str(self.root / f"{name}.json"), self.keys)
+        found = offered.load_manifest(str(self.root / f"{name}.json"), self.keys)
         with contextlib.suppress(OSError):
             base = (self.root / f"{name}.json.from").read_text(encoding="utf-8")
             return msgspec.structs.replace(found, base=base)
@@ -357,7 +357,7 @@ class PackInstaller:
             yield lock
 
     def _disk(self, error: OSError) -> PackError:
-        return disk(error, self.root)
+        return pack_disk_error(error, self.root)
 
 
 def _again(name: str, taken: list[str]) -> str:

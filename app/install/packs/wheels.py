@@ -9,7 +9,7 @@ from urllib.parse import quote, urljoin
 from app.common import fetch
 from app.common.connection import Fault
 from app.common.rate import Patience
-from app.install.packs.errors import PackError, disk
+from app.install.errors import PackError, pack_disk_error
 from app.install.packs.manifest import PackManifest, Wheel, is_address
 
 Tell = Callable[[int, str], None]
@@ -45,7 +45,7 @@ def bring(
     except Fault as caught:
         raise PackError(str(caught)) from caught
     except OSError as error:
-        raise disk(error, to) from error
+        raise pack_disk_error(error, to) from error
 
 
 def take(wheels: tuple[Wheel, ...], folder: Path, tell: Tell) -> None:

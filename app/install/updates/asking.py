@@ -4,24 +4,144 @@ could be told from another, so neither ETag nor cookies."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
-from app.common import fetch
+from app.common import fetch, files
 from app.common.connection import Fault, host_of
 from app.common.rate import Patience
+from app.install.errors import PackError, UpdateError, update_disk_error
+from app.install.packs import place
 from app.install.packs.manifest import is_address
 from app.install.updates import feed as feeds
-from app.install.updates import installed, known
-from app.install.updates.errors import UpdateError
-from app.install.updates.feed import Feed, ReleaseFile
+from app.install.updates import installed
+from app.install.updates.feed import Feed, ReleaseFile, UpdateTrust
 from app.install.updates.installed import ordered
-from app.install.updates.known import Known, UpdateOffer
-from app.install.updates.trust import UpdateTrust
+
+# The memory of new versions between two questions.
+#
+# HOME/updates.json         the newest list that was seen, when somebody last asked, and what it came to
+# HOME/updates/             what was fetched: feed.json with feed.json.sig, and the new version's file
+# HOME/updates/.lock        held while it is fetched or handed over
+#
+# The window shows what stands in updates.json; anyone who installs believes nothing of it and checks the signed
+# list again.
+
+KNOWN_FILE = "updates.json"
+FOLDER = "updates"
+DAY_S = 24 * 3600.0
+AGAIN_S = 4 * 3600.0
+"""After an attempt that failed."""
+_KEPT = ("feed.json", "feed.json.sig", "installer.log", ".lock")
+_BUSY = "Another Shoal is downloading or installing the new version: wait for it, then try again."
+
+
+class UpdateOffer(msgspec.Struct, frozen=True, kw_only=True):
+    """A version that is newer than this one. `obstacle` is why it cannot be installed from here, empty where it
+    can; `notes` are lines by language."""
+
+    version: str
+    date: str = ""
+    notes: dict[str, list[str]] = {}
+    page: str = ""
+    file: str = ""
+    size: int = 0
+    obstacle: str = ""
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """`serial` and `digest` belong to the newest list that was ever believed, by one of `keys`. `asked` is
+    the last attempt and `answered` the last one that succeeded, in seconds since 1970; `sentence` is why the
+    last one did not."""
+
+    serial: int = 0
+    digest: str = ""
+    keys: tuple[str, ...] = ()
+    asked: float = 0.0
+    answered: float = 0.0
+    sentence: str = ""
+    offer: UpdateOffer | None = None
+
+    def due(self, now: float) -> bool:
+        """Whether a day has passed, or some hours after an attempt that failed. A clock that was set back does
+        not stop it forever.
+
+        >>> Known().due(0.0 + DAY_S), Known(asked=50.0, answered=50.0).due(100.0), Known(asked=9e9).due(100.0)
+        (True, False, True)
+        """
+        wait = DAY_S if self.answered >= self.asked else AGAIN_S
+        return not 0 <= now - self.asked < wait
+
+
+def read_known(home: Path) -> Known:
+    """What HOME/updates.json holds; an empty Known where it is missing or malformed."""
+    return files.read_json(home / KNOWN_FILE, Known) or Known()
+
+
+def write_known(home: Path, known: Known) -> None:
+    """Raises UpdateError."""
+    try:
+        files.write_json(home / KNOWN_FILE, known)
+    except OSError as error:
+        raise update_disk_error(error, home) from error
+
+
+def store_feed(home: Path, content: bytes, signature: bytes) -> None:
+    """The list that was believed, for the next time. Raises UpdateError."""
+    folder = home / FOLDER
+    try:
+        files.write(folder / "feed.json", content)
+        files.write(folder / "feed.json.sig", signature)
+    except OSError as error:
+        raise update_disk_error(error, folder) from error
+
+
+def stored_feed(home: Path) -> tuple[bytes, bytes]:
+    """What `store_feed` wrote; empty where there is nothing."""
+    folder = home / FOLDER
+    try:
+        return (folder / "feed.json").read_bytes(), (folder / "feed.json.sig").read_bytes()
+    except OSError:
+        return b"", b""
+
+
+def clear_folder(home: Path, keep: Sequence[str] = ()) -> None:
+    """Deletes what was fetched, all but these names; what cannot be deleted stays."""
+    folder = home / FOLDER
+    with contextlib.suppress(OSError):
+        for entry in list(folder.iterdir()):
+            if entry.name not in (*_KEPT, *keep) and entry.is_file():
+                with contextlib.suppress(OSError):
+                    entry.unlink()
+
+
+def notes_in(lines: dict[str, list[str]], wanted: Sequence[str]) -> list[str]:
+    """The lines in the first of these languages that there are.
+
+    >>> notes_in({"en": ["New"], "de": ["Neu"]}, ["fr", "de"]), notes_in({"en": ["New"]}, ["de"])
+    (['Neu'], ['New'])
+    """
+    for language in (*wanted, "en"):
+        if lines.get(language):
+            return lines[language]
+    return next(iter(lines.values()), [])
+
+
+@contextlib.contextmanager
+def one_at_a_time(home: Path) -> Iterator[None]:
+    """Holds HOME/updates for this process. Raises UpdateError."""
+    try:
+        with place.alone(home / FOLDER, lambda: None, 2.0, _BUSY):
+            yield
+    except PackError as error:
+        raise UpdateError(str(error)) from error
+
 
 PATIENCE = Patience(attempts=2, first_s=2.0, longest_s=10.0, silent_s=20.0)
 
@@ -30,11 +150,11 @@ def ask(
     home: Path, trust: UpdateTrust, form: str, now: datetime | None = None, patience: Patience = PATIENCE
 ) -> Known:
     """Asks, and remembers what it came to. Raises UpdateError; that is remembered too."""
-    before, asked = known.read(home), time.time()
+    before, asked = read_known(home), time.time()
     try:
         feed, content = _newest(home, trust, before, now or feeds.today(), patience)
     except UpdateError as error:
-        known.write(home, msgspec.structs.replace(before, asked=asked, sentence=str(error)))
+        write_known(home, msgspec.structs.replace(before, asked=asked, sentence=str(error)))
         raise
     found = Known(
         serial=feed.serial,
@@ -44,7 +164,7 @@ def ask(
         answered=asked,
         offer=offer(feed, form, installed.version()),
     )
-    known.write(home, found)
+    write_known(home, found)
     return found
 
 
@@ -52,7 +172,7 @@ def offer(feed: Feed, form: str, version: str) -> UpdateOffer | None:
     """What the list has for this installation; None where that is the newest."""
     if ordered(feed.version) <= ordered(version):
         return None
-    file, obstacle = chosen(feed, form), ""
+    file, obstacle = file_for(feed, form), ""
     page = f"download it from {feed.page}" if feed.page else "download it where you got this one"
     if ordered(version) < ordered(feed.least):
         obstacle = f"Version {version} is too old to update itself: {page}, and install it over this one."
@@ -69,10 +189,10 @@ def offer(feed: Feed, form: str, version: str) -> UpdateOffer | None:
     )
 
 
-def believed(home: Path, keys: tuple[str, ...], now: datetime) -> Feed | None:
+def stored_list(home: Path, keys: tuple[str, ...], now: datetime) -> Feed | None:
     """The kept list, if it still holds: signed, not expired, and the newest that was ever seen."""
-    content, signature = known.kept(home)
-    newest = known.read(home).serial
+    content, signature = stored_feed(home)
+    newest = read_known(home).serial
     if not content:
         return None
     try:
@@ -82,7 +202,7 @@ def believed(home: Path, keys: tuple[str, ...], now: datetime) -> Feed | None:
     return found if found.serial == newest else None
 
 
-def chosen(feed: Feed, form: str) -> ReleaseFile | None:
+def file_for(feed: Feed, form: str) -> ReleaseFile | None:
     """The file for this computer and this kind of installation."""
     return feed.file_for(*installed.here(), form)
 
@@ -101,7 +221,7 @@ def _newest(
         except UpdateError as error:
             first = first or error
         else:
-            known.keep(home, content, signature)
+            store_feed(home, content, signature)
             return feed, content
     assert first is not None
     raise first
@@ -109,7 +229,7 @@ def _newest(
 
 def _load(home: Path, where: str, patience: Patience) -> tuple[bytes, bytes]:
     if is_address(where):
-        return _ask(where, *known.kept(home), patience)
+        return _ask(where, *stored_feed(home), patience)
     path = Path(where)
     try:
         return path.read_bytes()[: feeds.FEED + 1], path.with_name(f"{path.name}.sig").read_bytes()

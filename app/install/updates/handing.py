@@ -5,6 +5,7 @@ A one-file Shoal is replaced where it lies, by a rename; the one before stays be
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import shutil
@@ -13,14 +14,93 @@ import sys
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
+from urllib.parse import quote, urljoin
 
 import msgspec
 
 from app.common import fetch, files
-from app.common.text import safe_line
-from app.install.updates import installed
-from app.install.updates.errors import UpdateError, disk
-from app.install.updates.feed import ReleaseFile
+from app.common.connection import Fault
+from app.common.rate import Patience
+from app.common.text import in_bytes, safe_line
+from app.install.errors import UpdateError, update_disk_error
+from app.install.packs.manifest import is_address
+from app.install.updates import asking, installed
+from app.install.updates.feed import Feed, ReleaseFile
+
+# Fetching the new version's file into HOME/updates, as engine packs are fetched: continued where it stopped,
+# counted to the byte, believed by its digest, which stands in the signed list.
+
+SPARE = 64 * 2**20
+Heard = Callable[[int], None]
+
+
+def fetch_update(
+    home: Path,
+    feed: Feed,
+    file: ReleaseFile,
+    where: str,
+    heard: Heard,
+    waiting: fetch.Waiting,
+    patience: Patience | None = None,
+) -> Path:
+    """The file, whole and right. `where` is the list's own address or path. Raises UpdateError; what has come
+    is kept, files of other versions are not."""
+    folder = home / asking.FOLDER
+    try:
+        clear_fetched(home, file)
+        if fetch.right(folder / file.file, file):
+            heard(file.size)
+            return folder / file.file
+        _check_room(folder, file)
+        if not is_address(where) and not is_address(file.url):
+            return fetch.copy(Path(where).parent / file.file, file, folder)
+        order = fetch.PieceOrder(file, addresses_of(feed, file, where))
+        fetch.bring([order], folder, lambda _, count: heard(count), waiting, patience)
+        return folder / file.file
+    except Fault as caught:
+        if caught.gone:
+            sentence = f"{file.file} isn't there any more: look for new versions again, then download it."
+            raise UpdateError(sentence) from caught
+        raise UpdateError(str(caught)) from caught
+    except FileNotFoundError as error:
+        raise UpdateError(
+            f"{error.filename} isn't there: copy all files of the release beside the list."
+        ) from error
+    except OSError as error:
+        raise update_disk_error(error, folder) from error
+
+
+def addresses_of(feed: Feed, file: ReleaseFile, where: str) -> list[str]:
+    first = file.url if is_address(file.url) else urljoin(where, quote(file.file))
+    return [first, *(f"{mirror.rstrip('/')}/{quote(file.file)}" for mirror in feed.mirrors)]
+
+
+def fetched_file(home: Path, file: ReleaseFile) -> Path | None:
+    """The file where it lies whole and right."""
+    path = home / asking.FOLDER / file.file
+    with contextlib.suppress(OSError):
+        if fetch.right(path, file):
+            return path
+    return None
+
+
+def clear_fetched(home: Path, keep: ReleaseFile | None = None) -> None:
+    """Deletes what was fetched, all but `keep` and what has come of it; what cannot be deleted stays."""
+    asking.clear_folder(
+        home, () if keep is None else (keep.file, fetch.part_of(home / asking.FOLDER, keep).name)
+    )
+
+
+def _check_room(folder: Path, file: ReleaseFile) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    part = fetch.part_of(folder, file)
+    missing = file.size - (part.stat().st_size if part.exists() else 0)
+    if (free := files.free(folder)) < missing + SPARE:
+        raise UpdateError(
+            f"The disk that holds {folder} has {in_bytes(free)} free, and {in_bytes(missing + SPARE)} "
+            "are needed: free up some space, then try again."
+        )
+
 
 PKEXEC, APT = "/usr/bin/pkexec", "/usr/bin/apt-get"
 _DISMISSED, _REFUSED = 126, 127
@@ -102,7 +182,7 @@ def hand(
                     then=Then.QUIT, sentence="Drag Shoal into the folder Applications, then open it from there."
                 )
     except OSError as error:
-        raise disk(error, path) from error
+        raise update_disk_error(error, path) from error
 
 
 def _debian(path: Path, file: ReleaseFile, say: Say, system: SystemInstaller) -> Handed:
@@ -170,7 +250,7 @@ def _replaced(path: Path, file: ReleaseFile, program: Path, say: Say) -> Handed:
             fresh.chmod(program.stat().st_mode | 0o500)
             shutil.copy2(program, previous)
     except OSError as error:
-        raise disk(error, program.parent) from error
+        raise update_disk_error(error, program.parent) from error
     return Handed(then=Then.RESTART, sentence=f"It is installed; the version before is kept as {previous}.")
 
 

@@ -13,8 +13,8 @@ from app.common import home as place
 from app.desktop import links
 from app.desktop.choose import autostart
 from app.desktop.login import Autostart, AutostartError
+from app.install.errors import PackError
 from app.install.packs import place as packs
-from app.install.packs.errors import PackError
 from app.install.updates import installed
 from app.node.data import contents
 from app.node.data.home import held

@@ -9,7 +9,7 @@ from PySide6.QtCore import QLocale, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QFrame, QWidget
 
-from app.install.updates.known import UpdateOffer, notes
+from app.install.updates.asking import UpdateOffer, notes_in
 from app.ui.frame.actions import UpdateActions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import ago, size, tr
@@ -176,7 +176,7 @@ def news(offer: UpdateOffer | None) -> str:
     """The release's own lines, in the person's language."""
     if offer is None:
         return ""
-    lines = notes(offer.notes, [QLocale().name().split("_")[0]])
+    lines = notes_in(offer.notes, [QLocale().name().split("_")[0]])
     return "\n".join(f"•  {breakable(line)}" for line in lines)
 
 

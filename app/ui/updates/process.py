@@ -15,10 +15,10 @@ import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.common.rate import Speed
-from app.install.updates import installed, known
-from app.install.updates.errors import UpdateError
-from app.install.updates.known import UpdateOffer
-from app.install.updates.trust import UpdateTrust, trust
+from app.install.errors import UpdateError
+from app.install.updates import asking, installed
+from app.install.updates.asking import UpdateOffer
+from app.install.updates.feed import UpdateTrust, trust
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.process.child import Child
@@ -74,7 +74,7 @@ class Updating(QObject):
         """From now on it asks by itself, where it may. What was fetched for an installed version goes."""
         self.changed.emit(self.update_view)
         if self.update_view.offer is None:
-            known.sweep(self._home)
+            asking.clear_folder(self._home)
         if self.update_view.stage is not UpdateStage.CHECKOUT:
             QTimer.singleShot(FIRST_MS, self, self.look_if_due)
             self._clock.start()
@@ -82,7 +82,7 @@ class Updating(QObject):
     def look_if_due(self) -> None:
         """Asks if the owner agreed to it, does not learn alone, and a day has passed."""
         alone = self._choices["company"] == "alone"
-        if self._choices["updates"] and not alone and known.read(self._home).due(time.time()):
+        if self._choices["updates"] and not alone and asking.read_known(self._home).due(time.time()):
             self._start(UpdateStage.ASKING, "--check", by_person=False)
 
     def check(self) -> None:
@@ -131,7 +131,7 @@ class Updating(QObject):
             self._child.end(wait=True)
 
     def folder(self) -> Path:
-        return self._home / known.FOLDER
+        return self._home / asking.FOLDER
 
     def _start(self, stage: UpdateStage, verb: str, by_person: bool = True) -> None:
         if self.update_view.stage is not UpdateStage.IDLE:
@@ -188,7 +188,7 @@ class Updating(QObject):
 
     def _remembered(self) -> dict[str, Any]:
         """What the files say."""
-        seen, memory = known.read(self._home), self._choices.memory
+        seen, memory = asking.read_known(self._home), self._choices.memory
         offer = seen.offer
         if offer is not None and installed.ordered(offer.version) <= installed.ordered(installed.version()):
             offer = None

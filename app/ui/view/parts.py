@@ -9,7 +9,7 @@ import msgspec
 
 from app.install.packs import place
 from app.install.packs.events import Offered, Pack, PackStatus
-from app.install.updates.known import UpdateOffer
+from app.install.updates.asking import UpdateOffer
 from app.node.data.library import Library
 from app.ui.language.texts import tr
 

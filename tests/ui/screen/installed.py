@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from app.install.packs import manifest
-from app.install.packs.source import load
+from app.install.packs.offered import load_manifest
 
 ROOT = Path(__file__).parents[3]
 _PROGRAM = """#!/bin/sh
@@ -47,5 +47,5 @@ def stand_in(folder: Path, trust: dict[str, Any] | None = None) -> Path:
 
 def trusting(key: str, url: str, pack: Path) -> dict[str, Any]:
     """What the build writes for an app whose only pack is at `url`; `pack` is its manifest here."""
-    name, offer = pack.stem, manifest.offer(load(str(pack), (key,)).manifest)
+    name, offer = pack.stem, manifest.offer(load_manifest(str(pack), (key,)).manifest)
     return {"keys": [key], "manifests": {name: url}, "offers": {name: msgspec.to_builtins(offer)}}

@@ -14,9 +14,9 @@ from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.desktop.login import LinuxAutostart
-from app.install.updates import known
-from app.install.updates.known import UpdateOffer
-from app.install.updates.trust import UpdateTrust
+from app.install.updates import asking as known
+from app.install.updates.asking import UpdateOffer
+from app.install.updates.feed import UpdateTrust
 from app.ui.frame.actions import UpdateActions
 from app.ui.frame.frame import Actions
 from app.ui.overview.page import Overview
@@ -226,7 +226,7 @@ def test_learning_rests_while_it_is_installed_and_the_window_opens_again(
     (home / known.FOLDER).mkdir()
     (home / known.FOLDER / OFFER.file).write_bytes(bytes(7))
     offer = replaced(OFFER, size=7)
-    known.write(home, known.Known(offer=offer))
+    known.write_known(home, known.Known(offer=offer))
     updating = Updating(
         home,
         choices,

@@ -7,6 +7,17 @@ from pathlib import Path
 from app.common import remedy
 from app.common.files import unwritable
 
+# The errors of a pack, as one sentence: what, why, what to do.
+
+
+class PackError(Exception):
+    """The message is for the owner."""
+
+
+def pack_disk_error(error: OSError, place: Path) -> PackError:
+    """What the disk refused."""
+    return PackError(unwritable(error, place, "name another folder with SHOAL_PACKS"))
+
 
 class UpdateError(Exception):
     """The message is for the owner. Whatever runs here goes on running as it is."""
@@ -22,6 +33,6 @@ class Checkout(UpdateError):
         )
 
 
-def disk(error: OSError, place: Path) -> UpdateError:
+def update_disk_error(error: OSError, place: Path) -> UpdateError:
     """What the disk refused."""
     return UpdateError(unwritable(error, place))
