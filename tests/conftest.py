@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 from app.common.process.surroundings import surroundings
 from app.ui.shell.display import missing
+
+FOLDER = Path(__file__).parent
 
 settings.register_profile("same", derandomize=True)
 settings.load_profile("same")
@@ -20,6 +24,31 @@ os.environ.update(surroundings())
 """Processes that tests start see what they see under `./shoal test`, however these tests were started."""
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+SLOW = (
+    "ui/screen",
+    "e2e",
+    "cli",
+    "bench",
+    "relay",
+    "node",
+    "engines",
+    "lab",
+    "swarm",
+    "packs",
+    "updates",
+    "launcher",
+)
+"""Folders whose files are run first: no long file is left for the end, when the other processes are done."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def rank(item: pytest.Item) -> int:
+        place = item.path.relative_to(FOLDER).as_posix()
+        return next((at for at, name in enumerate(SLOW) if place.startswith(f"{name}/")), len(SLOW))
+
+    items.sort(key=rank)
+
 
 pytest_plugins = (
     [] if sys.platform == "linux" and missing({"QT_QPA_PLATFORM": "offscreen"}) else ["pytestqt.plugin"]

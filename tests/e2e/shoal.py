@@ -23,6 +23,9 @@ ROOT = Path(__file__).parents[2]
 PATIENCE_S = 120.0
 """How long a line is waited for. Not a budget: other work may share the machine."""
 
+QUICK_PROBES = ("--probe-questions", "16")
+"""The smallest probe: what these tests are about is not how well a model does."""
+
 Event = dict[str, Any]
 
 
@@ -59,7 +62,7 @@ class Running:
         solo = ("--solo",) if alone else ()
         with interruptible():
             self.process = subprocess.Popen(
-                [*prefix, *command("run", *solo, "--json", *arguments)],
+                [*prefix, *command("run", *solo, "--json", *QUICK_PROBES, *arguments)],
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -22,7 +22,18 @@ import pytest
 
 from app.node.data.home import model_mark
 from app.node.history import checkpoint
-from tests.e2e.shoal import PATIENCE_S, ROOT, Event, Running, checkpoints, child, command, rows, shoal
+from tests.e2e.shoal import (
+    PATIENCE_S,
+    QUICK_PROBES,
+    ROOT,
+    Event,
+    Running,
+    checkpoints,
+    child,
+    command,
+    rows,
+    shoal,
+)
 from tests.interrupting import interruptible
 
 if sys.platform != "win32":
@@ -30,7 +41,7 @@ if sys.platform != "win32":
     import resource
     import termios
 
-SMALL = ("--local", "4", "--families", "chain_sum,gcd", "--probe-every", "50")
+SMALL = ("--local", "4", "--families", "chain_sum,gcd", "--probe-every", "50", *QUICK_PROBES)
 
 
 class Trained(NamedTuple):
@@ -204,7 +215,7 @@ def test_a_corrupt_checkpoint_is_told_and_the_one_before_is_used(model: Path, ho
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="sets the limits of running processes")
-@pytest.mark.parametrize("view", [(), ("--snapshots",)])
+@pytest.mark.parametrize("view", [pytest.param((), marks=pytest.mark.long), ("--snapshots",)])
 def test_a_full_disk_makes_it_wait_until_there_is_room(
     model: Path, tmp_path: Path, view: tuple[str, ...]
 ) -> None:

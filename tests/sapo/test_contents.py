@@ -14,8 +14,8 @@ from app.sapo.families import FAMILIES
 from app.sapo.probe import probe_questions, score
 from app.sapo.questions import Question, draw
 from app.sapo.seeds import TRAINING_SEEDS, probe_seed
+from tests.sapo.levels import LEVELS, spread
 
-LEVELS = [(family.name, level) for family in FAMILIES.values() for level in range(len(family.levels))]
 SAMPLE = [*((name, 0) for name in FAMILIES), ("calendar_arithmetic", 2), ("time_intervals", 2)]
 
 _MONTHS = (
@@ -186,7 +186,7 @@ def test_another_calculation_is_another_content() -> None:
 FEW = {("products", 0): 12}
 
 
-@pytest.mark.parametrize(("family", "level"), LEVELS)
+@spread(3)
 def test_a_level_holds_out_enough_contents_for_a_probe(family: str, level: int) -> None:
     """Twenty contents, found among the first candidates; fewer of the times table."""
     questions = probe_questions({family: level}, 20)

@@ -22,8 +22,8 @@ from app.sapo.asking import extract_answer, shows_work
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import LONGEST_EXAMPLE, Entry, Family, FamilyKind
 from app.sapo.questions import MAX_INDEX, Question, _dataset, draw, generate
+from tests.sapo.levels import LEVELS, spread
 
-LEVELS = [(family.name, level) for family in FAMILIES.values() for level in range(len(family.levels))]
 SEEDS = (2, 10**9, 2**41 + 5)
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -124,7 +124,7 @@ def test_items_differ() -> None:
     assert len(different) > 0.95 * len(LEVELS) * len(SEEDS)  # small levels repeat themselves
 
 
-@pytest.mark.parametrize(("family", "level"), LEVELS)
+@spread(0)
 def test_items_are_questions_with_a_short_solution(family: str, level: int) -> None:
     record = FAMILIES[family]
     longest = 256 if level > 1 else 200 if record.kind == FamilyKind.GRIDS else 64
@@ -139,7 +139,7 @@ def test_items_are_questions_with_a_short_solution(family: str, level: int) -> N
         assert record.judge(solution, question.entry) == record.score(solution, question.entry) == 1.0
 
 
-@pytest.mark.parametrize(("family", "level"), LEVELS)
+@spread(1)
 def test_no_constant_answer_and_no_shortcut_pays(family: str, level: int) -> None:
     questions, tried, _ = items(family, level, 500)
     assert len(questions) >= tried / 8, "few of the library's items are questions"
@@ -177,7 +177,7 @@ def test_a_family_without_work_has_no_example() -> None:
     assert FAMILIES["number_sorting"].worked(draw("number_sorting", 0, 2**45).entry) == ""
 
 
-@pytest.mark.parametrize(("family", "level"), LEVELS)
+@spread(2)
 def test_a_level_asks_many_different_questions(family: str, level: int) -> None:
     texts = {draw(family, level, seed * 10**7).text for seed in range(120)}
     # The least: 63 numbers whose bits are counted, and 28 short sentences with three rotations.

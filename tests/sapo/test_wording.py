@@ -12,8 +12,7 @@ import pytest
 from app.sapo.families import FAMILIES
 from app.sapo.families.rows import rivals
 from app.sapo.questions import MAX_INDEX, _dataset, draw
-
-LEVELS = [(family.name, level) for family in FAMILIES.values() for level in range(len(family.levels))]
+from tests.sapo.levels import spread
 
 FAULTS = {
     "a before a vowel": r"(?<!of )\b[Aa] (?!one\b|once\b|uni|use|eu)[aeio]\w+|\b[Aa] un[^i]\w+",
@@ -36,7 +35,7 @@ STRANGE = {"bf": "", "caesar_cipher": "", "rectangle_count": ""}
 """Nothing but signs and cipher text."""
 
 
-@pytest.mark.parametrize(("family", "level"), LEVELS)
+@spread(1)
 def test_the_english_of_a_text(family: str, level: int) -> None:
     for seed in range(12):
         text = draw(family, level, (seed + 31) * 10**7).text

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
+
 SUMMARY = "run the tests; arguments go to pytest, for example -m long, -k name, tests/sapo"
 
 PASSES_ON = True
@@ -15,9 +17,9 @@ PASSES_ON = True
 
 ROOT = Path(__file__).parents[3]
 
-WORKERS = 2
-"""Each holds a torch of its own (0.4 GB) and starts processes of its own; more than two crowd a small
-machine."""
+WORKER_BYTES = 2_500_000_000
+"""Memory of a worker: a torch of its own (0.4 GB), and the node, trainer or window that its test starts."""
+MOST_WORKERS = 8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,13 +28,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     return subprocess.call(
-        [sys.executable, "-m", "pytest", *distribution(args.rest, os.cpu_count() or 1), *args.rest], cwd=ROOT
+        [sys.executable, "-m", "pytest", *distribution(args.rest, workers()), *args.rest], cwd=ROOT
     )
 
 
-def distribution(arguments: list[str], cores: int) -> list[str]:
-    """The options that spread the tests over processes, none when the arguments speak of that themselves or
-    need the terminal. A file's tests stay together, because they share what is costly to make."""
+def workers() -> int:
+    """Two for each processor: a test waits about half of its time, for processes, sockets and timers. Fewer
+    where the memory does not suffice."""
+    fit = psutil.virtual_memory().total // WORKER_BYTES
+    return int(max(1, min(2 * (os.cpu_count() or 1), fit, MOST_WORKERS)))
+
+
+def distribution(arguments: list[str], count: int) -> list[str]:
+    """The options that spread the tests over `count` processes, none when the arguments speak of that
+    themselves or need the terminal. A file's tests stay together, because they share what is costly to make;
+    files run in the order of tests/conftest.py, the slow ones first."""
     words = {argument.split("=")[0] for argument in arguments}
     chosen = any(argument.startswith("-n") for argument in arguments) or words & {
         "--numprocesses",
@@ -40,4 +50,5 @@ def distribution(arguments: list[str], cores: int) -> list[str]:
         "-p",
     }
     needs_terminal = words & {"-s", "--capture", "--pdb", "--trace", "--collect-only", "--co"}
-    return [] if cores < 2 or chosen or needs_terminal else ["-n", str(WORKERS), "--dist", "loadfile"]
+    spread = ["-n", str(count), "--dist", "loadfile", "--no-loadscope-reorder"]
+    return [] if count < 2 or chosen or needs_terminal else spread

@@ -41,7 +41,7 @@ class Chatting:
             stdout=subprocess.PIPE,
             cwd=ROOT,
         )
-        self._number = 0
+        self.asked = 0
 
     def read(self) -> Message:
         assert self.process.stdout is not None
@@ -52,12 +52,12 @@ class Chatting:
 
     def ask(self, kind: str, **what: object) -> list[Message]:
         """All replies to a request; those that only tell how far an answer is, `growing` keeps."""
-        self._number += 1
-        self.send(json.dumps({"type": kind, "number": self._number, **what}).encode())
+        self.asked += 1
+        self.send(json.dumps({"type": kind, "number": self.asked, **what}).encode())
         replies = [self.read()]
         while replies[-1]["type"] not in ("done", "failed"):
             replies.append(self.read())
-        assert {one["number"] for one in replies} == {self._number}
+        assert {one["number"] for one in replies} == {self.asked}
         self.growing = [one for one in replies if one["type"] == "growing"]
         return [one for one in replies if one["type"] != "growing"]
 
@@ -77,6 +77,15 @@ class Chatting:
 def chatting(model: Path, tmp_path: Path) -> Iterator[Chatting]:
     made = Chatting("--model", model, "--home", tmp_path / "home")
     yield made
+    made.process.kill()
+    made.process.wait()
+
+
+@pytest.fixture(scope="module")
+def shared(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Chatting, Message]]:
+    """One chat for the tests that leave it as it was, and its first message."""
+    made = Chatting("--model", model, "--home", tmp_path_factory.mktemp("chat") / "home")
+    yield made, made.read()
     made.process.kill()
     made.process.wait()
 
@@ -117,8 +126,9 @@ def test_a_question_a_puzzle_and_what_is_wrong(chatting: Chatting, tmp_path: Pat
     assert chatting.close() == 0
 
 
-def test_a_model_that_only_speaks_puzzle_says_so(chatting: Chatting, tmp_path: Path) -> None:
-    assert not chatting.read()["engine"]["talks"]
+def test_a_model_that_only_speaks_puzzle_says_so(shared: tuple[Chatting, Message], tmp_path: Path) -> None:
+    chatting, opened = shared
+    assert not opened["engine"]["talks"]
     assert [one["type"] for one in chatting.ask("ask", text="Hello, how are you?")] == ["onlypuzzles", "done"]
     after, done = chatting.ask("ask", text="Spell this word backward: sun", sides="after")
     assert (after["side"], done["type"]) == ("after", "done")
@@ -129,9 +139,10 @@ def test_a_model_that_only_speaks_puzzle_says_so(chatting: Chatting, tmp_path: P
     assert "only solves puzzles" in said and "models get smollm2-135m" in said
 
 
-def test_an_answer_is_ended_by_its_number(chatting: Chatting) -> None:
-    chatting.read()
-    chatting.send(b'{"type":"stop","number":1}')  # heard before the question is even read
+def test_an_answer_is_ended_by_its_number(shared: tuple[Chatting, Message]) -> None:
+    chatting, _ = shared
+    coming = chatting.asked + 1
+    chatting.send(b'{"type":"stop","number":%d}' % coming)  # heard before the question is even read
     (stopped, done) = chatting.ask("ask", text="Simplify the fraction 57/95")
     assert (stopped["side"], stopped["stopped"], stopped["finished"]) == ("before", True, False)
     assert stopped["tokens"] == 1 and done["type"] == "done"
@@ -189,7 +200,7 @@ def test_a_model_that_is_none_is_one_sentence(tmp_path: Path) -> None:
 
 def test_it_follows_a_node_that_learns_beside_it(model: Path, tmp_path: Path) -> None:
     """The node replaces safe points all the time; every answer is of one that was whole."""
-    node = Running("--model", model, "--home", tmp_path, *SMALL, "--rounds", "16")
+    node = Running("--model", model, "--home", tmp_path, *SMALL, "--rounds", "8")
     chat = Chatting("--model", model, "--home", tmp_path)
     try:
         node.wait_for_kind("round")
@@ -200,7 +211,7 @@ def test_it_follows_a_node_that_learns_beside_it(model: Path, tmp_path: Path) ->
         assert node.wait() == 0
         seen.append(chat.ask("ask", text="5 + 8 =")[1]["learned"])
         rounds = [one for one in seen if one is not None]
-        assert rounds == sorted(rounds) and len(set(rounds)) > 1 and rounds[-1] == 16
+        assert rounds == sorted(rounds) and len(set(rounds)) > 1 and rounds[-1] == 8
         assert chat.close() == 0
     finally:
         chat.process.kill()

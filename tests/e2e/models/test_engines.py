@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from engines import opening
-from tests.e2e.shoal import python_with, shoal
+from tests.e2e.shoal import QUICK_PROBES, python_with, shoal
 
-SMALL = ("--local", "4", "--families", "chain_sum,gcd", "--probe-every", "50", "--json")
+SMALL = ("--local", "4", "--families", "chain_sum,gcd", "--probe-every", "50", *QUICK_PROBES, "--json")
 
 
 def test_an_unknown_engine_is_wrong_usage(tmp_path: Path) -> None:

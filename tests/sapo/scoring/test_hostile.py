@@ -17,8 +17,7 @@ from app.sapo.asking import MAX_ANSWER, extract_answer
 from app.sapo.families import FAMILIES, scores
 from app.sapo.questions import Question, draw
 from app.sapo.scoring.sandbox import Sandbox
-
-LEVELS = [(family.name, level) for family in FAMILIES.values() for level in range(len(family.levels))]
+from tests.sapo.levels import LEVELS, spread
 
 FULL_WIDTH = str.maketrans({c: chr(ord(c) + 0xFEE0) for c in string.digits + string.ascii_letters + "-+/."})
 ARABIC = str.maketrans(string.digits, "٠١٢٣٤٥٦٧٨٩")
@@ -191,7 +190,7 @@ def question_of(family: str, level: int, seed: int = 11) -> Question:
     return draw(family, level, seed * 10**8)
 
 
-@pytest.mark.parametrize(("family", "level"), LEVELS)
+@spread(0)
 def test_hostile_answers_earn_nothing(family: str, level: int, sandbox: Sandbox, tmp_path: Path) -> None:
     question = question_of(family, level)
     truth = FAMILIES[family].solution(question.entry)

@@ -12,15 +12,14 @@ from app.sapo.families import FAMILIES
 from app.sapo.families.family import clamp
 from app.sapo.questions import draw
 from app.sapo.reading import formula
-
-LEVELS = [(family.name, level) for family in FAMILIES.values() for level in range(len(family.levels))]
+from tests.sapo.levels import spread
 
 SEVERAL = {"propositional_logic": 0.25, "shortest_path": 1, "n_queens": 1, "graph_color": 1}
 """Families whose questions have several right answers, and the least that the library pays for one: for what
 follows at all it pays 0.25 or 1."""
 
 
-@pytest.mark.parametrize(("family", "level"), LEVELS)
+@spread(2)
 def test_the_truth_scores_1_and_the_truths_of_other_questions_0(family: str, level: int) -> None:
     items = 20 if (family, level) == ("bf", 1) else 50
     entries = [draw(family, level, seed * 10**8 + 7).entry for seed in range(items)]
