@@ -27,9 +27,9 @@ def main() -> None:
 
     os.environ[remedy.VARIABLE] = typed()
     if sys.platform == "win32":
-        from app.desktop import windowed
+        from app.desktop import windows
 
-        windowed.watched(lambda: run(sys.argv[1:], source))
+        windows.run_without_console(lambda: run(sys.argv[1:], source))
     else:
         run(sys.argv[1:], source)
 

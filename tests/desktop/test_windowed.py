@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.common import home
-from app.desktop import windowed
+from app.desktop import windows
 from app.desktop.login import RUN, WindowsAutostart
 from app.desktop.windows import BasicLimits, JobLimits, end_together, outside, signed, step_out
 from app.install.updates import installed
@@ -25,14 +25,14 @@ import os, sys
 for number in (0, 1, 2):
     os.close(number)
 sys.stdin = sys.stdout = sys.stderr = None
-from app.desktop import windowed
-windowed.show = lambda text: os.write(int(sys.argv[1]), text.encode())
+from app.desktop import windows as windowed
+windowed.show_message = lambda text: os.write(int(sys.argv[1]), text.encode())
 def run():
     print("nobody reads this")
     assert sys.stdin.read() == "" and not sys.stderr.isatty() and os.fstat(1)
     print("shoal: That is so", "because it is.", file=sys.stderr)
     EVENT
-windowed.watched(run)
+windowed.run_without_console(run)
 """
 KERNEL = """
 import os, sys
@@ -79,7 +79,7 @@ def test_a_program_without_streams_works_and_shows_why_it_failed(event: str, cod
 
 def test_who_has_pipes_keeps_them(capsys: pytest.CaptureFixture[str]) -> None:
     before = sys.stdin, sys.stdout, sys.stderr
-    assert windowed.provide() is None
+    assert windows.provide_streams() is None
     assert (sys.stdin, sys.stdout, sys.stderr) == before
 
 

@@ -23,7 +23,7 @@ from app.node.record.records import GroupRow, Happening, Probe, Round, Run
 from app.node.record.snapshot import Energy, Peer, Ruling, SwarmView
 from app.node.rules.preferences import DEFAULTS
 from app.sapo.questions import Coordinates
-from app.swarm.identity.names import name
+from app.swarm.identity.identity import node_name
 from app.swarm.wire.limits import LineMessage
 from app.ui.chat.page import TryIt
 from app.ui.view.parts import Fetch, Holdings, Persona
@@ -196,7 +196,7 @@ def groups(last: int, count: int = 60, peers: bool = False) -> tuple[GroupRow, .
         family = dice.choice(list(QUESTIONS))
         question, right, wrong = QUESTIONS[family]
         solved = [dice.random() < 0.55 for _ in range(8)]
-        peer = name(bytes([at % 7]) * 32) if peers and at % 3 == 1 else None
+        peer = node_name(bytes([at % 7]) * 32) if peers and at % 3 == 1 else None
         answers = [(right if ok else wrong, ok) for ok in solved]
         made.append(group(max(1, last - at // 6), NOW - at, family, answers, question=question, peer=peer))
     return tuple(made)
@@ -206,7 +206,7 @@ def swarm(peers: int = 14, **fields: object) -> SwarmView:
     dice = random.Random(5)
     rows = tuple(
         Peer(
-            name=name(at.to_bytes(32)),
+            name=node_name(at.to_bytes(32)),
             model=dice.choice(("starter", "starter", "Qwen2.5-0.5B-Instruct", "SmolLM2-135M")),
             seen_at=NOW - dice.random() ** 3 * 4000,
             groups=int(dice.random() ** 2 * 80),

@@ -18,7 +18,7 @@ import msgspec
 
 from app.node.swarm.hosting import Hosting, HostingError, own_relays
 from app.node.swarm.member import Find, NowhereError
-from app.swarm.client.known import KnownRelays
+from app.swarm.client.places import KnownRelays
 from app.swarm.invite.invite import Invite
 from app.swarm.invite.private import Private, joining
 

@@ -25,7 +25,7 @@ from app.node.record.snapshot import Peer
 from app.node.round.peers import OwnGroup
 from app.sapo.recipes import Recipe
 from app.swarm.client.client import Client
-from app.swarm.client.reporting import Complaint
+from app.swarm.client.receipts import Complaint
 from app.swarm.intake.buffer import SHORTEST_ROUND_S, WAITING_OF_FAMILY, PeerBuffer
 from app.swarm.intake.intake import Intake
 from app.swarm.intake.reasons import IntakeReason

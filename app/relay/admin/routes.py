@@ -21,7 +21,7 @@ from app.relay.page import page, teacher
 from app.relay.session.classroom import Classroom
 from app.relay.session.shared import SOFTWARE, RelayState
 from app.relay.store.backplane import Unavailable
-from app.swarm.identity.names import name
+from app.swarm.identity.identity import node_name
 from app.swarm.invite.invite import Invite, where
 from app.swarm.wire.protocol import SOCKET_PATH
 
@@ -140,7 +140,7 @@ class AdminRoutes:
         named = self._state.access.mode in ("open", "pow")
         return tuple(
             page.NodeHere(
-                name=name(key) if named else "", model=one.model, families=one.families, here_s=one.here_s
+                name=node_name(key) if named else "", model=one.model, families=one.families, here_s=one.here_s
             )
             for key, one in self._state.presence.oldest(page.MOST_NODES)
         )
@@ -217,7 +217,7 @@ class AdminRoutes:
         known = self._state.standings.of(key)
         return TopPublisher(
             key=key.hex(),
-            name=name(key),
+            name=node_name(key),
             groups=self._state.window.author(key).line.groups,
             error=round(known.error, 3),
             honest=known.honest,

@@ -18,7 +18,7 @@ from app.common.text import exact_span
 from app.relay.page import page
 from app.relay.session.classroom import KEYS_OF_A_COMPUTER, PUPILS, Classroom, Discovery, Mark
 from app.sapo.families import FAMILIES
-from app.swarm.identity.names import name
+from app.swarm.identity.identity import node_name
 
 PATH = "/class/"
 SHOWN = 12
@@ -55,7 +55,7 @@ def token() -> str:
 
 def render(room: Classroom, swarm: str, join: str, online: frozenset[bytes], now: float) -> bytes:
     """The page. `join` is the invite of the class, `online` the keys that are connected."""
-    pupils = sorted(room.pupils, key=name)
+    pupils = sorted(room.pupils, key=node_name)
     state = "<em>learning</em>" if room.learning else '<em class="not">paused by you</em>'
     run, word = ("0", "Pause everybody") if room.learning else ("1", "Let everybody learn")
     marks = [room.pupils[key].marks[-1] for key in pupils if room.pupils[key].marks]
@@ -113,7 +113,8 @@ def _table(room: Classroom, pupils: Sequence[bytes], online: frozenset[bytes]) -
         last = pupil.marks[-1] if pupil.marks else None
         away = "" if key in online else " <small>away</small>"
         rows.append(
-            f'<tr><th scope="row">{escape(name(key))}{away}</th><td class="spark">{_spark(pupil.marks)}</td>'
+            f'<tr><th scope="row">{escape(node_name(key))}{away}</th>'
+            f'<td class="spark">{_spark(pupil.marks)}</td>'
             f"<td>{f'{100 * last.share:.0f} %' if last else '–'}</td>"
             f"<td>{last.round if last else '–'}</td><td>{_count(room.shared[key])}</td>"
             f"<td>{_count(got)}</td></tr>"
@@ -157,16 +158,16 @@ def _ring(room: Classroom, pupils: Sequence[bytes]) -> str:
     most = drawn[0][1]
     arcs = "".join(
         f'<path d="M{place[a][0]:.1f} {place[a][1]:.1f}Q50 50 {place[b][0]:.1f} {place[b][1]:.1f}" '
-        f'stroke-width="{0.15 + 1.1 * number / most:.2f}"><title>{escape(name(a))} to {escape(name(b))}: '
-        f"{number}</title></path>"
+        f'stroke-width="{0.15 + 1.1 * number / most:.2f}">'
+        f"<title>{escape(node_name(a))} to {escape(node_name(b))}: {number}</title></path>"
         for (a, b), number in drawn
     )
     dots = "".join(
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="1.6"><title>{escape(name(key))}</title></circle>'
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="1.6"><title>{escape(node_name(key))}</title></circle>'
         for key, (x, y) in place.items()
     )
     (a, b), number = drawn[0]
-    said = f"Most went from {name(a)} to {name(b)}: {number} groups of answers."
+    said = f"Most went from {node_name(a)} to {node_name(b)}: {number} groups of answers."
     return (
         f'<svg class="ring" viewBox="0 0 100 100" role="img" aria-label="{escape(said)}">{arcs}{dots}</svg>'
         f"<p>{escape(said)}</p>"
@@ -181,11 +182,11 @@ def _discoveries(some: Sequence[Discovery], now: float) -> str:
 
 def told(one: Discovery, now: float) -> str:
     """A discovery as a sentence. It says what came before what, not what caused it."""
-    who, what = name(one.pupil), FAMILIES[one.family].title
+    who, what = node_name(one.pupil), FAMILIES[one.family].title
     ago = exact_span(max(0.0, now - one.at))
     if not one.before or one.after_s is None:
         return f"{who} solved its first {what} on its own, {ago} ago."
-    others = " and ".join(name(key) for key in one.before)
+    others = " and ".join(node_name(key) for key in one.before)
     return f"{who} solved its first {what} {exact_span(one.after_s)} after answers of {others} came, {ago} ago."
 
 
@@ -196,7 +197,7 @@ def skills(room: Classroom) -> bytes:
     families = sorted({family for _, mark in marks for family in mark.families})
     rows = [
         [
-            name(key),
+            node_name(key),
             _time(mark.at),
             mark.round,
             f"{mark.share:.4f}",
@@ -211,10 +212,10 @@ def discoveries(room: Classroom) -> bytes:
     """Every discovery as CSV."""
     rows = [
         [
-            name(one.pupil),
+            node_name(one.pupil),
             _time(one.at),
             one.family,
-            " ".join(map(name, one.before)),
+            " ".join(map(node_name, one.before)),
             "" if one.after_s is None else f"{one.after_s:.0f}",
         ]
         for one in room.discoveries

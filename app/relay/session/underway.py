@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from app.relay.presence import RelayTally
 from app.relay.store.backplane import CheckedGroup
 from app.relay.store.window import Added, Window
-from app.swarm.client.receipts import holds
+from app.swarm.client.receipts import receipt_holds
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.protocol import Receipts, Thanks
 
@@ -101,7 +101,7 @@ class Passing:
             group = window.find(id)
             if group is None or group.key == key or id + key in self._passed:
                 continue
-            if not holds(key.hex(), swarm, one.id, one.sig):
+            if not receipt_holds(key.hex(), swarm, one.id, one.sig):
                 continue
             self._passed[id + key] = None
             if len(self._passed) > _PASSED:

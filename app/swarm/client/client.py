@@ -27,8 +27,7 @@ from app.swarm.client.ledger import Ledger
 from app.swarm.client.outbox import Outbox
 from app.swarm.client.places import RelayEntries, RelayEntry
 from app.swarm.client.publishing import Publisher
-from app.swarm.client.receipts import Thanked
-from app.swarm.client.reporting import Complaint, Reporter
+from app.swarm.client.receipts import Complaint, Reporter, Thanked
 from app.swarm.client.status import ConnectionStatus, Status
 from app.swarm.identity.identity import Identity
 from app.swarm.invite.invite import Invite

@@ -2,23 +2,24 @@
 
 A relay passes on only those of keys with standing, and each key's once a group (PROTOCOL.md). It is not trusted
 with that: the author checks the signature, takes its own groups alone, and counts each key once a group too. A
-relay can still make up keys; all it gains is a wrong figure on the pages of its guests.
-"""
+relay can still make up keys; all it gains is a wrong figure on the pages of its guests."""
 
 from __future__ import annotations
 
 import datetime
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from app.common import files
+from app.swarm.identity.identity import Identity
 from app.swarm.wire import signing
-from app.swarm.wire.protocol import Receipt, Thanks
+from app.swarm.wire.limits import REPORT_IDS
+from app.swarm.wire.protocol import Receipt, Receipts, Report, Thanks
 
 FILE = "thanks.json"
 _DOMAIN = b"shoal-receipt-v1\0"
@@ -38,7 +39,7 @@ def receipt(seed: bytes, swarm: str, id: str) -> Receipt:
     return Receipt(id=id, sig=signing.sign(seed, receipt_bytes(swarm, id)).hex())
 
 
-def holds(pk: str, swarm: str, id: str, sig: str) -> bool:
+def receipt_holds(pk: str, swarm: str, id: str, sig: str) -> bool:
     return signing.verifies(bytes.fromhex(pk), receipt_bytes(swarm, id), bytes.fromhex(sig))
 
 
@@ -64,16 +65,16 @@ class Thanked:
 
     def record_stored(self, id: str) -> None:
         """A relay has stored this group of ours."""
-        _note(self._own, id, _OWN)
+        _remember(self._own, id, _OWN)
 
     def count(self, thanks: Thanks, swarm: str, own_keys: set[str]) -> bool:
         """Whether it counts: for a group of ours, signed by another key, for the first time."""
         pair = thanks.id, thanks.pk
         if thanks.id not in self._own or thanks.pk in own_keys or pair in self._seen:
             return False
-        if not holds(thanks.pk, swarm, thanks.id, thanks.sig):
+        if not receipt_holds(thanks.pk, swarm, thanks.id, thanks.sig):
             return False
-        _note(self._seen, pair, _MOST)
+        _remember(self._seen, pair, _MOST)
         day = self.today
         keys = day.keys if thanks.pk in day.keys or len(day.keys) >= _MOST else (*day.keys, thanks.pk)
         self._day = Day(self._now(), keys, day.groups + 1)
@@ -92,7 +93,57 @@ class Thanked:
         return self._today().isoformat()
 
 
-def _note(seen: OrderedDict[Any, None], one: object, most: int) -> None:
+def _remember(seen: OrderedDict[Any, None], one: object, most: int) -> None:
     seen[one] = None
     if len(seen) > most:
         seen.popitem(last=False)
+
+
+# The reports of a node to a relay about the groups it read: which were bad, and by receipts which taught it.
+
+REPORT_EVERY_S = 6.0
+"""Seconds between two reports, and between two messages of receipts: relays allow twelve a minute."""
+_REPORTS = 256
+
+Complaint = Literal["bad_reward", "bad_sig", "unsafe", "dup"]
+
+
+class Reporter:
+    """Collects reports, which outlive a connection, and receipts, which do not. `now` is monotonic."""
+
+    def __init__(self, identity: Identity, now: float) -> None:
+        self._identity = identity
+        self._reports: deque[tuple[Complaint, str]] = deque(maxlen=_REPORTS)
+        self._learned: deque[str] = deque(maxlen=REPORT_IDS)
+        self._reported = self._receipted = now
+
+    def report(self, ids: Iterable[str], reason: Complaint) -> None:
+        """Adds bad groups."""
+        self._reports.extend((reason, id) for id in ids)
+
+    def thank(self, ids: Iterable[str]) -> None:
+        """Adds groups that this node learned from."""
+        self._learned.extend(ids)
+
+    def on_disconnect(self) -> None:
+        """The connection is over."""
+        self._learned.clear()
+
+    def due(self, now: float, swarm: str) -> Iterator[Report | Receipts]:
+        """What may be sent by now."""
+        if self._reports and now - self._reported >= REPORT_EVERY_S:
+            self._reported = now
+            yield self._next_report()
+        if self._learned and now - self._receipted >= REPORT_EVERY_S:
+            self._receipted = now
+            ids = dict.fromkeys(self._learned)
+            self._learned.clear()
+            yield Receipts(items=tuple(receipt(self._identity.seed(), swarm, id) for id in ids))
+
+    def _next_report(self) -> Report:
+        reason = self._reports[0][0]
+        ids = [id for one, id in self._reports if one == reason][:REPORT_IDS]
+        left = [(one, id) for one, id in self._reports if one != reason or id not in ids]
+        self._reports.clear()
+        self._reports.extend(left)
+        return Report(ids=tuple(dict.fromkeys(ids)), reason=reason)

@@ -15,7 +15,7 @@ import msgspec
 from app.node.record.records import GroupRow
 from app.sapo.questions import Coordinates
 from app.swarm.client.ledger import UNPACKED
-from app.swarm.identity.names import name
+from app.swarm.identity.identity import node_name
 from app.swarm.wire.limits import BODY, LineMessage
 
 _ITEMS = '"items":['
@@ -58,7 +58,7 @@ def _row(envelope: Any, message: LineMessage) -> GroupRow | None:
         if envelope.get("enc") == "zlib":
             text = zlib.decompressobj().decompress(binascii.a2b_base64(text), BODY)
         body = msgspec.json.decode(text, type=_Body)
-        author = None if message.outgoing else name(bytes.fromhex(envelope["pk"]))
+        author = None if message.outgoing else node_name(bytes.fromhex(envelope["pk"]))
         if len(body.completions) != len(body.rewards):
             return None
     except (msgspec.MsgspecError, zlib.error, ValueError, KeyError, TypeError, AttributeError, UnicodeError):

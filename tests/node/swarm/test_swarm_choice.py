@@ -13,7 +13,7 @@ import pytest
 
 from app.node.swarm import choice as swarm_choice
 from app.node.swarm.choice import anywhere, choose, gives_way, last_relay, on_a_network
-from app.swarm.client.known import KnownRelays
+from app.swarm.client.places import KnownRelays
 from app.swarm.invite.discovery import Advert, DiscoveryError, FoundRelay, advertise, find, lan_address
 from app.swarm.invite.invite import Invite, where
 from app.swarm.invite.private import Private

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 from app.relay.page.page import HEADERS, MOST_ROWS, NodeHere, RelayPage, described, render
 from app.sapo.families import FAMILIES
-from app.swarm.identity.names import name
+from app.swarm.identity.identity import node_name
 
 NASTY = "<script>alert(1)</script>\"'&\u202e\ud800"
 
@@ -121,7 +121,7 @@ def test_many_families_are_summed_up() -> None:
 
 
 NODES = tuple(
-    NodeHere(name=name(bytes([n]) * 32), model="starter", families=("gcd", "lcm"), here_s=60.0 * n)
+    NodeHere(name=node_name(bytes([n]) * 32), model="starter", families=("gcd", "lcm"), here_s=60.0 * n)
     for n in range(1, 24)
 )
 

@@ -21,7 +21,7 @@ from app.relay.page.teacher import HEADERS
 from app.relay.session.classroom import AWAY_S, DISCOVERIES, KEYS_OF_A_COMPUTER, MARKS, PUPILS, Classroom
 from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
-from app.swarm.identity.names import name
+from app.swarm.identity.identity import node_name
 from app.swarm.invite.invite import parse
 from app.swarm.wire.frames import from_relay, to_frame
 from app.swarm.wire.protocol import CLASS, AskStats, Auth, ClassProgress, Err, Hello, Stats, Welcome
@@ -62,7 +62,8 @@ def test_a_discovery_is_a_first_success_after_a_failure_and_names_whose_answers_
     (found,) = room.discoveries
     assert (found.pupil, found.family, found.before, found.after_s) == (A, "gcd", (B,), 40.0)
     assert teacher.told(found, clock.now) == (
-        f"{name(A)} solved its first Greatest common divisor 40 s after answers of {name(B)} came, 0 s ago."
+        f"{node_name(A)} solved its first Greatest common divisor 40 s after answers of {node_name(B)} came, "
+        "0 s ago."
     )
     room.progress(A, LOOPBACK, told(0.2, 3, gcd=0.0))
     room.progress(A, LOOPBACK, told(0.2, 4, gcd=0.5))
@@ -120,7 +121,7 @@ def test_one_pupil_with_many_keys_wipes_no_measurement(room: Classroom) -> None:
     rows = teacher.skills(room).decode().splitlines()[1:]
     assert len(room.pupils) == PUPILS and len(room.past) <= PUPILS
     for key in honest:
-        assert len([row for row in rows if row.startswith(name(key))]) == 3
+        assert len([row for row in rows if row.startswith(node_name(key))]) == 3
     room.progress(honest[0], "192.168.1.0/32", told(0.6, 4))
     assert len({**room.past, **room.pupils}[honest[0]].marks) in (3, 4)
 
@@ -154,7 +155,7 @@ def test_the_page_is_words_and_drawings_without_scripts(room: Classroom) -> None
     link, online = "shoal://join/ws/h:1?room=class", frozenset((A,))
     html = teacher.render(room, "<b>shoal", link, online, 1_000.0).decode()
     page = Reader(html)
-    for expected in (name(A), "40 %", "solved its first", "Pause everybody", "1 of 2", link, "<b>shoal"):
+    for expected in (node_name(A), "40 %", "solved its first", "Pause everybody", "1 of 2", link, "<b>shoal"):
         assert expected in page.text, expected
     assert "script" not in {tag for tag, _ in page.tags}
     drawings = [values for tag, values in page.tags if tag == "svg"]
@@ -163,7 +164,7 @@ def test_the_page_is_words_and_drawings_without_scripts(room: Classroom) -> None
     assert "script-src" not in policy and "default-src 'none'" in policy
     room.learning = False
     assert "Let everybody learn" in teacher.render(room, "s", "i", frozenset(), 1_000.0).decode()
-    assert teacher.skills(room).decode().splitlines()[1].startswith(name(A))
+    assert teacher.skills(room).decode().splitlines()[1].startswith(node_name(A))
     assert "seconds_after" in teacher.discoveries(room).decode()
 
 
@@ -244,7 +245,7 @@ def test_a_class_as_it_runs(school: dict[str, str], tmp_path: Path) -> None:
         ann.progress(3, 0.25, {"gcd": 0.5})
         bob.progress(3, 0.25, {"gcd": 0.5})
         await until(lambda: "25 %" in get(page))
-        assert name(ANN.key) in get(page) and name(BOB.key) not in get(page)
+        assert node_name(ANN.key) in get(page) and node_name(BOB.key) not in get(page)
         assert "Let everybody learn" in get(page.replace("/page", "/learning"), b"run=0")
         await until(lambda: ann.status.learning is False)
         assert bob.status.learning is None, "who did not join as one of a class is not told"
@@ -254,7 +255,7 @@ def test_a_class_as_it_runs(school: dict[str, str], tmp_path: Path) -> None:
             task.cancel()
 
     asyncio.run(lesson())
-    assert name(ANN.key) in get(page.replace("/page", "/skills.csv"))
+    assert node_name(ANN.key) in get(page.replace("/page", "/skills.csv"))
     for host in ("x:99999", "x:0", "[::1]:65536"):
         odd = urllib.request.Request(page, headers={"Host": host})
         with urllib.request.urlopen(odd, timeout=60) as answer:

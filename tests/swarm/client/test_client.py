@@ -19,8 +19,8 @@ from app.relay.broker.journal import Journal
 from app.relay.standing import PROBATION, SEEN_S, Standing
 from app.swarm.client import connection
 from app.swarm.client.client import Client
-from app.swarm.client.known import KnownRelays
 from app.swarm.client.outbox import Outbox
+from app.swarm.client.places import KnownRelays
 from app.swarm.invite.invite import Invite
 from app.swarm.wire.body import unseal
 from app.swarm.wire.frames import item
@@ -572,7 +572,7 @@ def test_reports_are_sent_together(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             if isinstance(message, Report):
                 reports.append(message)
 
-    monkeypatch.setattr("app.swarm.client.reporting.EVERY_S", 0.1)
+    monkeypatch.setattr("app.swarm.client.receipts.REPORT_EVERY_S", 0.1)
 
     async def story() -> None:
         async with lying_relay(listening) as url, running(tmp_path, [url]) as (ann, _):

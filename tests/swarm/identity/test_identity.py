@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.swarm.identity import names
+from app.swarm.identity import identity as names
 from app.swarm.identity.identity import Identity, IdentityError, decrypt
 from app.swarm.wire import signing
 
@@ -54,7 +54,7 @@ def test_what_is_no_signature_verifies_as_false() -> None:
 
 
 def test_a_name_belongs_to_its_key_for_ever() -> None:
-    assert Identity(SEED).name == names.name(signing.public_key(SEED)) == "prompt-falcon-6895"
+    assert Identity(SEED).name == names.node_name(signing.public_key(SEED)) == "prompt-falcon-6895"
     lists = " ".join((*names.MANNERS, "|", *names.ANIMALS)).encode()
     assert (
         hashlib.sha256(lists).hexdigest() == "2d4a88bb21f00f082376e5e98e2a3d4f26b0b7e5a378bc99b81d2f55d84586f6"
@@ -64,11 +64,11 @@ def test_a_name_belongs_to_its_key_for_ever() -> None:
 @given(st.binary(min_size=32, max_size=32))
 @settings(deadline=None)
 def test_names_are_two_words_and_four_digits(key: bytes) -> None:
-    assert re.fullmatch(r"[a-z]{2,9}-[a-z]{2,9}-[0-9]{4}", names.name(key))
+    assert re.fullmatch(r"[a-z]{2,9}-[a-z]{2,9}-[0-9]{4}", names.node_name(key))
 
 
 def test_every_word_can_turn_up() -> None:
-    seen = [names.name(bytes([i % 256, i // 256])).split("-") for i in range(6000)]
+    seen = [names.node_name(bytes([i % 256, i // 256])).split("-") for i in range(6000)]
     assert {one[0] for one in seen} == set(names.MANNERS) and len(names.MANNERS) == 128
     assert {one[1] for one in seen} == set(names.ANIMALS) and len(names.ANIMALS) == 128
 

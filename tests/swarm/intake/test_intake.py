@@ -24,8 +24,7 @@ from app.sapo.scoring import sandbox as sandbox_
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.identity.identity import Identity
 from app.swarm.intake import intake as intake_
-from app.swarm.intake.intake import STRIKES, Intake
-from app.swarm.intake.likeness import Likeness
+from app.swarm.intake.intake import STRIKES, Intake, Likeness
 from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire.body import Envelope
 from engines.contract import TokenSequence

@@ -18,7 +18,7 @@ import nacl.signing
 import pytest
 from mnemonic import Mnemonic
 
-from app.swarm.identity import names
+from app.swarm.identity import identity
 from app.swarm.invite import private as admission
 from app.swarm.invite.private import Private
 from app.swarm.wire import frames, limits, noise, protocol, signin
@@ -152,7 +152,7 @@ def test_every_field_and_code_is_on_the_page() -> None:
 
 
 def test_the_name() -> None:
-    assert f"`{names.name(bytes.fromhex(json.loads(AUTH)['pk']))}`" in PAGE
+    assert f"`{identity.node_name(bytes.fromhex(json.loads(AUTH)['pk']))}`" in PAGE
 
 
 def test_every_limit_is_on_the_page() -> None:

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.sapo.questions import Coordinates, generate
 from app.swarm.client.ledger import LONGEST, Ledger
-from app.swarm.identity.names import name
+from app.swarm.identity.identity import node_name
 from app.swarm.wire.body import Body, Encoding, WireTask, seal
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.limits import LineMessage
@@ -75,7 +75,7 @@ def test_of_a_long_batch_the_beginning_is_read() -> None:
     (message,) = told((False, frame))
     found = groups(message)
     assert 5 < len(found) < 40
-    assert {group.peer for group in found} == {name(bytes.fromhex(envelope().pk))}
+    assert {group.peer for group in found} == {node_name(bytes.fromhex(envelope().pk))}
 
 
 @given(st.text(max_size=300), st.sampled_from(["pub", "batch", "sample"]), st.booleans())

@@ -15,7 +15,7 @@ import pytest
 
 from app.bench.runs.soak_place import Proxy
 from app.bench.runs.window import prepare
-from app.swarm.client.known import KnownRelays
+from app.swarm.client.places import KnownRelays
 from app.ui.view.settings import Choices
 from tests.e2e.relay import Relay
 from tests.e2e.swarm.test_pauses import BACK_S, NIGHT_S, night

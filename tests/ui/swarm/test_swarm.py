@@ -8,7 +8,7 @@ import msgspec
 from pytestqt.qtbot import QtBot
 
 from app.node.record.snapshot import Peer
-from app.swarm.identity.names import name
+from app.swarm.identity.identity import node_name
 from app.ui.frame.frame import Actions
 from app.ui.swarm.page import SwarmPage
 from app.ui.theme import Theme
@@ -18,7 +18,7 @@ from tests.ui import views
 NOW = time.time()
 PEERS = tuple(
     Peer(
-        name=name(bytes([n]) * 32),
+        name=node_name(bytes([n]) * 32),
         model="starter",
         seen_at=NOW - 60 * n,
         groups=n,
