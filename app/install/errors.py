@@ -1,4 +1,4 @@
-"""The errors of an update, as one sentence: what, why, what to do."""
+"""The errors of packs and updates, each one sentence for the owner: what, why, what to do."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from pathlib import Path
 from app.common import remedy
 from app.common.files import unwritable
 
-# The errors of a pack, as one sentence: what, why, what to do.
-
 
 class PackError(Exception):
-    """The message is for the owner."""
+    """A pack cannot be used, fetched or made."""
 
 
 def pack_disk_error(error: OSError, place: Path) -> PackError:
-    """What the disk refused."""
+    """The error of what the disk refused at `place`."""
     return PackError(unwritable(error, place, "name another folder with SHOAL_PACKS"))
 
 
 class UpdateError(Exception):
-    """The message is for the owner. Whatever runs here goes on running as it is."""
+    """A new version cannot be found, fetched or installed; the version that runs is not touched."""
 
 
 class Checkout(UpdateError):
@@ -34,5 +32,5 @@ class Checkout(UpdateError):
 
 
 def update_disk_error(error: OSError, place: Path) -> UpdateError:
-    """What the disk refused."""
+    """The error of what the disk refused at `place`."""
     return UpdateError(unwritable(error, place))

@@ -76,9 +76,9 @@ class Supervisor:
         nothing is, and in a checkout."""
         if not packs.installed():
             return ""
-        from app.install.packs.programs import fault
+        from app.install.packs.programs import engine_fault
 
-        return await asyncio.to_thread(fault, packs.folder())
+        return await asyncio.to_thread(engine_fault, packs.folder())
 
     def opened(self, engine: EngineInfo) -> str:
         """The model is open. Returns a sentence where the engine is another one than before."""

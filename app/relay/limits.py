@@ -1,8 +1,9 @@
-"""The limits of connections: how many stand open at once, how many of one address, how fast they come in.
+"""What a relay allows: the quotas of a key and of an address, and how many connections stand open at once, how
+many of one address, how fast they come in.
 
-It counts sockets, before a word is spoken, so that anyone who connects and says nothing takes no one's place.
-This computer and the operator's proxies are not counted by address: behind them the server counts its clients.
-"""
+`ConnectionLimit` counts sockets before a word is spoken, so that clients who say nothing take no one's
+place. This computer and the operator's proxies are not counted by address: behind them the server counts its
+clients. An address is a household, a school or an attacker's network."""
 
 from __future__ import annotations
 
@@ -30,10 +31,9 @@ PER_ADDRESS: Mapping[str, Rate] = {
     "connect": Rate(120, 64),
     "new-key": Rate(10 / 60, 10),
 }
-"""An address is a household, a school or an attacker's network: room for sixteen busy keys, ten new ones an
-hour."""
+"""Room for sixteen busy keys at one address, and ten new ones an hour."""
 HOMES = 4
-"""So many times as much for a /48 of IPv6 together."""
+"""A /48 of IPv6 together gets this many times the quota of one address."""
 
 
 class QuotaBuckets:
@@ -82,7 +82,7 @@ class QuotaBuckets:
         return 0.0
 
     def left(self, kind: str, key: bytes | None, address: str) -> float:
-        """How much could be taken now."""
+        """The amount that `take` would allow now, in the unit of `kind`."""
         of_key, of_address = self._kinds[kind]
         now, left = self._clock(), inf
         if of_key is not None and key is not None:
@@ -94,11 +94,7 @@ class QuotaBuckets:
         return left
 
 
-# The limits of connections: how many stand open at once, how many of one address, how fast they come in.
-#
-# It counts sockets, before a word is spoken, so that anyone who connects and says nothing takes no one's place.
-# This computer and the operator's proxies are not counted by address: behind them the server counts its
-# clients.
+# Connections: sockets, counted before a word is spoken.
 
 SOCKETS_OF_AN_ADDRESS = 64
 SOCKETS = 20_000

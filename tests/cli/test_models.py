@@ -115,7 +115,18 @@ def test_a_fetched_model_learns_and_is_found_again(tmp_path: Path) -> None:
     (place / "refs" / "main").write_text("a" * 40)
     command = [sys.executable, "-m", "app.cli", "run", "--solo", "--model", "Some/Starter", "--rounds", "1"]
     done = subprocess.run(
-        [*command, "--local", "2", "--home", str(tmp_path), "--engine", "torch", "--json"],
+        [
+            *command,
+            "--local",
+            "2",
+            "--probe-questions",
+            "16",
+            "--home",
+            str(tmp_path),
+            "--engine",
+            "torch",
+            "--json",
+        ],
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -175,7 +186,8 @@ def test_a_name_that_nobody_knows_is_refused_at_once_with_the_nearest(tmp_path: 
 
 
 def test_back_and_start_over_with_rounds_that_were_really_played(tmp_path: Path) -> None:
-    played = ["--solo", "--rounds", "4", "--probe-every", "2", "--local", "2", "--home", str(tmp_path)]
+    played = ["--solo", "--rounds", "2", "--probe-every", "1", "--probe-questions", "16", "--local", "2"]
+    played += ["--families", "chain_sum,gcd", "--home", str(tmp_path)]
     done = subprocess.run(
         [sys.executable, "-m", "app.cli", "run", *played], capture_output=True, text=True, cwd=ROOT, timeout=300
     )
@@ -189,7 +201,7 @@ def test_back_and_start_over_with_rounds_that_were_really_played(tmp_path: Path)
         return models(*arguments, "--home", tmp_path)
 
     known = training()
-    assert known is not None and known["rounds"] == 4
+    assert known is not None and known["rounds"] == 2
     refused = order("start-over", "starter")
     assert refused.returncode == 1 and "Add --yes" in refused.stderr
     best = known["best"]
@@ -207,7 +219,7 @@ def test_back_and_start_over_with_rounds_that_were_really_played(tmp_path: Path)
         cwd=ROOT,
         timeout=300,
     )
-    assert again.returncode == 0 and f"continuing after round {best or 4}" in again.stderr, again.stderr
+    assert again.returncode == 0 and f"continuing after round {best or 2}" in again.stderr, again.stderr
     assert order("start-over", "starter", "--yes").returncode == 0
     assert training() is None
 

@@ -25,7 +25,7 @@ import pytest
 
 from app.bench.runs.window import prepare
 from app.install.packs import manifest
-from app.install.packs.offered import load
+from app.install.packs.offered import load_manifest
 from tests.e2e.debian_root import OWNER, Root, debian, obstacle
 from tests.packs.wheels import Host, serving
 from tests.ui.screen.real import PRESS, ended, screen
@@ -161,7 +161,7 @@ def packages(built: Path, pack: Path, host: Host, tmp_path_factory: pytest.TempP
 def trust(pack: Path, url: str) -> dict[str, object]:
     """What the build writes for an app whose only pack is there."""
     key = (pack / "key.pub").read_text().strip()
-    offer = manifest.offer(load(str(pack / "cpu.json"), (key,)).manifest)
+    offer = manifest.offer(load_manifest(str(pack / "cpu.json"), (key,)).manifest)
     told = {"version": offer.version, "title": offer.title, "bytes": offer.bytes, "disk": offer.disk}
     return {"keys": [key], "manifests": {"cpu": f"{url}/cpu.json"}, "offers": {"cpu": told}}
 

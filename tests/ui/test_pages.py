@@ -56,7 +56,7 @@ from app.ui.widgets.selecting import Segments, Switch
 from tests.ui import views
 
 PAGES = ("overview", "live", "skills", "swarm", "history", "models", "tryit", "privacy", "settings", "help")
-SIZES = [(1024, 640), (1180, 780), (3840, 2160)]
+SIZES = [(1024, 640), *(pytest.param(size, marks=pytest.mark.long) for size in [(1180, 780), (3840, 2160)])]
 
 
 def test_the_pages_are_these(light: Theme) -> None:

@@ -27,11 +27,11 @@ SCENES = {name: (page, view) for name, page, view in pictures.scenes(None) if na
 SCENES["overview-failed"] = ("overview", views.failed())
 
 
-@pytest.fixture(scope="module", params=["en", "de"])
+@pytest.fixture(scope="module", params=[pytest.param("en", marks=pytest.mark.long), "de"])
 def spoken(
     request: pytest.FixtureRequest, qapp: QApplication, light: Theme, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[MainWindow]:
-    """A window in each language, with a home of its own."""
+    """A window in each language, with a home of its own; by default in German, whose words are longer."""
     before = set(qapp.findChildren(QTranslator))
     speak(qapp, request.param)
     made = MainWindow(light, pictures.actions(tmp_path_factory.mktemp("home")))

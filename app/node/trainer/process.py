@@ -32,8 +32,7 @@ from engines import opening
 from engines.contract import AdapterError, Completion, Engine, EngineError, TokenSequence
 from engines.sound import sound
 
-# Peers' text as tokens of this node's own model. Part of the trainer process, which has the tokenizer and the
-# learner.
+# Peers' text as tokens of this node's own model: the tokenizer is in this process.
 
 PROMPT_TOKENS = 1024
 """A longer prompt is left out with its group; the longest of the families takes about 300."""
@@ -94,13 +93,6 @@ def encoded(engine: Engine, group: Foreign, max_tokens: int) -> list[TokenSequen
         )
     return sequences_G
 
-
-# The trainer process: an engine behind JSON lines. `python -m app.node.trainer.process` is started by the node,
-# not by people.
-#
-# It reads requests on standard input and answers on standard output; everything else that any library prints
-# goes to standard error. It ends as soon as its input closes, so it cannot outlive its node, not even after
-# kill -9.
 
 SOLO = "--solo"
 """The trainer's only flag: no network, whatever is asked."""
