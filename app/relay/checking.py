@@ -89,7 +89,8 @@ def judge(sandbox: Sandbox, swarm: str, raw: bytes) -> Finding:
 
 
 class _Waiting:
-    """Groups that wait, at most `most` and so many of a source: a full place gives up any of them."""
+    """Groups waiting for a check, at most `most` in all and a limited number of one source; when full, one of
+    them is dropped at random."""
 
     def __init__(self, most: int, rng: Random) -> None:
         self._most = most

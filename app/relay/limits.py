@@ -173,7 +173,7 @@ class ConnectionLimit:
         address = self._open.pop(handler, LOOPBACK)
         if address != LOOPBACK:
             whole = wider(address)
-            leave(self._addresses, [address] if whole is None else [address, whole])
+            count_down(self._addresses, [address] if whole is None else [address, whole])
 
 
 def _refuse(transport: asyncio.Transport) -> None:
@@ -181,7 +181,7 @@ def _refuse(transport: asyncio.Transport) -> None:
     transport.close()
 
 
-def leave(counts: Counter[str], names: Iterable[str]) -> None:
+def count_down(counts: Counter[str], names: Iterable[str]) -> None:
     """One less of each."""
     for name in names:
         counts[name] -= 1

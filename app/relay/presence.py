@@ -175,7 +175,7 @@ class Presence:
 
 EVERY_S = 5.0
 GONE_S = 15.0
-"""A relay that has said nothing for so long is not counted, nor are its peers."""
+"""Seconds of silence after which a relay and its peers are not counted."""
 EXACT = 2_000
 """Keys of a relay that are named one by one."""
 RELAYS = 1_000
@@ -221,7 +221,7 @@ class OtherRelays:
         self._counted: tuple[float, int] | None = None
 
     def heard(self, relay: str, summary: bytes) -> None:
-        """Another relay's summary; one that is none is passed over."""
+        """Counts another relay's summary; malformed ones are ignored."""
         try:
             said = _summaries.decode(summary)
         except msgspec.MsgspecError:
@@ -267,7 +267,7 @@ class Hour:
         self._minutes: dict[int, Counter[str]] = {}
 
     def note(self, family: str, age_s: float = 0.0) -> None:
-        """A group has come in, or came in so long ago."""
+        """Counts a group of `family` that came in `age_s` seconds ago."""
         minute = int((self._clock() - age_s) // 60)
         families = self._minutes.get(minute)
         if families is None:

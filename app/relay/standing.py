@@ -29,7 +29,7 @@ PROBATION, SEEN_S = 50, 20 * 3600.0
 """Honest groups until a key is no longer new, and the least time between the first of them and the latest: less
 than a day, so that who plays every evening is known on the second."""
 KEPT_S = 30 * DAY
-"""A standing is kept so long after the key's last honest group or false claim."""
+"""Seconds for which a standing is kept after the last honest group or false claim of the key."""
 PROBATION_WEIGHT, LEAST_WEIGHT = 0.2, 0.05
 SPOT_CHECK = 0.05
 """Share of the groups of a known key that is re-scored."""
@@ -148,7 +148,7 @@ def reported(standing: Standing, reporter: Standing) -> Standing:
 
 
 def wrong_report(reporter: Standing) -> Standing:
-    """What somebody reported was re-scored and found honest."""
+    """A reported group was scored again and found honest."""
     return msgspec.structs.replace(reporter, error=min(1.0, reporter.error + 0.05))
 
 

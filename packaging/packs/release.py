@@ -22,9 +22,9 @@ import msgspec
 import nacl.signing
 from resolving import Found, ReleaseError, least, locked, output, resolve
 
-from app.install.packs.manifest import PackManifest, PackTrust, is_address, offer, plain, read
+from app.install.packs.manifest import PackManifest, PackTrust, is_address, offer, plain, read_manifest
 from app.install.packs.offered import load_manifest
-from app.install.packs.wheels import bring
+from app.install.packs.wheels import fetch_wheels
 
 AT_ONCE = 8
 """Hosts are asked for so many sizes at a time."""
@@ -115,11 +115,11 @@ def make(wanted: Wanted, secret: bytes, out: Path, more: Sequence[str]) -> PackM
     }
     if wanted.carry:
         carried = msgspec.json.decode(msgspec.json.encode(facts), type=PackManifest)
-        bring(carried, carried.wheels, str(out), out, _say, lambda why, _: print(why, file=sys.stderr))
+        fetch_wheels(carried, carried.wheels, str(out), out, _say, lambda why, _: print(why, file=sys.stderr))
         facts["wheels"] = [{**row, "url": row["file"]} for row in wheels]
     content = msgspec.json.format(msgspec.json.encode(facts), indent=1) + b"\n"
     signature = nacl.signing.SigningKey(secret).sign(content).signature.hex().encode() + b"\n"
-    made = read(content, signature, (public_key(secret),)).manifest
+    made = read_manifest(content, signature, (public_key(secret),)).manifest
     (out / f"{wanted.name}.json").write_bytes(content)
     (out / f"{wanted.name}.json.sig").write_bytes(signature)
     return made

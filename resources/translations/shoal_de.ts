@@ -6041,28 +6041,16 @@
    <translation>Der frühere Verlauf bleibt als {name}.</translation>
   </message>
   <message>
-   <source>{title} of {made} is older than this Shoal, which belongs to one of {least}, so nothing was installed:</source>
-   <translation>{title} vom {made} ist älter als dieses Shoal, zu dem einer vom {least} gehört; nichts wurde installiert:</translation>
-  </message>
-  <message>
-   <source>take the pack that came out with it.</source>
-   <translation>Nimm das Paket, das mit ihm kam.</translation>
-  </message>
-  <message>
-   <source>{title} of {made} is older than one that was here, of {seen}, so nothing was installed:</source>
-   <translation>{title} vom {made} ist älter als ein früheres hier, vom {seen}; nichts wurde installiert:</translation>
-  </message>
-  <message>
-   <source>take the newest; {remedy} takes this one anyway.</source>
-   <translation>Nimm das neueste; {remedy} nimmt trotzdem dieses.</translation>
-  </message>
-  <message>
    <source>{file} isn't what its name says:</source>
    <translation>{file} ist nicht, was der Name sagt:</translation>
   </message>
   <message>
    <source>copy or download it again.</source>
    <translation>Kopier oder lade es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{said} is damaged or another file than the manifest names:</source>
+   <translation>{said} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
   </message>
   <message>
    <source>{file} holds a file that no wheel may hold ({name}):</source>
@@ -6079,18 +6067,6 @@
   <message>
    <source>report this pack.</source>
    <translation>Melde dieses Paket.</translation>
-  </message>
-  <message>
-   <source>{said} is damaged or another file than the manifest names:</source>
-   <translation>{said} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
-  </message>
-  <message>
-   <source>The engine is damaged:</source>
-   <translation>Die Engine ist beschädigt:</translation>
-  </message>
-  <message>
-   <source>repair it, or install it again.</source>
-   <translation>Reparier sie oder installier sie neu.</translation>
   </message>
   <message>
    <source>The manifest has {content} bytes and {MANIFEST} are allowed:</source>
@@ -6137,12 +6113,36 @@
    <translation>Das Verzeichnis ist nicht zu verstehen ({error}), darum wurde nichts installiert:</translation>
   </message>
   <message>
+   <source>{title} of {made} is older than this Shoal, which belongs to one of {least}, so nothing was installed:</source>
+   <translation>{title} vom {made} ist älter als dieses Shoal, zu dem einer vom {least} gehört; nichts wurde installiert:</translation>
+  </message>
+  <message>
+   <source>take the pack that came out with it.</source>
+   <translation>Nimm das Paket, das mit ihm kam.</translation>
+  </message>
+  <message>
+   <source>{title} of {made} is older than one that was here, of {seen}, so nothing was installed:</source>
+   <translation>{title} vom {made} ist älter als ein früheres hier, vom {seen}; nichts wurde installiert:</translation>
+  </message>
+  <message>
+   <source>take the newest; {remedy} takes this one anyway.</source>
+   <translation>Nimm das neueste; {remedy} nimmt trotzdem dieses.</translation>
+  </message>
+  <message>
    <source>{folder} holds no engine:</source>
    <translation>In {folder} ist keine Engine:</translation>
   </message>
   <message>
    <source>choose the folder with the engine's files; one of them has a name such as cpu.json.</source>
    <translation>Wähle den Ordner mit ihren Dateien; eine davon heißt zum Beispiel cpu.json.</translation>
+  </message>
+  <message>
+   <source>{filename} can't be read ({strerror}):</source>
+   <translation>{filename} lässt sich nicht lesen ({strerror}):</translation>
+  </message>
+  <message>
+   <source>name the manifest with --manifest, with its signature beside it.</source>
+   <translation>Nenne das Verzeichnis mit --manifest, mit seiner Unterschrift daneben.</translation>
   </message>
   <message>
    <source>An engine is being installed or removed by another process:</source>
@@ -6163,6 +6163,14 @@
   <message>
    <source>{title} needs a 64-bit Python {wanted}, and this computer has {there}: {advice}, then try again.</source>
    <translation>{title} braucht ein 64-Bit-Python {wanted}, dieser Computer hat {there}: {advice}, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The engine is damaged:</source>
+   <translation>Die Engine ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>repair it, or install it again.</source>
+   <translation>Reparier sie oder installier sie neu.</translation>
   </message>
   <message>
    <source>macOS runs Shoal from a passing place, because it was opened where it was downloaded:</source>
@@ -6203,14 +6211,6 @@
   <message>
    <source>repair the installation of Shoal.</source>
    <translation>Reparier die Installation von Shoal.</translation>
-  </message>
-  <message>
-   <source>{filename} can't be read ({strerror}):</source>
-   <translation>{filename} lässt sich nicht lesen ({strerror}):</translation>
-  </message>
-  <message>
-   <source>name the manifest with --manifest, with its signature beside it.</source>
-   <translation>Nenne das Verzeichnis mit --manifest, mit seiner Unterschrift daneben.</translation>
   </message>
   <message>
    <source>Looking whether there is room on the disk.</source>
@@ -6313,6 +6313,10 @@
    <translation>{path} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
   </message>
   <message>
+   <source>Another Shoal is downloading or installing the new version:</source>
+   <translation>Ein anderes Shoal lädt oder installiert die neue Version gerade:</translation>
+  </message>
+  <message>
    <source>Version {version} is too old to update itself: {page}, and install it over this one.</source>
    <translation>Version {version} ist zu alt, um sich selbst zu aktualisieren: {page}, und installier sie über diese.</translation>
   </message>
@@ -6343,34 +6347,6 @@
   <message>
    <source>look where you got this Shoal.</source>
    <translation>Sieh dort nach, wo du dieses Shoal her hast.</translation>
-  </message>
-  <message>
-   <source>The disk that holds {folder} has {free} free, and {missing} are needed:</source>
-   <translation>Auf der Platte mit {folder} sind {free} frei, gebraucht werden {missing}:</translation>
-  </message>
-  <message>
-   <source>{file} isn't there any more:</source>
-   <translation>{file} ist nicht mehr da:</translation>
-  </message>
-  <message>
-   <source>look for new versions again, then download it.</source>
-   <translation>Sieh wieder nach neuen Versionen, dann lade sie herunter.</translation>
-  </message>
-  <message>
-   <source>{filename} isn't there:</source>
-   <translation>{filename} fehlt:</translation>
-  </message>
-  <message>
-   <source>copy all files of the release beside the list.</source>
-   <translation>Kopier alle Dateien der Version neben die Liste.</translation>
-  </message>
-  <message>
-   <source>This is a developer copy of Shoal:</source>
-   <translation>Diese Kopie von Shoal ist für Entwickler:</translation>
-  </message>
-  <message>
-   <source>git pull brings what is new, then start {remedy} again.</source>
-   <translation>git pull bringt das Neue, dann starte {remedy} neu.</translation>
   </message>
   <message>
    <source>The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from it:</source>
@@ -6421,6 +6397,10 @@
    <translation>Die neue Version tritt an die Stelle dieser.</translation>
   </message>
   <message>
+   <source>The disk that holds {folder} has {free} free, and {missing} are needed:</source>
+   <translation>Auf der Platte mit {folder} sind {free} frei, gebraucht werden {missing}:</translation>
+  </message>
+  <message>
    <source>This system doesn't let Shoal ask for its owner's password:</source>
    <translation>Dieses System lässt Shoal nicht nach dem Passwort fragen:</translation>
   </message>
@@ -6461,6 +6441,22 @@
    <translation>Das Installationsprogramm öffnet sich; Shoal endet, und es startet Shoal neu.</translation>
   </message>
   <message>
+   <source>{file} isn't there any more:</source>
+   <translation>{file} ist nicht mehr da:</translation>
+  </message>
+  <message>
+   <source>look for new versions again, then download it.</source>
+   <translation>Sieh wieder nach neuen Versionen, dann lade sie herunter.</translation>
+  </message>
+  <message>
+   <source>{filename} isn't there:</source>
+   <translation>{filename} fehlt:</translation>
+  </message>
+  <message>
+   <source>copy all files of the release beside the list.</source>
+   <translation>Kopier alle Dateien der Version neben die Liste.</translation>
+  </message>
+  <message>
    <source>{path} isn't what was downloaded any more:</source>
    <translation>{path} ist nicht mehr, was heruntergeladen wurde:</translation>
   </message>
@@ -6499,10 +6495,6 @@
   <message>
    <source>Drag Shoal into the folder Applications, then open it from there.</source>
    <translation>Zieh Shoal in den Ordner Programme und öffne es dort.</translation>
-  </message>
-  <message>
-   <source>Another Shoal is downloading or installing the new version:</source>
-   <translation>Ein anderes Shoal lädt oder installiert die neue Version gerade:</translation>
   </message>
   <message>
    <source>The outbox can't be written ({error}):</source>

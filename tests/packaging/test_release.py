@@ -94,7 +94,7 @@ def test_the_app_finds_the_release_and_everybody_can_check_it(public: str, built
     assert listed.keys() == {name for name in others if not name.startswith("shoal-release.json")}
     assert tool("sign", "check", public, built / "SHA256SUMS").returncode == 0
     again = tool("close", built, "--renew", "--keys", public)
-    fresh = feed.read((built / "shoal-release.json").read_bytes())
+    fresh = feed.read_feed((built / "shoal-release.json").read_bytes())
     assert again.returncode == 0 and fresh.serial > seen.serial and fresh.files == seen.files
     assert fresh.expires >= seen.expires
 
@@ -126,7 +126,7 @@ def test_the_packs_get_the_releases_key_and_the_app_their_addresses(public: str,
         for name, address in known.manifests.items():
             assert address == f"{BASE}/pack-{system}-{name}.json"
             raw = (packs / f"pack-{system}-{name}.json").read_bytes()
-            manifest.read(raw, (packs / f"pack-{system}-{name}.json.sig").read_bytes(), known.keys)
+            manifest.read_manifest(raw, (packs / f"pack-{system}-{name}.json.sig").read_bytes(), known.keys)
     assert feed.trust(tmp_path / "trust" / "release.json").feeds == (FEED,)
     (packs / "pack-macos-mlx.json").unlink()
     assert "no pack for macos" in tool("seal", *words, "--keys", public).stderr

@@ -18,7 +18,7 @@ from tests.packs.wheels import KEY, KEYS, encoded, plain, signed
 def refused(content: object, keys: tuple[str, ...] = KEYS, key: nacl.signing.SigningKey = KEY) -> str:
     raw, signature = encoded(content, key)
     with pytest.raises(PackError) as caught:
-        manifest.read(raw, signature, keys)
+        manifest.read_manifest(raw, signature, keys)
     said = str(caught.value)
     assert said.endswith(".") and "\n" not in said
     return said
@@ -26,7 +26,7 @@ def refused(content: object, keys: tuple[str, ...] = KEYS, key: nacl.signing.Sig
 
 def test_a_signed_manifest_is_read(files: dict[str, bytes]) -> None:
     raw, signature = encoded(plain(files))
-    found = manifest.read(raw, signature, ("00" * 32, *KEYS), "base")
+    found = manifest.read_manifest(raw, signature, ("00" * 32, *KEYS), "base")
     assert found.manifest.folder == "cpu-1.0" and found.content == raw and found.base == "base"
     assert [wheel.size for wheel in found.manifest.wheels] == [len(content) for content in files.values()]
 
@@ -37,11 +37,11 @@ def test_only_the_makers_are_believed(files: dict[str, bytes]) -> None:
     assert "isn't signed" in refused(plain(files), key=stranger)
     for wrong in (b"", b"zz", b"\xff" * 40, signature[:-3], signature + b"00", b"00" * 64):
         with pytest.raises(PackError, match="isn't signed"):
-            manifest.read(raw, wrong, KEYS)
+            manifest.read_manifest(raw, wrong, KEYS)
     with pytest.raises(PackError, match="isn't signed"):
-        manifest.read(raw + b" ", signature, KEYS)
+        manifest.read_manifest(raw + b" ", signature, KEYS)
     with pytest.raises(PackError, match="isn't signed"):
-        manifest.read(raw, signature, ())
+        manifest.read_manifest(raw, signature, ())
 
 
 HOSTILE: list[dict[str, Any]] = [
@@ -117,7 +117,7 @@ def test_no_package_comes_twice_but_one_for_each_python(files: dict[str, bytes])
 
 def test_a_manifest_has_an_end() -> None:
     with pytest.raises(PackError, match="bytes"):
-        manifest.read(b" " * (manifest.MANIFEST + 1), b"", KEYS)
+        manifest.read_manifest(b" " * (manifest.MANIFEST + 1), b"", KEYS)
     assert "can't be understood" in refused({"kind": 1})
 
 

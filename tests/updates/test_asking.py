@@ -65,9 +65,9 @@ def test_the_newest_needs_nothing(host: Host, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_installed_from_here_says_why() -> None:
-    made = feed.read(signed(plain())[0])
+    made = feed.read_feed(signed(plain())[0])
     others = [row for row in plain()["files"] if row["form"] != "elf"]
-    found = offer(feed.read(signed(plain(files=others))[0]), "elf", "0.1.0")
+    found = offer(feed.read_feed(signed(plain(files=others))[0]), "elf", "0.1.0")
     assert found is not None and "download it from https://example.org/shoal" in found.obstacle
     old = offer(made, "deb", "0.0.9")
     assert old is not None and "too old to update itself" in old.obstacle

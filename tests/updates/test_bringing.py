@@ -31,7 +31,7 @@ POSIX = pytest.mark.skipif(
 
 
 def read(**changed: Any) -> Feed:
-    return feed.read(signed(plain(**changed))[0])
+    return feed.read_feed(signed(plain(**changed))[0])
 
 
 def file_of(form: str, **changed: Any) -> ReleaseFile:

@@ -37,7 +37,7 @@ else:
 @contextlib.contextmanager
 def setup_lock(path: Path, waiting: Callable[[], None], every: float = 0.2) -> Iterator[int]:
     """Holds the lock file at `path`, yielding its descriptor. While another process has it, `waiting` is called
-    once and the lock is tried again every so many seconds. The file stays behind: removing it would let two in
+    once and the lock is tried again every `every` seconds. The file stays behind: removing it would let two in
     at once.
 
     Handing the descriptor to a child process (POSIX) keeps the lock until that child has ended too, so a pip

@@ -68,7 +68,7 @@ def probe(command: list[str]) -> tuple[tuple[int, int], int, str] | None:
 
 
 def find(commands: list[list[str]] | None = None) -> str:
-    """The path of the first suitable Python. Raises SetupError with what to install when there is none."""
+    """The path of the first suitable Python. Raises SetupError, which says what to install, otherwise."""
     seen = set()
     for command in candidates() if commands is None else commands:
         answer = probe(command)

@@ -64,7 +64,7 @@ def lock_of(file: str) -> str:
 
 
 def listed(file: str, options: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """The lock of a requirement file with what pip is told for it, or where there is none the file itself."""
+    """The lock of a requirement file with the options that pip gets for it; without a lock, the file itself."""
     lock = lock_of(file)
     return (lock, (*options, *HASHED)) if lock else (file, options)
 

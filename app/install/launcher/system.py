@@ -121,7 +121,7 @@ def provide_useful(
 
 
 def manager() -> str:
-    """The name of this system's package manager, empty when it is none we know."""
+    """The name of this system's package manager, empty for an unknown one."""
     return next((name for name in MANAGERS if shutil.which(name)), "")
 
 

@@ -27,7 +27,7 @@ from app.install.packs.manifest import Wheel, plain
 from app.install.packs.programs import Interpreter
 
 FILE_COST = 60_000
-"""Creating a file takes about as long as unpacking so many bytes."""
+"""Bytes whose unpacking takes about as long as creating one file."""
 _LARGE = 2**24
 """Bytes of a RECORD, at most."""
 
@@ -50,7 +50,7 @@ def plan(
     wheels: Sequence[Wheel], files: Path, environment: Path, python: str, skip: Sequence[str] = ()
 ) -> list[UnpackTask]:
     """Where the files of `wheels` go in an environment of that Python ("3.11"), but for those that a pattern of
-    `skip` names. Raises PackError for a wheel that is none, or that would write where another one does."""
+    `skip` names. Raises PackError for a malformed wheel, and for one that writes where another does."""
     inside = environment / "Lib" if os.name == "nt" else environment / "lib" / f"python{python}"
     tasks, taken = [], dict[str, tuple[int, int]]()
     for wheel in wheels:

@@ -40,7 +40,7 @@ class PackProgress(PackEvent, frozen=True, kw_only=True, tag="progress"):
 
 
 class PackWaiting(PackEvent, frozen=True, kw_only=True, tag="waiting"):
-    """It goes on by itself in so many seconds."""
+    """Nothing comes at the moment; it tries again by itself in `seconds`."""
 
     sentence: str
     seconds: float
@@ -94,7 +94,7 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True):
 class PackStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How it stands with engines: those in `folder`, with `free` bytes left on its disk, and those that can be
     had, the best for this computer first. `newer` of these belongs to this version of Shoal instead of the one
-    in use. `problem` is why nothing can be had."""
+    in use. `problem` says why no pack is available."""
 
     folder: str
     packs: list[Pack]

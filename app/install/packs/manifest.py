@@ -153,7 +153,7 @@ def trust(path: Path = TRUST) -> PackTrust:
         raise PackError(f"{path} can't be read ({error}): install Shoal again.") from error
 
 
-def read(content: bytes, signature: bytes, keys: tuple[str, ...], base: str = "") -> SignedManifest:
+def read_manifest(content: bytes, signature: bytes, keys: tuple[str, ...], base: str = "") -> SignedManifest:
     """A manifest that one of `keys` signed. Raises PackError."""
     if len(content) > MANIFEST:
         raise PackError(

@@ -29,7 +29,7 @@ def load_manifest(where: str, keys: tuple[str, ...], patience: Patience | None =
             content, signature = fetch.ask(wanted, patience or Patience())
         except Fault as caught:
             raise PackError(str(caught)) from caught
-        return manifests.read(content, signature, keys, where)
+        return manifests.read_manifest(content, signature, keys, where)
     path = Path(where).expanduser().absolute()
     try:
         with path.open("rb") as one, path.with_name(f"{path.name}.sig").open("rb") as two:
@@ -39,14 +39,14 @@ def load_manifest(where: str, keys: tuple[str, ...], patience: Patience | None =
             f"{error.filename} can't be read ({error.strerror}): name the manifest with --manifest, with its "
             "signature beside it."
         ) from error
-    return manifests.read(content, signature, keys, str(path.parent))
+    return manifests.read_manifest(content, signature, keys, str(path.parent))
 
 
 # Which release of a pack is older. Anyone who gives packs out could offer an old manifest again: it is still
 # signed, and what was found wrong in it since then still is. So a pack is never older than the one that this
 # version of Shoal was released with, nor than one of its name that was here before.
 #
-# A manifest has no end: a pack on a stick works years later. That nothing newer is offered to somebody is told
+# A manifest has no end: a pack on a stick works years later. That nothing newer is offered is told
 # by the releases of Shoal itself, which name the pack that belongs to them.
 
 SEEN = "seen.json"
@@ -132,7 +132,7 @@ def manifests_in(folder: Path, card: bool) -> list[Path]:
 
 
 def chosen_in(folder: Path, card: bool) -> Path:
-    """The manifest to take out of a folder that somebody chose. Raises PackError."""
+    """The manifest that fits this computer best in a folder that the owner chose. Raises PackError."""
     found = manifests_in(folder, card)
     if not found:
         raise PackError(
@@ -157,7 +157,7 @@ def _row(name: str, offer: PackOffer, root: Path, carried: str = "") -> Offered:
 
 def newer(offers: Sequence[Offered], current: str) -> str:
     """The name of the offer that belongs to this version of Shoal instead of the pack in use, which has another
-    version; empty where there is none.
+    version; empty if nothing is newer.
 
     >>> newer([Offered(name="cpu", version="2.0")], "cpu-1.0-r1")
     'cpu'

@@ -88,7 +88,7 @@ def carried() -> Path | None:
 
 
 def python() -> Path | None:
-    """The interpreter of the pack in use; None where there is none, or where it no longer stands."""
+    """The interpreter of the pack in use; None without a pack, or if its file is gone."""
     place = folder()
     used = current(place).current
     found = interpreter(place / used) if used else None

@@ -217,13 +217,13 @@ class PackInstaller:
             self._say(PackStage.FETCH, f"{'Reading' if offline else 'Fetching'} {package}.", have, total)
 
         if offline:
-            wheel_files.take(wheels, offline, heard)
+            wheel_files.copy_wheels(wheels, offline, heard)
             return
 
         def waiting(sentence: str, seconds: float) -> None:
             self.tell(PackWaiting(sentence=sentence, seconds=seconds))
 
-        wheel_files.bring(signed.manifest, wheels, signed.base, files, heard, waiting, self.patience)
+        wheel_files.fetch_wheels(signed.manifest, wheels, signed.base, files, heard, waiting, self.patience)
 
     def _fill(
         self,

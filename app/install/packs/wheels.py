@@ -1,4 +1,4 @@
-"""A pack's wheels: fetched, copied from beside their manifest, or found in a folder that somebody brought."""
+"""A pack's wheels: fetched, copied from beside their manifest, or found in a folder that the owner names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Tell = Callable[[int, str], None]
 """Bytes that are here, of all wheels, and the file they belong to."""
 
 
-def bring(
+def fetch_wheels(
     manifest: PackManifest,
     wheels: tuple[Wheel, ...],
     base: str,
@@ -48,7 +48,7 @@ def bring(
         raise pack_disk_error(error, to) from error
 
 
-def take(wheels: tuple[Wheel, ...], folder: Path, tell: Tell) -> None:
+def copy_wheels(wheels: tuple[Wheel, ...], folder: Path, tell: Tell) -> None:
     """Whether a folder holds all of them: what an offline installer brings. Raises PackError."""
     have = 0
     for wheel in wheels:

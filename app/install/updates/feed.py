@@ -70,7 +70,7 @@ __all__ = [
     "UpdateTrust",
     "encode",
     "entry",
-    "read",
+    "read_feed",
     "today",
     "trust",
     "trust_file",
@@ -158,7 +158,7 @@ def encode(feed: Feed, secret: bytes) -> tuple[bytes, bytes]:
     """A list's bytes and its signature, for FILE and FILE.sig; `secret` is the key's seed of 32 bytes. Raises
     UpdateError for a list that the app would not take."""
     content = msgspec.json.format(msgspec.json.encode(feed), indent=1) + b"\n"
-    read(content)
+    read_feed(content)
     return content, sign(secret, content).hex().encode() + b"\n"
 
 
@@ -181,7 +181,7 @@ def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetim
             "The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from "
             "it: try again later, or on another network."
         )
-    feed = read(content)
+    feed = read_feed(content)
     if feed.made > now + AHEAD:
         raise UpdateError(
             f"The list of new versions was made on {feed.made:%Y-%m-%d}, and by this computer's clock it is "
@@ -195,7 +195,7 @@ def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetim
     return feed
 
 
-def read(content: bytes) -> Feed:
+def read_feed(content: bytes) -> Feed:
     """The feed in a list whose signature holds. Raises UpdateError."""
     try:
         return msgspec.json.decode(content, type=Feed)

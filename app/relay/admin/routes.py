@@ -26,7 +26,7 @@ from app.swarm.invite.invite import Invite, where
 from app.swarm.wire.protocol import SOCKET_PATH
 
 FIGURES_S = 1.0
-"""The page's figures are made at most once in so long, however many look."""
+"""Seconds for which the figures of the page are kept, however many look at it."""
 READ_S = 5.0
 PUBLISHERS = 10
 

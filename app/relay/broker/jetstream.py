@@ -34,16 +34,16 @@ from app.relay.store.window import Added, WindowLimits
 
 PORT = 4222
 ANSWER_S, PAUSE_S, TRYING_S = 2.0, 0.25, 6.0
-"""A publish without an answer for so long, or refused, is sent again: its id makes that harmless. A server that
-restarts, or three that elect another leader, are bridged by it. After six seconds the client is told to try
+"""Seconds after which a publish that got no answer, or a refusal, is sent again: its id makes that harmless. It
+bridges a server that restarts and three that elect another leader. After six seconds the client is told to try
 later."""
 SHARDS = 16
 """Subjects of a family, so that a relay may mirror a part of a very large swarm."""
 DUPLICATES_S = 600.0
-"""JetStream knows message ids for so long; the mirrored window knows them for an hour."""
+"""Seconds for which JetStream remembers message ids; the mirrored window remembers them for an hour."""
 STREAM_BYTES, VALUE_BYTES = 1 << 30, 64 << 20
 MANY = 3
-"""Given so many servers, streams are kept on three."""
+"""From this number of servers on, streams are kept on three."""
 PRUNE_EVERY_S = 60.0
 _OUTCOMES = 4096
 _UNTIL = struct.Struct(">d")

@@ -21,7 +21,7 @@ from nats.js.errors import NotFoundError
 
 CHECK_S = 1.0
 SILENT_S = 10.0
-"""Without an answer for so long JetStream is taken to be down, whatever the connection says."""
+"""Seconds without an answer after which JetStream counts as down, whatever the connection says."""
 _PENDING_BYTES = 512 << 20
 _PENDING_MESSAGES = 2_000_000
 
@@ -43,7 +43,7 @@ class Mirror:
         on_message: OnMessage,
         make: Callable[[], Awaitable[None]],
     ) -> None:
-        """`make` makes the stream where there is none."""
+        """`make` creates the stream if it does not exist."""
         self._js = js
         self._stream = stream
         self._subject = subject

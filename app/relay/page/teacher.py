@@ -177,10 +177,10 @@ def _ring(room: Classroom, pupils: Sequence[bytes]) -> str:
 def _discoveries(some: Sequence[Discovery], now: float) -> str:
     if not some:
         return '<div class="empty">None yet.</div>'
-    return f"<ul>{''.join(f'<li>{escape(told(one, now))}</li>' for one in some)}</ul>"
+    return f"<ul>{''.join(f'<li>{escape(discovery_sentence(one, now))}</li>' for one in some)}</ul>"
 
 
-def told(one: Discovery, now: float) -> str:
+def discovery_sentence(one: Discovery, now: float) -> str:
     """A discovery as a sentence. It says what came before what, not what caused it."""
     who, what = node_name(one.pupil), FAMILIES[one.family].title
     ago = exact_span(max(0.0, now - one.at))

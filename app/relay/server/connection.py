@@ -2,9 +2,9 @@
 
 A connection reads a frame, answers it and reads the next, so a client that does not read is not read from. A
 frame that comes whole is answered where it comes in, without waking the connection's task. Only a publish may
-be answered later, when its backplane has it: so many may be open, and then reading waits. All writing of a
-connection goes through one lock, and a send that takes too long ends the connection. Nothing of a frame or an
-answer is held while waiting for the next: that would cost every idle connection its last batch."""
+be answered later, when its backplane has it: a limited number may be open, and then reading waits. All writing
+of a connection goes through one lock, and a send that takes too long ends the connection. Nothing of a frame or
+an answer is held while waiting for the next: that would cost every idle connection its last batch."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES, Code, Refused
 from app.swarm.wire.protocol import OLD_SUBPROTOCOL, SUBPROTOCOL, Err
 
 _TURN = 32
-"""After so many frames of one connection in a row the others have a turn."""
+"""Frames of one connection that are read in a row before others have a turn."""
 HEARTBEAT_S = 30.0
 SEND_S = 20.0
-"""A send that a client does not take in for so long ends its connection."""
+"""Seconds after which a send that the client does not read ends its connection."""
 CLOSING_S = 5.0
 _BUFFERED = 60 * 1024
 """Below the 64 KB from which on asyncio makes a writer wait."""

@@ -15,7 +15,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from app.common.rate import Buckets, Rate
 from app.relay.access import Rules
 from app.relay.admin.routes import AdminRoutes
-from app.relay.limits import HOMES, ConnectionLimit, leave
+from app.relay.limits import HOMES, ConnectionLimit, count_down
 from app.relay.origin import LOOPBACK, Origins, wider
 from app.relay.server.connection import CLOSING_S, RelayConnection, open_socket, refuse, watch
 from app.relay.session.session import Session
@@ -38,7 +38,7 @@ CONNECTIONS_OF_AN_ADDRESS = 32
 FEWEST_STRANGERS = 16
 """Connections that have not signed in, of all strangers together in the smallest relay."""
 RECONNECT_WITHIN_MS = 10_000
-"""After a `bye` clients come back spread over so long."""
+"""Milliseconds over which clients spread their return after a `bye`."""
 SIGN_IN_S = 15.0
 """A connection that has said nothing of use until then is ended."""
 VISIT_S = 60.0
@@ -155,7 +155,7 @@ class Server:
                 self._connections.discard(connection)
                 self._unsigned.pop(connection, None)
                 connection.session.closed()
-            leave(self._addresses, networks)
+            count_down(self._addresses, networks)
             if connection is not None and connection.pending:
                 await asyncio.sleep(0)  # Python complains of an answer that is cancelled before it began
                 for task in connection.pending:

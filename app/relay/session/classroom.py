@@ -17,7 +17,7 @@ from app.swarm.wire.protocol import ClassProgress
 
 PUPILS = 200
 AWAY_S = 120.0
-"""Who was not heard of for so long makes room in a full class: keys that come and go keep no one out."""
+"""Seconds of silence after which a pupil makes room in a full class: keys that come and go keep no one out."""
 KEYS_OF_A_COMPUTER, KEYS_OF_A_NETWORK = 8, 64
 """So many keys of one address are in a class, those that made room included: of a computer indoors, and of a
 network outside, where a school may be behind one address."""

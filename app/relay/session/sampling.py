@@ -37,7 +37,7 @@ _LOOKS, _HOLDS_S, _HELD = 64, 1.0, 64
 _COUNTED = 128
 """In a swarm so small the publishers are counted, in a larger one the most in one family stand for them."""
 _MANY_KEYS, _MANY_ADDRESSES = 16, 8
-"""From so many on an equal share is below the caps for any size of a batch."""
+"""From this number on an equal share is below the caps, whatever the size of the batch."""
 
 
 class SampledGroups(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,8 +58,8 @@ class Caps(msgspec.Struct, frozen=True):
     address: int = 2
 
     def of(self, k: int, keys: int, addresses: int) -> Caps:
-        """The caps for a batch of `k` where so many keys and addresses have something to give. They grow with
-        `k`, and never forbid an equal share: in a swarm of two the other one is all there is.
+        """The caps for a batch of `k` when `keys` keys at `addresses` addresses have groups to give. They grow
+        with `k`, and never forbid an equal share: in a swarm of two the other one is all there is.
 
         >>> Caps().of(8, 100, 50), Caps().of(64, 100, 50), Caps().of(8, 3, 1), Caps().of(1, 100, 50)
         (Caps(key=1, address=2), Caps(key=8, address=16), Caps(key=3, address=8), Caps(key=1, address=1))

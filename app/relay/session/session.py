@@ -162,7 +162,7 @@ class Session:
         return to_frame(Bye(reason=reason, reconnect_after_ms=reconnect_after_ms))
 
     def came(self, size: int) -> None:
-        """A frame of so many bytes was received."""
+        """Counts a received frame, in bytes."""
         self._state.tally.bytes_in += size
 
     def sent(self, size: int) -> None:
@@ -270,7 +270,7 @@ class Session:
         return self._batch(key, figures, [group.raw for group in drawn.groups])
 
     def _room(self, kind: str, key: bytes, ask: Sample | Recall) -> int | bytes:
-        """The bytes that the answer may have, or why there is none."""
+        """The bytes that the answer may have, or the refusal."""
         state = self._state
         if state.standings.verdict(key, self.address) == "blocked":
             return refusal(Code.BLOCKED, "This key or address is banned here.", rid=ask.rid)

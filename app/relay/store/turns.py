@@ -1,7 +1,7 @@
 """A batch in the making: peers take turns in giving a group, within what an address and a key may give.
 
-The work is bounded: a batch has so many steps, each a peer or a group looked at. The order of peers and of one
-peer's groups is drawn lazily without repetition.
+The work is bounded: a batch has a limited number of steps, each a peer or a group looked at. The order of peers
+and of one peer's groups is drawn lazily without repetition.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ class PeerTurns:
         self._hands += [hand for hand in hands if not hand.closed]
 
     def _take(self, hand: _Hand, tries: int) -> None:
-        """One more group from this peer, if one is found in so many tries."""
+        """One more group from this peer, None if none is found within the given tries."""
         draft = self._draft
         for _ in range(tries):
             draft.steps -= 1

@@ -63,7 +63,7 @@ T = TypeVar("T")
 SAMPLE_S, ERASE_S = 15.0, 60.0
 """A relay answers a sample at once; longer than this nobody waits for it. Erasing reads all that is stored."""
 STEADY_S = 10.0
-"""A connection that lasted so long was a good one: the next failure counts as the first."""
+"""Seconds after which a connection counts as good: the next failure is then treated as the first."""
 
 
 class Client:
@@ -292,7 +292,7 @@ class Client:
         relay: str | None = None,
         retry_s: float | None = None,
     ) -> None:
-        """Tell of a change; the same failure again is none."""
+        """Reports a change of the connection; the same failure again is not reported."""
         self._sentence = sentence
         link = ConnectionStatus(
             state=state, url=url, relay=relay, swarm=self._publisher.swarm, sentence=sentence, retry_s=retry_s

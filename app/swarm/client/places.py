@@ -42,7 +42,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownRelays:
-    """What is known by address. A file that cannot be read is as good as none: the relays are met again."""
+    """What is known by address. A file that cannot be read counts as missing: the relays are then met again."""
 
     __slots__ = ("_path", "_relays")
 
@@ -79,7 +79,7 @@ class RelayEntry:
     __slots__ = ("invite", "pace", "private", "url")
 
     def __init__(self, invite: Invite) -> None:
-        """Raises InviteError for an access key that is none."""
+        """Raises InviteError for a malformed access key."""
         try:
             self.private = from_token(invite.token or "") if is_access_key(invite.token) else None
         except PrivateError as error:
@@ -93,7 +93,7 @@ class RelayEntries:
     """All of them. `memory` is the file of relays met before; `now` is monotonic."""
 
     def __init__(self, relays: Sequence[str | Invite], memory: Path, rng: Random) -> None:
-        """Raises InviteError, a ValueError, for an address that is none, and ValueError without any."""
+        """Raises InviteError, a ValueError, for a malformed address, and ValueError for an empty list."""
         invites = [one if isinstance(one, Invite) else where(one) for one in relays]
         if not invites:
             raise ValueError("A client needs the address of a relay.")

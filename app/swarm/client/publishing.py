@@ -25,7 +25,7 @@ from app.swarm.wire.protocol import Ok, Pub
 HELD = 64
 """Groups kept in memory while no swarm is known yet or the disk is full; beyond that the oldest goes."""
 ANSWER_S = 60.0
-"""A relay that leaves a group unanswered for so long is left."""
+"""Seconds without an answer to a group after which the node leaves the relay."""
 _MAKING, _CATCHING_UP = 0.75, 0.25
 """Shares of the relay's rate that a node should publish new groups at, so that the outbox always empties."""
 _BEHIND = 2 * OPEN_PUBLISHES

@@ -24,7 +24,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     """A still picture. `peers` to `families` are the relay's own figures, None until it has told them.
 
     `created` groups are `waiting` for a relay's final answer, or `acknowledged` (stored there, or counted as
-    too old), or `refused` by it for good, or were `dropped` because the outbox was full. `held` are kept in
+    too old), or finally `refused` by it, or were `dropped` because the outbox was full. `held` are kept in
     memory only, because no swarm is known yet. `next_try_s` is None while connected.
     """
 

@@ -121,7 +121,7 @@ def ask(find: Find, public_key: str, name: str) -> Identity:
 
 
 def found(find: Find) -> keyring.backend.KeyringBackend:
-    """The keyring. Raises KeyringLocked where there is none."""
+    """The keyring of this system. Raises KeyringLocked if none answers."""
     backend = find()
     if backend is None:
         raise KeyringLocked("This computer has no keyring.")

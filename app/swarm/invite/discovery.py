@@ -29,7 +29,7 @@ SERVICE = "_shoal._tcp.local."
 FIND_S = 2.0
 MOST_FOUND = 32
 MOST_HEARD = 128
-"""Announcements looked at: more come from somebody who floods the network."""
+"""Announcements looked at; more than this are taken for a flood."""
 _NAME = b"shoal-lan-v1\0"
 _RESOLVE_S = 1.0
 _TXT_VERSION = "1"
@@ -134,7 +134,9 @@ def label(relay: str) -> str:
     return "shoal-" + sha256(_NAME + relay.encode()).hexdigest()[:16]
 
 
-def read(addresses: Iterable[str], port: int | None, txt: Mapping[bytes, bytes | None]) -> FoundRelay | None:
+def read_announcement(
+    addresses: Iterable[str], port: int | None, txt: Mapping[bytes, bytes | None]
+) -> FoundRelay | None:
     """What an announcement says, None where any of it is not as a relay's. Only addresses of private networks
     count, so that no one on this one sends nodes out into the world, and neither this computer's own nor any
     path but a relay's, so that no one makes them talk to its other programs."""
@@ -177,7 +179,7 @@ async def _resolve(network: zeroconf.Zeroconf, name: str) -> FoundRelay | None:
     service = AsyncServiceInfo(SERVICE, name)
     if not await service.async_request(network, _RESOLVE_S * 1000):
         return None
-    return read(service.parsed_addresses(), service.port, service.properties)
+    return read_announcement(service.parsed_addresses(), service.port, service.properties)
 
 
 def _local(text: str) -> str | None:

@@ -31,7 +31,7 @@ _decrypt = nacl.bindings.crypto_aead_chacha20poly1305_ietf_decrypt
 
 
 class NoiseError(Exception):
-    """What came was not made by somebody who knows the secret, or not for this line, or not in this order."""
+    """A message was not made with the shared secret, or not for this connection, or came out of order."""
 
 
 class Cipher:

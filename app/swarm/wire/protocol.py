@@ -230,7 +230,7 @@ class Stats(_FromRelay, frozen=True, kw_only=True, tag="stats"):
 
 
 class Erased(_FromRelay, frozen=True, kw_only=True, tag="erased"):
-    """The answer to `erase`: so many groups are gone."""
+    """The answer to `erase`: how many groups were deleted."""
 
     groups: Count
 

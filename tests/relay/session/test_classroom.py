@@ -61,7 +61,7 @@ def test_a_discovery_is_a_first_success_after_a_failure_and_names_whose_answers_
     room.progress(A, LOOPBACK, told(0.2, 2, gcd=0.25, lcm=0.6))
     (found,) = room.discoveries
     assert (found.pupil, found.family, found.before, found.after_s) == (A, "gcd", (B,), 40.0)
-    assert teacher.told(found, clock.now) == (
+    assert teacher.discovery_sentence(found, clock.now) == (
         f"{node_name(A)} solved its first Greatest common divisor 40 s after answers of {node_name(B)} came, "
         "0 s ago."
     )

@@ -32,7 +32,7 @@ from app.swarm.invite.discovery import (
     label,
     lan_address,
     order,
-    read,
+    read_announcement,
 )
 from app.swarm.invite.invite import Invite
 from app.swarm.wire.protocol import SOCKET_PATH
@@ -165,11 +165,11 @@ def test_nothing_of_the_computer_or_its_owner_is_told() -> None:
 
 
 def test_an_announcement_becomes_an_invite() -> None:
-    relay = read(["fe80::1", "fd00::2", "192.168.1.20"], 8777, TXT)
+    relay = read_announcement(["fe80::1", "fd00::2", "192.168.1.20"], 8777, TXT)
     assert relay == FoundRelay(
         invite=Invite(url="ws://192.168.1.20:8777/v1/ws", swarm="shoal", relay="r1"), private=False, since_ms=5
     )
-    six = read(["fd00::2"], 80, {**TXT, b"private": b"1", b"more": None})
+    six = read_announcement(["fd00::2"], 80, {**TXT, b"private": b"1", b"more": None})
     assert six == FoundRelay(
         invite=Invite(url="ws://[fd00::2]/v1/ws", swarm="shoal", relay="r1"), private=True, since_ms=5
     )
@@ -186,11 +186,11 @@ def test_an_announcement_becomes_an_invite() -> None:
         "::ffff:127.0.0.1",
         "nonsense",
     ):
-        assert read([address], 8777, TXT) is None, address
+        assert read_announcement([address], 8777, TXT) is None, address
     for name in (b"v", b"swarm", b"relay", b"proto", b"path", b"since"):
         for value in (None, b"", b"\xff", b"a b", b"?x", b"#", b"/api/delete"):
-            assert read(["10.0.0.1"], 8777, {**TXT, name: value}) is None, (name, value)
-    assert read(["10.0.0.1"], None, TXT) is None
+            assert read_announcement(["10.0.0.1"], 8777, {**TXT, name: value}) is None, (name, value)
+    assert read_announcement(["10.0.0.1"], None, TXT) is None
 
 
 @given(
@@ -202,7 +202,7 @@ def test_no_announcement_breaks_the_reader(
     addresses: list[str], port: int | None, txt: dict[bytes, Any]
 ) -> None:
     for entries in (txt, {**TXT, **txt}, {**txt, **TXT}):
-        relay = read(addresses, port, entries)
+        relay = read_announcement(addresses, port, entries)
         if relay is not None:
             host = re.sub(r"^ws://\[?|\]?(:\d+)?/.*$", "", relay.invite.url)
             assert ipaddress.ip_address(host).is_private and not ipaddress.ip_address(host).is_loopback
