@@ -42,6 +42,14 @@ FROZEN = {
     "4/4@default+guard=tokens.form.length.trust+foes=poison30": "b8e8620ffbac94c4",
     "4/4@default-guard+foes=liar30believed": "ba3850223f69dd79",
 }
+ALWAYS = (
+    "4/4",
+    "2/2+ds",
+    "4/4+churn=2",
+    "4/4@default-guard+steps=1",
+    "4/4@default+guard=tokens.form.length.trust+foes=poison30",
+)
+"""Between them: peers, dynamic sampling, nodes that come and go, the default recipe, its defences, attackers."""
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +58,9 @@ def sandbox() -> Iterator[Sandbox]:
         yield box
 
 
-@pytest.mark.parametrize("arm", FROZEN)
+@pytest.mark.parametrize(
+    "arm", [arm if arm in ALWAYS else pytest.param(arm, marks=pytest.mark.long) for arm in FROZEN]
+)
 def test_every_step_is_the_one_of_before(sandbox: Sandbox, arm: str) -> None:
     swarm = FakeSwarm(PLAN.nodes)
     list(Experiment(PLAN, parse_arm(arm, "faithful"), 0, swarm, partial(score_group, sandbox)).rounds())
