@@ -153,10 +153,14 @@ def _groups(db: sqlite3.Connection, at: dict[int, float]) -> list[GroupRow]:
     return _rows(found, at)
 
 
-def own_groups(db: sqlite3.Connection) -> list[GroupRow]:
-    """This node's own groups whose completions are kept, the latest first."""
+def own_groups(db: sqlite3.Connection, most: int = -1) -> list[GroupRow]:
+    """This node's own groups whose completions are kept, the latest first: `most` of them, or all."""
     return _rows(
-        db.execute("SELECT * FROM groups WHERE source = 'own' AND completions IS NOT NULL ORDER BY round DESC")
+        db.execute(
+            "SELECT * FROM groups WHERE source = 'own' AND completions IS NOT NULL"
+            " ORDER BY round DESC, position LIMIT ?",
+            (most,),
+        )
     )
 
 

@@ -39,7 +39,7 @@ async def teach(tools: Tools, before: NodeState, lesson: Sequence[Taught]) -> Pl
 
 async def teach_from_peers(tools: Tools, before: NodeState, lesson: PeerLesson) -> Played:
     """A peer lesson, the round after `before`. Raises TrainerDied and EngineError."""
-    answers = [(one.question, one.completion) for one in lesson.answers]
+    answers = [(one.question, one.completion) for one in lesson.answers] + list(lesson.own)
     played = await _teach(tools, before, answers, peer_lesson.PASSES, peer_lesson.enough, tools.remembered)
     authors = tuple(name for name, _ in Counter(one.peer for one in lesson.answers).most_common())
     return replace(played, lesson_families=tuple(lesson.levels), lesson_from=authors)
