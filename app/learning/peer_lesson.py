@@ -25,9 +25,10 @@ needs a policy that could have written them. Pure functions."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -39,8 +40,11 @@ from app.sapo.questions import Coordinates
 
 ENOUGH, LEAST = 40, 24
 """Right answers of a family that a lesson takes at most, and needs at least."""
-FAMILIES, ANSWERS = 8, 144
+FAMILIES, ANSWERS = 4, 96
 """Families that a lesson teaches at most, and peers' right answers that it needs in all."""
+READ = 6
+"""Answers of each family that are read before a lesson. Those families are taught whose answers are least
+unlikely, in nats for a whole answer: of nine families the four likeliest opened, and only these (LOG.md)."""
 OWN, OWN_ROUNDS = 64, 16
 """Own right answers that are mixed in at most. After so many rounds there are enough of them that a lesson is
 broad with LEAST answers of peers."""
@@ -115,11 +119,9 @@ class PeerLesson(msgspec.Struct, frozen=True, kw_only=True):
 def next_lesson(
     groups: Iterable[PeerGroup], found: Placement, round: int, vouched: Callable[[str], bool]
 ) -> PeerLesson | None:
-    """The lesson that comes after `round`, if any: families with enough answers, each at its easiest level,
-    those of easy levels and with most answers first. `vouched` tells whether an author, by its key, needs no
-    second one."""
-    room = min(FAMILIES, MOST_ACTIVE - len(found.in_play))
-    if not round or round < _next_round(found) or room < 1:
+    """What may be taught after `round`, if anything: all families with enough answers, each at its easiest
+    level; `closest` chooses among them. `vouched` tells whether an author, by its key, needs no second one."""
+    if not round or round < _next_round(found) or room(found) < 1:
         return None
     resting = set(found.in_play) | set(resting_families(found, round))
     places: dict[tuple[str, int], list[PeerGroup]] = {}
@@ -135,9 +137,21 @@ def next_lesson(
     easiest: dict[str, FamilyAnswers] = {}
     for one in sorted(able, key=lambda one: (one.level, -len(one.answers), one.family)):
         easiest.setdefault(one.family, one)
-    parts = tuple(easiest.values())[:room]
+    lesson = PeerLesson(parts=tuple(easiest.values()))
     needed = LEAST if round >= OWN_ROUNDS else ANSWERS
-    return PeerLesson(parts=parts) if sum(len(one.answers) for one in parts) >= needed else None
+    return lesson if len(lesson.answers) >= needed else None
+
+
+def room(found: Placement) -> int:
+    """How many families a lesson may teach."""
+    return min(FAMILIES, MOST_ACTIVE - len(found.in_play))
+
+
+def closest(lesson: PeerLesson, nats: Mapping[str, float], most: int) -> PeerLesson:
+    """The lesson in `most` of its families, those whose answers are likeliest to the model: `nats` is the mean
+    of minus the log-probability of a whole answer, by family; those that could not be read come last."""
+    parts = sorted(lesson.parts, key=lambda one: nats.get(one.family, math.inf))
+    return msgspec.structs.replace(lesson, parts=tuple(parts[:most]))
 
 
 def own_answers(

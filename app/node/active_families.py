@@ -29,6 +29,7 @@ from app.node.record.state import NodeState
 from app.node.round import language, placing
 from app.node.round.peers import NodeSwarm
 from app.node.round.round import Tools
+from app.node.round.teaching import unlikeliness
 from app.node.round.watch import SnapshotWriter
 from app.sapo.groups import ScoredGroup
 from app.sapo.questions import QuestionError, generate
@@ -151,6 +152,12 @@ class ActiveFamilies:
             with contextlib.suppress(QuestionError):  # one of another version
                 found.append((generate(at).text, completion))
         return tuple(found)
+
+    async def closest(self, tools: Tools, state: NodeState, lesson: PeerLesson) -> PeerLesson:
+        """The lesson in the families whose answers are likeliest to the model. Raises TrainerDied."""
+        assert self._found is not None
+        nats = await unlikeliness(tools, state, lesson)
+        return peer_lesson.closest(lesson, nats, peer_lesson.room(self._found))
 
     async def try_lesson(
         self, tools: Tools, state: NodeState, lesson: PeerLesson, questions: int = TRIAL_QUESTIONS

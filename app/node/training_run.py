@@ -311,7 +311,7 @@ class TrainingRun:
         round_, tools = self.state.round, self._tools()
         latest = self._store.own_groups(_MIXED_IN)
         own = await asyncio.to_thread(self._active.own_answers, latest)
-        lesson = msgspec.structs.replace(lesson, own=own)
+        lesson = await self._active.closest(tools, self.state, msgspec.structs.replace(lesson, own=own))
         before = await self._active.try_lesson(tools, self.state, lesson, peer_lesson.TRIAL_BEFORE)
         played = await teach_from_peers(tools, self.state, lesson)
         after = await self._active.try_lesson(tools, self.state, lesson)

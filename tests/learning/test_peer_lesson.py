@@ -20,8 +20,10 @@ from app.learning.peer_lesson import (
     OWN,
     OWN_ROUNDS,
     answers,
+    closest,
     next_lesson,
     own_answers,
+    room,
 )
 from app.learning.placement import FamilyTried, Placement, Taught
 from app.sapo.asking import BRIEF
@@ -140,16 +142,17 @@ def test_easy_levels_come_first_and_a_family_in_play_never() -> None:
     assert next_lesson(groups, FOUND, OWN_ROUNDS - 1, nobody) is None, "a narrow lesson needs own answers"
 
 
-def test_a_lesson_teaches_a_few_families_at_most_and_leaves_room() -> None:
-    names = ("gcd", "lcm", "dice", "maze", "aiw", "bf", "caesar_cipher", "count_bits", "products")
+def test_a_lesson_teaches_the_few_families_that_are_closest_and_leaves_room() -> None:
+    names = ("gcd", "lcm", "dice", "maze", "aiw", "bf")
     groups = [one for name in names for author in ("ann", "ben") for one in some(author, 30, family=name)]
-    lesson = next_lesson(groups, FOUND, 1, nobody)
-    assert lesson is not None and len(lesson.parts) == FAMILIES
+    all_ = next_lesson(groups, FOUND, 1, nobody)
+    assert all_ is not None and set(all_.levels) == set(names) and len(all_.answers) >= ANSWERS
+    nats = dict(zip(names, (60.0, 40.0, 90.0, 50.0, 70.0), strict=False))
+    lesson = closest(all_, nats, room(FOUND))
+    assert list(lesson.levels) == ["lcm", "maze", "gcd", "aiw"] and len(lesson.parts) == FAMILIES
     full = replace(FOUND, joined={f"family{n}": 0 for n in range(MOST_ACTIVE - 2)})
-    last = next_lesson(groups, full, OWN_ROUNDS, nobody)
-    assert last is not None and len(last.parts) == 1
+    assert room(full) == 1 and list(closest(all_, nats, room(full)).levels) == ["lcm"]
     assert next_lesson(groups, replace(full, joined=full.joined | {"one": 0}), OWN_ROUNDS, nobody) is None
-    assert sum(len(one.answers) for one in lesson.parts) >= ANSWERS
 
 
 def tried(solved: int, any_: int) -> FamilyTried:
