@@ -6925,6 +6925,30 @@
    <translation>Gib deine Wiederherstellungswörter ein ({restoring}).</translation>
   </message>
   <message>
+   <source>{name} has no groups in it:</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>choose a file that “shoal archive export” has written.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{state} is no relay's folder with an archive:</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>name the folder that --state named.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{name} can't be read ({error}):</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>try again in a minute.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>It isn't JSON in UTF-8.</source>
    <translation>Es ist kein JSON in UTF-8.</translation>
   </message>

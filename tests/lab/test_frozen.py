@@ -49,7 +49,7 @@ ALWAYS = (
     "4/4@default-guard+steps=1",
     "4/4@default+guard=tokens.form.length.trust+foes=poison30",
 )
-"""Between them: peers, dynamic sampling, nodes that come and go, the default recipe, its defences, attackers."""
+"""Together: peers, dynamic sampling, nodes that come and go, the default recipe, its defences, attackers."""
 
 
 @pytest.fixture(scope="module")
