@@ -75,6 +75,7 @@ def test_without_a_compiler_it_is_said_what_is_missing(tmp_path: Path, monkeypat
     assert (done.returncode, done.stdout) == (1, "") and "C compiler" in done.stderr
 
 
+@pytest.mark.long
 @compiled
 def test_the_relay_is_measured(tmp_path: Path) -> None:
     done = bench(tmp_path, "relay", "--json", *SMALL)

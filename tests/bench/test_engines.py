@@ -60,6 +60,7 @@ def test_sampling_is_measured_beside_transformers() -> None:
 
 
 @pytest.mark.skipif(bool(_llamacpp()), reason=_llamacpp() or "it is there")
+@pytest.mark.long
 def test_sampling_is_measured_beside_llamacpp() -> None:
     found = figures("sampler", "--only=llamacpp q8_0,llama.cpp q8_0")
     assert found["engine"] == "llamacpp q8_0" and found["share_of_llamacpp_limit"] > 0
@@ -72,6 +73,7 @@ def test_a_step_is_measured() -> None:
 
 
 @pytest.mark.skipif(importlib.util.find_spec("trl") is None, reason="TRL is not installed")
+@pytest.mark.long
 def test_a_round_is_measured_beside_trl() -> None:
     found = figures("round", "--only=torch,trl fp32")
     assert found["speedup_vs_trl"] > 0 and found["peak_memory_ratio_vs_trl"] > 0
