@@ -19,7 +19,7 @@ from typing import BinaryIO, NoReturn
 from app.chat import messages
 from app.chat.messages import Side
 from app.chat.talking import Chat
-from app.node.trainer.channel import own_standard_output, send
+from app.node.trainer.messages import own_standard_output, send
 from engines.contract import EngineError
 
 _OFTEN_S = 0.04

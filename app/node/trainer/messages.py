@@ -1,12 +1,13 @@
 """The messages between node and trainer: typed, numbered, size-limited JSON lines.
 
 The node asks, the trainer answers with the same number, one question at a time; `SampleProgress` and
-`TrainerNote` lines may come before the answer. Shape suffixes as in engines.contract.
-"""
+`TrainerNote` lines may come before the answer. Shape suffixes as in engines.contract."""
 
 from __future__ import annotations
 
-from typing import Literal
+import os
+import sys
+from typing import BinaryIO, Literal
 
 import msgspec
 
@@ -174,3 +175,19 @@ def reply(line: bytes) -> Reply:
 def _check(line: bytes) -> None:
     if len(line) > MAX_LINE or not line.endswith(b"\n"):
         raise MessageError("A message was cut off or is too long.")
+
+
+def own_standard_output() -> BinaryIO:
+    """Standard output for messages alone: file descriptor 1, and what any library prints, becomes standard
+    error."""
+    channel = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return channel
+
+
+def send(channel: BinaryIO, line: bytes) -> None:
+    """Writes all of `line`, also where the channel takes it in parts."""
+    left = memoryview(line)
+    while left:
+        left = left[channel.write(left) :]

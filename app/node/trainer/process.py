@@ -26,8 +26,7 @@ from app.common.process.priority import settle
 from app.node.record.effort import Effort
 from app.node.record.errors import says_disk_full
 from app.node.trainer import memory, messages, solo
-from app.node.trainer.channel import own_standard_output, send
-from app.node.trainer.messages import Foreign, GroupTokens, ReadGroups
+from app.node.trainer.messages import Foreign, GroupTokens, ReadGroups, own_standard_output, send
 from engines import opening
 from engines.contract import AdapterError, Completion, Engine, EngineError, TokenSequence
 from engines.sound import sound
