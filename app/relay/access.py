@@ -33,18 +33,18 @@ class AccessError(Exception):
 
 
 class Access(Protocol):
-    """One way of deciding."""
+    """A rule that decides who may sign in."""
 
     @property
     def mode(self) -> AccessMode:
-        """As it stands in the info document."""
+        """The mode that the info document states."""
 
     @property
     def private(self) -> Private | None:
         """Whose key every line is sealed with; None where lines are open."""
 
     def check(self, auth: Auth, hello: Hello) -> None:
-        """Let in who answers `hello` so; the signature holds already. Raises Refused."""
+        """Checks the answer to `hello`, whose signature is already verified. Raises Refused."""
 
 
 class OpenAccess(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class OpenAccess(msgspec.Struct, frozen=True):
         return
 
 
-class Invited(msgspec.Struct, frozen=True):
+class InviteAccess(msgspec.Struct, frozen=True):
     """Who holds a token that one of the operators, known by their public keys, signed for this swarm."""
 
     operators: frozenset[bytes]
@@ -70,7 +70,7 @@ class Invited(msgspec.Struct, frozen=True):
         check_token(auth.invite, self.operators, hello.swarm, auth.pk, hello.time_ms / 1000)
 
 
-class Knowing(msgspec.Struct, frozen=True):
+class PrivateSwarmAccess(msgspec.Struct, frozen=True):
     """Who knows a private swarm's six words: no one else's line gets as far as a sign-in."""
 
     private: Private
@@ -80,7 +80,7 @@ class Knowing(msgspec.Struct, frozen=True):
         return
 
 
-class Listed:
+class AllowListAccess:
     """The keys in a file, one in hex a line, the rest of a line after # for people. It is read again when it
     has changed; a file that is gone or wrong then leaves the list as it was."""
 

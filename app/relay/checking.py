@@ -99,7 +99,7 @@ class _Waiting:
         self._sources: Counter[bytes] = Counter()
 
     def put(self, id: bytes, source: bytes) -> bool:
-        """False when a group, this one or another, goes unchecked for it."""
+        """Adds a group. Returns False if this group, or another that it replaces, will not be checked."""
         if self._sources[source] >= WAITING_OF_A_KEY:
             return False
         kept = len(self._ids) < self._most or self.take() is None
@@ -108,7 +108,7 @@ class _Waiting:
         return kept
 
     def take(self) -> bytes | None:
-        """Any of them, None when there is none."""
+        """Removes and returns a random one; None if nothing waits."""
         if not self._ids:
             return None
         place = self._rng.randrange(len(self._ids))

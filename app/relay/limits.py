@@ -182,7 +182,7 @@ def _refuse(transport: asyncio.Transport) -> None:
 
 
 def count_down(counts: Counter[str], names: Iterable[str]) -> None:
-    """One less of each."""
+    """Lowers the count of each name by one and drops counts of zero."""
     for name in names:
         counts[name] -= 1
         if not counts[name]:

@@ -95,7 +95,7 @@ class Presence:
         peer.connections += 1
 
     def leave(self, session: Hashable) -> None:
-        """A connection has ended; one that never arrived may leave too."""
+        """Removes a connection that has ended. Idempotent; unknown sessions are ignored."""
         key = self._sessions.pop(session, None)
         if key is None:
             return
@@ -131,7 +131,7 @@ class Presence:
         return peer.connections if peer is not None else 0
 
     def oldest(self, most: int) -> list[tuple[bytes, Visitor]]:
-        """Those who have been here longest, in the order in which they came."""
+        """The peers that have been here longest, oldest first."""
         self._expire()
         now = self._clock()
         return [
@@ -184,7 +184,7 @@ _KEPT_S = 1.0
 
 
 class PresenceSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one relay says of itself: prints of its keys, or how many it has that it doesn't name."""
+    """What one relay reports of itself: prints of its keys, or the number of keys it does not list."""
 
     prints: Annotated[bytes, msgspec.Meta(max_length=EXACT * _PRINT)] = b""
     unnamed: Annotated[int, msgspec.Meta(ge=0, le=1 << 32)] = 0
@@ -213,7 +213,7 @@ _summaries = msgspec.msgpack.Decoder(PresenceSummary)
 
 
 class OtherRelays:
-    """The other relays' last words."""
+    """The latest summary of each other relay."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -277,7 +277,7 @@ class Hour:
         families[family] += 1
 
     def totals(self) -> Counter[str]:
-        """The last hour, up to a minute less."""
+        """Counts of the last 59 to 60 minutes."""
         oldest = self._oldest()
         total: Counter[str] = Counter()
         for minute, families in self._minutes.items():

@@ -228,12 +228,12 @@ class Standings:
         return self._known.get(key, _NEW)
 
     def news(self) -> dict[bytes, Standing | None]:
-        """What is to be written down since it was last asked; None for keys that were forgotten."""
+        """Standings that changed since the last call, to be stored; None for keys that were forgotten."""
         changed, self.changed = self.changed, set()
         return {key: self._known.get(key) for key in changed}
 
     def due(self, key: bytes) -> bool:
-        """Whether the group of this key that has just come is to be re-scored."""
+        """Draws whether the newest group of this key is scored again."""
         return self._rng.random() < self.of(key).check
 
     def honest(self, key: bytes) -> None:

@@ -20,7 +20,7 @@ from app.install.updates import asking as known
 from app.install.updates import feed, handing
 from app.install.updates import handing as bringing
 from app.install.updates.feed import Feed, ReleaseFile
-from app.install.updates.handing import SystemInstaller, Then
+from app.install.updates.handing import NextStep, SystemInstaller
 from tests.packs.wheels import Host, wait_until
 from tests.updates.releases import BODY, FILES, LIST, plain, signed
 
@@ -174,8 +174,8 @@ def system(tmp_path: Path, body: str) -> SystemInstaller:
     return SystemInstaller(pkexec=script(tmp_path, "pkexec", note), apt=script(tmp_path, "apt-get", "exit 0"))
 
 
-def hand(deb: tuple[Path, ReleaseFile], installer: SystemInstaller) -> handing.Handed:
-    return handing.hand(*deb, Path("/nowhere/shoal"), lambda _: None, installer)
+def hand(deb: tuple[Path, ReleaseFile], installer: SystemInstaller) -> handing.HandOver:
+    return handing.hand_over_update(*deb, Path("/nowhere/shoal"), lambda _: None, installer)
 
 
 @POSIX
@@ -186,7 +186,7 @@ def test_the_package_manager_is_asked_through_polkit(
     monkeypatch.setenv("LD_LIBRARY_PATH", "/bundle")
     monkeypatch.setenv("PYTHONPATH", "/bundle")
     installer = system(tmp_path, "exit 0")
-    assert hand(deb, installer).then is Then.RESTART
+    assert hand(deb, installer).then is NextStep.RESTART
     asked = (tmp_path / "asked").read_text().splitlines()
     assert asked[:2] == ["/bin/sh", "-c"]
     assert asked[-4:] == [str(deb[0]), str(len(BODY)), deb[1].sha256, installer.apt]
@@ -196,7 +196,7 @@ def test_the_package_manager_is_asked_through_polkit(
     with pytest.raises(UpdateError, match=r"refused \(E: lock\): try sudo apt install"):
         hand(deb, system(tmp_path, "echo W: unsandboxed >&2; echo E: lock >&2; exit 100"))
     by_hand = hand(deb, system(tmp_path, "exit 127"))
-    assert by_hand.then is Then.STAY and by_hand.command == f"sudo apt install '{deb[0]}'"
+    assert by_hand.then is NextStep.STAY and by_hand.command == f"sudo apt install '{deb[0]}'"
     assert hand(deb, SystemInstaller(pkexec="/nowhere", apt="/nowhere")) == by_hand
 
 
@@ -220,7 +220,7 @@ def test_a_package_that_is_swapped_before_the_password_is_not_installed(
         hand(deb, SystemInstaller(pkexec=script(tmp_path, "pkexec", f': > "{deb[0]}"; exec "$@"'), apt=apt))
     deb[0].write_bytes(BODY)
     honest = SystemInstaller(pkexec=script(tmp_path, "pkexec", 'exec "$@"'), apt=apt)
-    assert hand(deb, honest).then is Then.RESTART
+    assert hand(deb, honest).then is NextStep.RESTART
     assert (tmp_path / "installed").read_bytes() == BODY
     assert not list(Path("/var/tmp").glob("shoal-update.*")), "nothing stays behind"
 
@@ -260,7 +260,9 @@ def test_nothing_is_run_as_root(
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     handed = hand(deb, system(tmp_path, "exit 0"))
     assert (
-        handed.then is Then.STAY and "nothing as root" in handed.sentence and not (tmp_path / "asked").exists()
+        handed.then is NextStep.STAY
+        and "nothing as root" in handed.sentence
+        and not (tmp_path / "asked").exists()
     )
 
 
@@ -291,14 +293,14 @@ def test_one_file_is_replaced_in_one_step(tmp_path: Path) -> None:
     link.symlink_to(program)
     running = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert running.stdout is not None and running.stdout.readline() == b"begun\n"
-    handed = handing.hand(fresh, one, link, lambda _: None)
-    assert handed.then is Then.RESTART and link.is_symlink()
+    handed = handing.hand_over_update(fresh, one, link, lambda _: None)
+    assert handed.then is NextStep.RESTART and link.is_symlink()
     assert running.communicate(b"go\n")[0] == b"old\n"
     assert subprocess.run([program], capture_output=True).stdout == b"new\n"
     assert program.stat().st_mode & 0o777 == 0o750
     previous = tmp_path / "shoal größer.previous"
     assert b"echo old" in previous.read_bytes()
-    handing.hand(fresh, one, program, lambda _: None)
+    handing.hand_over_update(fresh, one, program, lambda _: None)
     assert b"echo old" in previous.read_bytes(), "twice is once"
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
 
@@ -316,7 +318,7 @@ def test_a_place_that_cannot_be_written_keeps_the_old_one(
 
     monkeypatch.setattr(shutil, "copyfile", full)
     with pytest.raises(UpdateError, match="is full: free up some space"):
-        handing.hand(tmp_path / "downloaded", file_of("elf", body=body), program, lambda _: None)
+        handing.hand_over_update(tmp_path / "downloaded", file_of("elf", body=body), program, lambda _: None)
     assert subprocess.run([program], capture_output=True).stdout == b"old\n"
 
 
@@ -324,10 +326,10 @@ def test_a_place_that_cannot_be_written_keeps_the_old_one(
 def test_other_systems_files_are_not_run(tmp_path: Path) -> None:
     (tmp_path / "x.exe").write_bytes(BODY)
     with pytest.raises(UpdateError, match="is for Windows"):
-        handing.hand(tmp_path / "x.exe", file_of("nsis"), Path("shoal"), lambda _: None)
+        handing.hand_over_update(tmp_path / "x.exe", file_of("nsis"), Path("shoal"), lambda _: None)
     (tmp_path / "x.dmg").write_bytes(BODY)
     opener = script(tmp_path, "open", f'echo "$1" > "{tmp_path}/opened"')
-    handed = handing.hand(
+    handed = handing.hand_over_update(
         tmp_path / "x.dmg", file_of("dmg"), Path("shoal"), lambda _: None, SystemInstaller(show=(opener,))
     )
-    assert handed.then is Then.QUIT and (tmp_path / "opened").read_text().strip().endswith("x.dmg")
+    assert handed.then is NextStep.QUIT and (tmp_path / "opened").read_text().strip().endswith("x.dmg")

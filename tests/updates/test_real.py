@@ -17,7 +17,7 @@ import pytest
 from app.install.errors import UpdateError
 from app.install.updates import handing
 from app.install.updates.feed import ReleaseFile, entry
-from app.install.updates.handing import SystemInstaller, Then
+from app.install.updates.handing import NextStep, SystemInstaller
 from tests.packs.wheels import Host, wait_until
 from tests.updates.releases import LIST
 from tests.updates.test_window import today
@@ -73,16 +73,16 @@ def test_a_package_is_installed_updated_and_refused_by_apt(debian: None, tmp_pat
     said: list[str] = []
     one, two = package(tmp_path, "0.1.0"), package(tmp_path, "0.2.0")
     for path, file in (one, two):
-        handed = handing.hand(path, file, Path("/nowhere"), said.append, polkit(tmp_path))
-        assert handed.then is Then.RESTART and INSTALLED.read_text() in path.name
+        handed = handing.hand_over_update(path, file, Path("/nowhere"), said.append, polkit(tmp_path))
+        assert handed.then is NextStep.RESTART and INSTALLED.read_text() in path.name
     assert INSTALLED.read_text() == "0.2.0" and len(said) == 2
     with pytest.raises(UpdateError, match="package manager refused"):  # apt-get takes no older one by itself
-        handing.hand(*one, Path("/nowhere"), said.append, polkit(tmp_path))
+        handing.hand_over_update(*one, Path("/nowhere"), said.append, polkit(tmp_path))
     broken = tmp_path / "broken.deb"
     broken.write_bytes(b"no package at all")
     row = entry(broken, "deb", "linux", "x86_64")
     with pytest.raises(UpdateError, match="try sudo apt install"):
-        handing.hand(broken, row, Path("/nowhere"), said.append, polkit(tmp_path))
+        handing.hand_over_update(broken, row, Path("/nowhere"), said.append, polkit(tmp_path))
     assert INSTALLED.read_text() == "0.2.0"
 
 
@@ -91,7 +91,7 @@ def test_the_update_outlives_the_shoal_that_the_package_ends(debian: None, tmp_p
     asker = tmp_path / "asker"
     old = package(tmp_path, "0.1.0", prerm=f'kill -9 "$(cat {asker})"')
     new = package(tmp_path, "0.2.0")
-    handing.hand(*old, Path("/nowhere"), lambda _: None, polkit(tmp_path))
+    handing.hand_over_update(*old, Path("/nowhere"), lambda _: None, polkit(tmp_path))
     opened = tmp_path / "opened"
     program = tmp_path / "shoal"
     program.write_text(

@@ -67,7 +67,7 @@ def main(args: argparse.Namespace) -> int:
 def _update(args: argparse.Namespace, folder: Path, tell: Tell) -> int:
     believe, form = _trust(args), _form(args.program)
     if args.install:
-        found = asking.stored_list(folder, believe.keys, feed.today())
+        found = asking.stored_list(folder, believe.keys, feed.now_utc())
         if found is None:
             raise UpdateError(
                 f"Nothing downloaded is still valid: run {remedy.command('update')}, which checks again."
@@ -75,7 +75,7 @@ def _update(args: argparse.Namespace, folder: Path, tell: Tell) -> int:
         offer = asking.offer(found, form, installed.version())
     else:
         offer = asking.ask(folder, believe, form).offer
-        found = asking.stored_list(folder, believe.keys, feed.today())
+        found = asking.stored_list(folder, believe.keys, feed.now_utc())
     tell(_checked(offer))
     if offer is None or found is None:
         bringing.clear_fetched(folder)
@@ -113,7 +113,7 @@ def _obtain(
     system = handing.SystemInstaller()
     if args.reopen:
         system = handing.SystemInstaller(reopen=str(program), home=str(args.home or ""))
-    handed = handing.hand(path, file, program, say, system)
+    handed = handing.hand_over_update(path, file, program, say, system)
     tell({"event": "handed", "version": found.version, **msgspec.to_builtins(handed)})
     return 0
 

@@ -27,10 +27,10 @@ from app.relay.access import (
     WORK_BITS,
     Access,
     AccessError,
-    Invited,
-    Knowing,
-    Listed,
+    AllowListAccess,
+    InviteAccess,
     OpenAccess,
+    PrivateSwarmAccess,
 )
 from app.swarm.invite.invite import Invite, where
 from app.swarm.invite.private import Private, new_words, unlock
@@ -83,14 +83,14 @@ def chosen(args: argparse.Namespace) -> Joining:
     swarm = args.swarm or SWARM
     access: Access = OpenAccess("pow" if bits else "open")
     if mode == "invite":
-        access = Invited(_who_invites(args))
+        access = InviteAccess(_who_invites(args))
     elif mode == "allowlist":
-        access = Listed(args.allow)
+        access = AllowListAccess(args.allow)
     elif mode == "private":
         private = ask_private()
         if args.swarm not in (None, private.swarm):
             raise AccessError("A private swarm's id follows from its words: leave out --swarm.")
-        access, swarm = Knowing(private), private.swarm
+        access, swarm = PrivateSwarmAccess(private), private.swarm
     public = None if args.public is None else where(args.public)
     return Joining(access=access, pow_bits=bits, swarm=swarm, public=public)
 

@@ -152,7 +152,7 @@ def ask(
     """Asks, and remembers what it came to. Raises UpdateError; that is remembered too."""
     before, asked = read_known(home), time.time()
     try:
-        feed, content = _newest(home, trust, before, now or feeds.today(), patience)
+        feed, content = _newest(home, trust, before, now or feeds.now_utc(), patience)
     except UpdateError as error:
         write_known(home, msgspec.structs.replace(before, asked=asked, sentence=str(error)))
         raise

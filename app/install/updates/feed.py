@@ -70,8 +70,8 @@ __all__ = [
     "UpdateTrust",
     "encode",
     "entry",
+    "now_utc",
     "read_feed",
-    "today",
     "trust",
     "trust_file",
     "verify",
@@ -206,7 +206,7 @@ def read_feed(content: bytes) -> Feed:
         ) from error
 
 
-def today() -> datetime:
+def now_utc() -> datetime:
     return datetime.now(UTC)
 
 

@@ -76,7 +76,7 @@ def addresses_of(feed: Feed, file: ReleaseFile, where: str) -> list[str]:
 
 
 def fetched_file(home: Path, file: ReleaseFile) -> Path | None:
-    """The file where it lies whole and right."""
+    """The path of the fetched file if it is complete and has the right digest; else None."""
     path = home / asking.FOLDER / file.file
     with contextlib.suppress(OSError):
         if fetch.right(path, file):
@@ -133,18 +133,18 @@ since it was checked. So root takes a copy that no one else can write, and check
 Say = Callable[[str], None]
 
 
-class Then(Enum):
-    """What Shoal does when it has been handed over."""
+class NextStep(Enum):
+    """What Shoal does after the hand-over."""
 
     RESTART = "restart"
     QUIT = "quit"
     STAY = "stay"
 
 
-class Handed(msgspec.Struct, frozen=True, kw_only=True):
-    """`command` is what the owner types where nothing could be started."""
+class HandOver(msgspec.Struct, frozen=True, kw_only=True):
+    """`command` is what the owner has to type if nothing could be started."""
 
-    then: Then
+    then: NextStep
     sentence: str
     command: str = ""
 
@@ -160,9 +160,9 @@ class SystemInstaller(msgspec.Struct, frozen=True, kw_only=True):
     show: tuple[str, ...] = ("/usr/bin/open",) if sys.platform == "darwin" else ("xdg-open",)
 
 
-def hand(
+def hand_over_update(
     path: Path, file: ReleaseFile, program: Path, say: Say, system: SystemInstaller | None = None
-) -> Handed:
+) -> HandOver:
     """Looks at the file's digest once more, and hands it over. `program` is what runs now. Raises
     UpdateError."""
     system = system or SystemInstaller()
@@ -178,19 +178,20 @@ def hand(
                 return _windows(path)
             case "dmg":
                 _run([*system.show, str(path)])
-                return Handed(
-                    then=Then.QUIT, sentence="Drag Shoal into the folder Applications, then open it from there."
+                return HandOver(
+                    then=NextStep.QUIT,
+                    sentence="Drag Shoal into the folder Applications, then open it from there.",
                 )
     except OSError as error:
         raise update_disk_error(error, path) from error
 
 
-def _debian(path: Path, file: ReleaseFile, say: Say, system: SystemInstaller) -> Handed:
+def _debian(path: Path, file: ReleaseFile, say: Say, system: SystemInstaller) -> HandOver:
     """apt-get, started by pkexec, which asks for the owner's password in a window of the system's. A shell
     does it: the package ends every running Shoal, so none could wait for the end and open the new one."""
     command = f"sudo apt install {shlex.quote(str(path))}"
-    by_hand = Handed(
-        then=Then.STAY,
+    by_hand = HandOver(
+        then=NextStep.STAY,
         sentence=f"This system doesn't let Shoal ask for its owner's password: install it with {command}",
         command=command,
     )
@@ -224,7 +225,7 @@ def _debian(path: Path, file: ReleaseFile, say: Say, system: SystemInstaller) ->
     )
     code = running.wait()
     if code == 0:
-        return Handed(then=Then.RESTART, sentence="It is installed.")
+        return HandOver(then=NextStep.RESTART, sentence="It is installed.")
     if code == _DISMISSED:
         raise UpdateError("Nothing was installed: the system's question for the password wasn't answered.")
     if code == _REFUSED:
@@ -235,12 +236,12 @@ def _debian(path: Path, file: ReleaseFile, say: Say, system: SystemInstaller) ->
     raise UpdateError(f"The system's package manager refused ({last}): try {command} in a terminal.")
 
 
-def _replaced(path: Path, file: ReleaseFile, program: Path, say: Say) -> Handed:
+def _replaced(path: Path, file: ReleaseFile, program: Path, say: Say) -> HandOver:
     """The new one gets the old one's name in one step, so that there is always a whole one."""
     say("The new version takes the place of this one.")
     program = program.resolve()
     if fetch.right(program, file):
-        return Handed(then=Then.RESTART, sentence="It is installed already.")
+        return HandOver(then=NextStep.RESTART, sentence="It is installed already.")
     previous = program.with_name(f"{program.name}.previous")
     try:
         with files.staged(program) as fresh:
@@ -251,17 +252,19 @@ def _replaced(path: Path, file: ReleaseFile, program: Path, say: Say) -> Handed:
             shutil.copy2(program, previous)
     except OSError as error:
         raise update_disk_error(error, program.parent) from error
-    return Handed(then=Then.RESTART, sentence=f"It is installed; the version before is kept as {previous}.")
+    return HandOver(
+        then=NextStep.RESTART, sentence=f"It is installed; the version before is kept as {previous}."
+    )
 
 
-def _windows(path: Path) -> Handed:
-    """The installer is a program of its own, which this one must not outlive: it replaces its files."""
+def _windows(path: Path) -> HandOver:
+    """Starts the installer, a program of its own. Shoal must then end, because its files are replaced."""
     if sys.platform == "win32":
         os.startfile(path)
     else:
         raise UpdateError(f"{path} is for Windows: open it there.")
-    return Handed(
-        then=Then.QUIT, sentence="The installer opens; Shoal ends, and the installer starts it again."
+    return HandOver(
+        then=NextStep.QUIT, sentence="The installer opens; Shoal ends, and the installer starts it again."
     )
 
 
@@ -279,7 +282,7 @@ def _run(command: list[str]) -> tuple[int, str]:
 
 
 def _last_line(said: bytes) -> str:
-    """What was said last, without warnings."""
+    """The last line of output that is no warning."""
     lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("W:")] or [""]
     return safe_line(lines[-1], 300)

@@ -52,11 +52,11 @@ class Unban(_Act, frozen=True, kw_only=True, tag="unban"):
 
 
 class BansOrder(_Act, frozen=True, kw_only=True, tag="bans"):
-    """Who is shut out?"""
+    """Asks for the list of bans."""
 
 
 class StatusOrder(_Act, frozen=True, kw_only=True, tag="status"):
-    """How is the relay doing, and who publishes most?"""
+    """Asks for the state of the relay and the keys that publish most."""
 
 
 Act = BanOrder | Unban | BansOrder | StatusOrder

@@ -135,7 +135,7 @@ class JetStream:
         return self._nats.is_connected and self._groups.alive and self._values.alive
 
     async def start(self, on_group: OnGroup, on_value: OnValue, on_presence: OnPresence) -> None:
-        """Waits for NATS as long as it takes; for a server of its own for seconds. Raises BackplaneError."""
+        """Waits for NATS without limit; for an embedded server only some seconds. Raises BackplaneError."""
         if self._embedded is not None:
             await self._embedded.start()
         self._on_group, self._on_value, self._on_presence = on_group, on_value, on_presence
@@ -198,7 +198,8 @@ class JetStream:
             asyncio.create_task(self._send_presence(summary))  # noqa: RUF006 (over at once)
 
     async def kv_put(self, key: str, value: bytes | None, until: float) -> None:
-        """A value that is taken away leaves an empty one behind, which goes a minute later."""
+        """Puts a value for all relays. `value` None deletes it: an empty one replaces it, removed a minute
+        later."""
         if not self._nats.is_connected:
             raise Unavailable("The relay has lost its store and is looking for it.")
         raw = _UNTIL.pack(until if value is not None else 0.0) + (value or b"")
@@ -265,7 +266,7 @@ class JetStream:
             await self._nats.publish(f"{self._presence_subject}.{self._relay}", summary)
 
     async def _agree_on_salt(self) -> None:
-        """The first relay's salt is everybody's; who comes second gets it by the mirror."""
+        """Publishes a salt unless one exists. All relays share the first, which comes by the mirror."""
         with contextlib.suppress(BadRequestError):
             await self._js.publish(
                 self._value_subject + _SALT,
@@ -290,7 +291,7 @@ class JetStream:
         )
 
     async def _make_values(self) -> None:
-        """A bucket as `nats kv` knows it."""
+        """The configuration of a key-value bucket, as `nats kv` makes it."""
         await self._make(
             StreamConfig(
                 name=f"KV_{self._bucket}",

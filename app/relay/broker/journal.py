@@ -124,7 +124,7 @@ class Journal:
         self.salt: bytes = self._fact("salt")
         self.stored: int = self._fact("stored")
         self._total = self.stored
-        """The same, as the thread knows it."""
+        """The same figure, as the writing thread sees it."""
 
     async def start(self, on_group: OnGroup, on_value: OnValue, on_presence: OnPresence) -> None:
         self._loop = asyncio.get_running_loop()
@@ -202,7 +202,7 @@ class Journal:
         return changes
 
     def _landed(self, batch: list[_Change], failed: str | None, total: int) -> None:
-        """On the loop's thread: what was written is taken into the window, and who waits is told."""
+        """On the loop's thread: takes written groups into the window and answers those who wait for them."""
         if not self._closing:
             self.ready = failed is None
         self.stored = total

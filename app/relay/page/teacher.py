@@ -49,7 +49,7 @@ _COMPLETE = (
 
 
 def token() -> str:
-    """What the link ends with: who has it is the teacher."""
+    """The secret end of the link; a visitor who has it is treated as the teacher."""
     return secrets.token_urlsafe(24)
 
 
@@ -142,7 +142,7 @@ def _spark(marks: Sequence[Mark]) -> str:
 
 
 def _ring(room: Classroom, pupils: Sequence[bytes]) -> str:
-    """Everybody on a ring, an arc from each author to each who got its answers."""
+    """The pupils on a ring, with an arc from each author to each pupil who received its answers."""
     place = {
         key: (
             50 + _RING * math.sin(2 * math.pi * at / len(pupils)),
@@ -191,7 +191,7 @@ def discovery_sentence(one: Discovery, now: float) -> str:
 
 
 def skills(room: Classroom) -> bytes:
-    """Every measurement as CSV, also of those who made room."""
+    """Every measurement as CSV, including pupils who made room for others."""
     everybody = {**room.past, **room.pupils}
     marks = [(key, mark) for key, pupil in everybody.items() for mark in pupil.marks]
     families = sorted({family for _, mark in marks for family in mark.families})

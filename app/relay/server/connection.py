@@ -16,7 +16,7 @@ from typing import Any
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 from aiohttp.http import WS_CLOSED_MESSAGE
 
-from app.relay.server.masked import Masked
+from app.relay.server.masked import FrameGuard
 from app.relay.session.session import Session
 from app.swarm.wire import noise
 from app.swarm.wire.frames import to_frame
@@ -95,7 +95,7 @@ class RelayConnection:
         return True
 
     def abort(self) -> None:
-        """End it without a word: anyone who does not read would not read the good-bye either."""
+        """Ends the connection without a close frame: a client that does not read would not read that either."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -107,8 +107,8 @@ class RelayConnection:
         self.abort()
 
     def take(self, text: bytes) -> bool:
-        """Answer a message where it came in. False, and nothing is done, where an answer before it is still
-        waiting to be sent or publishes wait for theirs: then it is to wait its turn."""
+        """Answers a message at once, without waking the task. Returns False and does nothing while an earlier
+        answer is still to be sent or too many publishes wait for theirs: then the message waits its turn."""
         session = self.session
         if (
             self._late is not None
@@ -153,7 +153,7 @@ class RelayConnection:
         if not await self.send(await answer):
             await self.socket.close()
 
-    async def converse(self, before: Masked | None) -> None:
+    async def converse(self, before: FrameGuard | None) -> None:
         """Until either side ends it. What comes whole and in the open is answered by `take`, not here."""
         ws, session = self.socket, self.session
         if before is not None and self.open is None:
@@ -211,12 +211,12 @@ def open_socket(more: int = 0) -> web.WebSocketResponse:
     )
 
 
-def watch(request: web.Request) -> Masked | None:
+def watch(request: web.Request) -> FrameGuard | None:
     """Let only masked frames through to the websocket that was just opened."""
     reader, transport = request.protocol._payload_parser, request.transport
     if reader is None or not isinstance(transport, asyncio.Transport):
         return None
-    request.protocol._payload_parser = before = Masked(reader, transport)
+    request.protocol._payload_parser = before = FrameGuard(reader, transport)
     return before
 
 
@@ -253,7 +253,7 @@ async def hear(ws: web.WebSocketResponse) -> WSMessage:
 
 
 def _is_text(data: bytes) -> bool:
-    """Whether it is UTF-8."""
+    """Whether `text` is valid UTF-8."""
     try:
         return data.isascii() or bool(data.decode())
     except UnicodeDecodeError:

@@ -29,13 +29,13 @@ _AGAINST_RULES = b"\x88\x02\x03\xf0"
 
 
 class FrameReader(Protocol):
-    """What is fed with the bytes of a connection."""
+    """A reader that gets the bytes of a connection."""
 
     def feed_data(self, data: bytes) -> tuple[bool, bytes]: ...
     def feed_eof(self) -> None: ...
 
 
-class Masked:
+class FrameGuard:
     """Stands before a reader and reads the heads of frames. The first one without a mask, one more than FRAMES
     allow, or a message that takes longer than MESSAGE_S, ends the connection, `over` says which, and nothing
     more is passed on. `take`, once set, is offered every text that comes whole while nothing is under way, and

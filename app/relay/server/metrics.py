@@ -27,14 +27,14 @@ _TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _PREFIX = "relay_"
 
 
-class Lag:
+class LoopLag:
     """How late the loop comes to what is due: the worst since it was last asked, in seconds."""
 
     def __init__(self) -> None:
         self._worst = 0.0
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Measures the lag until it is cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             due = loop.time() + LAG_EVERY_S
@@ -49,7 +49,7 @@ class Lag:
 class RelayFigures(Collector):
     """One relay's figures, named as operators know them."""
 
-    def __init__(self, server: Server, lag: Lag) -> None:
+    def __init__(self, server: Server, lag: LoopLag) -> None:
         self._server = server
         self._lag = lag
 
@@ -155,8 +155,8 @@ def _counters(name: str, help: str, label: str, values: dict[str, int]) -> Metri
     return family
 
 
-def application(figures: RelayFigures) -> web.Application:
-    """`/metrics` and nothing else."""
+def metrics_application(figures: RelayFigures) -> web.Application:
+    """The application that answers `/metrics`, and nothing else."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(figures)
 

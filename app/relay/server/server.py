@@ -249,7 +249,7 @@ class Server:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _end_strangers(self) -> None:
-        """Anyone who has neither signed in nor asked for figures in time goes."""
+        """Ends connections that neither signed in nor asked for figures in time."""
         while True:
             await asyncio.sleep(1.0)
             now = self.state.clock()
@@ -271,7 +271,7 @@ class Server:
                     self._end(connection, f"A visit lasts {VISIT_S:.0f} seconds: sign in, or come again.")
 
     def _banned(self, source: Source, ban: Ban) -> None:
-        """Connections of who has been banned are ended; who is shadowed notices nothing."""
+        """Ends the connections of banned keys; keys under a shadow ban notice nothing."""
         if not ban.shadow:
             for connection in self._connections:
                 session = connection.session
@@ -299,7 +299,7 @@ class Server:
 
 
 def _networks(address: str) -> list[str]:
-    """The bucket, and the wider one it is in."""
+    """The bucket of an address, and the wider one that contains it."""
     whole = wider(address)
     return [address] if whole is None else [address, whole]
 

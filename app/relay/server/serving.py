@@ -125,11 +125,13 @@ async def _measured(server: Server, listener: socket.socket | None) -> AsyncIter
     if listener is None:
         yield
         return
-    from app.relay.server.metrics import Lag, RelayFigures, application
+    from app.relay.server.metrics import LoopLag, RelayFigures, metrics_application
 
-    lag = Lag()
+    lag = LoopLag()
     measuring = asyncio.create_task(lag.run())
-    runner = web.AppRunner(application(RelayFigures(server, lag)), access_log=None, handle_signals=False)
+    runner = web.AppRunner(
+        metrics_application(RelayFigures(server, lag)), access_log=None, handle_signals=False
+    )
     await runner.setup()
     try:
         await web.SockSite(runner, listener).start()

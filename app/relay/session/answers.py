@@ -14,7 +14,7 @@ _LONGEST_WAIT_S = 24 * 3600.0
 
 
 class Figures(msgspec.Struct, tag_field="t", tag="batch", gc=False):
-    """A batch without its items."""
+    """The head of a batch: everything but its groups."""
 
     rid: int
     window: int

@@ -48,7 +48,7 @@ class Discovery(msgspec.Struct, frozen=True):
 
 
 class Pupil:
-    """One key of the class."""
+    """A pupil: one key of the class."""
 
     __slots__ = ("address", "came", "failed", "got", "latest", "marks", "solved")
 
@@ -60,7 +60,7 @@ class Pupil:
         self.came: dict[str, float] = {}
         """By family: when the latest of them came."""
         self.failed: set[str] = set()
-        """Families measured at nothing."""
+        """Families measured at 0 so far."""
         self.solved: set[str] = set()
         self.latest = at
 
@@ -72,14 +72,14 @@ class Classroom:
         self._clock = clock
         self.learning = True
         self.pupils: dict[bytes, Pupil] = {}
-        """Those who agreed to be in the class."""
+        """Pupils who agreed to be in the class, by key."""
         self.past: dict[bytes, Pupil] = {}
         """Those who made room, as many as a class has: what was measured of them stays."""
         self.turned_away = 0
-        """How often one too many asked."""
+        """Joins refused because the class was full."""
         self.shared: Counter[bytes] = Counter()
         self.journeys: Counter[tuple[bytes, bytes]] = Counter()
-        """Groups that went from one to another."""
+        """Groups passed from one pupil to another, by the pair of keys."""
         self.discoveries: list[Discovery] = []
 
     def join(self, key: bytes, address: str) -> bool:
@@ -95,7 +95,7 @@ class Classroom:
         return True
 
     def progress(self, key: bytes, address: str, told: ClassProgress) -> None:
-        """What a pupil says of itself. Families that this relay does not know are left out."""
+        """Records a pupil's report of its progress. Unknown families are ignored."""
         if not self.join(key, address):
             return
         now, pupil = self._clock(), self.pupils[key]

@@ -256,7 +256,7 @@ class Sampler:
         return len(keys), len({site(group.address) for group in newest})
 
     def memory(self, asker: bytes) -> GivenIds:
-        """What this asker was given."""
+        """The ids that this asker was given."""
         given = self._given.get(asker)
         if given is None:
             given = self._given[asker] = GivenIds(self._remembered)

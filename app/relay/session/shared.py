@@ -22,7 +22,7 @@ from app.relay.origin import LOOPBACK, wider
 from app.relay.presence import Presence, RelayTally
 from app.relay.session.classroom import Classroom
 from app.relay.session.sampling import Sampler
-from app.relay.session.underway import Flights, Passing
+from app.relay.session.underway import PublishesInFlight, ReceiptForwarder
 from app.relay.standing import Ban, Source, Standing, Standings
 from app.relay.store.archive import Archive
 from app.relay.store.backplane import Backplane, CheckedGroup, MemoryBroker, Sequences, Unavailable
@@ -109,17 +109,17 @@ class RelayState:
         self.counts: Counter[str] = Counter()
         """Answers to published groups, by code."""
         self.tally = RelayTally(clock)
-        self.receipts = Passing()
+        self.receipts = ReceiptForwarder()
         self.checker: Checker | None = None
         """Looks at some groups again; None where nothing is checked."""
         self.on_ban: Callable[[Source, Ban], None] = lambda source, ban: None
-        """Who holds the connections hears of every ban, no matter who gave it."""
+        """Called for every ban, from this relay or another: the server ends connections by it."""
         self.crowded: Callable[[], bool] = lambda: False
         """Whether only few places are left, which are kept for keys with standing."""
         self._wall = wall
         self._met: OrderedDict[bytes, None] = OrderedDict()
         self._stored: deque[float] = deque(maxlen=100_000)
-        self._flights = Flights(self.tally)
+        self._flights = PublishesInFlight(self.tally)
         self._dropped: OrderedDict[bytes, None] = OrderedDict()
         self._erased: OrderedDict[bytes, int] = OrderedDict()
         """Keys whose groups from before then (Unix milliseconds) were erased."""
@@ -142,7 +142,7 @@ class RelayState:
             self._working.append(asyncio.create_task(self._tell(), name="telling who is here"))
 
     async def close(self) -> None:
-        """What is under way is finished first."""
+        """Ends the tasks, stores the standings and closes the backplane, which finishes publishes in flight."""
         for task in self._working:
             task.cancel()
         if self.opened:
@@ -253,7 +253,7 @@ class RelayState:
         await self.backplane.kv_put(_ban_key(source), msgspec.json.encode(ban), ban.until)
 
     async def lift(self, source: Source) -> None:
-        """Undo a ban everywhere. Raises Unavailable."""
+        """Lifts a ban on all relays. Raises Unavailable."""
         self.standings.bans.lift(source)
         await self.backplane.kv_put(_ban_key(source), None, 0.0)
 

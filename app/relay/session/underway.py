@@ -22,7 +22,7 @@ from app.swarm.wire.protocol import Receipts, Thanks
 # sent again.
 
 
-class Flights:
+class PublishesInFlight:
     """The groups of one relay that are under way. How long they took is noted in `tally`."""
 
     def __init__(self, tally: RelayTally) -> None:
@@ -37,7 +37,7 @@ class Flights:
         return _as_duplicate(same) if same else None
 
     def begin(self, record: CheckedGroup, added: Awaitable[Added]) -> Coroutine[Any, Any, Added]:
-        """What becomes of it; to give up waiting for that does not undo the publishing."""
+        """The outcome of a publish. A caller that stops waiting does not undo the publish."""
         names = (record.id, (record.key, record.key_seq))
         began = time.perf_counter()
         flight = asyncio.ensure_future(added)
@@ -68,26 +68,26 @@ async def _as_duplicate(flight: asyncio.Future[Added]) -> Added:
 _PASSED = 65_536
 
 
-class Taker(Protocol):
-    """A client that takes receipts: a session of this relay."""
+class ReceiptListener(Protocol):
+    """A session of this relay whose client receives receipts."""
 
     deliver: Callable[[bytes], object]
 
 
-class Passing:
-    """Receipts on their way to authors who are connected. `counted` are those since the start."""
+class ReceiptForwarder:
+    """Forwards receipts to authors who are connected. `counted` is the number since the start."""
 
     def __init__(self) -> None:
-        self._here: dict[bytes, set[Taker]] = {}
+        self._here: dict[bytes, set[ReceiptListener]] = {}
         self._passed: OrderedDict[bytes, None] = OrderedDict()
         self.counted = 0
 
-    def arrive(self, key: bytes, session: Taker) -> None:
-        """A client that takes receipts has signed in."""
+    def arrive(self, key: bytes, session: ReceiptListener) -> None:
+        """Adds a session that receives receipts for `key`."""
         self._here.setdefault(key, set()).add(session)
 
-    def leave(self, key: bytes, session: Taker) -> None:
-        """One that never arrived may leave too."""
+    def leave(self, key: bytes, session: ReceiptListener) -> None:
+        """Removes the session. Idempotent; unknown ones are ignored."""
         sessions = self._here.get(key)
         if sessions is not None:
             sessions.discard(session)

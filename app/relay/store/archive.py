@@ -122,7 +122,7 @@ class Archive:
             raise BackplaneError(f"{self._path} was written by another version of Shoal: move it away.")
 
     def note(self, record: CheckedGroup) -> None:
-        """A group has come."""
+        """Queues a group for the archive."""
         self._fresh.append(record)
 
     async def run(self) -> None:

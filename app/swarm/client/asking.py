@@ -44,7 +44,7 @@ class Samples:
     def recall(
         self, k: int, tasks: Sequence[Wanted], now: float
     ) -> tuple[Recall, asyncio.Future[BatchReply | None]] | None:
-        """The same for the archive."""
+        """A recall from the archive and its answer to come; None if the relay would refuse it now."""
         k = min(k, self._most)
         if k < 1 or not tasks or len(self._open) >= self._most_open or now < self._until:
             return None
@@ -85,5 +85,5 @@ class Samples:
         return True
 
     def forget(self, sample: Sample | Recall) -> None:
-        """No one waits for it any more."""
+        """Drops a sample whose caller no longer waits."""
         self._open.pop(sample.rid, None)

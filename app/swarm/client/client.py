@@ -90,7 +90,7 @@ class Client:
         now = time.monotonic()
         self._identity, self._tell, self._tls = identity, tell, tls
         self.ledger = Ledger()
-        """What went over the line, for the owner."""
+        """What went over the connection, for the owner to read."""
         self._rng = rng or Random()
         self._places = RelayEntries(relays, memory, self._rng)
         self._clock = RelayClock()

@@ -39,7 +39,7 @@ class _KeptMessage(msgspec.Struct, frozen=True):
 
 
 class _Direction:
-    """One direction."""
+    """The latest messages of one direction."""
 
     __slots__ = ("bytes", "kept", "minutes")
 

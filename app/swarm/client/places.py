@@ -33,7 +33,7 @@ class Relay(msgspec.Struct, frozen=True, kw_only=True):
     relay: RelayId
     swarm: SwarmId
     room: Literal["class"] | None = None
-    """As what the owner joined."""
+    """`class` where the owner joined as a pupil."""
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +103,7 @@ class RelayEntries:
         self.known = KnownRelays(memory)
 
     def next(self, now: float) -> RelayEntry:
-        """The one to try, once its wait is over."""
+        """The relay to try next, once its wait is over; ties are drawn."""
         return min(self._places, key=lambda one: (one.pace.wait_s(now), self._rng.random()))
 
     def wait_s(self, now: float) -> float:
@@ -117,7 +117,7 @@ class RelayEntries:
         return next((swarm for swarm in (*invited, *met) if swarm is not None), None)
 
     def expected(self, place: RelayEntry, swarm: str | None) -> ExpectedRelay:
-        """What a relay has to be."""
+        """The relay and swarm that this place must turn out to be."""
         met = self.known.get(place.url)
         return ExpectedRelay(
             relay=place.invite.relay or (met.relay if met else None), swarm=swarm, invite=place.invite

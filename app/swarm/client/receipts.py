@@ -30,7 +30,7 @@ _MOST = 16_384
 
 
 def receipt_bytes(swarm: str, id: str) -> bytes:
-    """What a receipt signs."""
+    """The bytes that a receipt signs."""
     return sha256(_DOMAIN + swarm.encode() + b"\0" + bytes.fromhex(id)).digest()
 
 
@@ -64,7 +64,7 @@ class Thanked:
         self._seen: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     def record_stored(self, id: str) -> None:
-        """A relay has stored this group of ours."""
+        """Remembers an own group that a relay has stored."""
         _remember(self._own, id, _OWN)
 
     def count(self, thanks: Thanks, swarm: str, own_keys: set[str]) -> bool:
@@ -126,11 +126,11 @@ class Reporter:
         self._learned.extend(ids)
 
     def on_disconnect(self) -> None:
-        """The connection is over."""
+        """Forgets receipts that the ended connection did not send."""
         self._learned.clear()
 
     def due(self, now: float, swarm: str) -> Iterator[Report | Receipts]:
-        """What may be sent by now."""
+        """The messages that may be sent now: at most one report and one of receipts every 6 s."""
         if self._reports and now - self._reported >= REPORT_EVERY_S:
             self._reported = now
             yield self._next_report()

@@ -278,7 +278,7 @@ class Intake:
         )
 
     def _unfit(self, body: Body) -> IntakeReason | None:
-        """What shows without making the question."""
+        """Checks that need no question: the first reason against the body, or None."""
         task = body.task
         if task.version != VERSION:
             return IntakeReason.OTHER_VERSION

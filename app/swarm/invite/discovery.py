@@ -125,7 +125,7 @@ def order(found: Iterable[FoundRelay]) -> list[FoundRelay]:
 
 
 def rank(found: FoundRelay) -> tuple[int, str, str]:
-    """What relays of one network are ordered by."""
+    """The sort key of relays found on one network."""
     return found.since_ms, found.invite.relay or "", found.invite.url
 
 

@@ -50,7 +50,7 @@ class Cipher:
         return _encrypt(text, ad, nonce, self._key)
 
     def decrypt(self, sealed: bytes, ad: bytes = b"") -> bytes:
-        """Raises NoiseError; then the line is over."""
+        """Raises NoiseError, after which the connection must be closed."""
         nonce = self._nonce()
         try:
             text = _decrypt(sealed, ad, nonce, self._key)
@@ -127,7 +127,7 @@ class _Handshake:
 
 
 class Initiator(_Handshake):
-    """Who opens the line: `say`, then `hear`."""
+    """The side that opens the connection: `say`, then `hear`."""
 
     def say(self, payload: bytes = b"") -> bytes:
         return self._say_key() + self._seal(payload)

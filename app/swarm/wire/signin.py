@@ -58,7 +58,7 @@ def check_hello(hello: Hello, opening: bytes) -> None:
 
 
 def auth_bytes(hello: Hello) -> bytes:
-    """What `auth` signs."""
+    """The bytes that `auth` signs."""
     return b"".join(
         (
             _AUTH,

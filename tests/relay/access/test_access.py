@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.relay.access import AccessError, Invited, Listed, OpenAccess
+from app.relay.access import AccessError, AllowListAccess, InviteAccess, OpenAccess
 from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
 from app.swarm.invite.private import mint
@@ -60,7 +60,7 @@ def test_work_is_asked_for_beside_any_mode() -> None:
         assert at.info().access == "pow"
         assert answer(at, ANN).code == Code.POW
         assert isinstance(answer(at, ANN, work=True), Welcome)
-    both = state(Invited(frozenset({public_key(OPERATOR)})), pow_bits=8)
+    both = state(InviteAccess(frozenset({public_key(OPERATOR)})), pow_bits=8)
     token = mint(OPERATOR, "example-swarm", NOW + 60)
     assert (both.info().access, both.info().pow_bits) == ("invite", 8)
     assert answer(both, ANN, token).code == Code.POW
@@ -69,7 +69,7 @@ def test_work_is_asked_for_beside_any_mode() -> None:
 
 
 def test_invited_nodes_come_in_and_others_learn_why_not() -> None:
-    at = state(Invited(frozenset({public_key(OPERATOR)})))
+    at = state(InviteAccess(frozenset({public_key(OPERATOR)})))
     bob_s = mint(OPERATOR, "example-swarm", NOW + 60, public_key(BOB).hex())
     assert at.info().access == "invite"
     assert isinstance(answer(at, BOB, bob_s), Welcome)
@@ -83,7 +83,7 @@ def test_invited_nodes_come_in_and_others_learn_why_not() -> None:
 def test_a_list_of_keys_is_read_anew_when_it_changes(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path, ann, bob = tmp_path / "keys", public_key(ANN).hex(), public_key(BOB).hex()
     path.write_text(f"# friends\n\n{ann.upper()}   # Ann\r\n")
-    at = state(Listed(path))
+    at = state(AllowListAccess(path))
     assert at.info().access == "allowlist"
     assert isinstance(answer(at, ANN), Welcome)
     assert is_restricted(answer(at, BOB), "operator")
@@ -102,10 +102,10 @@ def test_a_list_of_keys_is_read_anew_when_it_changes(tmp_path: Path, caplog: pyt
 def test_a_list_that_is_none_is_refused_at_the_start(tmp_path: Path) -> None:
     path = tmp_path / "keys"
     with pytest.raises(AccessError, match="check its path"):
-        Listed(path)
+        AllowListAccess(path)
     for content in (b"\xff\xfe", b"ab", b"0" * 63, b"0" * 64 + b" bob", b"g" * 64):
         path.write_bytes(content)
         with pytest.raises(AccessError, match="Line 1"):
-            Listed(path)
+            AllowListAccess(path)
     path.write_bytes(b"")
-    assert is_restricted(answer(state(Listed(path)), ANN), "list")
+    assert is_restricted(answer(state(AllowListAccess(path)), ANN), "list")

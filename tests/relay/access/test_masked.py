@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.relay.server import masked
-from app.relay.server.masked import Masked, whole
+from app.relay.server.masked import FrameGuard, whole
 
 MASK = b"\x01\x80\x7f\x00"
 
@@ -49,7 +49,9 @@ class Line:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.queue = WebSocketDataQueue(BaseProtocol(loop), 2**16, loop=loop)
         self.wire = Wire()
-        self.masked = Masked(WebSocketReader(self.queue, 2**16, compress=False, decode_text=False), self.wire)
+        self.masked = FrameGuard(
+            WebSocketReader(self.queue, 2**16, compress=False, decode_text=False), self.wire
+        )
         self.masked.take = self.take
         self.came: list[bytes] = []
         self.straight = 0
