@@ -38,7 +38,7 @@ class ArchiveCard(QFrame):
             column(
                 Label(tr("Answers as a file"), "heading"),
                 Label(why, "soft", wrap=True),
-                boxed(Bend(self._bring, self._give, gap=8)),
+                boxed(Bend(self._bring, self._give, 1, gap=8)),
                 self._said,
                 gap=10,
                 margins=(20, 16, 20, 16),
