@@ -43,7 +43,7 @@ EXTRAS: dict[str, Extra] = {
 (`sapo.forms`) and `vigil` (`learning.vigil`). `+steps=1`: one optimiser step a round; `+steps=2`: one for
 every two groups that have something to teach (`sapo.minibatches`). `+paces=4`: half of the nodes act in every
 fourth round only. `+churn=10`: half of them are away in turns, for ten rounds each. `+foes=poison30`:
-attackers besides, 30 % of all (`app.lab.attackers.kinds`). `+fall=40`: the rate falls, to 0.7 after 40 steps.
+attackers besides, 30 % of all (`app.lab.attackers`). `+fall=40`: the rate falls, to 0.7 after 40 steps.
 `+archive`: peers' groups are those of another swarm, which did the same the day before
 (`app.lab.study`). Extras and recipes that did not pay are gone: their studies are text (LOG.md)."""
 
