@@ -242,7 +242,7 @@ def test_a_window_that_the_package_ends_opens_again(deb: tuple[Path, ReleaseFile
         "os.geteuid = lambda: 1000; Path('asker').write_text(str(os.getpid()))\n"
         "from app.install.updates import handing; from app.install.updates.feed import ReleaseFile\n"
         "deb, file, system = (sys.argv[1], *map(msgspec.json.decode, sys.argv[2:]))\n"
-        "handing.hand(Path(deb), msgspec.convert(file, ReleaseFile), Path('x'), print,"
+        "handing.hand_over_update(Path(deb), msgspec.convert(file, ReleaseFile), Path('x'), print,"
         " msgspec.convert(system, handing.SystemInstaller))\n"
     )
     words = [str(deb[0]), *(msgspec.json.encode(one).decode() for one in (deb[1], wanted))]

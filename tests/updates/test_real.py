@@ -104,7 +104,7 @@ def test_the_update_outlives_the_shoal_that_the_package_ends(debian: None, tmp_p
         "os.geteuid = lambda: 1000; Path(sys.argv[4]).write_text(str(os.getpid()))\n"
         "from app.install.updates import handing; from app.install.updates.feed import ReleaseFile\n"
         "file, system = map(msgspec.json.decode, sys.argv[2:4])\n"
-        "handing.hand(Path(sys.argv[1]), msgspec.convert(file, ReleaseFile), Path('x'), print,"
+        "handing.hand_over_update(Path(sys.argv[1]), msgspec.convert(file, ReleaseFile), Path('x'), print,"
         " msgspec.convert(system, handing.SystemInstaller))\n"
     )
     words = [
