@@ -15,7 +15,7 @@ ladder politely ignore each other's questions. A new family changes no one's que
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from app.sapo.families import (
     algebra,
@@ -39,7 +39,29 @@ from app.sapo.families.family import Family
 
 LADDER = 5
 
-FAMILIES: Mapping[str, Family] = {
+
+class Families(Mapping[str, Family]):
+    """Families by name. `enable` adds a question set of the owner's, which can be looked up and is never
+    listed: what goes through all families, to choose one or to tell others, meets puzzles alone."""
+
+    def __init__(self, listed: Mapping[str, Family]) -> None:
+        self._listed = dict(listed)
+        self._own: dict[str, Family] = {}
+
+    def enable(self, own: Family) -> None:
+        self._own[own.name] = own
+
+    def __getitem__(self, name: str) -> Family:
+        return self._listed[name] if name in self._listed else self._own[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._listed)
+
+    def __len__(self) -> int:
+        return len(self._listed)
+
+
+_PUZZLES = {
     one.name: one
     for one in (
         sums.CHAIN_SUM,
@@ -101,4 +123,6 @@ FAMILIES: Mapping[str, Family] = {
         people.AIW,
     )
 }
+
+FAMILIES = Families(_PUZZLES)
 """Every enabled family by name."""
