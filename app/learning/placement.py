@@ -19,6 +19,7 @@ import msgspec
 from app.sapo.asking import BRIEF, TAGGED, Way
 from app.sapo.questions import Coordinates
 from app.sapo.reading.expression import ExpressionError, evaluate
+from app.sapo.sets.question_set import is_own
 
 STAGES = ((48, 2), (12, 6), (6, 16), (4, 24))
 """How many families stay in each stage, and questions that each of them has had by its end."""
@@ -167,7 +168,7 @@ def next_stage(tried: Sequence[FamilyTried], number: int) -> PlacementStage | No
         return None
     stay, until = STAGES[number]
     first = STAGES[number - 1][1] if number else 0
-    ranked = sorted(tried, key=lambda one: one.merit, reverse=True)
+    ranked = sorted(tried, key=lambda one: (is_own(one.family), one.merit), reverse=True)
     # Two questions that no one answered say little: half of what can be begun with fails them.
     asked = [one for one in ranked if one.questions or not number]
     chosen = [one.family for one in asked if number < 2 or one.any][:stay]
@@ -204,8 +205,10 @@ def able(one: FamilyTried) -> bool:
 
 
 def families(tried: Sequence[FamilyTried]) -> dict[str, int]:
-    """Those that a model can begin with, and their levels: the best first, at most MOST_FAMILIES."""
-    ranked = sorted(filter(able, tried), key=lambda one: one.merit, reverse=True)[:MOST_FAMILIES]
+    """Those that a model can begin with, and their levels: the owner's own and then the best first, at most
+    MOST_FAMILIES."""
+    ranked = sorted(filter(able, tried), key=lambda one: (is_own(one.family), one.merit), reverse=True)
+    ranked = ranked[:MOST_FAMILIES]
     return {one.family: one.level for one in ranked}
 
 

@@ -27,6 +27,7 @@ from app.sapo import curriculum, seeds
 from app.sapo.asking import TAGGED, Example, Messages, Way, extract_answer, messages, shows_work
 from app.sapo.families import FAMILIES
 from app.sapo.questions import Asked, QuestionError
+from app.sapo.sets.question_set import is_own
 from engines.contract import Completion
 
 FILE = "placement.json"
@@ -67,7 +68,9 @@ def read(folder: Path, among: Container[str] = FAMILIES) -> Placement | None:
         {family: level for family, level in some.items() if family in among}
         for some in (found.families, found.joined)
     )
-    return msgspec.structs.replace(found, families=families, joined=joined) if families else None
+    tried = tuple(one for one in found.tried if one.family in among or not is_own(one.family))
+    changed = {"families": families, "joined": joined, "tried": tried}
+    return msgspec.structs.replace(found, **changed) if families else None
 
 
 def write(folder: Path, found: Placement) -> None:
@@ -236,7 +239,7 @@ class _Asking:
                     logprob=sum(completion.logprobs_T) / len(completion.logprobs_T),
                 )
                 for completion, reward in zip(completions_G, scored.rewards_G, strict=True)
-                if reward and shows_work(completion.text)
+                if reward and (FAMILIES[asked.coordinates.family].terse or shows_work(completion.text))
             ]
         found_P = [[scored.rewards_G] for scored in scored_P]
         others = elsewhere([family for family, _ in part])

@@ -139,7 +139,7 @@ def encode(made: QuestionSet) -> bytes:
 
 
 def decode(content: bytes) -> QuestionSet:
-    """A set that `encode` wrote, perhaps on another computer; `check` looks at what it holds. Raises SetError."""
+    """A set that `encode` wrote, perhaps elsewhere; `check` looks at what it holds. Raises SetError."""
     try:
         made = msgspec.json.decode(content, type=QuestionSet)
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:

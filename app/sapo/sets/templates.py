@@ -200,11 +200,11 @@ def _check(made: Template) -> None:
 
 
 EXAMPLES: Mapping[str, str] = {
-    "Times tables": """What is {a} times {b}?
+    "Times tables": """Calculate {a} * {b}.
 a: 2-12
 b: 2-12
 answer: a*b
-work: {a} * {b} = {answer}""",
+work: {a}*{b}={answer}""",
     "Metres and centimetres": """How many centimetres are {m} metres?
 m: 1-60
 answer: m*100
