@@ -15,15 +15,26 @@ from app.common.home import home as data_folder
 from app.node.data import question_sets
 from app.node.data.home import folder as made_folder
 from app.node.data.question_sets import KeptSet
+from app.node.history import history
 from app.sapo.sets import checks, tables, templates
 from app.sapo.sets.checks import Check, Rule
-from app.sapo.sets.question_set import MAX_NAME, ROUGH, QuestionSet, SetError, decode, encode, family
+from app.sapo.sets.question_set import MAX_NAME, ROUGH, QuestionSet, SetError, decode, encode, family, is_own
 from app.sapo.sets.tables import MAX_BYTES, Preview
 
 SUMMARY = "bring questions of your own for your model to learn"
 VERBS = ("list", "add", "show", "remove", "export")
 _SHOWN = 10
 """Rows of a preview."""
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How a set's held-out questions were solved: shares at the first and the latest measurement of the model
+    that was measured on it last, and the round of the latest."""
+
+    model: str
+    round: int
+    first: float
+    latest: float
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -196,7 +207,7 @@ def warnings(made: QuestionSet) -> list[str]:
 
 
 def _list(args: argparse.Namespace, home: Path, sets: list[KeptSet]) -> int:
-    learned = question_sets.progress(home)
+    learned = progress(home)
     if args.json:
         told = [
             described(Preview(made=one.made, guessed=False))
@@ -238,3 +249,16 @@ def _tell(args: argparse.Namespace, sentence: str, **said: object) -> None:
         json_line(said)
     else:
         print(sentence)
+
+
+def progress(home: Path) -> dict[str, Progress]:
+    """By family: what was measured of every set that was learned."""
+    found: dict[str, tuple[float, Progress]] = {}
+    for folder in sorted(home.glob("models/*")):
+        curve, model = history.read(folder).curve, history.model_of(folder) or folder.name
+        for name in {name for probe in curve for name in probe.families if is_own(name)}:
+            shares = [(probe, probe.families[name]) for probe in curve if name in probe.families]
+            (_, first), (last, latest) = shares[0], shares[-1]
+            if last.at >= found.get(name, (0.0,))[0]:
+                found[name] = last.at, Progress(model=model, round=last.round, first=first, latest=latest)
+    return {name: one for name, (_, one) in found.items()}

@@ -14,10 +14,9 @@ from pathlib import Path
 import msgspec
 
 from app.common import files
-from app.node.history import history
 from app.node.record.errors import room_on_disk
 from app.sapo.families import FAMILIES
-from app.sapo.sets.question_set import QuestionSet, SetError, check, decode, encode, family, is_own
+from app.sapo.sets.question_set import QuestionSet, SetError, check, decode, encode, family
 
 FOLDER = "questions"
 MOST = 64
@@ -30,16 +29,6 @@ class KeptSet(msgspec.Struct, frozen=True, kw_only=True):
 
     file: Path
     made: QuestionSet
-
-
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How a set's held-out questions were solved: shares at the first and the latest measurement of the model
-    that was measured on it last, and the round of the latest."""
-
-    model: str
-    round: int
-    first: float
-    latest: float
 
 
 def kept(home: Path) -> list[KeptSet]:
@@ -98,16 +87,3 @@ def add(home: Path, made: QuestionSet) -> KeptSet:
 def remove(one: KeptSet) -> None:
     """Deletes a set's file; what was learned from it stays in the model. Raises OSError."""
     one.file.unlink(missing_ok=True)
-
-
-def progress(home: Path) -> dict[str, Progress]:
-    """By family: what was measured of every set that was learned."""
-    found: dict[str, tuple[float, Progress]] = {}
-    for folder in sorted(home.glob("models/*")):
-        curve, model = history.read(folder).curve, history.model_of(folder) or folder.name
-        for name in {name for probe in curve for name in probe.families if is_own(name)}:
-            shares = [(probe, probe.families[name]) for probe in curve if name in probe.families]
-            (_, first), (last, latest) = shares[0], shares[-1]
-            if last.at >= found.get(name, (0.0,))[0]:
-                found[name] = last.at, Progress(model=model, round=last.round, first=first, latest=latest)
-    return {name: one for name, (_, one) in found.items()}
