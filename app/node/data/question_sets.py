@@ -20,6 +20,8 @@ from app.sapo.sets.question_set import QuestionSet, SetError, check, decode, enc
 
 FOLDER = "questions"
 MOST = 64
+ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".txt")
+"""Of files that may become a set."""
 SHARES = {"only": 1.0, "half": 0.5, "little": 0.15}
 """How much of a round's questions are of the owner's sets, by the word for it."""
 

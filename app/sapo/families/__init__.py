@@ -15,7 +15,8 @@ ladder politely ignore each other's questions. A new family changes no one's que
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable
+from typing import Any
 
 from app.sapo.families import (
     algebra,
@@ -40,30 +41,29 @@ from app.sapo.families.family import Family
 LADDER = 5
 
 
-class Families(Mapping[str, Family]):
+class Families(dict[str, Family]):
     """Families by name. `enable` adds a question set of the owner's, which can be looked up and is never
     listed: what goes through all families, to choose one or to tell others, meets puzzles alone."""
 
-    def __init__(self, listed: Mapping[str, Family]) -> None:
-        self._listed = dict(listed)
+    def __init__(self, listed: Iterable[Family]) -> None:
+        super().__init__({one.name: one for one in listed})
         self._own: dict[str, Family] = {}
 
     def enable(self, own: Family) -> None:
         self._own[own.name] = own
 
-    def __getitem__(self, name: str) -> Family:
-        return self._listed[name] if name in self._listed else self._own[name]
+    def __missing__(self, name: str) -> Family:
+        return self._own[name]
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._listed)
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in self._own
 
-    def __len__(self) -> int:
-        return len(self._listed)
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default
 
 
-_PUZZLES = {
-    one.name: one
-    for one in (
+FAMILIES = Families(
+    (
         sums.CHAIN_SUM,
         sums.BASIC_ARITHMETIC,
         integers.GCD,
@@ -122,7 +122,5 @@ _PUZZLES = {
         matrices.MANIPULATE_MATRIX,
         people.AIW,
     )
-}
-
-FAMILIES = Families(_PUZZLES)
+)
 """Every enabled family by name."""
