@@ -176,10 +176,8 @@ def _show(args: argparse.Namespace, found: Preview, last: str = "") -> int:
     count = f"{said['questions']} different questions"
     aside = "" if said["held_out"] is None else f", {said['held_out']} of them kept aside for measuring"
     print(f"{made.name}: {count}{aside}")
-    print(
-        checks.SAID[made.rule.check]
-        + (" (guessed from the answers; --check changes it)" if found.guessed else "")
-    )
+    guessed = " Guessed from the answers; --check changes it." if found.guessed else ""
+    print(f"Checked as {made.rule.check}. {checks.SAID[made.rule.check]}{guessed}")
     for row in made.rows[:_SHOWN]:
         print(f"  {' '.join(row.question.split())[:70]}  ->  {row.answer[:40]}")
     for template in made.templates[:_SHOWN]:
@@ -236,7 +234,7 @@ def _remove(args: argparse.Namespace, one: KeptSet) -> int:
     if not args.yes:
         said = agreed(f"Delete {one.made.name}? What your model learned from it stays.")
         if said is None:
-            raise SetError("Nobody can be asked here: add --yes to delete it.")
+            raise SetError("Add --yes to delete it without being asked.")
         if not said:
             return 1
     question_sets.remove(one)

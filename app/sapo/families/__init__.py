@@ -59,7 +59,7 @@ class Families(dict[str, Family]):
         return super().__contains__(name) or name in self._own
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self else default
+        return super().get(name) or self._own.get(name, default)
 
 
 FAMILIES = Families(

@@ -35,15 +35,15 @@ class Check(StrEnum):
 
 
 SAID: Mapping[Check, str] = {
-    Check.TEXT: "Text: upper and lower case and extra spaces don't matter.",
-    Check.ONE_OF: "One of several answers: any that stands between the | signs is right.",
-    Check.NUMBER: "Numbers: 1,000 and 1000 are the same, and a unit may follow.",
-    Check.CHOICE: "A choice: the question lists the answers to choose from.",
-    Check.LIST: "A list: the same items in the same order.",
-    Check.SET: "A set: the same items in any order.",
-    Check.DATE: "Dates: 2026-05-03 and 3 May 2026 are the same.",
-    Check.TRUE_FALSE: "True or false: yes and no count too.",
-    Check.JSON: "Fields: every field of the JSON object must be right.",
+    Check.TEXT: "Upper and lower case and extra spaces don't matter.",
+    Check.ONE_OF: "Any answer that stands between the | signs is right.",
+    Check.NUMBER: "A unit may follow, and 1,000 and 1000 are the same.",
+    Check.CHOICE: "The question lists the answers to choose from.",
+    Check.LIST: "The same items in the same order are right.",
+    Check.SET: "The same items in any order are right.",
+    Check.DATE: "Any form is right, like 2026-05-03 or 3 May 2026.",
+    Check.TRUE_FALSE: "Yes and no count too.",
+    Check.JSON: "Every field of the JSON object must be right.",
 }
 """How each check compares, as people are told."""
 

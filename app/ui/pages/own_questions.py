@@ -78,7 +78,8 @@ class OwnQuestions(QFrame):
             row(Label(tr("Your questions, and puzzles beside them"), "soft"), self._share, gap=16, fill=0)
         )
         parts = (head, Label(about, "soft", wrap=True), self._problem, self._editor(), self._preview())
-        self.setLayout(column(*parts, boxed(self._sets), self._mixed, gap=12, margins=(20, 18, 20, 18)))
+        self._list = boxed(self._sets)
+        self.setLayout(column(*parts, self._list, self._mixed, gap=12, margins=(20, 18, 20, 18)))
         self._problem.hide()
         self._close()
 
@@ -118,7 +119,10 @@ class OwnQuestions(QFrame):
         self._text = QPlainTextEdit()
         self._text.setAccessibleName(tr("Questions and answers"))
         self._text.setPlaceholderText(
-            "question, answer\nCapital of France?, Paris\n\nCalculate {a} * {b}.\na: 2-12\nb: 2-12\nanswer: a*b"
+            tr(
+                "question, answer\nCapital of France?, Paris\n\n"
+                "Calculate {a} * {b}.\na: 2-12\nb: 2-12\nanswer: a*b"
+            )
         )
         self._text.setTabChangesFocus(True)
         self._text.setFixedHeight(170)
@@ -245,7 +249,8 @@ class OwnQuestions(QFrame):
             self._sets.addWidget(self._set_row(one))
         share = self._ask.choices.memory.questions_share
         self._share.choose(share if share in SHARES else "only")
-        self._mixed.setVisible(bool(sets))
+        for part in (self._list, self._mixed):
+            part.setVisible(bool(sets))
 
     def _set_row(self, one: KeptSet) -> QWidget:
         made, name = one.made, one.made.name
