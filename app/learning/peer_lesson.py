@@ -52,9 +52,6 @@ AUTHORS = 2
 """Independent authors that a lesson needs, unless one of them is vouched for."""
 PASSES = 3
 """Over a lesson's answers (LOG.md)."""
-LEARNED = 0.12
-"""Nats per token, mean over the last steps, at which a lesson ends early. Below that of lesson zero, whose
-answers are the model's own and need only be given without examples."""
 EVERY, AGAIN, DOUBLINGS = 2, 20, 4
 """Rounds between two lessons: EVERY where the latest opened a family, which is practised in between, else
 AGAIN, because a lesson takes as long as several rounds. A family that was not opened waits AGAIN rounds, and
@@ -240,15 +237,6 @@ def opens(tried: FamilyTried) -> bool:
     (True, False, False)
     """
     return tried.any_share >= OPENS_ANY and tried.merit[0] >= OPENS_SHARE
-
-
-def enough(losses: Sequence[float]) -> bool:
-    """Whether a lesson may end, after steps with these losses (nats per token).
-
-    >>> enough([0.1, 0.1, 0.1, 0.1]), enough([0.1]), enough([0.4, 0.1, 0.1, 0.1])
-    (True, False, False)
-    """
-    return len(losses) >= 4 and sum(losses[-4:]) <= 4 * LEARNED
 
 
 def harms(
