@@ -7305,7 +7305,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>{name} can't be read ({error}):</source>
-   <translation>{name} ist nicht lesbar ({error}):</translation>
+   <translation>{name} lässt sich nicht lesen ({error}):</translation>
   </message>
   <message>
    <source>try again in a minute.</source>

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QLabel, QMessageBox
 from pytestqt.qtbot import QtBot
@@ -34,7 +34,7 @@ def dropped(window: MainWindow, path: Path) -> None:
     mime.setUrls([QUrl.fromLocalFile(str(path))])
     window.dropEvent(
         QDropEvent(
-            QPointF(QPoint(9, 9)),
+            QPointF(9, 9),
             Qt.DropAction.CopyAction,
             mime,
             Qt.MouseButton.LeftButton,
