@@ -242,14 +242,11 @@ class Batch:
         logp_V = logits - logits.max()
         logp_V -= np.log(np.exp(logp_V).sum())
         best = np.argsort(-logp_V, kind="stable")[:top].tolist()
-        texts = [
-            text or str(self._tokenizer.library.id_to_token(one))
-            for one, text in zip(
-                (token, *best), self._tokenizer.texts([[one] for one in (token, *best)]), strict=True
-            )
-        ]
+        ids = [token, *best]
+        texts = self._tokenizer.texts([[id] for id in ids])
         pairs: list[Token] = [
-            (text, float(logp_V[one])) for text, one in zip(texts, (token, *best), strict=True)
+            (text or str(self._tokenizer.library.id_to_token(id)), float(logp_V[id]))
+            for text, id in zip(texts, ids, strict=True)
         ]
         return TokenChoice(pairs[0], pairs[1:])
 

@@ -6,6 +6,7 @@ What this model cannot do (tools, pictures, a JSON schema) is refused instead of
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
 from collections.abc import Sequence
@@ -160,9 +161,9 @@ def read(body: bytes, kind: type[ChatRequest] | type[TextRequest]) -> Asked:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        param = str(error).rpartition("`$.")[2].partition("`")[0].partition("[")[0] or None
+        place = re.search(r"`\$\.(\w+)", str(error))
         raise RequestError(
-            400, f"The request isn't one this server understands: {error}.", param=param
+            400, f"The request isn't one this server understands: {error}.", param=place[1] if place else None
         ) from error
     except (msgspec.DecodeError, RecursionError) as error:
         raise RequestError(400, f"The body isn't JSON ({error}).") from error

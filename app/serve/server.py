@@ -190,33 +190,32 @@ def _of_loopback(address: str) -> bool:
         return False
 
 
-class _Door:
-    """Lets at most MOST_CONNECTIONS in, and closes those that ask nothing."""
+class _Door(asyncio.Protocol):
+    """Lets at most MOST_CONNECTIONS in: hands a connection on to `server`, or closes it."""
 
     def __init__(self, server: web.Server) -> None:
-        self._server, self._since = server, dict[asyncio.BaseProtocol, float]()
-
-    def __call__(self) -> asyncio.BaseProtocol:
-        return self._server() if len(self._server.connections) < MOST_CONNECTIONS else _Refusing()
-
-    async def watch(self) -> None:
-        """Until it is cancelled."""
-        while True:
-            await asyncio.sleep(HEAD_S / 4)
-            now, known = time.monotonic(), self._since
-            idle = [one for one in self._server.connections if one._current_request is None]
-            self._since = {one: known.get(one, now) for one in idle}
-            for one in idle:
-                if now - self._since[one] > HEAD_S and one.transport is not None:
-                    one.transport.abort()
-
-
-class _Refusing(asyncio.Protocol):
-    """Closes a connection that is one too many."""
+        self._server = server
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        transport.abort()
+        if len(self._server.connections) >= MOST_CONNECTIONS:
+            transport.abort()
+            return
+        handler = self._server()
+        transport.set_protocol(handler)
+        handler.connection_made(transport)
+
+
+async def _close_idle(server: web.Server) -> None:
+    """Closes connections that ask nothing, until it is cancelled."""
+    since: dict[web.RequestHandler, float] = {}
+    while True:
+        await asyncio.sleep(HEAD_S / 4)
+        now = time.monotonic()
+        since = {one: since.get(one, now) for one in server.connections if one._current_request is None}
+        for one, began in since.items():
+            if now - began > HEAD_S and one.transport is not None:
+                one.transport.abort()
 
 
 def bind(port: int | None) -> socket.socket:
@@ -234,10 +233,10 @@ def bind(port: int | None) -> socket.socket:
     raise AssertionError
 
 
-async def serve(listener: socket.socket, server: Server, model: ModelProcess, ended: asyncio.Event) -> None:
+async def serve(listener: socket.socket, asked: Server, model: ModelProcess, ended: asyncio.Event) -> None:
     """Serves until `ended` is set."""
     runner = web.AppRunner(
-        server.application,
+        asked.application,
         access_log=None,
         handle_signals=False,
         handler_cancellation=True,
@@ -245,9 +244,9 @@ async def serve(listener: socket.socket, server: Server, model: ModelProcess, en
     )
     await runner.setup()
     assert runner.server is not None
-    door = _Door(runner.server)
-    opened = await asyncio.get_running_loop().create_server(door, sock=listener)
-    tasks = [asyncio.create_task(door.watch()), asyncio.create_task(model.run())]
+    server = runner.server
+    opened = await asyncio.get_running_loop().create_server(lambda: _Door(server), sock=listener)
+    tasks = [asyncio.create_task(_close_idle(server)), asyncio.create_task(model.run())]
     try:
         stopping = asyncio.create_task(ended.wait())
         await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
