@@ -13,6 +13,7 @@ from app.ui.charts.tile import Tiles
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, tr
+from app.ui.pages.flips_card import FlipsCard
 from app.ui.pages.own_questions import OwnQuestions
 from app.ui.theme import Theme
 from app.ui.view import words
@@ -56,10 +57,13 @@ class Skills(Page):
         )
         self.own = OwnQuestions(theme, actions)
         self.add(self.own)
+        self._flips = FlipsCard()
+        self.add(self._flips)
         self.add(self._stack, 1)
 
     def show_view(self, view: View) -> None:
         self.own.show_view(view)
+        self._flips.show_view(view)
         self._stack.setCurrentIndex(1 if view.families else 0)
         rise = view.curve[-1].everyday_rise if view.curve and view.safe_round else None
         self._speech.tell(spoken(figures.speech_sentence(rise)) if rise is not None else "")
