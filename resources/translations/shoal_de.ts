@@ -1283,6 +1283,64 @@
    <translation>Lizenz</translation>
   </message>
   <message>
+   <source>Solves {now} of 100 new questions, {was} at round {round}.</source>
+   <translation>Löst {now} von 100 neuen Fragen, {was} bei Runde {round}.</translation>
+  </message>
+  <message>
+   <source>{points} points, give or take {error}. That's more than chance.</source>
+   <translation>{points} Punkte, plus oder minus {error}. Das ist mehr als Zufall.</translation>
+  </message>
+  <message>
+   <source>{points} points, give or take {error}. That could still be chance.</source>
+   <translation>{points} Punkte, plus oder minus {error}. Das könnte noch Zufall sein.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} now right</source>
+   <translation>
+    <numerusform>{n} jetzt richtig</numerusform>
+    <numerusform>{n} jetzt richtig</numerusform>
+   </translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} now wrong</source>
+   <translation>
+    <numerusform>{n} jetzt falsch</numerusform>
+    <numerusform>{n} jetzt falsch</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Save</source>
+   <translation>Speichern</translation>
+  </message>
+  <message>
+   <source>Save as CSV</source>
+   <translation>Als CSV speichern</translation>
+  </message>
+  <message>
+   <source>Save picture</source>
+   <translation>Bild speichern</translation>
+  </message>
+  <message>
+   <source>Before and after</source>
+   <translation>Vorher und nachher</translation>
+  </message>
+  <message>
+   <source>Before: {answer}</source>
+   <translation>Vorher: {answer}</translation>
+  </message>
+  <message>
+   <source>After: {answer}</source>
+   <translation>Nachher: {answer}</translation>
+  </message>
+  <message>
+   <source>The CSV has all of them.</source>
+   <translation>Die CSV-Datei hat alle.</translation>
+  </message>
+  <message>
+   <source>{path} can't be written ({why}).</source>
+   <translation>{path} lässt sich nicht schreiben ({why}).</translation>
+  </message>
+  <message>
    <source>Help page</source>
    <translation>Hilfeseite</translation>
   </message>
