@@ -80,6 +80,12 @@ class FakeEngine:
         _maybe("die while sampling", self.steps)
         _maybe("hang while sampling", self.steps)
         _maybe("no room while sampling", self.steps)
+        if "FAKE_ASKED" in os.environ:
+            with open(os.environ["FAKE_ASKED"], "a") as asked:
+                asked.write(
+                    json.dumps([prompt[0]["content"] + prompt[-1]["content"] for prompt in prompts_P]) + "\n"
+                )
+            time.sleep(0.3)
         if TROUBLE == "slow":
             time.sleep(0.3)
         random_ = random.Random(seed)
