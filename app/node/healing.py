@@ -218,8 +218,7 @@ def placed(found: Placement) -> str:
     if found.later:
         said.append(f"Later come {titles(found.later[:_NAMED])}.")
     if found.unasked:
-        kinds = "kind" if len(found.unasked) == 1 else "kinds"
-        said.append(f"It tries {len(found.unasked)} other {kinds} between rounds.")
+        said.append(f"It tries other kinds between rounds: {len(found.unasked)} are left.")
     if len(found.waiting) > _NAMED:
         said.append(f"{len(found.waiting)} other kinds are too hard yet.")
     elif found.waiting:

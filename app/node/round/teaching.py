@@ -39,10 +39,34 @@ async def teach(tools: Tools, before: NodeState, lesson: Sequence[Taught]) -> Pl
 
 async def teach_from_peers(tools: Tools, before: NodeState, lesson: PeerLesson) -> Played:
     """A peer lesson, the round after `before`. Raises TrainerDied and EngineError."""
-    answers = [(one.question, one.completion) for one in lesson.answers]
+    answers = [(one.question, one.completion) for one in lesson.answers] + list(lesson.own)
     played = await _teach(tools, before, answers, peer_lesson.PASSES, peer_lesson.enough, tools.remembered)
     authors = tuple(name for name, _ in Counter(one.peer for one in lesson.answers).most_common())
     return replace(played, lesson_families=tuple(lesson.levels), lesson_from=authors)
+
+
+async def unlikeliness(tools: Tools, before: NodeState, lesson: PeerLesson) -> dict[str, float]:
+    """Nats for a whole answer, the mean over a few answers of each family that fit this model. Raises
+    TrainerDied."""
+    tools.report(Phase.LEARNING)
+    found: dict[str, float] = {}
+    for part in lesson.parts:
+        readings = await tools.link.read(
+            [
+                Foreign(
+                    prompt=messages(one.question, before.way),
+                    completions_G=(one.completion,),
+                    finished_G=(True,),
+                )
+                for one in part.answers[: peer_lesson.READ]
+            ],
+            longest(before, tools.settings),
+            logprobs=True,
+        )
+        nats = [-sum(one.logprobs_GT[0]) for one in readings if one is not None and one.logprobs_GT]
+        if nats:
+            found[part.family] = sum(nats) / len(nats)
+    return found
 
 
 async def _teach(

@@ -74,7 +74,9 @@ def test_a_family_that_peers_can_solve_is_taught_tried_and_joins(bench: Bench) -
     told = msgspec.json.decode(msgspec.json.encode(learned))
     assert event_misfits(told) == [] and told["from"] == list(learned.authors)
     (lesson,) = [one for one in of(Round, seen) if one.lesson_from]
-    assert learned.family in lesson.lesson_families and lesson.lesson == 30 * len(lesson.lesson_families)
+    assert learned.family in lesson.lesson_families and lesson.lesson > 30 * len(lesson.lesson_families), (
+        "own ones too"
+    )
     assert set(lesson.lesson_from) == set(AUTHORS) and lesson.own_groups == 0
     assert set(swarm.wanted) <= set(FAMILIES) - {learned.family}
     assert kept(bench).joined == {learned.family: 0} and learned.family in swarm.practised

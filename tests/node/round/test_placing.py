@@ -66,7 +66,10 @@ def test_it_learns_before_every_kind_was_tried_and_tries_the_others_between_roun
     families = {"needle_haystack": 0, "basic_arithmetic": 0, "chain_sum": 0}
     seen = bench.run(lambda event: isinstance(event, events.Placed), place=True, families=families)
     assert kept(bench).families and kept(bench).unasked == ("needle_haystack",)
-    assert of(events.Placed, seen)[0].lesson > 0 and "1 other kind " in of(events.Placed, seen)[0].sentence
+    assert (
+        of(events.Placed, seen)[0].lesson > 0
+        and "other kinds between rounds: 1" in of(events.Placed, seen)[0].sentence
+    )
     bench.run(rounds=4, place=True, families=families)
     needle = next(one for one in kept(bench).tried if one.family == "needle_haystack")
     assert (needle.questions, needle.any) == (2, 0) and kept(bench).waiting == ("needle_haystack",)
@@ -150,6 +153,20 @@ def test_a_node_that_is_stopped_before_its_lesson_has_it_at_the_next_start(bench
     bench.run(lambda event: isinstance(event, events.Placed), place=True, families=CANDIDATES)
     again = bench.run(rounds=1, place=True, families=CANDIDATES)
     assert not of(events.Placed, again) and of(Round, again)[0].lesson > 0
+
+
+def test_its_owner_starts_without_the_first_look(bench: Bench, pupil: None) -> None:
+    def skips(event: events.Event) -> bool:
+        if isinstance(event, events.Started):
+            assert bench.node is not None
+            bench.node.skip()
+        return False
+
+    seen = bench.run(skips, rounds=1, place=True, families={"gcd": 0, "lcm": 0})
+    (placed,) = of(events.Placed, seen)
+    assert {*placed.families} == {"gcd", "lcm"} and not placed.lesson
+    assert placed.sentence.startswith("It starts with ") and of(Round, seen)[0].own_groups == 4
+    assert not any(one.questions for one in kept(bench).tried)
 
 
 NODE = """
