@@ -1081,7 +1081,7 @@
   </message>
   <message>
    <source>Start without it</source>
-   <translation>Ohne Probe anfangen</translation>
+   <translation>Ohne ihn anfangen</translation>
   </message>
   <message>
    <source>Learns now and tries other kinds between rounds</source>
