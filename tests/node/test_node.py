@@ -227,6 +227,14 @@ def test_a_trainer_that_hangs_is_noticed_and_started_again(
     assert bench.steps(3)[0] == bench.steps(3)[1]
 
 
+def test_a_trainer_that_is_only_slow_is_left_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight seconds without an answer, token by token, where five without a token are its end."""
+    monkeypatch.setattr(link, "SILENCE_S", 5.0)
+    monkeypatch.setenv("FAKE_TROUBLE", "crawls")
+    seen = bench.run(lambda event: isinstance(event, Probe), rounds=1)
+    assert of(Probe, seen) and not of(events.TrainerRestarted, seen)
+
+
 def test_a_trainer_that_always_dies_ends_the_node_with_a_sentence(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, no_waiting: None
 ) -> None:
