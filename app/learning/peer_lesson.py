@@ -65,7 +65,9 @@ share of right answers is this far above what the same answers earn at another q
 constant answer earns as much there."""
 OWN_LOSS, TALK_LOSS = 0.05, 0.05
 """What a lesson may cost at most: share of right answers in the families in play, and the relative rise of the
-perplexity of everyday replies. Four passes at zero.RATE cost far more (LOG.md)."""
+perplexity of everyday replies."""
+NOISE = 1.5
+"""Standard errors of a difference of two trials below which it is no loss."""
 MOST_ACTIVE = 16
 """Families in play from which on no lesson opens another one."""
 
@@ -247,13 +249,16 @@ def harms(
     """Whether a lesson cost more than it may: trials of the families in play, and the perplexity of everyday
     replies, before and after it (None for a model that does not talk).
 
-    >>> was, now = (FamilyTried(family="gcd", level=0, answers=48, solved=n) for n in (24, 20))
+    >>> was, now = (FamilyTried(family="gcd", level=0, answers=48, solved=n) for n in (24, 16))
     >>> harms([was], [was], (20.0, 20.5)), harms([was], [now], (None, None)), harms([was], [was], (20.0, 22.0))
     (False, True, True)
     """
     first, last = everyday
     talk = first is not None and last is not None and last > (1 + TALK_LOSS) * first
-    return talk or _share(after) < _share(before) - OWN_LOSS
+    was, now = _share(before), _share(after)
+    answers = max(1, sum(one.answers for one in after))
+    error = math.sqrt((was * (1 - was) + now * (1 - now)) / answers)
+    return talk or was - now > max(OWN_LOSS, NOISE * error)
 
 
 def _share(tried: Sequence[FamilyTried]) -> float:
