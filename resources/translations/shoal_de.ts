@@ -3890,6 +3890,14 @@
    <translation>Pause bis {until}</translation>
   </message>
   <message>
+   <source>Answering another program. Resumes by itself.</source>
+   <translation>Antwortet einem anderen Programm. Geht danach von selbst weiter.</translation>
+  </message>
+  <message>
+   <source>answering another program</source>
+   <translation>antwortet einem anderen Programm</translation>
+  </message>
+  <message>
    <source>Paused by the teacher of your class.</source>
    <translation>Von der Lehrkraft deiner Klasse pausiert.</translation>
   </message>
