@@ -13,6 +13,7 @@ from typing import Any
 
 import mlx.core as mx
 import numpy as np
+from numpy.typing import NDArray
 
 from engines.contract import EngineError
 from engines.mlx_lora.network import MEMORY, Network
@@ -232,3 +233,21 @@ def _cut(tokens_T: Any, logps_T: Any, stops: Any) -> Sampled:
     ends = np.flatnonzero(np.isin(tokens_T, stops))
     length = int(ends[0]) + 1 if len(ends) else len(tokens_T)
     return tokens_T[:length].tolist(), logps_T[:length].tolist(), bool(len(ends))
+
+
+class MlxDecoder:
+    """Rows of one rollout, as `engines.contract.Decoder`."""
+
+    joins = False
+
+    def __init__(self, rollout: Rollout, rows: int) -> None:
+        self._rollout, self.rows = rollout, rows
+
+    def read(self, prompts_R: Sequence[Sequence[int]], more: int) -> NDArray[Any]:
+        return np.array(self._rollout.prefill(prompts_R, 1, more))
+
+    def advance(self, tokens_R: Sequence[int]) -> NDArray[Any]:
+        return np.array(self._rollout.advance(mx.array(list(tokens_R))))
+
+    def keep(self, rows_R: Sequence[int]) -> None:
+        self._rollout.keep(list(rows_R))

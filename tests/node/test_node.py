@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from app.install.packs import place
-from app.learning.language import PER_STEP
+from app.learning.language import ROUND
 from app.node import node as node_module
 from app.node import supervisor
 from app.node.history import checkpoint
@@ -103,7 +103,7 @@ def test_a_model_that_talks_keeps_hearing_small_talk(
     (tmp_path / "other").mkdir()
     other = Bench(tmp_path / "other")
     rounds = of(Round, other.run(rounds=1)) + of(Round, other.run(rounds=2))
-    assert [event.loss for event in rounds] == [PER_STEP] * 3
+    assert [event.loss for event in rounds] == [ROUND.per_step] * 3
     (kept,) = other.home.glob("models/*/smalltalk.json")
     before = json.loads(kept.read_bytes())[0]["logprobs_T"]
     assert set(before) == {-0.1}  # of the first run, before its first step
