@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections import deque
 from pathlib import Path
 
 import msgspec
@@ -129,22 +130,25 @@ def keep(folder: Path, mark: str, made: Measured) -> None:
 
 
 def read(folder: Path, mark: str) -> Flips | None:
-    """None before the second measurement of these questions."""
+    """None before the second measurement. Questions that only one of the two asked are left out: a brief first
+    one asks every fourth."""
     first, latest = (
         files.read_json(folder / FOLDER / f"{mark}-{which}.json", Measured) for which in ("first", "latest")
     )
     if first is None or latest is None or first.round >= latest.round:
         return None
-    if [one.question for one in first.answers] != [one.question for one in latest.answers]:
-        return None
+    asked: dict[str, deque[Answered]] = {}
+    for one in first.answers:
+        asked.setdefault(one.question, deque()).append(one)
+    both = [(asked[one.question].popleft(), one) for one in latest.answers if asked.get(one.question)]
     return Flips(
         first=first.round,
         latest=latest.round,
         pairs=tuple(
             Pair(question=was.question, before=was.answer, after=now.answer, was=was.solved, now=now.solved)
-            for was, now in zip(first.answers, latest.answers, strict=True)
+            for was, now in both
         ),
-        contents=tuple(one.content for one in latest.answers),
+        contents=tuple(now.content for _, now in both),
     )
 
 

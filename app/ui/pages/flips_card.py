@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtWidgets import QFileDialog, QFrame, QWidget
@@ -32,9 +33,7 @@ class FlipsCard(QFrame):
         self._found: Flips | None = None
         self._open = ""
         self._headline, self._sure, self._speech = Label("", "strong", wrap=True), *_soft(2)
-        self._buttons = {
-            which: button("", lambda which=which: self._toggle(which), "flat") for which in (GAINED, LOST)
-        }
+        self._buttons = {which: button("", partial(self._toggle, which), "flat") for which in (GAINED, LOST)}
         save = (
             button(tr("Save as CSV"), self._save_csv, "flat"),
             button(tr("Save picture"), self._save_png, "flat"),

@@ -108,6 +108,7 @@ class Desktop:
             pause=self.control.pause,
             snooze=self.control.snooze,
             finish=self.control.finish,
+            skip=self.control.skip,
             harder=self.control.harder,
             learn_questions=self.control.learn_questions,
             go=lambda key: self.window.go(key),

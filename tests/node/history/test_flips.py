@@ -38,10 +38,11 @@ def test_the_first_and_the_latest_are_compared(tmp_path: Path) -> None:
     assert flips.read(tmp_path, "aa") is None, "it started over"
 
 
-def test_answers_to_other_questions_are_never_compared(tmp_path: Path) -> None:
+def test_only_questions_that_both_asked_are_compared(tmp_path: Path) -> None:
     flips.keep(tmp_path, "aa", measured(0, "00"))
     flips.keep(tmp_path, "aa", measured(4, "011"))
-    assert flips.read(tmp_path, "aa") is None
+    found = flips.read(tmp_path, "aa")
+    assert found is not None and len(found.pairs) == 2 and len(found.gained) == 1
     assert flips.newest(tmp_path, "aa", 4) is None
 
 
