@@ -78,7 +78,7 @@ async def look(
     if way.examples:
         new = {family: level for family, level in new.items() if FAMILIES[family].work}
     if new:
-        more = await asking.shortest_first(way, new)
+        more = sorted(await asking.shortest_first(way, new), key=lambda one: not is_own(one.family))
         found = msgspec.structs.replace(found, tried=(*found.tried, *more))
     elif not enough and (questions := first_look.next_questions(own)):
         number = sum(one.questions for one in found.tried)
