@@ -241,12 +241,17 @@ def lesson(found: Sequence[Taught], placed: Iterable[str], most: int = ENOUGH) -
 
 
 def short_of(found: Sequence[Taught], placed: Sequence[str], enough: int = ENOUGH) -> tuple[str, ...]:
-    """Families that have less than their share of `enough` answers, those that miscount left aside."""
+    """Families that have less than their share of `enough` answers."""
+    return tuple(family for family, count in gathered(found, placed).items() if count * len(placed) < enough)
+
+
+def gathered(found: Sequence[Taught], placed: Sequence[str]) -> dict[str, int]:
+    """How many questions of each family have a right answer, those that miscount left aside."""
     known = {family: set[str]() for family in placed}
     for one in found:
         if one.coordinates.family in known and not miscounts(one.completion):
             known[one.coordinates.family].add(one.question)
-    return tuple(family for family, texts in known.items() if len(texts) * len(placed) < enough)
+    return {family: len(texts) for family, texts in known.items()}
 
 
 def miscounts(work: str) -> bool:

@@ -95,10 +95,13 @@ def _told(tools: Tools, found: Placement, questions: Sequence[FamilyQuestions]) 
     kinds = len({one.family for one in found.tried})
     known = {one.family for one in found.tried if one.questions}
     new = len({one.family for one in questions} - known)
+    begun = tuple(first_look.beginning(found))
 
     def tell(share: float) -> None:
         if questions[0].first >= first_look.THEN:
-            tools.report(Phase.GATHERING, min(len(found.lesson), placement.ENOUGH), placement.ENOUGH)
+            most = math.ceil(placement.ENOUGH / len(begun))
+            there = sum(min(most, count) for count in placement.gathered(found.lesson, begun).values())
+            tools.report(Phase.GATHERING, there, most * len(begun))
         else:
             tools.report(Phase.PLACING, found.looked_at + int(new * share), kinds)
 
