@@ -61,8 +61,10 @@ class Node:
         swarm: NodeSwarm | None = None,
         hold: bool = False,
         governed: bool = False,
+        sets: Sequence[Path] = (),
     ) -> None:
-        self._swarm = swarm
+        """`sets` are files of question sets that its sandbox has to know."""
+        self._swarm, self._sets = swarm, sets
         self._begun = asyncio.Event()
         if not hold:
             self._begun.set()
@@ -86,6 +88,10 @@ class Node:
     def begin(self) -> None:
         """Ends the waiting of a node that was made to `hold` before its first round."""
         self._begun.set()
+
+    def skip(self) -> None:
+        """Starts to learn without the rest of the first look, once the questions in flight are answered."""
+        self._training.skip()
 
     def harder(self) -> None:
         """Every family a level up, from the next round on."""
@@ -124,7 +130,9 @@ class Node:
         self._training.open()
         loop = asyncio.get_running_loop()
         self._sandbox = Sandbox(
-            resting=not self._gate.open, late=lambda: loop.call_soon_threadsafe(self._telling.note, _STARVED)
+            resting=not self._gate.open,
+            late=lambda: loop.call_soon_threadsafe(self._telling.note, _STARVED),
+            sets=self._sets,
         )
         self._training.start(self._sandbox)
         if self._swarm is not None:

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
+from app.node.history.flips import Answered, Measured
 from app.node.record.figures import questions_mark, share
 from app.node.record.records import Probe
 from app.node.record.snapshot import Phase
@@ -24,6 +25,7 @@ from app.sapo.questions import Asked
 from app.sapo.scoring.sandbox import Sandbox
 from engines.contract import Completion
 
+_BRIEF = 4
 _SEED = seeds.hashed("probe sampling")
 
 
@@ -38,21 +40,29 @@ def due(round: int, every: int) -> bool:
 
 
 async def probe(
-    tools: Tools, questions_P: Sequence[Asked], state: NodeState, joined_P: Sequence[Asked] = ()
-) -> Probe:
-    """Measures the current adapter; `joined_P` are questions that are measured beside the curve. Raises
-    TrainerDied and EngineError."""
+    tools: Tools,
+    curve_P: Sequence[Asked],
+    state: NodeState,
+    joined_P: Sequence[Asked] = (),
+    *,
+    brief: bool = False,
+) -> tuple[Probe, Measured]:
+    """Measures the current adapter, and gives the answers too; `joined_P` are questions that are measured
+    beside the curve. A `brief` one, of a model that was not taught yet, ends where every fourth question shows
+    that it solves none. Raises TrainerDied and EngineError."""
     started = time.monotonic()
-    report = tools.report
+    report, questions_P = tools.report, curve_P[::_BRIEF] if brief else curve_P
     report(Phase.PROBING, 0, len(questions_P) + len(joined_P))
     joined, _ = await _answered(tools, joined_P, state) if joined_P else ([], [])
     scored_P, completions_P = await _answered(tools, questions_P, state)
     solved_P = [scored.rewards_G[0] for scored in scored_P]
+    if brief and any(solved_P):
+        return await probe(tools, curve_P, state, joined_P)
     perplexity = await language.perplexity(tools.link) if tools.engine.talks else None
-    return Probe.of(
+    row = Probe.of(
         held_out.score(solved_P, [question.content for question in questions_P]),
         round=state.round,
-        questions_mark=questions_mark(questions_P),
+        questions_mark=questions_mark(curve_P),
         at=time.time(),
         questions=len(questions_P),
         lenient=await asyncio.to_thread(_lenient, tools.sandbox, scored_P),
@@ -63,6 +73,15 @@ async def probe(
         joined=_by_family(joined_P, joined),
         everyday=perplexity,
         everyday_before=perplexity if state.round == 0 else state.everyday,
+    )
+    return row, Measured(
+        round=state.round,
+        answers=tuple(
+            Answered(
+                question=question.text, answer=completion.text, solved=bool(solved), content=question.content
+            )
+            for question, completion, solved in zip(questions_P, completions_P, solved_P, strict=True)
+        ),
     )
 
 

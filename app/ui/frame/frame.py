@@ -68,10 +68,14 @@ class Actions:
     remove_all: Callable[[], None]
     """Everything that Shoal keeps on this computer. The window ends."""
     choices: Choices
+    skip: Callable[[], None] = lambda: None
+    """Starts to learn without the rest of the first look."""
     harder: Callable[[], None] = lambda: None
     """Harder puzzles, from the next round on."""
     race: Callable[[], None] = lambda: None
     """Twenty new puzzles, before against after."""
+    learn_questions: Callable[[tuple[str, ...], str], None] = lambda marks, share: None
+    """Question sets by the hashes of their contents, from now on, and how much of each round they are."""
     models: ModelActions = field(default_factory=ModelActions)
     engine: EngineActions = field(default_factory=EngineActions)
     updates: UpdateActions = field(default_factory=UpdateActions)
