@@ -15,7 +15,7 @@ from typing import NoReturn
 from app.chat.learned import SafePoints
 from app.models.shelf import locate
 from app.node.record.state import NodeState
-from app.node.trainer.channel import own_standard_output, send
+from app.node.trainer.messages import own_standard_output, send
 from app.sapo import asking
 from app.serve import messages
 from app.serve.batch import Batch
