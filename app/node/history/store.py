@@ -77,8 +77,8 @@ class Store:
             raise StoreError(str(error)) from error
 
     def _migrate(self, format_: int) -> None:
-        """From nothing (0), or from an older format: 1 knew no peers, 2 spread a record over columns, and 3 kept
-        no text of a question."""
+        """From nothing (0), or from an older format: 1 knew no peers, 2 spread a record over columns, and 3
+        kept no text of a question."""
         with transaction(self._db):
             if format_ == 0:
                 for statement in (*_SCHEMA.split(";"), *_RECORDS.values()):
@@ -131,7 +131,8 @@ class Store:
                 [(row.round, position, *_group(group)) for position, group in enumerate(groups)],
             )
             self._db.execute(
-                "UPDATE groups SET completions = NULL, question = NULL WHERE round = ? AND completions IS NOT NULL",
+                "UPDATE groups SET completions = NULL, question = NULL"
+                " WHERE round = ? AND completions IS NOT NULL",
                 (row.round - TEXTS_KEPT_ROUNDS,),
             )
             self._db.execute("DELETE FROM groups WHERE round <= ?", (row.round - GROUPS_KEPT_ROUNDS,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
 
 from app.node.record.snapshot import SwarmView
@@ -111,10 +112,25 @@ class SwarmPage(Page):
         taken.say(tr("Learned from"), number(view.taken), turned)
         rate = swarm.bytes_per_hour
         traffic.say(
-            tr("Data used"),
+            tr("Data sent"),
             size(rate) if rate is not None else "–",
-            tr("an hour") if rate is not None else tr("not measured yet"),
+            tr("in the last hour") if rate is not None else tr("not measured yet"),
         )
+
+
+def meeting_point(swarm: SwarmView | None) -> str:
+    """That this computer is the relay of its network, and where; empty where it is not."""
+    if swarm is None or swarm.open_port is None:
+        return ""
+    return tr(
+        "This computer is the meeting point: port {port} is open to your network while it learns with others.",
+        port=swarm.open_port,
+    )
+
+
+def meeting_point_to_be() -> str:
+    """What happens where no swarm is found."""
+    return tr("No swarm here yet? Then this computer becomes the meeting point: it opens a port to your network.")
 
 
 def waiting_for(swarm: SwarmView) -> tuple[str, str]:
@@ -142,7 +158,10 @@ class Alone(QWidget):
         find = button(tr("Find or start a swarm on this network"), lambda: actions.join(""), "flat")
         self._address.words.setFixedWidth(400)
         lines = (row(self._address, join, gap=8), self._address.complaint, self._address.words, row(1, find, 1))
-        ask = boxed(column(*lines, gap=10))
+        opens = Label(meeting_point_to_be(), "caption", wrap=True)
+        opens.setFixedWidth(400)
+        opens.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        ask = boxed(column(*lines, opens, gap=10))
         empty = Empty(
             theme,
             "swarm",
@@ -196,7 +215,8 @@ class RelayCard(QFrame):
         inside = Bend(column(state, self._name, gap=4), invite, gap=12, least=720)
         inside.setStretch(0, 1)
         inside.setStretch(1, 1)
-        self.setLayout(column(inside, margins=(20, 14, 16, 14)))
+        self._open = Label("", "soft", wrap=True)
+        self.setLayout(column(inside, self._open, gap=8, margins=(20, 14, 16, 14)))
 
     def show_swarm(self, swarm: SwarmView) -> None:
         self._state.look("good" if swarm.connected else "warn")
@@ -206,6 +226,7 @@ class RelayCard(QFrame):
         self._sentence.say(tr("to the relay at {address}", address=swarm.relay_name) if there else said)
         self._state.setToolTip("\n".join(filter(None, (said, swarm.relay))))
         self._name.say(tr("Others see you as {name}.", name=swarm.name) if swarm.name else "")
+        self._open.tell(meeting_point(swarm))
         self._invite.setVisible(bool(swarm.invite))
         self._copy.setVisible(bool(swarm.invite))
         if self._invite.text() != swarm.invite:

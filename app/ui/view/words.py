@@ -9,7 +9,7 @@ from datetime import date
 
 from PySide6.QtCore import QDateTime, QLocale
 
-from app.models.catalogue import find
+from app.models.catalogue import title
 from app.node.record.reasons import Reason
 from app.node.record.snapshot import Ruling
 from app.sapo.families import FAMILIES
@@ -162,8 +162,7 @@ _DIGEST = re.compile(r"-[0-9a-f]{12}$")
 
 def model_name(view: View) -> str:
     """What the model is called in the catalogue, or else by who made it."""
-    known = find(view.model)
-    return known.title if known is not None else _DIGEST.sub("", view.model)
+    return _DIGEST.sub("", title(view.model))
 
 
 _LONG_S = 10

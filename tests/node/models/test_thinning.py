@@ -50,7 +50,8 @@ def kinds(home: Path) -> dict[str, int]:
 
 def texts(home: Path) -> int:
     with closing(sqlite3.connect(home / "models" / "starter-1" / "history.sqlite")) as db, db:
-        return int(db.execute("SELECT count(*) FROM groups WHERE completions IS NOT NULL OR question IS NOT NULL").fetchone()[0])
+        kept = "SELECT count(*) FROM groups WHERE completions IS NOT NULL OR question IS NOT NULL"
+        return int(db.execute(kept).fetchone()[0])
 
 
 def test_without_a_limit_or_below_it_nothing_happens(home: Path) -> None:

@@ -398,9 +398,11 @@ def test_another_model_has_another_past_and_another_node(tmp_path: Path, qtbot: 
     """The node gives way to one with --model; what the first learned is not shown any more."""
     script = tmp_path / "node.py"
     script.write_text(
-        "import pathlib, sys\n"
+        "import json, pathlib, sys\n"
         "with (pathlib.Path(__file__).parent / 'starts').open('a') as file: print(*sys.argv[1:], file=file)\n"
         "sys.stdin.read()\n"
+        "probe = dict(event='probe', round=1, pass_at_1=0.5, stderr=0.1, families={}, questions=4)\n"
+        "if '--model' not in sys.argv: print(json.dumps(probe))\n"
     )
     choices = Choices(tmp_path)
     link = NodeProcess(tmp_path, [str(script)])
@@ -416,6 +418,7 @@ def test_another_model_has_another_past_and_another_node(tmp_path: Path, qtbot: 
         qtbot.waitUntil(lambda: starts.read_text().count("\n") == 2, timeout=PATIENCE_MS)
         first, second = starts.read_text().splitlines()
         assert "--model" not in first and second.endswith("--model Some/Model")
+        assert (control.view.model, control.view.curve) == ("Some/Model", ()), "the one before is heard no more"
     finally:
         control.close()
 
