@@ -251,7 +251,8 @@ class Node:
         self._training.close(reason, sentence)
 
     def _connect(self) -> None:
-        """Opens the swarm, and with it perhaps a port of this computer: not before an owner who paused resumes."""
+        """Opens the swarm, and with it perhaps a port of this computer: not before an owner who paused
+        resumes."""
         if self._swarm is None or self._connected or not (self._running and self._ruled.is_set()):
             return
         if self._connects:

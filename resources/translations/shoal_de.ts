@@ -20,8 +20,16 @@
    <translation>geglättet {value}</translation>
   </message>
   <message>
+   <source>at most {share}</source>
+   <translation>höchstens {share}</translation>
+  </message>
+  <message>
    <source>{name}: {now} at round {last}, {then} at round {first}, the highest was {best} at round {at}; {n} points. Arrow keys read single points.</source>
    <translation>{name}: {now} in Runde {last}, {then} in Runde {first}, am höchsten {best} in Runde {at}; {n} Punkte. Die Pfeiltasten lesen einzelne Punkte vor.</translation>
+  </message>
+  <message>
+   <source>at least {share}</source>
+   <translation>mindestens {share}</translation>
   </message>
   <message>
    <source>Which curve</source>
@@ -40,12 +48,12 @@
    <translation>Glättung</translation>
   </message>
   <message>
-   <source>Shows early rounds wider (logarithmic axis)</source>
-   <translation>Zeigt frühe Runden breiter (logarithmische Achse)</translation>
+   <source>Gives early rounds more room (logarithmic axis)</source>
+   <translation>Gibt den ersten Runden mehr Platz (logarithmische Achse)</translation>
   </message>
   <message>
-   <source>Early rounds</source>
-   <translation>Frühe Runden</translation>
+   <source>Zoom to the start</source>
+   <translation>Anfang vergrößern</translation>
   </message>
   <message>
    <source>Show the whole curve</source>
@@ -124,8 +132,15 @@
    <translation>{first} → {last} von 100 seit dem Anfang</translation>
   </message>
   <message>
+   <source>{sign}{n} point</source>
+   <translation>{sign}{n} Punkt</translation>
+  </message>
+  <message numerus="yes">
    <source>{sign}{n} points</source>
-   <translation>{sign}{n} Punkte</translation>
+   <translation>
+    <numerusform>{sign}{n} Punkt</numerusform>
+    <numerusform>{sign}{n} Punkte</numerusform>
+   </translation>
   </message>
   <message>
    <source>Level {n} of {all}</source>
@@ -358,24 +373,32 @@
    <translation>ein Übungsrätsel</translation>
   </message>
   <message>
-   <source>Your model solves {after} of {n} now, {before} before: {lead} ± {error}.</source>
-   <translation>Dein Modell löst jetzt {after} von {n}, vorher {before}: {lead} ± {error}.</translation>
+   <source>Your model solves {after} of {n} now, {before} before.</source>
+   <translation>Dein Modell löst jetzt {after} von {n}, vorher {before}.</translation>
   </message>
   <message>
-   <source>Chance hardly explains that: it really learned.</source>
-   <translation>Zufall erklärt das kaum: Es hat wirklich gelernt.</translation>
+   <source>{n} puzzles are too few to be sure.</source>
+   <translation>{n} Rätsel sind zu wenige, um sicher zu sein.</translation>
+  </message>
+  <message>
+   <source>On all {n} puzzles it is measured with: {before} of 100 at the start, {after} now.</source>
+   <translation>An allen {n} Rätseln, an denen es gemessen wird: {before} von 100 am Anfang, {after} jetzt.</translation>
   </message>
   <message>
    <source>Solved so far: {before} before, {after} after, of {n}.</source>
    <translation>Bisher gelöst: {before} vorher, {after} nachher, von {n}.</translation>
   </message>
   <message>
-   <source>So close could be chance. Each race draws new puzzles: race again to know more.</source>
-   <translation>So knapp kann Zufall sein. Jedes Rennen hat neue Rätsel: Noch eins sagt mehr.</translation>
+   <source>Chance hardly explains that: it really learned.</source>
+   <translation>Zufall erklärt das kaum: Es hat wirklich gelernt.</translation>
   </message>
   <message>
    <source>Chance hardly explains that. Its newest rounds made it worse on these.</source>
    <translation>Zufall erklärt das kaum. Die letzten Runden haben es hier schlechter gemacht.</translation>
+  </message>
+  <message>
+   <source>No difference on these.</source>
+   <translation>Kein Unterschied bei diesen.</translation>
   </message>
   <message>
    <source>Race again</source>
@@ -410,6 +433,10 @@
   <message>
    <source>(empty)</source>
    <translation>(leer)</translation>
+  </message>
+  <message>
+   <source>Too early to tell.</source>
+   <translation>Noch zu früh, um es zu sagen.</translation>
   </message>
   <message>
    <source>Installation of the engine</source>
@@ -706,6 +733,10 @@
    <translation>Datei öffnen</translation>
   </message>
   <message>
+   <source>Copy the command</source>
+   <translation>Befehl kopieren</translation>
+  </message>
+  <message>
    <source>Looking at what you have.</source>
    <translation>Sieht nach, was du hast.</translation>
   </message>
@@ -912,8 +943,8 @@
    <translation>Zurück zum Besten</translation>
   </message>
   <message>
-   <source>Start over with round 1? What {title} learned in {rounds} rounds, and its history, is deleted for good. The model itself and your other models stay.</source>
-   <translation>Neu anfangen mit Runde 1? Was {title} in {rounds} Runden gelernt hat, wird mit seinem Verlauf endgültig gelöscht. Das Modell selbst und deine anderen Modelle bleiben.</translation>
+   <source>Start over with round 1? What {title} learned up to round {n}, and its history, is deleted for good. The model itself and your other models stay.</source>
+   <translation>Neu anfangen mit Runde 1? Was {title} bis Runde {n} gelernt hat, wird mit seinem Verlauf endgültig gelöscht. Das Modell selbst und deine anderen Modelle bleiben.</translation>
   </message>
   <message>
    <source>Delete it, start over</source>
@@ -1022,6 +1053,10 @@
   <message>
    <source>What next?</source>
    <translation>Wie weiter?</translation>
+  </message>
+  <message>
+   <source>From the next round on, every kind of puzzle is a level harder.</source>
+   <translation>Ab der nächsten Runde ist jede Art von Rätsel eine Stufe schwerer.</translation>
   </message>
   <message>
    <source>{family}: {sentence}</source>
@@ -1612,8 +1647,8 @@
    <translation>Nur Runde {n}. Alle Runden zeigen.</translation>
   </message>
   <message>
-   <source>Grey: its working. Framed: its answer.</source>
-   <translation>Grau: der Rechenweg. Umrahmt: die Antwort.</translation>
+   <source>Grey is its working, the label behind it its answer.</source>
+   <translation>Grau ist der Rechenweg, das Feld dahinter die Antwort.</translation>
   </message>
   <message>
    <source>Show everything</source>
@@ -1763,12 +1798,16 @@
    <translation>in der letzten Stunde</translation>
   </message>
   <message>
-   <source>Answers to puzzles, {rate} an hour</source>
-   <translation>Antworten auf Rätsel, {rate} je Stunde</translation>
+   <source>No puzzle answers yet</source>
+   <translation>Noch keine Rätselantworten</translation>
   </message>
   <message>
-   <source>Answers to puzzles</source>
-   <translation>Antworten auf Rätsel</translation>
+   <source>It signed in to {relay} with the made-up name {name}.</source>
+   <translation>Es hat sich bei {relay} mit dem erfundenen Namen {name} angemeldet.</translation>
+  </message>
+  <message>
+   <source>Puzzle answers, {size} in the last hour</source>
+   <translation>Rätselantworten, {size} in der letzten Stunde</translation>
   </message>
   <message>
    <source>As text, to {relay}, signed with the made-up name {name}.</source>
@@ -1777,10 +1816,6 @@
   <message>
    <source>What leaves this computer</source>
    <translation>Was diesen Computer verlässt</translation>
-  </message>
-  <message>
-   <source>Turn off to disconnect right away.</source>
-   <translation>Ausschalten trennt sofort jede Verbindung.</translation>
   </message>
   <message>
    <source>Which messages to show</source>
@@ -1851,8 +1886,8 @@
    <translation>Deine Dateien und was du tippst</translation>
   </message>
   <message>
-   <source>Shoal only reads its own folder. Your puzzle answers go out only after you say yes to the text.</source>
-   <translation>Shoal liest nur seinen eigenen Ordner. Eine Rätselantwort von dir geht erst hinaus, wenn du zu ihrem genauen Text Ja sagst.</translation>
+   <source>Shoal reads its own folder and the models that other apps downloaded. Your puzzle answers go out only after you say yes to the text.</source>
+   <translation>Shoal liest seinen eigenen Ordner und Modelle, die andere Apps geladen haben. Eine Rätselantwort von dir geht erst hinaus, wenn du zu ihrem genauen Text Ja sagst.</translation>
   </message>
   <message>
    <source>The model's weights</source>
@@ -1877,6 +1912,10 @@
   <message>
    <source>Open folder</source>
    <translation>Ordner öffnen</translation>
+  </message>
+  <message>
+   <source>Turn off to disconnect right away.</source>
+   <translation>Ausschalten trennt sofort jede Verbindung.</translation>
   </message>
   <message>
    <source>Last messages</source>
@@ -1983,8 +2022,15 @@
    <translation>Dieser Computer wird angesehen …</translation>
   </message>
   <message>
+   <source>{n} file, {size}</source>
+   <translation>{n} Datei, {size}</translation>
+  </message>
+  <message numerus="yes">
    <source>{n} files, {size}</source>
-   <translation>{n} Dateien, {size}</translation>
+   <translation>
+    <numerusform>{n} Datei, {size}</numerusform>
+    <numerusform>{n} Dateien, {size}</numerusform>
+   </translation>
   </message>
   <message>
    <source>Save the diagnostics</source>
@@ -2414,8 +2460,27 @@
    <translation>Weiterlernen, verkleinert</translation>
   </message>
   <message>
+   <source>This computer is the meeting point: port {port} is open to your network while it learns with others.</source>
+   <translation>Dieser Computer ist der Treffpunkt: Port {port} ist für dein Netz offen, solange er mit anderen lernt.</translation>
+  </message>
+  <message>
+   <source>No swarm here yet? Then this computer becomes the meeting point: it opens a port to your network.</source>
+   <translation>Noch kein Schwarm hier? Dann wird dieser Computer zum Treffpunkt: Er öffnet einen Port für dein Netz.</translation>
+  </message>
+  <message>
    <source>No one else is here yet</source>
    <translation>Noch ist niemand sonst da</translation>
+  </message>
+  <message>
+   <source>other in this swarm</source>
+   <translation>anderes Modell in diesem Schwarm</translation>
+  </message>
+  <message numerus="yes">
+   <source>others in this swarm</source>
+   <translation>
+    <numerusform>anderes Modell in diesem Schwarm</numerusform>
+    <numerusform>andere in diesem Schwarm</numerusform>
+   </translation>
   </message>
   <message>
    <source>{n} other is online</source>
@@ -2441,17 +2506,6 @@
    <translation>Andere suchen</translation>
   </message>
   <message>
-   <source>{n} peer</source>
-   <translation>{n} anderer</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} peers</source>
-   <translation>
-    <numerusform>{n} anderer</numerusform>
-    <numerusform>{n} andere</numerusform>
-   </translation>
-  </message>
-  <message>
    <source>Your answers helped {n} model today.</source>
    <translation>Deine Antworten haben heute {n} Modell geholfen.</translation>
   </message>
@@ -2465,10 +2519,6 @@
   <message>
    <source>Online now</source>
    <translation>Gerade online</translation>
-  </message>
-  <message>
-   <source>others in this swarm</source>
-   <translation>andere in diesem Schwarm</translation>
   </message>
   <message>
    <source>all arrived</source>
@@ -2494,8 +2544,8 @@
    <translation>Gelernt aus</translation>
   </message>
   <message>
-   <source>Data used</source>
-   <translation>Datenverbrauch</translation>
+   <source>Data sent</source>
+   <translation>Gesendete Daten</translation>
   </message>
   <message>
    <source>They appear here with the first answer they share.</source>
@@ -2538,8 +2588,15 @@
    <translation>Verlässt den Schwarm. Das Gelernte bleibt.</translation>
   </message>
   <message>
-   <source>an hour</source>
-   <translation>je Stunde</translation>
+   <source>{n} peer shared answers</source>
+   <translation>{n} Peer hat Antworten geteilt</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} peers shared answers</source>
+   <translation>
+    <numerusform>{n} Peer hat Antworten geteilt</numerusform>
+    <numerusform>{n} Peers haben Antworten geteilt</numerusform>
+   </translation>
   </message>
   <message>
    <source>not measured yet</source>
@@ -2664,10 +2721,6 @@
   <message>
    <source>Check now</source>
    <translation>Jetzt nachsehen</translation>
-  </message>
-  <message>
-   <source>Copy the command</source>
-   <translation>Befehl kopieren</translation>
   </message>
   <message>
    <source>Show the file</source>
@@ -2937,8 +2990,8 @@
    <translation>Löscht {title} und macht {size} frei.</translation>
   </message>
   <message>
-   <source>What it learned here stays ({rounds} rounds, {size}). Download the model again to use it.</source>
-   <translation>Was es hier gelernt hat, bleibt ({rounds} Runden, {size}). Lade das Modell wieder herunter, um es zu nutzen.</translation>
+   <source>What it learned here stays ({rounds}, {size}). Download the model again to use it.</source>
+   <translation>Was es hier gelernt hat, bleibt ({rounds}, {size}). Lade das Modell wieder herunter, um es zu nutzen.</translation>
   </message>
   <message>
    <source>Each model has its own history and keeps what it learned.</source>
@@ -2993,6 +3046,10 @@
   <message>
    <source>Looking for the files.</source>
    <translation>Sucht die Dateien.</translation>
+  </message>
+  <message>
+   <source>{line}, compressed</source>
+   <translation>{line}, komprimiert</translation>
   </message>
   <message>
    <source>{line}, checking</source>
@@ -3063,6 +3120,17 @@
    <translation>hier grob {n} Runden pro Minute</translation>
   </message>
   <message>
+   <source>{n} round</source>
+   <translation>{n} Runde</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rounds</source>
+   <translation>
+    <numerusform>{n} Runde</numerusform>
+    <numerusform>{n} Runden</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>Too large</source>
    <translation>Zu groß</translation>
   </message>
@@ -3123,16 +3191,16 @@
    <translation>Lernen, sobald Shoal geöffnet wird</translation>
   </message>
   <message>
-   <source>Off: it waits until you start it. A pause stays a pause.</source>
-   <translation>Aus: Es wartet, bis du es startest. Eine Pause bleibt Pause.</translation>
+   <source>Off: it waits until you start it. After a pause it always waits for you.</source>
+   <translation>Aus: Es wartet, bis du es startest. Nach einer Pause wartet es immer auf dich.</translation>
   </message>
   <message>
    <source>autostart begin automatic</source>
    <translation>autostart beginnen automatisch</translation>
   </message>
   <message>
-   <source>Company</source>
-   <translation>Alleine oder zusammen</translation>
+   <source>Learn alone or together</source>
+   <translation>Alleine oder zusammen lernen</translation>
   </message>
   <message>
    <source>Alone, nothing leaves this computer. With others, only puzzle answers are shared, as plain text.</source>
@@ -3655,8 +3723,8 @@
    <translation>Mit anderen in diesem Netz</translation>
   </message>
   <message>
-   <source>Finds Shoals on this network, or starts a swarm you can invite people to. They swap puzzle answers, as plain text.</source>
-   <translation>Findet Shoals in diesem Netz oder startet einen Schwarm, in den du einlädst. Sie tauschen Rätselantworten, als Text.</translation>
+   <source>Finds Shoals on this network, or opens a port to it and starts a swarm you can invite people to. They swap puzzle answers, as plain text.</source>
+   <translation>Findet Shoals in diesem Netz oder öffnet einen Port dafür und startet einen Schwarm, in den du einlädst. Sie tauschen Rätselantworten, als Text.</translation>
   </message>
   <message>
    <source>Learn alone or together?</source>
@@ -3973,8 +4041,8 @@
    <translation>Grafiklast unbekannt</translation>
   </message>
   <message>
-   <source>Almost there: starts after {need} of quiet.</source>
-   <translation>Gleich: Beginnt nach {need} Ruhe.</translation>
+   <source>Almost there: starts at {until} if it stays quiet.</source>
+   <translation>Gleich geht es los: um {until}, wenn es ruhig bleibt.</translation>
   </message>
   <message>
    <source>quiet {have} of {need}</source>
@@ -4501,8 +4569,8 @@
    <translation>Platz auf der Platte</translation>
   </message>
   <message>
-   <source>Above this, Shoal deletes old answers, logs and temporary files. What your model learned and downloaded models always stay. 0 switches this off.</source>
-   <translation>Darüber löscht Shoal alte Antworten, Protokolle und Zwischendateien. Was dein Modell gelernt hat und geladene Modelle bleiben immer. 0 schaltet das aus.</translation>
+   <source>Above this, Shoal deletes old answers, logs and temporary files. What your model learned and downloaded models always stay.</source>
+   <translation>Darüber löscht Shoal alte Antworten, Protokolle und Zwischendateien. Was dein Modell gelernt hat und geladene Modelle bleiben immer.</translation>
   </message>
   <message>
    <source>disk space storage limit quota cap size folder gigabytes</source>
@@ -4597,6 +4665,14 @@
    <translation>Wähle eine davon.</translation>
   </message>
   <message>
+   <source>There is nothing to race yet:</source>
+   <translation>Für ein Rennen ist noch nichts da:</translation>
+  </message>
+  <message>
+   <source>let your model learn a few rounds first.</source>
+   <translation>Lass dein Modell erst ein paar Runden lernen.</translation>
+  </message>
+  <message>
    <source>The conversation is longer than this model can read:</source>
    <translation>Das Gespräch ist länger, als dieses Modell lesen kann:</translation>
   </message>
@@ -4611,14 +4687,6 @@
   <message>
    <source>ask another one.</source>
    <translation>Stell eine andere.</translation>
-  </message>
-  <message>
-   <source>There is nothing to race yet:</source>
-   <translation>Für ein Rennen ist noch nichts da:</translation>
-  </message>
-  <message>
-   <source>let your model learn a few rounds first.</source>
-   <translation>Lass dein Modell erst ein paar Runden lernen.</translation>
   </message>
   <message>
    <source>There is no answer of yours to give:</source>
@@ -5033,8 +5101,8 @@
    <translation>Warte, oder brich jenen ab.</translation>
   </message>
   <message>
-   <source>It comes from the Python package {name} instead.</source>
-   <translation>Es kommt stattdessen aus dem Python-Paket {name}.</translation>
+   <source>it comes as the Python package {name} instead, compressed.</source>
+   <translation>Es kommt stattdessen als Python-Paket {name}, komprimiert.</translation>
   </message>
   <message>
    <source>The weights of {id} on offer aren't the ones that Shoal's catalogue names, so nothing was downloaded:</source>
@@ -5625,12 +5693,12 @@
    <translation>Manche Rätsel, die jetzt zurückgehalten werden, hat es vorher vielleicht geübt.</translation>
   </message>
   <message>
-   <source>This data folder also holds {name} after {rounds} rounds, which is another model:</source>
-   <translation>In diesem Datenordner liegt auch {name} nach {rounds} Runden, ein anderes Modell:</translation>
+   <source>What {model} learned up to round {rounds} is safe.</source>
+   <translation>Was {model} bis Runde {rounds} gelernt hat, ist sicher.</translation>
   </message>
   <message>
-   <source>its progress stays as it is, and this model learns in a folder of its own.</source>
-   <translation>Sein Fortschritt bleibt, wie er ist, und dieses Modell lernt in einem eigenen Ordner.</translation>
+   <source>This model has a curve of its own.</source>
+   <translation>Dieses Modell hat seine eigene Kurve.</translation>
   </message>
   <message>
    <source>No other one is left, so learning starts again from the beginning.</source>
@@ -6373,10 +6441,6 @@
    <translation>git pull bringt das Neue, dann starte {remedy} neu.</translation>
   </message>
   <message>
-   <source>The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from it:</source>
-   <translation>Die Liste neuer Versionen ist nicht von den Machern dieses Shoal unterschrieben, also wird nichts daraus genommen:</translation>
-  </message>
-  <message>
    <source>The list of new versions was made on {made}, and by this computer's clock it is {now}:</source>
    <translation>Die Liste neuer Versionen ist vom {made}, und nach der Uhr dieses Computers ist es {now}:</translation>
   </message>
@@ -6391,6 +6455,10 @@
   <message>
    <source>Shoal stays as it is.</source>
    <translation>Shoal bleibt, wie es ist.</translation>
+  </message>
+  <message>
+   <source>The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from it:</source>
+   <translation>Die Liste neuer Versionen ist nicht von den Machern dieses Shoal unterschrieben, also wird nichts daraus genommen:</translation>
   </message>
   <message>
    <source>{file} is no name of a {form}</source>

@@ -117,4 +117,4 @@ def other_models(folder: Path) -> str | None:
     _, name, last = max(found)
     rounds = int(re.sub(r"\D", "", last))
     model = title(model_of(folder.parent / name)) or name
-    return f"What {model} learned in {rounds} rounds is safe. This model has a curve of its own."
+    return f"What {model} learned up to round {rounds} is safe. This model has a curve of its own."

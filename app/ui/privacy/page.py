@@ -169,8 +169,8 @@ def told(view: View) -> tuple[str, str]:
         answer = tr("No puzzle answers yet")
         why = tr("It signed in to {relay} with the made-up name {name}.", **where)
     else:
-        sent = swarm.bytes_per_hour
-        answer = tr("Puzzle answers, {size} in the last hour", size=size(sent)) if sent else tr("Puzzle answers")
+        sent = size(swarm.bytes_per_hour or 0)
+        answer = tr("Puzzle answers, {size} in the last hour", size=sent)
         why = tr("As text, to {relay}, signed with the made-up name {name}.", **where)
     return answer, " ".join(filter(None, (why, meeting_point(swarm))))
 

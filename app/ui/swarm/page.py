@@ -88,7 +88,9 @@ class SwarmPage(Page):
         self._nobody.sentence.say(sentence)
         self._class.show_swarm(swarm)
         peers = swarm.peers
-        self._count.say(counted("{n} peer", "{n} peers", len(peers)))
+        self._count.say(
+            counted("{n} peer shared answers", "{n} peers shared answers", len(peers)) if peers else tr("Peers")
+        )
         self._helped.setVisible(swarm.helped > 0 and bool(view.rules.get("receipts", True)))
         helped = swarm.helped
         self._helped.say(
@@ -98,7 +100,8 @@ class SwarmPage(Page):
         self._find.setVisible(len(peers) > 8)
         self._table.show_rows(peers)
         online, given, taken, traffic = self._stats
-        online.say(tr("Online now"), number(swarm.online), tr("others in this swarm"))
+        others = counted("other in this swarm", "others in this swarm", swarm.online)
+        online.say(tr("Online now"), number(swarm.online), others)
         on_way = (
             counted("{n} on its way", "{n} on their way", swarm.waiting) if swarm.waiting else tr("all arrived")
         )
@@ -130,7 +133,9 @@ def meeting_point(swarm: SwarmView | None) -> str:
 
 def meeting_point_to_be() -> str:
     """What happens where no swarm is found."""
-    return tr("No swarm here yet? Then this computer becomes the meeting point: it opens a port to your network.")
+    return tr(
+        "No swarm here yet? Then this computer becomes the meeting point: it opens a port to your network."
+    )
 
 
 def waiting_for(swarm: SwarmView) -> tuple[str, str]:
