@@ -36,7 +36,8 @@ class NextCard(QFrame):
         self._rest = button(tr("Let it rest"), lambda: self._do(actions.pause))
         away = IconButton(theme, "cross", tr("Put this away"))
         away.clicked.connect(lambda: self._do(lambda: None))
-        self._told = False
+        self._told: int | None = None
+        """The safe round at which harder puzzles were asked for: said until the next one."""
         self._choices = boxed(
             row(self._others, self._harder, self._bigger, self._rest, self._larger, gap=8, fill=4)
         )
@@ -46,14 +47,16 @@ class NextCard(QFrame):
 
     def show_view(self, view: View) -> None:
         self._view = view
-        if self._told:
+        if self._told is not None and view.safe_round == self._told:
             return
+        self._told = None
         due = note.next_due(view, self._actions.choices.memory.seen, self._actions.choices)
         if due and self.isHidden() and view.models is None:
             self._actions.models.refresh()
         self.setVisible(due)
         if not due:
             return
+        self._choices.show()
         self._title.say(tr("What next?"))
         self._why.say(why(view))
         self._others.setVisible(view.solo)
@@ -64,7 +67,7 @@ class NextCard(QFrame):
     def _make_harder(self) -> None:
         """The card stays to say so: nothing else on the page changes before the next round."""
         self._do(self._actions.harder)
-        self._told = True
+        self._told = self._view.safe_round
         self._title.say(tr("Harder puzzles"))
         self._why.say(tr("From the next round on, every kind of puzzle is a level harder."))
         self.setAccessibleName(f"{self._title.text()} {self._why.text()}")
@@ -74,8 +77,7 @@ class NextCard(QFrame):
     def _do(self, act: object) -> None:
         last = self._view.curve[-1].round if self._view.curve else 0
         remember(self._actions, next_of=note.model(self._view), next_at=last)
-        self._told = False
-        self._choices.show()
+        self._told = None
         self.hide()
         if callable(act):
             act()

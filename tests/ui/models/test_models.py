@@ -190,6 +190,34 @@ def test_the_focus_stays_with_the_model(qtbot: QtBot, page: Models) -> None:
     look(page, views.holdings(fetch=Fetch(name=QWEN), queue=()))
     focus = QApplication.focusWidget()
     assert focus is shown(page)["Cancel: Qwen3 0.6B"], focus and focus.accessibleName()
+    library = views.holdings().library
+    assert library is not None
+    there = msgspec.structs.replace(library.find(QWEN), installed=True, partial=None)
+    arrived = tuple(there if one.name == QWEN else one for one in library.models)
+    moved = msgspec.structs.replace(library, models=arrived)
+    look(page, msgspec.structs.replace(views.holdings(fetch=None, queue=()), library=moved))
+    focus = QApplication.focusWidget()
+    assert focus is shown(page)["Learn with this: Qwen3 0.6B"], "its row has moved to those that are here"
+
+
+def test_a_question_is_seen_whole_and_nothing_moves_under_a_click(qtbot: QtBot, page: Models) -> None:
+    page.resize(968, 420)
+    look(page, views.holdings(fetch=None, queue=()))
+    last = page._rows[
+        [name for name, one in page._rows.items() if one._get.isVisible() and one._get.isEnabled()][-1]
+    ]
+    page.verticalScrollBar().setValue(last.y())
+    last._ask_get()
+    QApplication.processEvents()
+    bottom = last._panel.mapTo(page.viewport(), last._panel.rect().bottomLeft()).y()
+    assert bottom <= page.viewport().height(), "below the edge"
+    asked = shown(page)["Not now"]
+    qtbot.mousePress(asked, Qt.MouseButton.LeftButton)
+    look(page, views.holdings(fetch=Fetch(name=QWEN), queue=()))
+    during = page._rows[QWEN]._cancel.isVisible()
+    qtbot.mouseRelease(asked, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: page._rows[QWEN]._cancel.isVisible(), timeout=PATIENCE_MS)
+    assert not during and not last._panel.isVisible(), "the click was eaten"
 
 
 def choose(page: Models, model: str, text: str) -> None:
