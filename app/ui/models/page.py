@@ -142,6 +142,7 @@ class Models(Page):
             for model in models:
                 self._rows[model.name].show_model(model, holdings, running, learning)
         if focused is not None and not focused.focused():
+            focused.show()  # in another section it would be shown a moment later, and have no focus yet
             focused.keep_focus()
 
     def _row(self, model: ModelEntry) -> ModelRow:

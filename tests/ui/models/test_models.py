@@ -197,7 +197,7 @@ def test_the_focus_stays_with_the_model(qtbot: QtBot, page: Models) -> None:
     moved = msgspec.structs.replace(library, models=arrived)
     look(page, msgspec.structs.replace(views.holdings(fetch=None, queue=()), library=moved))
     focus = QApplication.focusWidget()
-    assert focus is shown(page)["Learn with this: Qwen3 0.6B"], "its row has moved to those that are here"
+    assert focus is shown(page)["Learn with this: Qwen3 0.6B"], focus and focus.accessibleName()
 
 
 def test_a_question_is_seen_whole_and_nothing_moves_under_a_click(qtbot: QtBot, page: Models) -> None:
