@@ -169,13 +169,8 @@ def _rows(found: sqlite3.Cursor, at: Mapping[int, float] = MappingProxyType({}))
     return [_group(dict(zip(names, row, strict=True)), at) for row in found]
 
 
-<<<<<<< HEAD
-def _group(row: dict[str, Any], at: dict[int, float]) -> GroupRow:
-    """Columns that older formats did not know may be missing: peers (2), and a question's text (4)."""
-=======
 def _group(row: dict[str, Any], at: Mapping[int, float]) -> GroupRow:
-    """The first format knew no peers, and so has no column for them."""
->>>>>>> main
+    """Columns that older formats did not know may be missing: peers (2), and a question's text (4)."""
     where = Coordinates(
         family=row["family"], level=row["level"], seed=row["seed"], index=row["item"], version=row["version"]
     )
