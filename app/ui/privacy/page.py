@@ -11,7 +11,6 @@ from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import number, size, tr
 from app.ui.privacy.message import MessageRow
-from app.ui.swarm.page import meeting_point, meeting_point_to_be
 from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
 from app.ui.theme.theme import mono
@@ -58,7 +57,7 @@ class Privacy(Page):
         self._answer.say(answer)
         self._why.say(why)
         self._switch.show_on(not view.solo)
-        self._cut.say(meeting_point_to_be() if view.solo else tr("Turn off to disconnect right away."))
+        self._cut.say(words.meeting_point_to_be() if view.solo else tr("Turn off to disconnect right away."))
         self._show_figures()
         self._show_messages()
         self._where.say(view.home)
@@ -172,7 +171,7 @@ def told(view: View) -> tuple[str, str]:
         sent = size(swarm.bytes_per_hour or 0)
         answer = tr("Puzzle answers, {size} in the last hour", size=sent)
         why = tr("As text, to {relay}, signed with the made-up name {name}.", **where)
-    return answer, " ".join(filter(None, (why, meeting_point(swarm))))
+    return answer, " ".join(filter(None, (why, words.meeting_point(swarm))))
 
 
 def _never() -> QFrame:

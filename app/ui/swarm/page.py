@@ -16,6 +16,7 @@ from app.ui.swarm.archive_card import ArchiveCard
 from app.ui.swarm.private_card import PrivateCard
 from app.ui.theme import Theme
 from app.ui.view.view import View
+from app.ui.view.words import meeting_point, meeting_point_to_be
 from app.ui.widgets.bend import Bend, Stat, stats_row
 from app.ui.widgets.invite import InviteField, class_words
 from app.ui.widgets.pieces import (
@@ -122,23 +123,6 @@ class SwarmPage(Page):
             size(rate) if rate is not None else "–",
             tr("in the last hour") if rate is not None else tr("not measured yet"),
         )
-
-
-def meeting_point(swarm: SwarmView | None) -> str:
-    """That this computer is the relay of its network, and where; empty where it is not."""
-    if swarm is None or swarm.open_port is None:
-        return ""
-    return tr(
-        "This computer is the meeting point: port {port} is open to your network while it learns with others.",
-        port=swarm.open_port,
-    )
-
-
-def meeting_point_to_be() -> str:
-    """What happens where no swarm is found."""
-    return tr(
-        "No swarm here yet? Then this computer becomes the meeting point: it opens a port to your network."
-    )
 
 
 def waiting_for(swarm: SwarmView) -> tuple[str, str]:
