@@ -26,6 +26,7 @@ EVERYDAY = (
     "puzzle",
     "models",
     "export",
+    "serve",
     "invite",
     "identity",
     "data",
