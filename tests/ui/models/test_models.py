@@ -235,7 +235,7 @@ def test_going_back_and_starting_over_say_what_goes_before(
     press(qtbot, page, "Back to its best")
     choose(page, "starter", "Start over")
     said = texts(page)
-    assert "learned in 160 rounds" in said and "its history" in said and "other models stay" in said
+    assert "learned up to round 160" in said and "its history" in said and "other models stay" in said
     press(qtbot, page, "Not now")
     assert asked == [("back", "starter")]
     choose(page, "starter", "Start over")
