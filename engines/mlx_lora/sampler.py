@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from engines.contract import EngineError
 from engines.mlx_lora.network import MEMORY, Network
 from engines.models.tokens import Sampled, Told
+from engines.progress import progress
 
 # A batch of completions under way: each prompt is read once, its keys and values are repeated for its rows.
 #
@@ -183,6 +184,7 @@ def _run(
     unseen: list[tuple[int, mx.array, mx.array]] = []
 
     logits_RV = rollout.prefill(prompts_P, request.n, most)
+    progress.add(sum(map(len, prompts_P)))
     for step in range(most):
         if request.temperature != 1:
             logits_RV = logits_RV / request.temperature
@@ -194,6 +196,7 @@ def _run(
             for at, tokens, logps in unseen:
                 tokens_RT[place_R, at], logps_RT[place_R, at] = np.array(tokens), np.array(logps)
                 stopped[place_R] |= np.isin(tokens_RT[place_R, at], stops)
+                progress.add(len(place_R))
             unseen = []
             going = np.flatnonzero(~stopped[place_R])
             if last or len(going) == 0:

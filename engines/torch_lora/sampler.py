@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from engines.batches import MemoryErrors
 from engines.contract import EngineError
 from engines.models.tokens import Sampled, Told
+from engines.progress import progress
 from engines.torch_lora.network.adapter import fold
 from engines.torch_lora.network.device import is_out_of_memory
 from engines.torch_lora.network.layout import Tokens
@@ -104,6 +105,7 @@ def _run(
     length_NR = torch.zeros(nodes, rows, dtype=torch.long, device=device)
 
     logits_NRV = rollout.prefill(prompts_NP, request.n, request.max_tokens)
+    progress.add(sum(len(prompt) for prompts in prompts_NP for prompt in prompts))
     for step in range(request.max_tokens):
         if request.temperature != 1:
             logits_NRV = logits_NRV / request.temperature
@@ -127,6 +129,7 @@ def _run(
                 token_NR, alive_NR = token_NR.gather(1, order), alive_NR.gather(1, order)
                 place_NR = place_NR.gather(1, order)
         logits_NRV = rollout.advance(token_NR)
+        progress.add(token_NR.numel())
     return _collect(prompts_NP, request, tokens_TNR, logps_TNR, length_NR)
 
 

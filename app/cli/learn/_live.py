@@ -202,6 +202,8 @@ def _take_commands(node: Node, governor: Governor | None, stop: Callable[[], Non
                     node.leave()
                 case commands.Begin():
                     node.begin()
+                case commands.Skip():
+                    node.skip()
                 case commands.Harder():
                     node.harder()
                 case _ if governor is not None:
