@@ -124,6 +124,7 @@ def test_json_for_a_window(learned: tuple[Path, list[float]], tmp_path: Path) ->
     assert got == pytest.approx(learned[1], rel=1e-3, abs=1e-3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format", [("merged-gguf",), ("gguf", "--with-base")])
 def test_a_check_says_whether_llama_cpp_answers_as_here(
     learned: tuple[Path, list[float]], tmp_path: Path, format: tuple[str, ...]
