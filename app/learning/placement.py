@@ -17,6 +17,7 @@ import msgspec
 from app.sapo.asking import BRIEF, TAGGED, Way
 from app.sapo.questions import Coordinates
 from app.sapo.reading.expression import ExpressionError, evaluate
+from app.sapo.sets.question_set import is_own
 
 ANSWERS = 4
 """To each question. More questions tell more of a family, and give a lesson more to choose from, than more
@@ -180,8 +181,10 @@ def able(one: FamilyTried) -> bool:
 
 
 def families(tried: Sequence[FamilyTried]) -> dict[str, int]:
-    """Those that a model can begin with, and their levels: the best first, at most MOST_FAMILIES."""
-    ranked = sorted(filter(able, tried), key=lambda one: one.merit, reverse=True)[:MOST_FAMILIES]
+    """Those that a model can begin with, and their levels: the owner's own and then the best first, at most
+    MOST_FAMILIES."""
+    ranked = sorted(filter(able, tried), key=lambda one: (is_own(one.family), one.merit), reverse=True)
+    ranked = ranked[:MOST_FAMILIES]
     return {one.family: one.level for one in ranked}
 
 

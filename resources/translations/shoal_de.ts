@@ -20,8 +20,16 @@
    <translation>geglättet {value}</translation>
   </message>
   <message>
+   <source>at most {share}</source>
+   <translation>höchstens {share}</translation>
+  </message>
+  <message>
    <source>{name}: {now} at round {last}, {then} at round {first}, the highest was {best} at round {at}; {n} points. Arrow keys read single points.</source>
    <translation>{name}: {now} in Runde {last}, {then} in Runde {first}, am höchsten {best} in Runde {at}; {n} Punkte. Die Pfeiltasten lesen einzelne Punkte vor.</translation>
+  </message>
+  <message>
+   <source>at least {share}</source>
+   <translation>mindestens {share}</translation>
   </message>
   <message>
    <source>Which curve</source>
@@ -40,12 +48,12 @@
    <translation>Glättung</translation>
   </message>
   <message>
-   <source>Shows early rounds wider (logarithmic axis)</source>
-   <translation>Zeigt frühe Runden breiter (logarithmische Achse)</translation>
+   <source>Gives early rounds more room (logarithmic axis)</source>
+   <translation>Gibt den ersten Runden mehr Platz (logarithmische Achse)</translation>
   </message>
   <message>
-   <source>Early rounds</source>
-   <translation>Frühe Runden</translation>
+   <source>Zoom to the start</source>
+   <translation>Anfang vergrößern</translation>
   </message>
   <message>
    <source>Show the whole curve</source>
@@ -124,8 +132,15 @@
    <translation>{first} → {last} von 100 seit dem Anfang</translation>
   </message>
   <message>
+   <source>{sign}{n} point</source>
+   <translation>{sign}{n} Punkt</translation>
+  </message>
+  <message numerus="yes">
    <source>{sign}{n} points</source>
-   <translation>{sign}{n} Punkte</translation>
+   <translation>
+    <numerusform>{sign}{n} Punkt</numerusform>
+    <numerusform>{sign}{n} Punkte</numerusform>
+   </translation>
   </message>
   <message>
    <source>Level {n} of {all}</source>
@@ -358,24 +373,32 @@
    <translation>ein Übungsrätsel</translation>
   </message>
   <message>
-   <source>Your model solves {after} of {n} now, {before} before: {lead} ± {error}.</source>
-   <translation>Dein Modell löst jetzt {after} von {n}, vorher {before}: {lead} ± {error}.</translation>
+   <source>Your model solves {after} of {n} now, {before} before.</source>
+   <translation>Dein Modell löst jetzt {after} von {n}, vorher {before}.</translation>
   </message>
   <message>
-   <source>Chance hardly explains that: it really learned.</source>
-   <translation>Zufall erklärt das kaum: Es hat wirklich gelernt.</translation>
+   <source>{n} puzzles are too few to be sure.</source>
+   <translation>{n} Rätsel sind zu wenige, um sicher zu sein.</translation>
+  </message>
+  <message>
+   <source>On all {n} puzzles it is measured with: {before} of 100 at the start, {after} now.</source>
+   <translation>An allen {n} Rätseln, an denen es gemessen wird: {before} von 100 am Anfang, {after} jetzt.</translation>
   </message>
   <message>
    <source>Solved so far: {before} before, {after} after, of {n}.</source>
    <translation>Bisher gelöst: {before} vorher, {after} nachher, von {n}.</translation>
   </message>
   <message>
-   <source>So close could be chance. Each race draws new puzzles: race again to know more.</source>
-   <translation>So knapp kann Zufall sein. Jedes Rennen hat neue Rätsel: Noch eins sagt mehr.</translation>
+   <source>Chance hardly explains that: it really learned.</source>
+   <translation>Zufall erklärt das kaum: Es hat wirklich gelernt.</translation>
   </message>
   <message>
    <source>Chance hardly explains that. Its newest rounds made it worse on these.</source>
    <translation>Zufall erklärt das kaum. Die letzten Runden haben es hier schlechter gemacht.</translation>
+  </message>
+  <message>
+   <source>No difference on these.</source>
+   <translation>Kein Unterschied bei diesen.</translation>
   </message>
   <message>
    <source>Race again</source>
@@ -410,6 +433,10 @@
   <message>
    <source>(empty)</source>
    <translation>(leer)</translation>
+  </message>
+  <message>
+   <source>Too early to tell.</source>
+   <translation>Noch zu früh, um es zu sagen.</translation>
   </message>
   <message>
    <source>Installation of the engine</source>
@@ -750,6 +777,10 @@
    <translation>Datei öffnen</translation>
   </message>
   <message>
+   <source>Copy the command</source>
+   <translation>Befehl kopieren</translation>
+  </message>
+  <message>
    <source>Looking at what you have.</source>
    <translation>Sieht nach, was du hast.</translation>
   </message>
@@ -960,8 +991,8 @@
    <translation>Zurück zum Besten</translation>
   </message>
   <message>
-   <source>Start over with round 1? What {title} learned in {rounds} rounds, and its history, is deleted for good. The model itself and your other models stay.</source>
-   <translation>Neu anfangen mit Runde 1? Was {title} in {rounds} Runden gelernt hat, wird mit seinem Verlauf endgültig gelöscht. Das Modell selbst und deine anderen Modelle bleiben.</translation>
+   <source>Start over with round 1? What {title} learned up to round {n}, and its history, is deleted for good. The model itself and your other models stay.</source>
+   <translation>Neu anfangen mit Runde 1? Was {title} bis Runde {n} gelernt hat, wird mit seinem Verlauf endgültig gelöscht. Das Modell selbst und deine anderen Modelle bleiben.</translation>
   </message>
   <message>
    <source>Delete it, start over</source>
@@ -1070,6 +1101,10 @@
   <message>
    <source>What next?</source>
    <translation>Wie weiter?</translation>
+  </message>
+  <message>
+   <source>From the next round on, every kind of puzzle is a level harder.</source>
+   <translation>Ab der nächsten Runde ist jede Art von Rätsel eine Stufe schwerer.</translation>
   </message>
   <message>
    <source>{family}: {sentence}</source>
@@ -1339,6 +1374,64 @@
    <translation>Lizenz</translation>
   </message>
   <message>
+   <source>Solves {now} of 100 new questions, {was} at round {round}.</source>
+   <translation>Löst {now} von 100 neuen Fragen, {was} bei Runde {round}.</translation>
+  </message>
+  <message>
+   <source>{points} points, give or take {error}. That's more than chance.</source>
+   <translation>{points} Punkte, plus oder minus {error}. Das ist mehr als Zufall.</translation>
+  </message>
+  <message>
+   <source>{points} points, give or take {error}. That could still be chance.</source>
+   <translation>{points} Punkte, plus oder minus {error}. Das könnte noch Zufall sein.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} now right</source>
+   <translation>
+    <numerusform>{n} jetzt richtig</numerusform>
+    <numerusform>{n} jetzt richtig</numerusform>
+   </translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} now wrong</source>
+   <translation>
+    <numerusform>{n} jetzt falsch</numerusform>
+    <numerusform>{n} jetzt falsch</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Save</source>
+   <translation>Speichern</translation>
+  </message>
+  <message>
+   <source>Save as CSV</source>
+   <translation>Als CSV speichern</translation>
+  </message>
+  <message>
+   <source>Save picture</source>
+   <translation>Bild speichern</translation>
+  </message>
+  <message>
+   <source>Before and after</source>
+   <translation>Vorher und nachher</translation>
+  </message>
+  <message>
+   <source>Before: {answer}</source>
+   <translation>Vorher: {answer}</translation>
+  </message>
+  <message>
+   <source>After: {answer}</source>
+   <translation>Nachher: {answer}</translation>
+  </message>
+  <message>
+   <source>The CSV has all of them.</source>
+   <translation>Die CSV-Datei hat alle.</translation>
+  </message>
+  <message>
+   <source>{path} can't be written ({why}).</source>
+   <translation>{path} lässt sich nicht schreiben ({why}).</translation>
+  </message>
+  <message>
    <source>Help page</source>
    <translation>Hilfeseite</translation>
   </message>
@@ -1542,6 +1635,200 @@
    <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
   </message>
   <message>
+   <source>Text</source>
+   <translation>Text</translation>
+  </message>
+  <message>
+   <source>One of several answers</source>
+   <translation>Eine von mehreren Antworten</translation>
+  </message>
+  <message>
+   <source>Number</source>
+   <translation>Zahl</translation>
+  </message>
+  <message>
+   <source>Choice</source>
+   <translation>Auswahl</translation>
+  </message>
+  <message>
+   <source>List, in order</source>
+   <translation>Liste, in Reihenfolge</translation>
+  </message>
+  <message>
+   <source>List, in any order</source>
+   <translation>Liste, Reihenfolge egal</translation>
+  </message>
+  <message>
+   <source>Date</source>
+   <translation>Datum</translation>
+  </message>
+  <message>
+   <source>True or false</source>
+   <translation>Wahr oder falsch</translation>
+  </message>
+  <message>
+   <source>JSON fields</source>
+   <translation>JSON-Felder</translation>
+  </message>
+  <message>
+   <source>Bring a table of questions and answers. Your model learns them. They stay on this computer.</source>
+   <translation>Bring eine Tabelle mit Fragen und Antworten mit. Dein Modell lernt sie. Sie bleiben auf diesem Computer.</translation>
+  </message>
+  <message>
+   <source>{n} question</source>
+   <translation>{n} Frage</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} questions</source>
+   <translation>
+    <numerusform>{n} Frage</numerusform>
+    <numerusform>{n} Fragen</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Examples</source>
+   <translation>Beispiele</translation>
+  </message>
+  <message>
+   <source>Paste or type</source>
+   <translation>Einfügen oder tippen</translation>
+  </message>
+  <message>
+   <source>How much of each round are your questions</source>
+   <translation>Wie viel jeder Runde deine Fragen sind</translation>
+  </message>
+  <message>
+   <source>Questions and answers</source>
+   <translation>Fragen und Antworten</translation>
+  </message>
+  <message>
+   <source>question, answer
+Capital of France?, Paris
+
+Calculate {a} * {b}.
+a: 2-12
+b: 2-12
+answer: a*b</source>
+   <translation>frage, antwort
+Hauptstadt von Frankreich?, Paris
+
+Calculate {a} * {b}.
+a: 2-12
+b: 2-12
+answer: a*b</translation>
+  </message>
+  <message>
+   <source>Show me</source>
+   <translation>Zeig mir</translation>
+  </message>
+  <message>
+   <source>My questions</source>
+   <translation>Meine Fragen</translation>
+  </message>
+  <message>
+   <source>Name</source>
+   <translation>Name</translation>
+  </message>
+  <message>
+   <source>How answers are checked</source>
+   <translation>Wie Antworten geprüft werden</translation>
+  </message>
+  <message>
+   <source>Add and learn</source>
+   <translation>Hinzufügen und lernen</translation>
+  </message>
+  <message>
+   <source>{n} different questions. {aside} of them are kept aside to measure with.</source>
+   <translation>{n} verschiedene Fragen. {aside} davon bleiben zum Messen beiseite.</translation>
+  </message>
+  <message>
+   <source>Learn {name}</source>
+   <translation>{name} lernen</translation>
+  </message>
+  <message>
+   <source>Deletes {name}</source>
+   <translation>Löscht {name}</translation>
+  </message>
+  <message>
+   <source>Delete these questions?</source>
+   <translation>Diese Fragen löschen?</translation>
+  </message>
+  <message>
+   <source>{name} will be deleted. What your model learned from it stays.</source>
+   <translation>{name} wird gelöscht. Was dein Modell daraus gelernt hat, bleibt.</translation>
+  </message>
+  <message>
+   <source>“{answer}” alone would be right in {n} of 100.</source>
+   <translation>„{answer}“ allein wäre in {n} von 100 richtig.</translation>
+  </message>
+  <message>
+   <source>With fewer than {n} questions the curve will be rough.</source>
+   <translation>Mit weniger als {n} Fragen wird die Kurve grob.</translation>
+  </message>
+  <message>
+   <source>Row {n} is left out: {reason}.</source>
+   <translation>Zeile {n} fehlt: {reason}.</translation>
+  </message>
+  <message>
+   <source>{n} more row is left out.</source>
+   <translation>{n} weitere Zeile fehlt.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} more rows are left out.</source>
+   <translation>
+    <numerusform>{n} weitere Zeile fehlt.</numerusform>
+    <numerusform>{n} weitere Zeilen fehlen.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>CSV, JSON or text. You can also drop it here.</source>
+   <translation>CSV, JSON oder Text. Du kannst sie auch hierher ziehen.</translation>
+  </message>
+  <message>
+   <source>Your own questions</source>
+   <translation>Deine eigenen Fragen</translation>
+  </message>
+  <message>
+   <source>Shoal guessed this from the answers.</source>
+   <translation>Das hat Shoal aus den Antworten geraten.</translation>
+  </message>
+  <message>
+   <source>Only mine</source>
+   <translation>Nur meine</translation>
+  </message>
+  <message>
+   <source>Half</source>
+   <translation>Halb</translation>
+  </message>
+  <message>
+   <source>A little</source>
+   <translation>Ein wenig</translation>
+  </message>
+  <message>
+   <source>Your questions, and puzzles beside them</source>
+   <translation>Deine Fragen, und Rätsel daneben</translation>
+  </message>
+  <message>
+   <source>{path} can't be read ({why}).</source>
+   <translation>{path} lässt sich nicht lesen ({why}).</translation>
+  </message>
+  <message>
+   <source>Tables and text</source>
+   <translation>Tabellen und Text</translation>
+  </message>
+  <message>
+   <source>Check answers as</source>
+   <translation>Antworten prüfen als</translation>
+  </message>
+  <message>
+   <source>{path} can't be deleted ({why}).</source>
+   <translation>{path} lässt sich nicht löschen ({why}).</translation>
+  </message>
+  <message>
+   <source>A fifth</source>
+   <translation>Ein Fünftel</translation>
+  </message>
+  <message>
    <source>Level {n} since {day}</source>
    <translation>Stufe {n} seit {day}</translation>
   </message>
@@ -1668,8 +1955,8 @@
    <translation>Nur Runde {n}. Alle Runden zeigen.</translation>
   </message>
   <message>
-   <source>Grey: its working. Framed: its answer.</source>
-   <translation>Grau: der Rechenweg. Umrahmt: die Antwort.</translation>
+   <source>Grey is its working, the label behind it its answer.</source>
+   <translation>Grau ist der Rechenweg, das Feld dahinter die Antwort.</translation>
   </message>
   <message>
    <source>Show everything</source>
@@ -1819,12 +2106,16 @@
    <translation>in der letzten Stunde</translation>
   </message>
   <message>
-   <source>Answers to puzzles, {rate} an hour</source>
-   <translation>Antworten auf Rätsel, {rate} je Stunde</translation>
+   <source>No puzzle answers yet</source>
+   <translation>Noch keine Rätselantworten</translation>
   </message>
   <message>
-   <source>Answers to puzzles</source>
-   <translation>Antworten auf Rätsel</translation>
+   <source>It signed in to {relay} with the made-up name {name}.</source>
+   <translation>Es hat sich bei {relay} mit dem erfundenen Namen {name} angemeldet.</translation>
+  </message>
+  <message>
+   <source>Puzzle answers, {size} in the last hour</source>
+   <translation>Rätselantworten, {size} in der letzten Stunde</translation>
   </message>
   <message>
    <source>As text, to {relay}, signed with the made-up name {name}.</source>
@@ -1833,10 +2124,6 @@
   <message>
    <source>What leaves this computer</source>
    <translation>Was diesen Computer verlässt</translation>
-  </message>
-  <message>
-   <source>Turn off to disconnect right away.</source>
-   <translation>Ausschalten trennt sofort jede Verbindung.</translation>
   </message>
   <message>
    <source>Which messages to show</source>
@@ -1907,8 +2194,12 @@
    <translation>Deine Dateien und was du tippst</translation>
   </message>
   <message>
-   <source>Shoal only reads its own folder. Your puzzle answers go out only after you say yes to the text.</source>
-   <translation>Shoal liest nur seinen eigenen Ordner. Eine Rätselantwort von dir geht erst hinaus, wenn du zu ihrem genauen Text Ja sagst.</translation>
+   <source>Shoal reads its own folder and the models that other apps downloaded. Your puzzle answers go out only after you say yes to the text.</source>
+   <translation>Shoal liest seinen eigenen Ordner und Modelle, die andere Apps geladen haben. Eine Rätselantwort von dir geht erst hinaus, wenn du zu ihrem genauen Text Ja sagst.</translation>
+  </message>
+  <message>
+   <source>Your questions, their answers and what your model says to them stay here.</source>
+   <translation>Deine Fragen, ihre Antworten und was dein Modell dazu sagt, bleiben hier.</translation>
   </message>
   <message>
    <source>The model's weights</source>
@@ -1933,6 +2224,10 @@
   <message>
    <source>Open folder</source>
    <translation>Ordner öffnen</translation>
+  </message>
+  <message>
+   <source>Turn off to disconnect right away.</source>
+   <translation>Ausschalten trennt sofort jede Verbindung.</translation>
   </message>
   <message>
    <source>A door is open at {address}. Programs on this computer that have the token can ask your model. No other computer can.</source>
@@ -2047,8 +2342,15 @@
    <translation>Dieser Computer wird angesehen …</translation>
   </message>
   <message>
+   <source>{n} file, {size}</source>
+   <translation>{n} Datei, {size}</translation>
+  </message>
+  <message numerus="yes">
    <source>{n} files, {size}</source>
-   <translation>{n} Dateien, {size}</translation>
+   <translation>
+    <numerusform>{n} Datei, {size}</numerusform>
+    <numerusform>{n} Dateien, {size}</numerusform>
+   </translation>
   </message>
   <message>
    <source>Save the diagnostics</source>
@@ -2559,6 +2861,17 @@
    <translation>Noch ist niemand sonst da</translation>
   </message>
   <message>
+   <source>other in this swarm</source>
+   <translation>anderes Modell in diesem Schwarm</translation>
+  </message>
+  <message numerus="yes">
+   <source>others in this swarm</source>
+   <translation>
+    <numerusform>anderes Modell in diesem Schwarm</numerusform>
+    <numerusform>andere in diesem Schwarm</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>{n} other is online</source>
    <translation>{n} anderes Modell ist online</translation>
   </message>
@@ -2582,17 +2895,6 @@
    <translation>Andere suchen</translation>
   </message>
   <message>
-   <source>{n} peer</source>
-   <translation>{n} anderer</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} peers</source>
-   <translation>
-    <numerusform>{n} anderer</numerusform>
-    <numerusform>{n} andere</numerusform>
-   </translation>
-  </message>
-  <message>
    <source>Your answers helped {n} model today.</source>
    <translation>Deine Antworten haben heute {n} Modell geholfen.</translation>
   </message>
@@ -2606,10 +2908,6 @@
   <message>
    <source>Online now</source>
    <translation>Gerade online</translation>
-  </message>
-  <message>
-   <source>others in this swarm</source>
-   <translation>andere in diesem Schwarm</translation>
   </message>
   <message>
    <source>all arrived</source>
@@ -2635,8 +2933,8 @@
    <translation>Gelernt aus</translation>
   </message>
   <message>
-   <source>Data used</source>
-   <translation>Datenverbrauch</translation>
+   <source>Data sent</source>
+   <translation>Gesendete Daten</translation>
   </message>
   <message>
    <source>They appear here with the first answer they share.</source>
@@ -2679,8 +2977,15 @@
    <translation>Verlässt den Schwarm. Das Gelernte bleibt.</translation>
   </message>
   <message>
-   <source>an hour</source>
-   <translation>je Stunde</translation>
+   <source>{n} peer shared answers</source>
+   <translation>{n} Peer hat Antworten geteilt</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} peers shared answers</source>
+   <translation>
+    <numerusform>{n} Peer hat Antworten geteilt</numerusform>
+    <numerusform>{n} Peers haben Antworten geteilt</numerusform>
+   </translation>
   </message>
   <message>
    <source>not measured yet</source>
@@ -2801,10 +3106,6 @@
   <message>
    <source>Check now</source>
    <translation>Jetzt nachsehen</translation>
-  </message>
-  <message>
-   <source>Copy the command</source>
-   <translation>Befehl kopieren</translation>
   </message>
   <message>
    <source>Show the file</source>
@@ -3074,8 +3375,8 @@
    <translation>Löscht {title} und macht {size} frei.</translation>
   </message>
   <message>
-   <source>What it learned here stays ({rounds} rounds, {size}). Download the model again to use it.</source>
-   <translation>Was es hier gelernt hat, bleibt ({rounds} Runden, {size}). Lade das Modell wieder herunter, um es zu nutzen.</translation>
+   <source>What it learned here stays ({rounds}, {size}). Download the model again to use it.</source>
+   <translation>Was es hier gelernt hat, bleibt ({rounds}, {size}). Lade das Modell wieder herunter, um es zu nutzen.</translation>
   </message>
   <message>
    <source>Each model has its own history and keeps what it learned.</source>
@@ -3130,6 +3431,10 @@
   <message>
    <source>Looking for the files.</source>
    <translation>Sucht die Dateien.</translation>
+  </message>
+  <message>
+   <source>{line}, compressed</source>
+   <translation>{line}, komprimiert</translation>
   </message>
   <message>
    <source>{line}, checking</source>
@@ -3200,6 +3505,17 @@
    <translation>hier grob {n} Runden pro Minute</translation>
   </message>
   <message>
+   <source>{n} round</source>
+   <translation>{n} Runde</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rounds</source>
+   <translation>
+    <numerusform>{n} Runde</numerusform>
+    <numerusform>{n} Runden</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>Too large</source>
    <translation>Zu groß</translation>
   </message>
@@ -3260,16 +3576,16 @@
    <translation>Lernen, sobald Shoal geöffnet wird</translation>
   </message>
   <message>
-   <source>Off: it waits until you start it. A pause stays a pause.</source>
-   <translation>Aus: Es wartet, bis du es startest. Eine Pause bleibt Pause.</translation>
+   <source>Off: it waits until you start it. After a pause it always waits for you.</source>
+   <translation>Aus: Es wartet, bis du es startest. Nach einer Pause wartet es immer auf dich.</translation>
   </message>
   <message>
    <source>autostart begin automatic</source>
    <translation>autostart beginnen automatisch</translation>
   </message>
   <message>
-   <source>Company</source>
-   <translation>Alleine oder zusammen</translation>
+   <source>Learn alone or together</source>
+   <translation>Alleine oder zusammen lernen</translation>
   </message>
   <message>
    <source>Alone, nothing leaves this computer. With others, only puzzle answers are shared, as plain text.</source>
@@ -3466,6 +3782,14 @@
   <message>
    <source>{name} on {device}, {dtype}</source>
    <translation>{name} auf {device}, {dtype}</translation>
+  </message>
+  <message>
+   <source>This computer is the meeting point: port {port} is open to your network while it learns with others.</source>
+   <translation>Dieser Computer ist der Treffpunkt: Port {port} ist für dein Netz offen, solange er mit anderen lernt.</translation>
+  </message>
+  <message>
+   <source>No swarm here yet? Then this computer becomes the meeting point: it opens a port to your network.</source>
+   <translation>Noch kein Schwarm hier? Dann wird dieser Computer zum Treffpunkt: Er öffnet einen Port für dein Netz.</translation>
   </message>
   <message>
    <source>{energy}, measured.</source>
@@ -3800,8 +4124,8 @@
    <translation>Mit anderen in diesem Netz</translation>
   </message>
   <message>
-   <source>Finds Shoals on this network, or starts a swarm you can invite people to. They swap puzzle answers, as plain text.</source>
-   <translation>Findet Shoals in diesem Netz oder startet einen Schwarm, in den du einlädst. Sie tauschen Rätselantworten, als Text.</translation>
+   <source>Finds Shoals on this network. If there are none, it opens a port and starts a swarm. They swap puzzle answers, as plain text.</source>
+   <translation>Findet Shoals in diesem Netz. Gibt es keine, öffnet es einen Port und startet einen Schwarm. Sie tauschen Rätselantworten, als Text.</translation>
   </message>
   <message>
    <source>Learn alone or together?</source>
@@ -4126,8 +4450,8 @@
    <translation>Grafiklast unbekannt</translation>
   </message>
   <message>
-   <source>Almost there: starts after {need} of quiet.</source>
-   <translation>Gleich: Beginnt nach {need} Ruhe.</translation>
+   <source>Almost there: starts at {until} if it stays quiet.</source>
+   <translation>Gleich geht es los: um {until}, wenn es ruhig bleibt.</translation>
   </message>
   <message>
    <source>quiet {have} of {need}</source>
@@ -4458,6 +4782,54 @@
    <translation>Wege</translation>
   </message>
   <message>
+   <source>Your questions</source>
+   <translation>Deine Fragen</translation>
+  </message>
+  <message>
+   <source>no question</source>
+   <translation>keine Frage</translation>
+  </message>
+  <message>
+   <source>too long</source>
+   <translation>zu lang</translation>
+  </message>
+  <message>
+   <source>a formula instead of its result</source>
+   <translation>eine Formel statt ihres Ergebnisses</translation>
+  </message>
+  <message>
+   <source>the same question again</source>
+   <translation>dieselbe Frage noch einmal</translation>
+  </message>
+  <message>
+   <source>another answer to the same question</source>
+   <translation>eine andere Antwort auf dieselbe Frage</translation>
+  </message>
+  <message>
+   <source>no table row</source>
+   <translation>keine Tabellenzeile</translation>
+  </message>
+  <message>
+   <source>an answer that the check can't recognise</source>
+   <translation>eine Antwort, die die Prüfung nicht erkennt</translation>
+  </message>
+  <message>
+   <source>more rows than a set holds</source>
+   <translation>mehr Zeilen, als hineinpassen</translation>
+  </message>
+  <message>
+   <source>Times tables</source>
+   <translation>Einmaleins</translation>
+  </message>
+  <message>
+   <source>Metres and centimetres</source>
+   <translation>Meter und Zentimeter</translation>
+  </message>
+  <message>
+   <source>Plural forms</source>
+   <translation>Mehrzahl (Englisch)</translation>
+  </message>
+  <message>
    <source>When to learn</source>
    <translation>Wann gelernt wird</translation>
   </message>
@@ -4654,8 +5026,8 @@
    <translation>Platz auf der Platte</translation>
   </message>
   <message>
-   <source>Above this, Shoal deletes old answers, logs and temporary files. What your model learned and downloaded models always stay. 0 switches this off.</source>
-   <translation>Darüber löscht Shoal alte Antworten, Protokolle und Zwischendateien. Was dein Modell gelernt hat und geladene Modelle bleiben immer. 0 schaltet das aus.</translation>
+   <source>Above this, Shoal deletes old answers, logs and temporary files. What your model learned and downloaded models always stay.</source>
+   <translation>Darüber löscht Shoal alte Antworten, Protokolle und Zwischendateien. Was dein Modell gelernt hat und geladene Modelle bleiben immer.</translation>
   </message>
   <message>
    <source>disk space storage limit quota cap size folder gigabytes</source>
@@ -4758,6 +5130,14 @@
    <translation>Wähle eine davon.</translation>
   </message>
   <message>
+   <source>There is nothing to race yet:</source>
+   <translation>Für ein Rennen ist noch nichts da:</translation>
+  </message>
+  <message>
+   <source>let your model learn a few rounds first.</source>
+   <translation>Lass dein Modell erst ein paar Runden lernen.</translation>
+  </message>
+  <message>
    <source>The conversation is longer than this model can read:</source>
    <translation>Das Gespräch ist länger, als dieses Modell lesen kann:</translation>
   </message>
@@ -4772,14 +5152,6 @@
   <message>
    <source>ask another one.</source>
    <translation>Stell eine andere.</translation>
-  </message>
-  <message>
-   <source>There is nothing to race yet:</source>
-   <translation>Für ein Rennen ist noch nichts da:</translation>
-  </message>
-  <message>
-   <source>let your model learn a few rounds first.</source>
-   <translation>Lass dein Modell erst ein paar Runden lernen.</translation>
   </message>
   <message>
    <source>There is no answer of yours to give:</source>
@@ -5194,8 +5566,8 @@
    <translation>Warte, oder brich jenen ab.</translation>
   </message>
   <message>
-   <source>It comes from the Python package {name} instead.</source>
-   <translation>Es kommt stattdessen aus dem Python-Paket {name}.</translation>
+   <source>it comes as the Python package {name} instead, compressed.</source>
+   <translation>Es kommt stattdessen als Python-Paket {name}, komprimiert.</translation>
   </message>
   <message>
    <source>The weights of {id} on offer aren't the ones that Shoal's catalogue names, so nothing was downloaded:</source>
@@ -5602,6 +5974,38 @@
    <translation>Der Datenordner bleibt, wo er war.</translation>
   </message>
   <message>
+   <source>Did you mean {near}?</source>
+   <translation>Meinst du {near}?</translation>
+  </message>
+  <message>
+   <source>There is no question set called {name}.</source>
+   <translation>Es gibt keine Fragen namens {name}.</translation>
+  </message>
+  <message>
+   <source>There are: {names}.</source>
+   <translation>Es gibt: {names}.</translation>
+  </message>
+  <message>
+   <source>There are none.</source>
+   <translation>Es gibt noch keine.</translation>
+  </message>
+  <message>
+   <source>There is another set called {name}.</source>
+   <translation>Andere Fragen heißen schon {name}.</translation>
+  </message>
+  <message>
+   <source>Give this one another name.</source>
+   <translation>Gib diesen einen anderen Namen.</translation>
+  </message>
+  <message>
+   <source>{MOST} question sets are kept at most.</source>
+   <translation>Mehr als {MOST} Fragensammlungen gehen nicht.</translation>
+  </message>
+  <message>
+   <source>Remove one first.</source>
+   <translation>Lösche zuerst eine.</translation>
+  </message>
+  <message>
    <source>{folder} can't be deleted:</source>
    <translation>{folder} lässt sich nicht löschen:</translation>
   </message>
@@ -5794,12 +6198,12 @@
    <translation>Manche Rätsel, die jetzt zurückgehalten werden, hat es vorher vielleicht geübt.</translation>
   </message>
   <message>
-   <source>This data folder also holds {name} after {rounds} rounds, which is another model:</source>
-   <translation>In diesem Datenordner liegt auch {name} nach {rounds} Runden, ein anderes Modell:</translation>
+   <source>What {model} learned up to round {rounds} is safe.</source>
+   <translation>Was {model} bis Runde {rounds} gelernt hat, ist sicher.</translation>
   </message>
   <message>
-   <source>its progress stays as it is, and this model learns in a folder of its own.</source>
-   <translation>Sein Fortschritt bleibt, wie er ist, und dieses Modell lernt in einem eigenen Ordner.</translation>
+   <source>This model has a curve of its own.</source>
+   <translation>Dieses Modell hat seine eigene Kurve.</translation>
   </message>
   <message>
    <source>No other one is left, so learning starts again from the beginning.</source>
@@ -6542,10 +6946,6 @@
    <translation>git pull bringt das Neue, dann starte {remedy} neu.</translation>
   </message>
   <message>
-   <source>The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from it:</source>
-   <translation>Die Liste neuer Versionen ist nicht von den Machern dieses Shoal unterschrieben, also wird nichts daraus genommen:</translation>
-  </message>
-  <message>
    <source>The list of new versions was made on {made}, and by this computer's clock it is {now}:</source>
    <translation>Die Liste neuer Versionen ist vom {made}, und nach der Uhr dieses Computers ist es {now}:</translation>
   </message>
@@ -6560,6 +6960,10 @@
   <message>
    <source>Shoal stays as it is.</source>
    <translation>Shoal bleibt, wie es ist.</translation>
+  </message>
+  <message>
+   <source>The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from it:</source>
+   <translation>Die Liste neuer Versionen ist nicht von den Machern dieses Shoal unterschrieben, also wird nichts daraus genommen:</translation>
   </message>
   <message>
    <source>{file} is no name of a {form}</source>
@@ -7119,7 +7523,7 @@
   </message>
   <message>
    <source>{name} can't be read ({error}):</source>
-   <translation>{name} ist nicht lesbar ({error}):</translation>
+   <translation>{name} lässt sich nicht lesen ({error}):</translation>
   </message>
   <message>
    <source>try again in a minute.</source>
@@ -8356,6 +8760,278 @@
   <message>
    <source>{name} has no linear layers that LoRA could train:</source>
    <translation>{name} hat keine linearen Schichten, die LoRA trainieren könnte:</translation>
+  </message>
+  <message>
+   <source>Upper and lower case and extra spaces don't matter.</source>
+   <translation>Groß und klein und Leerzeichen zählen nicht.</translation>
+  </message>
+  <message>
+   <source>Any answer that stands between the | signs is right.</source>
+   <translation>Jede Antwort zwischen den |-Zeichen ist richtig.</translation>
+  </message>
+  <message>
+   <source>A unit may follow, and 1,000 and 1000 are the same.</source>
+   <translation>Eine Einheit darf folgen, und 1.000 und 1000 sind gleich.</translation>
+  </message>
+  <message>
+   <source>The question lists the answers to choose from.</source>
+   <translation>Die Frage zählt die möglichen Antworten auf.</translation>
+  </message>
+  <message>
+   <source>The same items in the same order are right.</source>
+   <translation>Richtig sind dieselben Dinge in derselben Reihenfolge.</translation>
+  </message>
+  <message>
+   <source>The same items in any order are right.</source>
+   <translation>Richtig sind dieselben Dinge in beliebiger Reihenfolge.</translation>
+  </message>
+  <message>
+   <source>Any form is right, like 2026-05-03 or 3 May 2026.</source>
+   <translation>Jede Schreibweise gilt, etwa 2026-05-03 oder 3. Mai 2026.</translation>
+  </message>
+  <message>
+   <source>Yes and no count too.</source>
+   <translation>Auch Ja und Nein zählen.</translation>
+  </message>
+  <message>
+   <source>Every field of the JSON object must be right.</source>
+   <translation>Jedes Feld des JSON-Objekts muss stimmen.</translation>
+  </message>
+  <message>
+   <source>{text} is no tolerance:</source>
+   <translation>{text} ist keine Toleranz:</translation>
+  </message>
+  <message>
+   <source>give a number like 0.01.</source>
+   <translation>gib eine Zahl wie 0.01 an.</translation>
+  </message>
+  <message>
+   <source>A set needs a name of 1 to {MAX_NAME} characters.</source>
+   <translation>Die Fragen brauchen einen Namen mit 1 bis {MAX_NAME} Zeichen.</translation>
+  </message>
+  <message>
+   <source>These are {rows} questions, and a set holds {MAX_ROWS} at most.</source>
+   <translation>Das sind {rows} Fragen, und höchstens {MAX_ROWS} passen hinein.</translation>
+  </message>
+  <message>
+   <source>There is no question in it.</source>
+   <translation>Darin steht keine Frage.</translation>
+  </message>
+  <message>
+   <source>Only {distinct} different questions are in it.</source>
+   <translation>Darin stehen nur {distinct} verschiedene Fragen.</translation>
+  </message>
+  <message>
+   <source>At least {FEWEST} are needed, as a fifth is kept aside for measuring.</source>
+   <translation>Mindestens {FEWEST} sind nötig, denn ein Fünftel bleibt zum Messen beiseite.</translation>
+  </message>
+  <message>
+   <source>This question set comes from a newer version of Shoal.</source>
+   <translation>Diese Fragen kommen von einer neueren Shoal-Version.</translation>
+  </message>
+  <message>
+   <source>Update Shoal, then try again.</source>
+   <translation>Aktualisiere Shoal, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The check can't recognise the answer {answer}.</source>
+   <translation>Die Prüfung erkennt die Antwort {answer} nicht.</translation>
+  </message>
+  <message>
+   <source>Pick another check.</source>
+   <translation>Wähl eine andere Prüfung.</translation>
+  </message>
+  <message>
+   <source>This is no question set of Shoal's ({error}).</source>
+   <translation>Das ist keine Fragensammlung von Shoal ({error}).</translation>
+  </message>
+  <message>
+   <source>This is an Excel, OpenDocument or zip file.</source>
+   <translation>Das ist eine Excel-, OpenDocument- oder Zip-Datei.</translation>
+  </message>
+  <message>
+   <source>Save the table as CSV, or copy and paste it.</source>
+   <translation>Speichere die Tabelle als CSV, oder kopiere sie hierher.</translation>
+  </message>
+  <message>
+   <source>This is an old Excel file.</source>
+   <translation>Das ist eine alte Excel-Datei.</translation>
+  </message>
+  <message>
+   <source>Save the table as CSV, or copy its cells and paste them.</source>
+   <translation>Speichere die Tabelle als CSV, oder kopiere ihre Zellen hierher.</translation>
+  </message>
+  <message>
+   <source>This is a PDF.</source>
+   <translation>Das ist ein PDF.</translation>
+  </message>
+  <message>
+   <source>Copy the table out of it and paste it here.</source>
+   <translation>Kopiere die Tabelle heraus und füge sie hier ein.</translation>
+  </message>
+  <message>
+   <source>This file is compressed.</source>
+   <translation>Diese Datei ist gepackt.</translation>
+  </message>
+  <message>
+   <source>Unpack it first.</source>
+   <translation>Entpacke sie zuerst.</translation>
+  </message>
+  <message>
+   <source>This is a database.</source>
+   <translation>Das ist eine Datenbank.</translation>
+  </message>
+  <message>
+   <source>Export the table as CSV first.</source>
+   <translation>Exportiere die Tabelle zuerst als CSV.</translation>
+  </message>
+  <message>
+   <source>Invisible characters were taken out.</source>
+   <translation>Unsichtbare Zeichen wurden entfernt.</translation>
+  </message>
+  <message>
+   <source>No row has a question and an answer.</source>
+   <translation>Keine Zeile hat eine Frage und eine Antwort.</translation>
+  </message>
+  <message>
+   <source>The first row names the columns, like question,answer.</source>
+   <translation>Die erste Zeile benennt die Spalten, etwa frage,antwort.</translation>
+  </message>
+  <message>
+   <source>This file has {size} MB, and {most} MB is the most.</source>
+   <translation>Diese Datei hat {size} MB, und {most} MB sind das Höchste.</translation>
+  </message>
+  <message>
+   <source>Take a part of it.</source>
+   <translation>Nimm einen Teil davon.</translation>
+  </message>
+  <message>
+   <source>This is no text file.</source>
+   <translation>Das ist keine Textdatei.</translation>
+  </message>
+  <message>
+   <source>This is a web page or XML.</source>
+   <translation>Das ist eine Webseite oder XML.</translation>
+  </message>
+  <message>
+   <source>This file is empty.</source>
+   <translation>Diese Datei ist leer.</translation>
+  </message>
+  <message>
+   <source>The columns have no names:</source>
+   <translation>Die Spalten haben keine Namen:</translation>
+  </message>
+  <message>
+   <source>the first was taken as question, the second as answer.</source>
+   <translation>die erste gilt als Frage, die zweite als Antwort.</translation>
+  </message>
+  <message>
+   <source>This is one column.</source>
+   <translation>Das ist nur eine Spalte.</translation>
+  </message>
+  <message>
+   <source>A table needs a question and an answer, side by side.</source>
+   <translation>Eine Tabelle braucht Frage und Antwort nebeneinander.</translation>
+  </message>
+  <message>
+   <source>It has more than two columns.</source>
+   <translation>Sie hat mehr als zwei Spalten.</translation>
+  </message>
+  <message>
+   <source>Name two of them question and answer in the first row.</source>
+   <translation>Nenne zwei davon in der ersten Zeile Frage und Antwort.</translation>
+  </message>
+  <message>
+   <source>This JSON can't be read.</source>
+   <translation>Dieses JSON lässt sich nicht lesen.</translation>
+  </message>
+  <message>
+   <source>It needs objects with a question and an answer.</source>
+   <translation>Es braucht Objekte mit einer Frage und einer Antwort.</translation>
+  </message>
+  <message>
+   <source>The table can't be read further ({error}).</source>
+   <translation>Die Tabelle lässt sich nicht weiterlesen ({error}).</translation>
+  </message>
+  <message>
+   <source>Save it as CSV again.</source>
+   <translation>Speichere sie noch einmal als CSV.</translation>
+  </message>
+  <message>
+   <source>It isn't UTF-8, so it was read as Western European text.</source>
+   <translation>Sie ist nicht UTF-8 und wurde als westeuropäischer Text gelesen.</translation>
+  </message>
+  <message>
+   <source>Check the accents.</source>
+   <translation>Prüfe die Umlaute.</translation>
+  </message>
+  <message>
+   <source>A quote is never closed, so quotes were read as ordinary characters.</source>
+   <translation>Ein Anführungszeichen schließt nie. Alle gelten daher als gewöhnliche Zeichen.</translation>
+  </message>
+  <message>
+   <source>There must be 1 to {MAX_TEMPLATES} templates, not {blocks}.</source>
+   <translation>Es müssen 1 bis {MAX_TEMPLATES} Vorlagen sein, nicht {blocks}.</translation>
+  </message>
+  <message>
+   <source>The answer is missing below {question}.</source>
+   <translation>Unter {question} fehlt die Antwort.</translation>
+  </message>
+  <message>
+   <source>Add a line like answer:</source>
+   <translation>Ergänze eine Zeile wie answer:</translation>
+  </message>
+  <message>
+   <source>{question} is too long, or has more than {MAX_SLOTS} slots.</source>
+   <translation>{question} ist zu lang oder hat mehr als {MAX_SLOTS} Lücken.</translation>
+  </message>
+  <message>
+   <source>{name} needs a range like 2-12, or 1 to {MAX_WORDS} words with commas between.</source>
+   <translation>{name} braucht einen Bereich wie 2-12 oder 1 bis {MAX_WORDS} Wörter mit Kommas dazwischen.</translation>
+  </message>
+  <message>
+   <source>No slot stands in {question}.</source>
+   <translation>In {question} steht keine Lücke.</translation>
+  </message>
+  <message>
+   <source>Put one there, like {a}.</source>
+   <translation>Setz eine hinein, etwa {a}.</translation>
+  </message>
+  <message>
+   <source>The answer's expression is longer than {MAX_EXPRESSION} characters.</source>
+   <translation>Die Rechnung der Antwort ist länger als {MAX_EXPRESSION} Zeichen.</translation>
+  </message>
+  <message>
+   <source>The answer {answer} has no value.</source>
+   <translation>Die Antwort {answer} hat keinen Wert.</translation>
+  </message>
+  <message>
+   <source>Use one-letter number slots with + - * / and ( ).</source>
+   <translation>Nimm Zahlenlücken mit einem Buchstaben und + - * / ( ).</translation>
+  </message>
+  <message>
+   <source>This line is no slot: {line}.</source>
+   <translation>Diese Zeile ist keine Lücke: {line}.</translation>
+  </message>
+  <message>
+   <source>Write it like a: 2-12.</source>
+   <translation>Schreib sie wie a: 2-12.</translation>
+  </message>
+  <message>
+   <source>{name}: {values} is no range:</source>
+   <translation>{name}: {values} ist kein Bereich:</translation>
+  </message>
+  <message>
+   <source>the smaller number comes first.</source>
+   <translation>die kleinere Zahl steht vorn.</translation>
+  </message>
+  <message>
+   <source>There is no slot {name}.</source>
+   <translation>Es gibt keine Lücke {name}.</translation>
+  </message>
+  <message>
+   <source>Add a line like {name2}: 2-12.</source>
+   <translation>Ergänze eine Zeile wie {name2}: 2-12.</translation>
   </message>
   <message>
    <source>These coordinates cannot be a question's: {error}</source>

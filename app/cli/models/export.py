@@ -8,6 +8,8 @@ import os
 import sys
 from pathlib import Path
 
+from app.cli._terminal import say
+
 SUMMARY = "take your model to other programs"
 FORMATS = {
     "peft": "the LoRA adapter as PEFT loads it",
@@ -89,7 +91,7 @@ def main(args: argparse.Namespace) -> int:
         raise
     tell(done)
     if not args.json:
-        print(_summary(done))
+        say(_summary(done))
     return _check(args, data, wish.to) if args.check else 0
 
 
@@ -111,7 +113,7 @@ def _check(args: argparse.Namespace, home: Path, exported: Path) -> int:
         told = {"event": "checked", "puzzles": found.puzzles, "equal": found.equal, "sentence": said}
         print(json.dumps(told), flush=True)
     else:
-        print(said)
+        say(said)
     return 0 if found.same else 1
 
 
@@ -132,6 +134,7 @@ def _puzzles(args: argparse.Namespace) -> int:
 
 
 def _summary(done: object) -> str:
+    from app.models.found import lm_studio
     from app.node.models.exporting import Exported
 
     assert isinstance(done, Exported)
@@ -139,4 +142,7 @@ def _summary(done: object) -> str:
     lines = [f"{done.model} after round {done.round}{score}, as {done.format} in {done.folder}:"]
     lines += [f"  {name:<28}{size / 1e6:>10.2f} MB" for name, size in done.files.items()]
     lines += [f"For Ollama: {done.command}"] if done.command else []
+    studio = lm_studio()
+    if done.format == "merged-gguf" and studio is not None:
+        lines.append(f"For LM Studio: move that folder into {studio / 'shoal'}.")
     return "\n".join(lines)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from random import Random
+from statistics import mean
 from urllib.parse import urlsplit
 
 from app.common.rate import wait_s
@@ -32,6 +33,7 @@ from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
 from app.sapo.scoring.sandbox import Sandbox, SandboxError
+from app.sapo.sets.question_set import is_own
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox, OutboxError
 from app.swarm.client.receipts import Thanked
@@ -90,7 +92,7 @@ class SwarmMember:
         `people`: to learn from people's answers."""
         self._folder, self._find = folder, find
         self._recipe, self._external = recipe, external
-        self._known = self._families = tuple(families)
+        self._known = self._families = _puzzles(families)
         self._for_lessons: tuple[str, ...] = ()
         self._view = SwarmView(sentence="Looking for a swarm.")
         self._explained = ""
@@ -122,13 +124,13 @@ class SwarmMember:
         self._feeding = asyncio.create_task(feed(self._folder, sandbox, self._buffer, self._vouched))
 
     def practise_families(self, families: Iterable[str]) -> None:
-        self._families = tuple(families)
+        self._families = _puzzles(families)
         self._buffer.practise(self._families)
         if self._fetcher is not None:
             self._fetcher.families = self._families
 
     def want_for_lessons(self, families: Sequence[str]) -> None:
-        self._for_lessons = tuple(families)
+        self._for_lessons = _puzzles(families)
         if self._fetcher is not None:
             self._fetcher.for_lessons = self._for_lessons
 
@@ -158,6 +160,7 @@ class SwarmMember:
     def settle_round(
         self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()
     ) -> None:
+        own_P = [own for own in own_P if not is_own(own.question.coordinates.family)]
         self._keep_out(own_P)
         self._publish(own_P)
         now = time.monotonic()
@@ -180,13 +183,22 @@ class SwarmMember:
         return self._client.now_ms if self._client is not None else time.time_ns() // 1_000_000
 
     def report_probe(self, probe: Probe) -> None:
+        families = {name: probe.families[name] for name in _puzzles(probe.families)}
+        if not families:
+            return
+        share = probe.share if len(families) == len(probe.families) else mean(families.values())
         self._probe = probe
         if self._client is not None:
-            self._client.progress(probe.round, probe.share, probe.families)
+            self._client.progress(probe.round, share, families)
 
     def share(self, scored: ScoredGroup) -> bool:
         client = self._client
-        if client is None or not client.takes_people or not client.publish(scored.group, scored.rewards_G):
+        if (
+            is_own(scored.group.coordinates.family)
+            or client is None
+            or not client.takes_people
+            or not client.publish(scored.group, scored.rewards_G)
+        ):
             return False
         self._published += 1
         self._given.append(scored.group.coordinates)
@@ -376,6 +388,7 @@ class SwarmMember:
             refused=dict(fetcher.refused),
             invite=self._invite(status),
             peers=tuple(fetcher.peers.values()),
+            open_port=self._open_port(status),
             relay_name=urlsplit(status.url).netloc if status.connected and status.url else "",
             bytes_per_hour=self._client.ledger.sent_bytes,
             received_per_hour=self._client.ledger.received_bytes,
@@ -409,12 +422,18 @@ class SwarmMember:
                 self.report_probe(self._probe)
         self._in_class = status.in_class
 
+    def _open_port(self, status: Status) -> int | None:
+        """Where the relay that this node is at is its own computer's."""
+        url = urlsplit(status.url or "")
+        own = status.connected and url.hostname == "127.0.0.1" and status.relay in own_relays(self._folder)
+        return url.port if own else None
+
     def _invite(self, status: Status) -> str:
         """To the relay that this node is at. A token is for the one who got it, and not handed on."""
         if not status.connected or status.url is None or self._guarded:
             return ""
         url, room = status.url, "class" if status.in_class else None
-        if urlsplit(url).hostname == "127.0.0.1" and status.relay in own_relays(self._folder):
+        if self._open_port(status) is not None:
             url = reached_by_others(url)
         return Invite(url=url, swarm=status.swarm, relay=status.relay, room=room).link()
 
@@ -453,6 +472,11 @@ class SwarmMember:
     def say(self, sentence: str) -> None:
         """A sentence for the owner; while the node is open."""
         self._tell(events.NodeNote(round=0, sentence=sentence))
+
+
+def _puzzles(families: Iterable[str]) -> tuple[str, ...]:
+    """Without the owner's question sets: not even their names leave this computer."""
+    return tuple(family for family in families if not is_own(family))
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:

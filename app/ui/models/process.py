@@ -212,7 +212,8 @@ class Fetching(QObject):
 
     def _exported(self, code: int) -> None:
         if code == 0:
-            self._change(said=exported(*(str(self._told_last.get(key, "")) for key in ("folder", "command"))))
+            folder, command = (str(self._told_last.get(key, "")) for key in ("folder", "command"))
+            self._change(said=exported(folder, command), command="" if in_lm_studio(folder) else command)
         else:
             ended = tr("The export failed. The log in Settings says why.")
             self._change(said="", problem=spoken(str(self._told_last.get("sentence", ended))))
@@ -288,7 +289,9 @@ class Fetching(QObject):
                     retry_at=None,
                 )
             case "elsewhere":
-                fetch = msgspec.structs.replace(fetch, note=spoken(str(event["sentence"])), retry_at=None)
+                fetch = msgspec.structs.replace(
+                    fetch, note=spoken(str(event["sentence"])), retry_at=None, packed=True
+                )
             case "waiting":
                 at = time.time() + float(event["seconds"])
                 fetch = msgspec.structs.replace(
@@ -331,16 +334,22 @@ class Fetching(QObject):
             self._second.start() if waits else self._second.stop()
 
     def _change(self, **fields: object) -> None:
-        self.holdings = msgspec.structs.replace(self.holdings, **fields)
+        gone = {"command": ""} if "said" in fields and "command" not in fields else {}
+        self.holdings = msgspec.structs.replace(self.holdings, **gone, **fields)
         self._keep_time()
         self._tick.stop()
         self.changed.emit(self.holdings)
 
 
+def in_lm_studio(folder: str) -> bool:
+    studio = lm_studio()
+    return studio is not None and Path(folder).is_relative_to(studio)
+
+
 def exported(folder: str, command: str) -> str:
     """Where it lies now, and the one thing to do there."""
-    place, studio = Path(folder), lm_studio()
-    if studio is not None and place.is_relative_to(studio):
+    place = Path(folder)
+    if in_lm_studio(folder):
         return tr("It's in LM Studio now: pick {name} there.", name=place.name)
     said = tr("Exported to {folder}", folder=folder)
     return said + "\n" + tr("For Ollama, run this once: {command}", command=command) if command else said

@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.common.process.surroundings import PIPED
 from app.models.catalogue import STARTER
+from app.node.data import question_sets
 from app.node.history import history
 from app.node.record.records import Round
 from app.node.record.snapshot import SwarmView
@@ -74,7 +75,7 @@ class Control(QObject):
         self._minute.timeout.connect(self._new_minute)
         self._minute.start()
         self._invite = ""
-        self._resting = False
+        self._resting = self._gives_way = False
         self._past = HistoryReader(home)
         self._past.read.connect(self._recalled)
         link.line.connect(self._line)
@@ -195,6 +196,12 @@ class Control(QObject):
         """What is known of the owner's name has changed."""
         self._change(persona=persona)
 
+    def learn_questions(self, marks: tuple[str, ...], share: str) -> None:
+        """These question sets from now on, at once where something learns; with none, puzzles again."""
+        self._remember(questions=marks, questions_share=share)
+        if self._link.wanted:
+            self._launch()
+
     def rest(self) -> None:
         """Ends the node, without a pause that would last: what was learning goes on with `wake`."""
         self._resting = self._link.wanted
@@ -220,14 +227,17 @@ class Control(QObject):
             self._launch()
 
     def change_model(self) -> None:
-        """Another model was chosen: its own past is shown, and a node that runs gives way to one with it."""
+        """Another model was chosen: its own past is shown, and a node that runs gives way to one with it. What
+        that still says is about the model before, and is not shown any more."""
         view = self.view
         state = NodeStatus.PAUSED if view.state is NodeStatus.FAILED else view.state
         waits = tr("Shoal waits until you start it.") if state is NodeStatus.PAUSED else view.reason
-        self._fold = Fold(msgspec.structs.replace(without_past(view), state=state, reason=waits))
+        model = str(self._choices["model"]) or STARTER
+        self._fold = Fold(msgspec.structs.replace(without_past(view), state=state, reason=waits, model=model))
         self._recall()
         if self._link.running:
             self._launch()
+            self._gives_way = self._link.closing
         self._soon()
 
     def change_past(self) -> None:
@@ -288,9 +298,19 @@ class Control(QObject):
             str(self._choices["probe_every"]),
             *(["--engine", engine] if engine != "auto" else []),
             *(["--model", model] if model != STARTER else []),
+            *self._questions(),
         ]
 
+    def _questions(self) -> list[str]:
+        """Sets that were switched on and are still there."""
+        memory, folder = self._choices.memory, self._home / question_sets.FOLDER
+        marks = [mark for mark in memory.questions if (folder / f"{mark}.json").is_file()]
+        named = [word for mark in marks for word in ("--questions", mark)]
+        return [*named, "--questions-share", memory.questions_share] if named else []
+
     def _line(self, line: bytes) -> None:
+        if self._gives_way:
+            return
         now = self._clock()
         try:
             name = self._fold.line(line, now)
@@ -303,6 +323,7 @@ class Control(QObject):
         self._soon()
 
     def _starting(self) -> None:
+        self._gives_way = False
         swarm = (
             None if self.view.solo else self.view.swarm
         )  # the node before may have told of its own to the end

@@ -37,6 +37,8 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
     total: int = 0
     per_second: float | None = None
     left_s: float | None = None
+    packed: bool = False
+    """It comes compressed, in a Python package, so it is smaller on the way."""
     note: str = ""
     retry_at: float | None = None
 
@@ -65,6 +67,8 @@ class Holdings(msgspec.Struct, frozen=True, kw_only=True):
     """Open for other programs."""
     door_opening: bool = False
     door_problem: str = ""
+    command: str = ""
+    """What the owner runs after that, for example in Ollama."""
 
 
 class UpdateStage(Enum):
