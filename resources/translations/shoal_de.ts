@@ -705,6 +705,50 @@
    <translation>vor {n} Tagen</translation>
   </message>
   <message>
+   <source>Use it in other programs</source>
+   <translation>In anderen Programmen nutzen</translation>
+  </message>
+  <message>
+   <source>For Open WebUI, Continue, llm and others: pick “OpenAI-compatible” there, then paste these. Add :before to the name to ask the model as it came.</source>
+   <translation>Für Open WebUI, Continue, llm und andere: dort „OpenAI-kompatibel“ wählen und das hier einfügen. Mit :before hinter dem Namen fragst du das Modell, wie es kam.</translation>
+  </message>
+  <message>
+   <source>Address</source>
+   <translation>Adresse</translation>
+  </message>
+  <message>
+   <source>Token</source>
+   <translation>Token</translation>
+  </message>
+  <message>
+   <source>Model</source>
+   <translation>Modell</translation>
+  </message>
+  <message>
+   <source>Programs on this computer can ask your model. Learning pauses while it answers.</source>
+   <translation>Programme auf diesem Computer können dein Modell fragen. Solange es antwortet, pausiert das Lernen.</translation>
+  </message>
+  <message>
+   <source>Copy address</source>
+   <translation>Adresse kopieren</translation>
+  </message>
+  <message>
+   <source>Copy token</source>
+   <translation>Token kopieren</translation>
+  </message>
+  <message>
+   <source>Copy name</source>
+   <translation>Namen kopieren</translation>
+  </message>
+  <message>
+   <source>Opening …</source>
+   <translation>Wird geöffnet …</translation>
+  </message>
+  <message>
+   <source>Off. Turn on to chat with your model in other programs on this computer.</source>
+   <translation>Aus. Schalte es ein, um in anderen Programmen auf diesem Computer mit deinem Modell zu chatten.</translation>
+  </message>
+  <message>
    <source>free now, of {most}</source>
    <translation>jetzt frei, von {most}</translation>
   </message>
@@ -825,6 +869,10 @@
   <message>
    <source>Exported to {folder}</source>
    <translation>Exportiert nach {folder}</translation>
+  </message>
+  <message>
+   <source>Other programs can't use your model: the server stopped. Turn it on again.</source>
+   <translation>Andere Programme erreichen dein Modell nicht: Der Server ist stehen geblieben. Schalte ihn wieder ein.</translation>
   </message>
   <message>
    <source>It's in LM Studio now: pick {name} there.</source>
@@ -2182,6 +2230,10 @@ answer: a*b</translation>
    <translation>Ausschalten trennt sofort jede Verbindung.</translation>
   </message>
   <message>
+   <source>A door is open at {address}. Programs on this computer that have the token can ask your model. No other computer can.</source>
+   <translation>Unter {address} ist eine Tür offen. Programme auf diesem Computer, die das Token haben, können dein Modell fragen. Andere Computer nicht.</translation>
+  </message>
+  <message>
    <source>Last messages</source>
    <translation>Letzte Nachrichten</translation>
   </message>
@@ -2192,6 +2244,10 @@ answer: a*b</translation>
   <message>
    <source>Developer copy: updates come with git pull.</source>
    <translation>Entwicklerkopie: Updates kommen mit git pull.</translation>
+  </message>
+  <message>
+   <source>Other programs on this computer</source>
+   <translation>Andere Programme auf diesem Computer</translation>
   </message>
   <message>
    <source>Where everything is kept</source>
@@ -2962,10 +3018,6 @@ answer: a*b</translation>
   <message>
    <source>Peer</source>
    <translation>Wer</translation>
-  </message>
-  <message>
-   <source>Model</source>
-   <translation>Modell</translation>
   </message>
   <message>
    <source>Seen</source>
@@ -5028,6 +5080,14 @@ answer: a*b</translation>
   <message>
    <source>human people answers teacher swarm peers</source>
    <translation>Mensch Leute Antworten Lehrer Schwarm Peers</translation>
+  </message>
+  <message>
+   <source>Comparing needs llama-cpp-python, which doesn't load here ({error}):</source>
+   <translation>Zum Vergleichen braucht es llama-cpp-python, das hier nicht lädt ({error}):</translation>
+  </message>
+  <message>
+   <source>the export itself is done.</source>
+   <translation>Der Export selbst ist fertig.</translation>
   </message>
   <message>
    <source>This is a fault in Shoal ({name}: {said}):</source>

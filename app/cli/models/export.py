@@ -43,6 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--with-base", action="store_true", help="put the base model beside a GGUF adapter, ready for Ollama"
     )
     parser.add_argument(
+        "--check",
+        action="store_true",
+        help="then answer ten new puzzles with the GGUF in llama-cpp-python and here, and compare",
+    )
+    parser.add_argument(
         "--json",
         action="store_true",
         help='{"event":"progress","share":..} while it runs, then {"event":"exported",..} or '
@@ -51,6 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    if args.check and not (args.format == "merged-gguf" or (args.format == "gguf" and args.with_base)):
+        print("shoal export: --check needs --format merged-gguf, or gguf --with-base.", file=sys.stderr)
+        return 2
     if args.format == PUZZLES:
         return _puzzles(args)
     from app.common.home import home
@@ -84,7 +92,29 @@ def main(args: argparse.Namespace) -> int:
     tell(done)
     if not args.json:
         say(_summary(done))
-    return 0
+    return _check(args, data, wish.to) if args.check else 0
+
+
+def _check(args: argparse.Namespace, home: Path, exported: Path) -> int:
+    """Exit code 1 where they answer differently."""
+    from app.chat.agreement import agreement
+    from engines import opening
+    from engines.contract import Engine
+
+    def open_engine(model: Path, rank: int | None) -> Engine:
+        return opening.open_engine(opening.AUTO, model, rank=rank)
+
+    found = agreement(args.model, home, exported, open_engine)
+    said = f"The exported model answers {found.equal} of {found.puzzles} new puzzles exactly as it does here."
+    if not found.same:
+        _, ours, theirs = found.different[0]
+        said += f" For example {theirs.strip()[:60]!r} instead of {ours.strip()[:60]!r}."
+    if args.json:
+        told = {"event": "checked", "puzzles": found.puzzles, "equal": found.equal, "sentence": said}
+        print(json.dumps(told), flush=True)
+    else:
+        say(said)
+    return 0 if found.same else 1
 
 
 def _puzzles(args: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QFrame, QVBoxLayout, QW
 from app.node.data.library import Library, ModelEntry
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.texts import counted, size, tr
+from app.ui.models.door_card import DoorCard
 from app.ui.models.row import ModelRow
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
@@ -44,6 +45,7 @@ class Models(Page):
         self._here, self._there = ModelSection(tr("On this computer")), ModelSection(tr("Available"))
         self._others = ModelSection(tr("Downloaded by other apps"))
         self._rows: dict[str, ModelRow] = {}
+        self._door = DoorCard(theme, actions)
         self._left = Label("", "soft", wrap=True)
         self._left_card = card(
             column(Label(tr("Training without its model"), "heading"), self._left, gap=6), padding=20
@@ -55,6 +57,7 @@ class Models(Page):
             boxed(row(self._said, self._copy, gap=12, fill=0)),
             self._reading,
             self._here,
+            self._door,
             self._others,
             self._there,
             self._left_card,
@@ -87,9 +90,11 @@ class Models(Page):
         self._said.setVisible(bool(self._said.text()))
         self._copy.setVisible(holdings is not None and bool(holdings.command))
         self._reading.setVisible(library is None and not self._problem.text())
+        self._door.setVisible(library is not None)
         if holdings is None or library is None:
             self._left_card.hide()
             return
+        self._door.show_holdings(holdings)
         self._say_stats(library)
         self._show_rows(holdings, library)
         kept = sum(training.bytes for training in library.orphans)

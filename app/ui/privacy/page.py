@@ -36,6 +36,11 @@ class Privacy(Page):
         self.add(self._figures)
         self._list = self._messages_card()
         self.add(self._list)
+        self._door = Label("", wrap=True)
+        self._door_card = card(
+            column(Label(tr("Other programs on this computer"), "heading"), self._door, gap=6), padding=24
+        )
+        self.add(self._door_card)
         self.add(_never())
         self._updates = UpdatesCard(theme, actions)
         self.add(self._updates)
@@ -60,6 +65,16 @@ class Privacy(Page):
         self._cut.say(words.meeting_point_to_be() if view.solo else tr("Turn off to disconnect right away."))
         self._show_figures()
         self._show_messages()
+        door = view.models.door if view.models is not None else None
+        self._door_card.setVisible(door is not None)
+        if door is not None:
+            self._door.say(
+                tr(
+                    "A door is open at {address}. Programs on this computer that have the token can ask your "
+                    "model. No other computer can.",
+                    address=door.url,
+                )
+            )
         self._where.say(view.home)
         self._updates.show_view(view)
         self._draw()

@@ -43,6 +43,14 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
     retry_at: float | None = None
 
 
+class ServedDoor(msgspec.Struct, frozen=True, kw_only=True):
+    """The model for other programs on this computer: where, with what token, under which name."""
+
+    url: str
+    token: str
+    model: str
+
+
 class Holdings(msgspec.Struct, frozen=True, kw_only=True):
     """`chosen` learns at the next start. `queue` waits for `fetch` to end. `failed` is the sentence of each
     model that could not be fetched or removed, `problem` one that concerns all of them."""
@@ -55,6 +63,10 @@ class Holdings(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
     said: str = ""
     """What was done last, for example that the token is kept."""
+    door: ServedDoor | None = None
+    """Open for other programs."""
+    door_opening: bool = False
+    door_problem: str = ""
     command: str = ""
     """What the owner runs after that, for example in Ollama."""
 

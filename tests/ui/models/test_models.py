@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 import msgspec
 import numpy as np
@@ -385,6 +388,35 @@ def _gone(pid: int) -> bool:
         return ") Z " in Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return True
+
+
+def test_the_door_for_other_programs_opens_and_closes(fetching: Fetching, page: Models, qtbot: QtBot) -> None:
+    def ask() -> int:
+        door = fetching.holdings.door
+        assert door is not None
+        asked = Request(f"{door.url}/models", headers={"Authorization": f"Bearer {door.token}"})
+        with urlopen(asked, timeout=60) as answer:
+            return len(json.load(answer)["data"])
+
+    fetching.serve(True)
+    assert fetching.holdings.door_opening
+    qtbot.waitUntil(lambda: fetching.holdings.door is not None, timeout=120_000)
+    assert ask() == 2
+    door = fetching.holdings.door
+    look(page, views.holdings(door=door))
+    press(qtbot, page, "Copy token")
+    assert door is not None and QApplication.clipboard().text() == door.token
+    assert door.token not in texts(page)
+    fetching.serve(False)
+    with pytest.raises(AssertionError):
+        ask()
+    where = urlsplit(door.url)
+
+    def closed() -> bool:
+        with socket.socket() as one:
+            return one.connect_ex((str(where.hostname), int(where.port or 0))) != 0
+
+    qtbot.waitUntil(closed, timeout=60_000)
 
 
 def test_what_failed_stays_with_its_sentence(fetching: Fetching, hub: StandIn, qtbot: QtBot) -> None:
