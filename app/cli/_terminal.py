@@ -38,7 +38,7 @@ def say(text: str, file: TextIO | None = None) -> None:
     if out.isatty():
         width = shutil.get_terminal_size().columns
     else:
-        width = int(out is sys.stdout and os.environ.get("COLUMNS") or 10**6)
+        width = int((out is sys.stdout and os.environ.get("COLUMNS")) or 10**6)
     print("\n".join(folded(line, width) for line in text.split("\n")), file=out, flush=True)
 
 
