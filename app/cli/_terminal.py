@@ -32,9 +32,13 @@ def agreed(question: str) -> bool | None:
 
 
 def say(text: str, file: TextIO | None = None) -> None:
-    """Prints lines for people. On a terminal narrower than a line it is broken between words."""
+    """Prints lines for people. On a terminal narrower than a line it is broken between words; a window that
+    hears a complaint gets it in one."""
     out = sys.stdout if file is None else file
-    width = shutil.get_terminal_size().columns if out.isatty() else int(os.environ.get("COLUMNS") or 10**6)
+    if out.isatty():
+        width = shutil.get_terminal_size().columns
+    else:
+        width = int((out is sys.stdout and os.environ.get("COLUMNS")) or 10**6)
     print("\n".join(folded(line, width) for line in text.split("\n")), file=out, flush=True)
 
 

@@ -55,13 +55,12 @@ AUTHORS = 2
 PASSES = 3
 """Over a lesson's answers (LOG.md)."""
 EVERY, AGAIN, DOUBLINGS = 2, 20, 4
-"""Rounds between two lessons: EVERY where the latest opened a family, which is practised in between, else
-AGAIN, because a lesson takes as long as several rounds. A family that was not opened waits AGAIN rounds, and
+"""Rounds between two lessons: EVERY where the latest brought a family on, which is practised in between, else
+AGAIN, because a lesson takes as long as several rounds. A family that gained nothing waits AGAIN rounds, and
 twice as many after each further failure."""
-TRIAL_QUESTIONS, TRIAL_BEFORE = 12, 4
-"""Questions of each family that a trial asks; of a lesson's families before it, where hardly any is solved, the
-first few of these."""
-OPENS_ANY, OPENS_SHARE = 0.25, 0.05
+TRIAL_QUESTIONS = 12
+"""Questions of each family that a trial asks, the same before and after a lesson."""
+OPENS_ANY, OPENS_SHARE = 1 / 6, 0.05
 """A trial opens a family where this share of questions has a right answer among `placement.ANSWERS`, and the
 share of right answers is this far above what the same answers earn at another question of the family: a
 constant answer earns as much there."""
@@ -183,8 +182,8 @@ def own_answers(
 def _next_round(found: Placement) -> int:
     """The first round after which there may be a lesson again."""
     latest = max((one.round for one in found.lessons), default=-AGAIN)
-    opened = any(one.opened for one in found.lessons if one.round == latest)
-    return latest + (EVERY if opened else AGAIN)
+    helped = any(not one.failures for one in found.lessons if one.round == latest)
+    return latest + (EVERY if helped else AGAIN)
 
 
 def resting_families(found: Placement, round: int) -> list[str]:
@@ -237,10 +236,15 @@ def opens(tried: FamilyTried) -> bool:
     >>> good = FamilyTried(
     ...     family="gcd", level=0, questions=12, any=6, answers=48, solved=10, crossed=48, lucky=2
     ... )
-    >>> opens(good), opens(msgspec.structs.replace(good, lucky=9)), opens(msgspec.structs.replace(good, any=2))
+    >>> opens(good), opens(msgspec.structs.replace(good, lucky=9)), opens(msgspec.structs.replace(good, any=1))
     (True, False, False)
     """
     return tried.any_share >= OPENS_ANY and tried.merit[0] >= OPENS_SHARE
+
+
+def gained(before: FamilyTried, after: FamilyTried) -> bool:
+    """Whether a lesson brought a family on, between two trials on the same questions."""
+    return _share([after]) - _share([before]) >= OPENS_SHARE
 
 
 def harms(
@@ -276,7 +280,7 @@ def after_lesson(
     kept: bool = True,
 ) -> Placement:
     """The placement with the results of a lesson, from the trials of its families before and after it; one that
-    was not `kept` opens nothing."""
+    was not `kept` opens nothing. A family that gained and is not open yet may be taught again soon."""
     failures = {one.family: one.failures for one in found.lessons}
     results = [
         LessonResult(
@@ -284,7 +288,7 @@ def after_lesson(
             level=part.level,
             round=round,
             opened=kept and opens(last),
-            failures=failures.get(part.family, 0) + (not (kept and opens(last))),
+            failures=0 if kept and (opens(last) or gained(first, last)) else failures.get(part.family, 0) + 1,
             before=first.solved / max(1, first.answers),
             after=last.solved / max(1, last.answers),
             authors=part.authors,

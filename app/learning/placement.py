@@ -89,7 +89,8 @@ class Taught(msgspec.Struct, frozen=True, kw_only=True):
 class LessonResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of peer lessons (app.learning.peer_lesson) in one family: the latest one was taught after
     `round` from `answers` (a count) of these `authors`. `opened` tells whether the family joined, `failures`
-    how many lessons did not open it, `before` and `after` are shares of right answers in the latest trials."""
+    how many lessons in a row brought it nothing, `before` and `after` are shares of right answers in the latest
+    trials."""
 
     family: str
     level: int

@@ -51,9 +51,9 @@ class LessonTrial:
 
 
 def helped(before: LessonTrial, after: LessonTrial) -> bool:
-    """Whether a lesson is kept: it opens a family, and harms nothing."""
+    """Whether a lesson is kept: it brings a family on, and harms nothing."""
     harm = peer_lesson.harms(before.own, after.own, (before.everyday, after.everyday))
-    return not harm and any(map(peer_lesson.opens, after.lesson))
+    return not harm and any(map(peer_lesson.gained, before.lesson, after.lesson))
 
 
 class ActiveFamilies:
@@ -172,15 +172,12 @@ class ActiveFamilies:
         nats = await unlikeliness(tools, state, lesson)
         return peer_lesson.closest(lesson, nats, peer_lesson.room(self._found))
 
-    async def try_lesson(
-        self, tools: Tools, state: NodeState, lesson: PeerLesson, questions: int = TRIAL_QUESTIONS
-    ) -> LessonTrial:
-        """Trials of a lesson's families (`questions` of each) and of those in play, on the same questions
-        before and after it, and the perplexity of everyday replies. Raises TrainerDied and EngineError."""
+    async def try_lesson(self, tools: Tools, state: NodeState, lesson: PeerLesson) -> LessonTrial:
+        """Trials of a lesson's families and of those in play, on the same questions before and after it, and
+        the perplexity of everyday replies. Raises TrainerDied and EngineError."""
         first, own = _LESSON_TRIALS + TRIAL_QUESTIONS * state.round, state.curriculum.levels
         tools.report(Phase.PLACING)
-        tried = await placing.again(tools, state.way, lesson.levels, first, questions)
-        tried += await placing.again(tools, state.way, own, first, TRIAL_QUESTIONS)
+        tried = await placing.again(tools, state.way, lesson.levels | own, first, TRIAL_QUESTIONS)
         everyday = await language.perplexity(tools.link) if tools.engine.talks else None
         return LessonTrial(
             lesson=[one for one in tried if one.family in lesson.levels],
@@ -191,12 +188,17 @@ class ActiveFamilies:
     def after_lesson(
         self, lesson: PeerLesson, before: LessonTrial, after: LessonTrial, round_: int
     ) -> list[LessonResult]:
-        """Keeps what a lesson brought; families that it opened are trained on from now on. Returns their
-        results. Raises DiskFullError."""
+        """Keeps what a lesson brought; families that are open now are trained on from now on. Returns the
+        results of those among them that the lesson brought on. Raises DiskFullError."""
         assert self._found is not None
         kept = helped(before, after)
         self.keep(peer_lesson.after_lesson(self._found, lesson, before.lesson, after.lesson, round_, kept=kept))
-        return [one for one in self._found.lessons if one.family in lesson.levels and one.opened]
+        brought = {
+            first.family
+            for first, last in zip(before.lesson, after.lesson, strict=True)
+            if peer_lesson.gained(first, last)
+        }
+        return [one for one in self._found.lessons if one.family in brought and one.opened]
 
     def keep(self, found: Placement) -> None:
         """Writes it down and goes on with it. Raises DiskFullError."""

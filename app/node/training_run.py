@@ -24,7 +24,6 @@ from pathlib import Path
 
 import msgspec
 
-from app.learning import peer_lesson
 from app.learning.choosing import JudgedGroup
 from app.learning.lesson import weighty
 from app.learning.peer_lesson import PeerLesson
@@ -317,13 +316,13 @@ class TrainingRun:
         return self.state.taught or not self._active.lesson
 
     async def _learn_from_peers(self, lesson: PeerLesson) -> None:
-        """A peer lesson, with trials before and after it. One that opens a family and harms nothing is a round;
-        after another the adapter is again what it was, and only the wait of its families is kept."""
+        """A peer lesson, with trials before and after it. One that brings a family on and harms nothing is a
+        round; after another the adapter is again what it was, and only the wait of its families is kept."""
         round_, tools = self.state.round, self._tools()
         latest = self._store.own_groups(_MIXED_IN)
         own = await asyncio.to_thread(self._active.own_answers, latest)
         lesson = await self._active.closest(tools, self.state, msgspec.structs.replace(lesson, own=own))
-        before = await self._active.try_lesson(tools, self.state, lesson, peer_lesson.TRIAL_BEFORE)
+        before = await self._active.try_lesson(tools, self.state, lesson)
         played = await teach_from_peers(tools, self.state, lesson)
         after = await self._active.try_lesson(tools, self.state, lesson)
         if helped(before, after):

@@ -173,6 +173,10 @@ def test_a_family_that_is_opened_joins_and_one_that_is_not_waits_longer_each_tim
     nothing, good = tried(0, 0), tried(20, 9)
     after = peer_lesson.after_lesson(FOUND, lesson, (nothing, nothing), (good, tried(1, 1)), start)
     assert after.joined == {"gcd": 0} and [one.opened for one in after.lessons] == [True, False]
+    nearly = peer_lesson.after_lesson(FOUND, lesson, (nothing, nothing), (tried(5, 1), tried(1, 1)), start)
+    assert not nearly.joined and [one.failures for one in nearly.lessons] == [0, 1]
+    soon = next_lesson(groups, nearly, start + EVERY, nobody)
+    assert soon is not None and list(soon.levels) == ["gcd"], "what gained is taught again soon"
     assert (after.lessons[0].before, round(after.lessons[0].after, 2)) == (0.0, 0.42)
     failed, at = FOUND, start
     for wait in (AGAIN, 2 * AGAIN, 4 * AGAIN):

@@ -283,7 +283,8 @@ def bring_into_sight(widget: QWidget) -> None:
     while above is not None and not isinstance(above, QScrollArea):
         above = above.parentWidget()
     if above is not None and (inside := above.widget()) is not None:
-        inside.layout().activate()
+        if (layout := inside.layout()) is not None:
+            layout.activate()
         above.ensureWidgetVisible(widget, 0, 24)
 
 
