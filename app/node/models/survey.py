@@ -52,7 +52,10 @@ def survey(
     others = find_elsewhere(elsewhere)
     ready = {one.name: one for one in others if one.ready and one.name not in installed}
     installed |= {
-        one.name: Installed(name=one.name, folder=one.folder, bytes=one.bytes) for one in ready.values()
+        one.name: Installed(
+            name=one.name, folder=one.folder, bytes=one.bytes, local=Path(one.name).is_absolute()
+        )
+        for one in ready.values()
     }
     taken = {one.name for one in installed.values()}
     models = [_starter(room)]
