@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,46 @@ def folder(request: pytest.FixtureRequest, make_model: MakeModel) -> Path:
     if request.param == "qwen2 with yarn":
         return make_model("qwen2", rope_parameters=YARN)
     return make_model(request.param)
+
+
+OTHERS = ("gemma2", "qwen3_5_text", "qwen3_next", "lfm2", "granitemoehybrid", "falcon_h1", "mamba2")
+"""A soft cap, a scale behind the head, gated deltas, convolutions, state spaces, fused experts."""
+
+
+@pytest.mark.parametrize("family", OTHERS)
+def test_other_architectures(family: str, make_model: MakeModel, tmp_path: Path) -> None:
+    test_the_contract_holds(make_model(family), tmp_path)
+
+
+def test_an_architecture_whose_memory_is_not_known_says_so(make_model: MakeModel) -> None:
+    with pytest.raises(EngineError, match="its architecture, 'rwkv', keeps"):
+        open_engine(make_model("rwkv"))
+
+
+def test_the_head_sees_completions_alone_and_a_prompt_is_read_once(make_model: MakeModel) -> None:
+    """With the logits of every prompt position Gemma took 11 GB of a budget of 6."""
+    engine = open_engine(make_model("mistral"))
+    network, seen = engine._base.network, {"head": 0, "embedding": 0}
+    assert isinstance(network, TransformersNetwork) and network._head is not None
+    model = network._model.get_base_model()
+
+    def count(name: str, dimensions: int) -> Callable[..., None]:
+        def hook(_: object, __: object, out: torch.Tensor) -> None:
+            seen[name] += out.shape[:dimensions].numel()
+
+        return hook
+
+    model.get_output_embeddings().register_forward_hook(count("head", 2))
+    model.get_input_embeddings().register_forward_hook(count("embedding", 2))
+    group = [TokenSequence(prompt_T=[5, 6, 7, 8, 9, 3], completion_T=[10, 11, 12, 1]) for _ in range(8)]
+    engine.logprobs(group)
+    assert seen == {"head": 2, "embedding": 6 + 8 * 3}  # one position a pass goes through, for the form's sake
+    rows = [Row(prompt_T=one.prompt_T, completion_T=one.completion_T, weights_T=[1.0] * 4) for one in group]
+    engine.step(Batch(rows_S=rows, learning_rate=0.01))
+    assert seen == {"head": 4, "embedding": 2 * (6 + 8 * 3)}
+    seen.update(head=0, embedding=0)
+    engine.sample(PROMPTS, 4, 2, seed=1)
+    assert seen["head"] == 2 and seen["embedding"] <= 3 * 7 + 12
 
 
 def test_the_contract_holds(folder: Path, tmp_path: Path) -> None:
