@@ -17,7 +17,7 @@ settings.load_profile("same")
 `./shoal test --hypothesis-profile=default` looks for new ones."""
 
 os.environ.update(surroundings())
-"""Processes that tests start see what they see under `./shoal test`, by whichever way these tests were started."""
+"""Processes that tests start see what they see under `./shoal test`, however these tests were started."""
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 

@@ -2,9 +2,13 @@
 
 A node weighs peers' groups only in families that it trains on, because where all own answers are wrong there
 is nothing to weigh them against. Groups of other families wait (`app.swarm.intake.buffer`) until there are
-enough right answers for a lesson: supervised steps on these answers, small talk held beside them
-(`app.learning.language`), then a trial on questions of their own. Where the trial goes well the family joins
-and ordinary rounds go on with it; where it does not, the adapter goes back to what it was.
+enough right answers for a lesson: supervised steps on these answers, own right answers of the families in play
+mixed in and small talk held beside them (`app.learning.language`), then a trial on questions of their own.
+Where the trial goes well the family joins and ordinary rounds go on with it; where nothing joins, or own
+families or everyday language lost too much, the adapter goes back to what it was.
+
+A lesson is broad or there is none: a hundred answers of one form make a model forget its own families and how
+to talk, three hundred of eight families do not (LOG.md).
 
 Imitation is a wider door than weighing: wrong work before a right answer, an advertisement, a foreign alphabet
 would be learned word for word. So `answers` takes only what several authors have in common:
@@ -21,34 +25,40 @@ needs a policy that could have written them. Pure functions."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
 from app.learning.choosing import PeerGroup
-from app.learning.placement import FamilyTried, LessonResult, Placement, miscounts
+from app.learning.placement import FamilyTried, LessonResult, Placement, Taught, miscounts
 from app.sapo.asking import extract_answer, shows_work
-from app.sapo.groups import lone
+from app.sapo.groups import ScoredGroup, lone
+from app.sapo.questions import Coordinates
 
-ENOUGH, LEAST = 48, 24
+ENOUGH, LEAST = 40, 24
 """Right answers of a family that a lesson takes at most, and needs at least."""
-FAMILIES, ANSWERS = 5, 64
-"""Families that a lesson teaches at most, and right answers that it needs in all: families that are taught
-together share a form, and half as many steps do for each."""
+FAMILIES, ANSWERS = 4, 96
+"""Families that a lesson teaches at most, and peers' right answers that it needs in all."""
+READ = 6
+"""Answers of each family that are read before a lesson. Those families are taught whose answers are least
+unlikely, in nats for a whole answer: of nine families the four likeliest opened, and only these (LOG.md)."""
+OWN, OWN_ROUNDS = 64, 16
+"""Own right answers that are mixed in at most. After so many rounds there are enough of them that a lesson is
+broad with LEAST answers of peers."""
 AUTHORS = 2
 """Independent authors that a lesson needs, unless one of them is vouched for."""
-PASSES = 4
-"""Over a lesson's answers (LOG.md: each of the last two brought more than the one before)."""
-LEARNED = 0.12
-"""Nats per token, mean over the last steps, at which a lesson ends early. Below that of lesson zero, whose
-answers are the model's own and need only be given without examples."""
+PASSES = 3
+"""Over a lesson's answers (LOG.md)."""
 EVERY, AGAIN, DOUBLINGS = 2, 20, 4
 """Rounds between two lessons: EVERY where the latest opened a family, which is practised in between, else
 AGAIN, because a lesson takes as long as several rounds. A family that was not opened waits AGAIN rounds, and
 twice as many after each further failure."""
-TRIAL_QUESTIONS = 12
+TRIAL_QUESTIONS, TRIAL_BEFORE = 12, 4
+"""Questions of each family that a trial asks; of a lesson's families before it, where hardly any is solved, the
+first few of these."""
 OPENS_ANY, OPENS_SHARE = 0.25, 0.05
 """A trial opens a family where this share of questions has a right answer among `placement.ANSWERS`, and the
 share of right answers is this far above what the same answers earn at another question of the family: a
@@ -82,10 +92,15 @@ class FamilyAnswers(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(name for name, _ in Counter(one.peer for one in self.answers).most_common())
 
 
+OwnAnswer = tuple[str, str]
+"""A question and a right answer that this model gave to it."""
+
+
 class PeerLesson(msgspec.Struct, frozen=True, kw_only=True):
-    """What is taught at once."""
+    """What is taught at once. `own`: answers of the families in play, so that these are not forgotten."""
 
     parts: tuple[FamilyAnswers, ...]
+    own: tuple[OwnAnswer, ...] = ()
 
     @property
     def levels(self) -> dict[str, int]:
@@ -101,11 +116,9 @@ class PeerLesson(msgspec.Struct, frozen=True, kw_only=True):
 def next_lesson(
     groups: Iterable[PeerGroup], found: Placement, round: int, vouched: Callable[[str], bool]
 ) -> PeerLesson | None:
-    """The lesson that comes after `round`, if any: families with enough answers, each at its easiest level,
-    those of easy levels and with most answers first. `vouched` tells whether an author, by its key, needs no
-    second one."""
-    room = min(FAMILIES, MOST_ACTIVE - len(found.in_play))
-    if not round or round < _next_round(found) or room < 1:
+    """What may be taught after `round`, if anything: all families with enough answers, each at its easiest
+    level; `closest` chooses among them. `vouched` tells whether an author, by its key, needs no second one."""
+    if not round or round < _next_round(found) or room(found) < 1:
         return None
     resting = set(found.in_play) | set(resting_families(found, round))
     places: dict[tuple[str, int], list[PeerGroup]] = {}
@@ -121,8 +134,46 @@ def next_lesson(
     easiest: dict[str, FamilyAnswers] = {}
     for one in sorted(able, key=lambda one: (one.level, -len(one.answers), one.family)):
         easiest.setdefault(one.family, one)
-    parts = tuple(easiest.values())[:room]
-    return PeerLesson(parts=parts) if sum(len(one.answers) for one in parts) >= ANSWERS else None
+    lesson = PeerLesson(parts=tuple(easiest.values()))
+    needed = LEAST if round >= OWN_ROUNDS else ANSWERS
+    return lesson if len(lesson.answers) >= needed else None
+
+
+def room(found: Placement) -> int:
+    """How many families a lesson may teach."""
+    return min(FAMILIES, MOST_ACTIVE - len(found.in_play))
+
+
+def closest(lesson: PeerLesson, nats: Mapping[str, float], most: int) -> PeerLesson:
+    """The lesson in `most` of its families, those whose answers are likeliest to the model: `nats` is the mean
+    of minus the log-probability of a whole answer, by family; those that could not be read come last."""
+    parts = sorted(lesson.parts, key=lambda one: nats.get(one.family, math.inf))
+    return msgspec.structs.replace(lesson, parts=tuple(parts[:most]))
+
+
+def own_answers(
+    groups: Iterable[ScoredGroup], families: Iterable[str], taught: Sequence[Taught]
+) -> list[tuple[Coordinates, str]]:
+    """Own right answers for a lesson, with their questions' coordinates: the latest of `groups` (which come
+    newest first), then what lesson zero `taught`; one of each question, the families in turn."""
+    found: dict[str, dict[Coordinates, str]] = {family: {} for family in families}
+    for group in groups:
+        at = group.group.coordinates
+        right = [
+            completion
+            for completion, reward, finished in zip(
+                group.group.completions_G, group.rewards_G, group.group.finished_G, strict=True
+            )
+            if reward and finished and not miscounts(completion)
+        ]
+        if right and at.family in found:
+            found[at.family].setdefault(at, right[0])
+    for one in taught:
+        if one.coordinates.family in found:
+            found[one.coordinates.family].setdefault(one.coordinates, one.completion)
+    queues = [list(each.items()) for each in found.values()]
+    dealt = [one for place in range(OWN) for queue in queues for one in queue[place : place + 1]]
+    return dealt[:OWN]
 
 
 def _next_round(found: Placement) -> int:
@@ -186,15 +237,6 @@ def opens(tried: FamilyTried) -> bool:
     (True, False, False)
     """
     return tried.any_share >= OPENS_ANY and tried.merit[0] >= OPENS_SHARE
-
-
-def enough(losses: Sequence[float]) -> bool:
-    """Whether a lesson may end, after steps with these losses (nats per token).
-
-    >>> enough([0.1, 0.1, 0.1, 0.1]), enough([0.1]), enough([0.4, 0.1, 0.1, 0.1])
-    (True, False, False)
-    """
-    return len(losses) >= 4 and sum(losses[-4:]) <= 4 * LEARNED
 
 
 def harms(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from app.learning import peer_lesson
-from app.learning.peer_lesson import PeerLesson
+from app.learning.peer_lesson import TRIAL_QUESTIONS, OwnAnswer, PeerLesson
 from app.learning.placement import (
     JOIN_QUESTIONS,
     FamilyTried,
@@ -27,7 +29,10 @@ from app.node.record.state import NodeState
 from app.node.round import language, placing
 from app.node.round.peers import NodeSwarm
 from app.node.round.round import Tools
+from app.node.round.teaching import unlikeliness
 from app.node.round.watch import SnapshotWriter
+from app.sapo.groups import ScoredGroup
+from app.sapo.questions import QuestionError, generate
 
 _LESSON_TRIALS = 10**6
 """Questions of lessons' trials lie behind all others of a placement."""
@@ -137,12 +142,31 @@ class ActiveFamilies:
         waiting = self._swarm.waiting_groups()
         return peer_lesson.next_lesson(waiting, self._found, round_, self._swarm.vouches) if waiting else None
 
-    async def try_lesson(self, tools: Tools, state: NodeState, lesson: PeerLesson) -> LessonTrial:
-        """Trials of a lesson's families and of those in play, on the same questions before and after it, and
-        the perplexity of everyday replies. Raises TrainerDied and EngineError."""
-        first, own = _LESSON_TRIALS + peer_lesson.TRIAL_QUESTIONS * state.round, state.curriculum.levels
-        levels = lesson.levels | own
-        tried = await placing.again(tools, state.way, levels, first, peer_lesson.TRIAL_QUESTIONS)
+    def own_answers(self, latest: Iterable[ScoredGroup]) -> tuple[OwnAnswer, ...]:
+        """What is mixed into a lesson of this model's own, from its `latest` groups, newest first. Blocking:
+        makes their questions."""
+        assert self._found is not None
+        chosen = peer_lesson.own_answers(latest, self._found.in_play, self._found.lesson)
+        found = []
+        for at, completion in chosen:
+            with contextlib.suppress(QuestionError):  # one of another version
+                found.append((generate(at).text, completion))
+        return tuple(found)
+
+    async def closest(self, tools: Tools, state: NodeState, lesson: PeerLesson) -> PeerLesson:
+        """The lesson in the families whose answers are likeliest to the model. Raises TrainerDied."""
+        assert self._found is not None
+        nats = await unlikeliness(tools, state, lesson)
+        return peer_lesson.closest(lesson, nats, peer_lesson.room(self._found))
+
+    async def try_lesson(
+        self, tools: Tools, state: NodeState, lesson: PeerLesson, questions: int = TRIAL_QUESTIONS
+    ) -> LessonTrial:
+        """Trials of a lesson's families (`questions` of each) and of those in play, on the same questions
+        before and after it, and the perplexity of everyday replies. Raises TrainerDied and EngineError."""
+        first, own = _LESSON_TRIALS + TRIAL_QUESTIONS * state.round, state.curriculum.levels
+        tried = await placing.again(tools, state.way, lesson.levels, first, questions)
+        tried += await placing.again(tools, state.way, own, first, TRIAL_QUESTIONS)
         everyday = await language.perplexity(tools.link) if tools.engine.talks else None
         return LessonTrial(
             lesson=[one for one in tried if one.family in lesson.levels],

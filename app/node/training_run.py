@@ -24,6 +24,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.learning import peer_lesson
 from app.learning.choosing import JudgedGroup
 from app.learning.lesson import weighty
 from app.learning.peer_lesson import PeerLesson
@@ -62,6 +63,9 @@ from app.sapo.probe import probe_questions
 from app.sapo.questions import VERSION, Asked
 from app.sapo.scoring.sandbox import Sandbox
 from engines.contract import EngineInfo
+
+_MIXED_IN = 256
+"""Own groups, the latest, in which right answers for a peer lesson are looked for."""
 
 
 class TrainingRun:
@@ -305,7 +309,10 @@ class TrainingRun:
         """A peer lesson, with trials before and after it. One that opens a family and harms nothing is a round;
         after another the adapter is again what it was, and only the wait of its families is kept."""
         round_, tools = self.state.round, self._tools()
-        before = await self._active.try_lesson(tools, self.state, lesson)
+        latest = self._store.own_groups(_MIXED_IN)
+        own = await asyncio.to_thread(self._active.own_answers, latest)
+        lesson = await self._active.closest(tools, self.state, msgspec.structs.replace(lesson, own=own))
+        before = await self._active.try_lesson(tools, self.state, lesson, peer_lesson.TRIAL_BEFORE)
         played = await teach_from_peers(tools, self.state, lesson)
         after = await self._active.try_lesson(tools, self.state, lesson)
         if helped(before, after):

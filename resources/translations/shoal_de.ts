@@ -2414,6 +2414,83 @@
    <translation>Weiterlernen, verkleinert</translation>
   </message>
   <message>
+   <source>A file of answers goes where no network does, by USB stick for example. Each answer is checked before your model learns from it.</source>
+   <translation>Eine Datei mit Antworten kommt auch dorthin, wo kein Netz ist, etwa per USB-Stick. Jede Antwort wird geprüft, bevor dein Modell davon lernt.</translation>
+  </message>
+  <message>
+   <source>{n} answered puzzle passed the checks.</source>
+   <translation>{n} gelöstes Rätsel hat die Prüfung bestanden.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} answered puzzles passed the checks.</source>
+   <translation>
+    <numerusform>{n} gelöstes Rätsel hat die Prüfung bestanden.</numerusform>
+    <numerusform>{n} gelöste Rätsel haben die Prüfung bestanden.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Learn from a file …</source>
+   <translation>Von einer Datei lernen …</translation>
+  </message>
+  <message>
+   <source>Save answers as a file …</source>
+   <translation>Antworten als Datei speichern …</translation>
+  </message>
+  <message>
+   <source>Learn from a file</source>
+   <translation>Von einer Datei lernen</translation>
+  </message>
+  <message>
+   <source>Save answers as a file</source>
+   <translation>Antworten als Datei speichern</translation>
+  </message>
+  <message>
+   <source>{n} was turned away.</source>
+   <translation>{n} wurde abgewiesen.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} were turned away.</source>
+   <translation>
+    <numerusform>{n} wurde abgewiesen.</numerusform>
+    <numerusform>{n} wurden abgewiesen.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Your model learns from them after the next start of Shoal.</source>
+   <translation>Dein Modell lernt davon nach dem nächsten Start von Shoal.</translation>
+  </message>
+  <message>
+   <source>Your model learns from them in the next rounds.</source>
+   <translation>Dein Modell lernt davon in den nächsten Runden.</translation>
+  </message>
+  <message>
+   <source>Checking each answer …</source>
+   <translation>Jede Antwort wird geprüft …</translation>
+  </message>
+  <message>
+   <source>Saving …</source>
+   <translation>Wird gespeichert …</translation>
+  </message>
+  <message>
+   <source>{n} answered puzzle is saved.</source>
+   <translation>{n} gelöstes Rätsel ist gespeichert.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} answered puzzles are saved.</source>
+   <translation>
+    <numerusform>{n} gelöstes Rätsel ist gespeichert.</numerusform>
+    <numerusform>{n} gelöste Rätsel sind gespeichert.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Answers as a file</source>
+   <translation>Antworten als Datei</translation>
+  </message>
+  <message>
+   <source>That didn't work. Try again.</source>
+   <translation>Das hat nicht geklappt. Versuche es noch einmal.</translation>
+  </message>
+  <message>
    <source>No one else is here yet</source>
    <translation>Noch ist niemand sonst da</translation>
   </message>
@@ -6931,6 +7008,30 @@
   <message>
    <source>enter your recovery words ({restoring}).</source>
    <translation>Gib deine Wiederherstellungswörter ein ({restoring}).</translation>
+  </message>
+  <message>
+   <source>{name} has no groups in it:</source>
+   <translation>{name} enthält keine Gruppen:</translation>
+  </message>
+  <message>
+   <source>choose a file that “shoal archive export” has written.</source>
+   <translation>wähle eine Datei, die „shoal archive export“ geschrieben hat.</translation>
+  </message>
+  <message>
+   <source>{state} is no relay's folder with an archive:</source>
+   <translation>{state} ist kein Ordner eines Relays mit einem Archiv:</translation>
+  </message>
+  <message>
+   <source>name the folder that --state named.</source>
+   <translation>nenne den Ordner, den --state genannt hat.</translation>
+  </message>
+  <message>
+   <source>{name} can't be read ({error}):</source>
+   <translation>{name} ist nicht lesbar ({error}):</translation>
+  </message>
+  <message>
+   <source>try again in a minute.</source>
+   <translation>versuche es in einer Minute noch einmal.</translation>
   </message>
   <message>
    <source>It isn't JSON in UTF-8.</source>

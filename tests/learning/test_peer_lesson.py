@@ -11,15 +11,21 @@ from app.learning import peer_lesson
 from app.learning.choosing import PeerGroup
 from app.learning.peer_lesson import (
     AGAIN,
+    ANSWERS,
     ENOUGH,
     EVERY,
     FAMILIES,
     LEAST,
     MOST_ACTIVE,
+    OWN,
+    OWN_ROUNDS,
     answers,
+    closest,
     next_lesson,
+    own_answers,
+    room,
 )
-from app.learning.placement import FamilyTried, Placement
+from app.learning.placement import FamilyTried, Placement, Taught
 from app.sapo.asking import BRIEF
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates
@@ -100,9 +106,9 @@ def test_words_of_the_question_the_result_and_single_letters_are_free() -> None:
 
 
 def test_every_question_is_taught_once_before_any_is_taught_twice() -> None:
-    groups = [group(n, "ab"[n % 2], [f"{n} 6 1 #2", f"{n} 6 #2", "1 6 #2"]) for n in range(10, 50)]
+    groups = [group(n, "ab"[n % 2], [f"{n} 6 1 #2", f"{n} 6 #2", "1 6 #2"]) for n in range(10, 40)]
     found = answers(groups, nobody)
-    assert len({one.question for one in found[:40]}) == 40 and len(found) == ENOUGH > 40
+    assert len({one.question for one in found[:30]}) == 30 and len(found) == ENOUGH > 30
     assert found[0].completion == "10 6 #2", "the shortest first that has the question's numbers"
 
 
@@ -128,24 +134,25 @@ def test_easy_levels_come_first_and_a_family_in_play_never() -> None:
         *some("ann", 5, family="dice"),
         *some("ben", 5, family="dice"),
     ]
-    lesson = next_lesson(groups, FOUND, 1, nobody)
+    lesson = next_lesson(groups, FOUND, OWN_ROUNDS, nobody)
     assert lesson is not None and lesson.levels == {"lcm": 0, "gcd": 1}
     assert [len(one.answers) for one in lesson.parts] == [LEAST, ENOUGH]
     assert set(lesson.parts[0].authors) == {"name of ann", "name of ben"}
     assert next_lesson(groups, FOUND, 0, nobody) is None, "there is no safe point yet to go back to"
-    few = [*some("ann", LEAST // 2, family="lcm"), *some("ben", LEAST // 2, family="lcm")]
-    assert next_lesson(few, FOUND, 1, nobody) is None, "a lesson needs more than one family's few"
+    assert next_lesson(groups, FOUND, OWN_ROUNDS - 1, nobody) is None, "a narrow lesson needs own answers"
 
 
-def test_a_lesson_teaches_a_few_families_at_most_and_leaves_room() -> None:
-    names = ("gcd", "lcm", "dice", "maze", "aiw", "bf", "caesar_cipher")
+def test_a_lesson_teaches_the_few_families_that_are_closest_and_leaves_room() -> None:
+    names = ("gcd", "lcm", "dice", "maze", "aiw", "bf")
     groups = [one for name in names for author in ("ann", "ben") for one in some(author, 30, family=name)]
-    lesson = next_lesson(groups, FOUND, 1, nobody)
-    assert lesson is not None and len(lesson.parts) == FAMILIES
+    all_ = next_lesson(groups, FOUND, 1, nobody)
+    assert all_ is not None and set(all_.levels) == set(names) and len(all_.answers) >= ANSWERS
+    nats = dict(zip(names, (60.0, 40.0, 90.0, 50.0, 70.0), strict=False))
+    lesson = closest(all_, nats, room(FOUND))
+    assert list(lesson.levels) == ["lcm", "maze", "gcd", "aiw"] and len(lesson.parts) == FAMILIES
     full = replace(FOUND, joined={f"family{n}": 0 for n in range(MOST_ACTIVE - 2)})
-    last = next_lesson(groups, full, 1, nobody)
-    assert last is None, "one family has too few answers for a lesson"
-    assert next_lesson(groups, replace(full, joined=full.joined | {"one": 0}), 1, nobody) is None
+    assert room(full) == 1 and list(closest(all_, nats, room(full)).levels) == ["lcm"]
+    assert next_lesson(groups, replace(full, joined=full.joined | {"one": 0}), OWN_ROUNDS, nobody) is None
 
 
 def tried(solved: int, any_: int) -> FamilyTried:
@@ -156,13 +163,14 @@ def test_a_family_that_is_opened_joins_and_one_that_is_not_waits_longer_each_tim
     groups = [
         one for name in ("gcd", "lcm") for author in ("ann", "ben") for one in some(author, 30, family=name)
     ]
-    lesson = next_lesson(groups, FOUND, 1, nobody)
+    start = OWN_ROUNDS
+    lesson = next_lesson(groups, FOUND, start, nobody)
     assert lesson is not None and list(lesson.levels) == ["gcd", "lcm"]
     nothing, good = tried(0, 0), tried(20, 9)
-    after = peer_lesson.after_lesson(FOUND, lesson, (nothing, nothing), (good, tried(1, 1)), 1)
+    after = peer_lesson.after_lesson(FOUND, lesson, (nothing, nothing), (good, tried(1, 1)), start)
     assert after.joined == {"gcd": 0} and [one.opened for one in after.lessons] == [True, False]
     assert (after.lessons[0].before, round(after.lessons[0].after, 2)) == (0.0, 0.42)
-    failed, at = FOUND, 1
+    failed, at = FOUND, start
     for wait in (AGAIN, 2 * AGAIN, 4 * AGAIN):
         failed = peer_lesson.after_lesson(failed, lesson, (nothing, nothing), (tried(1, 1), tried(1, 1)), at)
         assert not failed.joined and len(failed.lessons) == 2
@@ -172,13 +180,27 @@ def test_a_family_that_is_opened_joins_and_one_that_is_not_waits_longer_each_tim
     others = [
         one for name in ("dice", "maze") for author in ("ann", "ben") for one in some(author, 30, family=name)
     ]
-    first = peer_lesson.after_lesson(FOUND, lesson, (nothing, nothing), (tried(1, 1), tried(1, 1)), 1)
-    assert next_lesson(others, first, AGAIN, nobody) is None, "one that opened nothing costs all a pause"
-    assert next_lesson(others, first, 1 + AGAIN, nobody) is not None
-    assert next_lesson(others, after, EVERY, nobody) is None
-    assert next_lesson(others, after, 1 + EVERY, nobody) is not None
+    first = peer_lesson.after_lesson(FOUND, lesson, (nothing, nothing), (tried(1, 1), tried(1, 1)), start)
+    assert next_lesson(others, first, start + AGAIN - 1, nobody) is None, (
+        "one that opened nothing costs all a pause"
+    )
+    assert next_lesson(others, first, start + AGAIN, nobody) is not None
+    assert next_lesson(others, after, start + EVERY - 1, nobody) is None
+    assert next_lesson(others, after, start + EVERY, nobody) is not None
     opened = replace(FOUND, joined={"gcd": 0, "lcm": 0})
-    assert next_lesson(groups, opened, 1 + EVERY, nobody) is None
+    assert next_lesson(groups, opened, start + EVERY, nobody) is None
+
+
+def test_own_answers_are_mixed_in_newest_first_and_the_families_in_turn() -> None:
+    groups = [
+        group(n, "me", ["2 = 3 #1", f"{n} = {n} #2"], family) for n in range(60) for family in ("gcd", "lcm")
+    ]
+    old = Taught(coordinates=groups[0].scored.group.coordinates, question="", completion="first", logprob=0.0)
+    other = replace(old, coordinates=replace(old.coordinates, family="dice"))
+    found = own_answers((one.scored for one in groups), ("gcd", "dice", "lcm"), (old, other))
+    assert len(found) == OWN and [at.family for at, _ in found[:5]] == ["gcd", "dice", "lcm", "gcd", "lcm"]
+    assert [text for _, text in found[:4]] == ["0 = 0 #2", "first", "0 = 0 #2", "1 = 1 #2"]
+    assert own_answers((one.scored for one in groups), ("aiw",), (old,)) == []
 
 
 def test_a_constant_answer_opens_nothing() -> None:

@@ -154,7 +154,7 @@ def main(args: argparse.Namespace) -> int:
             home,
             own,
             hear,
-            swarm=_swarm(plan, home, joins) if joins else None,
+            swarm=_swarm(plan, home, joins) if joins else _imported(home),
             hold=args.hold,
             governed=args.rules,
         )
@@ -244,6 +244,15 @@ def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> NodeSwarm:
         receipts=lambda: bool(Preferences(home).values["receipts"]),
         people=lambda: bool(Preferences(home).values["people"]),
     )
+
+
+def _imported(home: Path) -> NodeSwarm | None:
+    """Groups that were imported from a file, for a node alone."""
+    if not (home / "archive.jsonl").exists():
+        return None
+    from app.node.swarm.imported import SoloGroups
+
+    return SoloGroups(home)
 
 
 def _reading(model: str) -> Callable[[float], None]:

@@ -4,8 +4,10 @@ writing anything, by a window or an export."""
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -148,11 +150,26 @@ def _groups(db: sqlite3.Connection, at: dict[int, float]) -> list[GroupRow]:
     found = db.execute(
         "SELECT * FROM groups WHERE completions IS NOT NULL ORDER BY round DESC, position LIMIT ?", (GROUPS,)
     )
+    return _rows(found, at)
+
+
+def own_groups(db: sqlite3.Connection, most: int = -1) -> list[GroupRow]:
+    """This node's own groups whose completions are kept, the latest first: `most` of them, or all."""
+    return _rows(
+        db.execute(
+            "SELECT * FROM groups WHERE source = 'own' AND completions IS NOT NULL"
+            " ORDER BY round DESC, position LIMIT ?",
+            (most,),
+        )
+    )
+
+
+def _rows(found: sqlite3.Cursor, at: Mapping[int, float] = MappingProxyType({})) -> list[GroupRow]:
     names = [column[0] for column in found.description]
     return [_group(dict(zip(names, row, strict=True)), at) for row in found]
 
 
-def _group(row: dict[str, Any], at: dict[int, float]) -> GroupRow:
+def _group(row: dict[str, Any], at: Mapping[int, float]) -> GroupRow:
     """The first format knew no peers, and so has no column for them."""
     where = Coordinates(
         family=row["family"], level=row["level"], seed=row["seed"], index=row["item"], version=row["version"]

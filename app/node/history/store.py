@@ -18,6 +18,7 @@ from app.common.files import transaction
 from app.node.data.format import NewerError, newer
 from app.node.history import history
 from app.node.record.records import GroupRow, Happening, Probe, Round
+from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates
 
 FORMAT = 3
@@ -163,6 +164,22 @@ class Store:
         return [
             Coordinates(family=family, level=level, seed=seed, index=index, version=version)
             for family, level, seed, index, version in found
+        ]
+
+    def own_groups(self, most: int) -> list[ScoredGroup]:
+        """This node's own groups whose completions are kept, the latest first."""
+        return [
+            ScoredGroup(
+                group=Group(
+                    coordinates=row.coordinates,
+                    completions_G=row.completions_G,
+                    finished_G=row.finished_G,
+                    model="",
+                ),
+                scores_G=row.scores_G,
+                rewards_G=row.rewards_G,
+            )
+            for row in history.own_groups(self._db, most)
         ]
 
     def last_probe(self) -> Probe | None:

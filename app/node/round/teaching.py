@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -24,25 +24,77 @@ from app.node.record.state import NodeState
 from app.node.round import language
 from app.node.round import round as stepping
 from app.node.round.peers import NOBODY
-from app.node.round.round import Played, Tools, longest
+from app.node.round.round import Played, Stepped, Tools, longest
 from app.node.trainer.messages import Foreign
 from app.sapo import seeds
 from app.sapo.asking import messages
+from engines.contract import Batch
+
+HELD_STEPS = 8
+"""Steps of a peer lesson between two readings of small talk."""
 
 
 async def teach(tools: Tools, before: NodeState, lesson: Sequence[Taught]) -> Played:
     """Lesson zero, the round after `before`. Raises TrainerDied."""
     answers = [(one.question, one.completion) for one in lesson]
-    played = await _teach(tools, before, answers, zero.PASSES, zero.learned)
+    played = await _teach(tools, before, answers, zero.PASSES, partial(_take, tools, zero.learned))
     return replace(played, state=msgspec.structs.replace(played.state, taught=True))
 
 
 async def teach_from_peers(tools: Tools, before: NodeState, lesson: PeerLesson) -> Played:
     """A peer lesson, the round after `before`. Raises TrainerDied and EngineError."""
-    answers = [(one.question, one.completion) for one in lesson.answers]
-    played = await _teach(tools, before, answers, peer_lesson.PASSES, peer_lesson.enough, tools.remembered)
+    answers = [(one.question, one.completion) for one in lesson.answers] + list(lesson.own)
+    played = await _teach(tools, before, answers, peer_lesson.PASSES, partial(_take_held, tools))
     authors = tuple(name for name, _ in Counter(one.peer for one in lesson.answers).most_common())
     return replace(played, lesson_families=tuple(lesson.levels), lesson_from=authors)
+
+
+async def unlikeliness(tools: Tools, before: NodeState, lesson: PeerLesson) -> dict[str, float]:
+    """Nats for a whole answer, the mean over a few answers of each family that fit this model. Raises
+    TrainerDied."""
+    tools.report(Phase.LEARNING)
+    found: dict[str, float] = {}
+    for part in lesson.parts:
+        readings = await tools.link.read(
+            [
+                Foreign(
+                    prompt=messages(one.question, before.way),
+                    completions_G=(one.completion,),
+                    finished_G=(True,),
+                )
+                for one in part.answers[: peer_lesson.READ]
+            ],
+            longest(before, tools.settings),
+            logprobs=True,
+        )
+        nats = [-sum(one.logprobs_GT[0]) for one in readings if one is not None and one.logprobs_GT]
+        if nats:
+            found[part.family] = sum(nats) / len(nats)
+    return found
+
+
+async def _take(
+    tools: Tools, enough: Callable[[Sequence[float]], bool], batches: list[Batch], order: Random
+) -> Stepped:
+    """All steps, until the losses are `enough`."""
+    return await stepping.take(tools.link, batches, partial(tools.report, Phase.LEARNING), enough)
+
+
+async def _take_held(tools: Tools, batches: list[Batch], order: Random) -> Stepped:
+    """All steps, a few at a time: what holds small talk are its differences to what it was, so they are read
+    again while it changes."""
+    done: list[Stepped] = []
+    for first in range(0, len(batches), HELD_STEPS):
+        some = await language.hold(tools.link, tools.remembered, batches[first : first + HELD_STEPS], order)
+
+        def tell(step: int, of: int, first: int = first) -> None:
+            tools.report(Phase.LEARNING, first + step, len(batches))
+
+        done.append(await stepping.take(tools.link, some, tell))
+        if done[-1].refusal:
+            break
+    stats = stepping.together([one.stats for one in done if one.stats is not None])
+    return Stepped(stats, sum(one.steps for one in done), done[-1].refusal if done else None)
 
 
 async def _teach(
@@ -50,11 +102,9 @@ async def _teach(
     before: NodeState,
     answers: Sequence[tuple[str, str]],
     passes: int,
-    enough: Callable[[Sequence[float]], bool],
-    remembered: Sequence[language.Remembered] = (),
+    take: Callable[[list[Batch], Random], Awaitable[Stepped]],
 ) -> Played:
-    """Steps on completions to questions, until the losses are `enough`. Answers that are too long for this
-    model are left out."""
+    """Steps on completions to questions. Answers that are too long for this model are left out."""
     started, number = time.monotonic(), before.round + 1
     tools.report(Phase.LEARNING)
     readings = await tools.link.read(
@@ -67,8 +117,7 @@ async def _teach(
     )
     sequences = [reading.sequences_G[0] for reading in readings if reading is not None]
     order = Random(seeds.sampling_seed(tools.identity, number, "lesson"))
-    batches = await language.hold(tools.link, remembered, zero.batches(sequences, order, passes), order)
-    stepped = await stepping.take(tools.link, batches, partial(tools.report, Phase.LEARNING), enough)
+    stepped = await take(zero.batches(sequences, order, passes), order)
     seconds = time.monotonic() - started
     return Played(
         state=msgspec.structs.replace(

@@ -45,7 +45,7 @@ LESSON_GROUPS = 24
 GROUPS_PER_MIN, GROUPS_AT_ONCE = 5.0, 180
 """Groups for rounds and lessons together; lessons get what rounds leave. That is 480 in the first hour, or 2.5
 MB, and 300 in each further one."""
-LESSON_FAMILIES = 5
+LESSON_FAMILIES = 8
 """Families that are asked for at once for lessons, those first that have most groups: a few lessons that are
 whole are worth more than a little of every family."""
 _PEERS = 500

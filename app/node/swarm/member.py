@@ -27,6 +27,7 @@ from app.node.record.snapshot import SwarmView
 from app.node.round.peers import OwnGroup
 from app.node.swarm.fetching import PeerFetcher
 from app.node.swarm.hosting import own_relays, reached_by_others
+from app.node.swarm.imported import feed
 from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
@@ -103,6 +104,8 @@ class SwarmMember:
         self._outbox: Outbox | None = None
         self._given: deque[Coordinates] = deque()
         self._guarded = False
+        self._vouched: set[str] = set()
+        """Authors in files that the owner imported."""
         self._published = self._acknowledged_before = 0
         self._round_s: float | None = None
         self._settled_at: float | None = None
@@ -116,6 +119,7 @@ class SwarmMember:
         self._sandbox, self._tell, self._show = sandbox, tell, show
         show(self._view)
         self._life = asyncio.create_task(self._live(), name="swarm")
+        self._feeding = asyncio.create_task(feed(self._folder, sandbox, self._buffer, self._vouched))
 
     def practise_families(self, families: Iterable[str]) -> None:
         self._families = tuple(families)
@@ -132,7 +136,7 @@ class SwarmMember:
         return self._buffer.waiting_groups()
 
     def vouches(self, key: str) -> bool:
-        return self._guarded or self._buffer.records.stands(key)
+        return self._guarded or key in self._vouched or self._buffer.records.stands(key)
 
     def settle_lesson(self, groups: Sequence[str]) -> None:
         self._buffer.settle_lesson(groups)
@@ -210,7 +214,8 @@ class SwarmMember:
         await self._hand_over(_LAST_WORDS_S, 0.0)
         self._tell(self._figures())
         self._life.cancel()
-        await asyncio.wait({self._life}, timeout=_CLOSE_S)
+        self._feeding.cancel()
+        await asyncio.wait({self._life, self._feeding}, timeout=_CLOSE_S)
         if self._outbox is not None:
             self._outbox.close()
 

@@ -101,6 +101,11 @@ class PeerBuffer:
             del self._waiting[group.id]
             self._insert(group)
 
+    @property
+    def sorts(self) -> bool:
+        """Whether it knows the families that the node trains on; until then no group waits."""
+        return self._active is not None
+
     def waiting_groups(self) -> list[PeerGroup]:
         """Groups of families that the node does not train on, in the order of arrival."""
         return list(self._waiting.values())

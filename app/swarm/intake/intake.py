@@ -56,8 +56,8 @@ class _Author:
 
     __slots__ = ("allowance", "good", "strikes", "until_ms")
 
-    def __init__(self) -> None:
-        self.allowance = allowance(_SHARE.publish_per_min, _SHARE.publish_burst)
+    def __init__(self, quotas: Quotas) -> None:
+        self.allowance = allowance(quotas.publish_per_min, quotas.publish_burst)
         self.good = 0
         self.strikes = 0
         self.until_ms = 0
@@ -75,10 +75,12 @@ class Intake:
         families: Iterable[str] | None = None,
         longest: int = COMPLETION,
         oldest_s: int = OLDEST_S,
+        per_author: Quotas = _SHARE,
     ) -> None:
         """`own_keys` are all keys that this home ever signed with. `longest` is in characters of a completion,
-        `families` those that the node trains on."""
+        `families` those that are taken, and `per_author` what one author may give."""
         self._sandbox, self._swarm, self._longest, self._oldest_s = sandbox, swarm, longest, oldest_s
+        self._per_author = per_author
         self._own = frozenset(key.hex() for key in own_keys)
         self._families = frozenset(FAMILIES if families is None else families)
         self._ids: OrderedDict[str, None] = OrderedDict()
@@ -156,7 +158,7 @@ class Intake:
             return of_flaw(refused.flaw)
         # From here on the author has really signed it: it is remembered, for the author and against it.
         _keep(self._ids, envelope.id, None, REMEMBERED_IDS)
-        author = author or _Author()
+        author = author or _Author(self._per_author)
         _keep(self._authors, envelope.pk, author, REMEMBERED_PEERS)
         verdict = self._signed(envelope, body, author, now_ms, oldest_s or self._oldest_s)
         if isinstance(verdict, PeerGroup):

@@ -11,6 +11,7 @@ from app.ui.charts.table import Column, Table, TableRows
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import ago, counted, number, size, tr
+from app.ui.swarm.archive_card import ArchiveCard
 from app.ui.swarm.private_card import PrivateCard
 from app.ui.theme import Theme
 from app.ui.view.view import View
@@ -41,7 +42,7 @@ class SwarmPage(Page):
         )
         self.header.addWidget(self._leave)
         self._relay, self._class = RelayCard(theme), ClassCard(actions)
-        self._private = PrivateCard(theme, actions.join_private)
+        self._private, self._archive = PrivateCard(theme, actions.join_private), ArchiveCard()
         self._stats = [Stat() for _ in range(4)]
         rows = TableRows(
             [
@@ -72,11 +73,13 @@ class SwarmPage(Page):
         )
         self.add(self._stack, 1)
         self.add(self._private)
+        self.add(self._archive)
 
     def show_view(self, view: View) -> None:
         swarm = view.swarm
         self._stack.setCurrentIndex(0 if swarm is None else 1)
         self._leave.setVisible(swarm is not None)
+        self._archive.show_home(view.home, alone=swarm is None)
         self._private.setVisible(swarm is None or bool(view.words))
         self._private.show_words(view.words, joined=swarm is not None)
         if swarm is None:

@@ -122,7 +122,7 @@ class QrCode(QWidget):
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self._modules: list[bytearray] = []
+        self._modules: list[bytes] = []
         self.setAccessibleName(name)
         self.setToolTip(name)
 
@@ -130,7 +130,8 @@ class QrCode(QWidget):
         """An empty text is no code."""
         import segno  # 150 ms, that only a private swarm costs
 
-        self._modules = [*segno.make_qr(text).matrix_iter(border=_QUIET)] if text else []
+        lines = segno.make_qr(text).matrix_iter(border=_QUIET) if text else ()
+        self._modules = [bytes(line) for line in lines]
         self.setFixedSize(len(self._modules) * _MODULE, len(self._modules) * _MODULE)
         self.update()
 

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import cast
 
 import msgspec
 import pytest
 
-from app.learning import peer_lesson
+from app.learning import peer_lesson, zero
 from app.learning.choosing import PeerGroup
+from app.learning.language import PER_ROUND
 from app.node.history import checkpoint
 from app.node.record import events
 from app.node.record.records import Round
-from app.node.round import placing
+from app.node.round import language, placing, teaching
+from app.node.round.round import Tools
+from app.node.round.teaching import HELD_STEPS
+from app.node.trainer.messages import Foreign, GroupTokens
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import draw
+from engines.contract import Batch, StepStats, TokenSequence
 from tests.e2e.contract import event_misfits
 from tests.node.bench import Bench, of, rows
 from tests.node.round.test_peers import Shelf
@@ -74,7 +83,9 @@ def test_a_family_that_peers_can_solve_is_taught_tried_and_joins(bench: Bench) -
     told = msgspec.json.decode(msgspec.json.encode(learned))
     assert event_misfits(told) == [] and told["from"] == list(learned.authors)
     (lesson,) = [one for one in of(Round, seen) if one.lesson_from]
-    assert learned.family in lesson.lesson_families and lesson.lesson == 30 * len(lesson.lesson_families)
+    assert learned.family in lesson.lesson_families and lesson.lesson > 30 * len(lesson.lesson_families), (
+        "own ones too"
+    )
     assert set(lesson.lesson_from) == set(AUTHORS) and lesson.own_groups == 0
     assert set(swarm.wanted) <= set(FAMILIES) - {learned.family}
     assert kept(bench).joined == {learned.family: 0} and learned.family in swarm.practised
@@ -124,3 +135,31 @@ def test_a_lesson_that_costs_everyday_language_is_taken_back(
     assert not of(events.SkillLearned, seen) and not any(one.lesson_from for one in of(Round, seen))
     assert kept(bench).lessons and not any(one.opened for one in kept(bench).lessons)
     assert all(one.failures == 1 for one in kept(bench).lessons) and not swarm.taught
+
+
+def test_what_holds_small_talk_is_measured_again_while_a_lesson_changes_it() -> None:
+    """Pulls that were measured before the first step would all be zero: nothing would be held."""
+    done: list[str] = []
+    reply = TokenSequence(prompt_T=[1], completion_T=[2, 0])
+
+    class Link:
+        async def read(self, groups_P: list[Foreign], most: int, *, logprobs: bool) -> list[GroupTokens]:
+            done.append("read")
+            drifted = -1.0 - done.count("step") / 10
+            return [GroupTokens(sequences_G=[reply], logprobs_GT=[[drifted, drifted]]) for _ in groups_P]
+
+        async def step(self, batch: Batch) -> StepStats:
+            done.append("step")
+            pulls = [weight for row in batch.rows_S[1:] for weight in row.weights_T]
+            stats = StepStats(loss=sum(pulls), grad_norm=1.0, rows=1, tokens=1, micro_batches=1, seconds=0.0)
+            held.append(stats.loss)
+            return stats
+
+    held: list[float] = []
+    talk = language.talks(language.FILE)[0]
+    remembered = tuple(language.Remembered(talk=talk, logprobs_T=[-1.0, -1.0]) for _ in range(PER_ROUND))
+    tools = cast(Tools, SimpleNamespace(link=Link(), remembered=remembered, report=lambda *_: None))
+    batches = [zero.imitate([reply], 1e-3)] * (2 * HELD_STEPS + 1)
+    stepped = asyncio.run(teaching._take_held(tools, batches, Random(0)))
+    assert stepped.steps == len(batches) and done.count("read") == 3
+    assert set(held[:HELD_STEPS]) == {0.0} and 0 < held[HELD_STEPS] < held[-1]

@@ -451,7 +451,7 @@ def test_what_is_fetched_for_lessons_is_bounded_and_comes_from_the_archive_where
 
 def test_a_few_families_are_made_whole_for_lessons_before_others_are_asked_for() -> None:
     fetcher = made(Relay([]))
-    names = ("lcm", "dice", "maze", "aiw", "bf", "caesar_cipher", "products")
+    names = ("lcm", "dice", "maze", "aiw", "bf", "caesar_cipher", "products", "gsm_symbolic", "sokoban", "rush")
     fetcher.for_lessons = names
     assert fetcher._short_of_groups() == names
     fetcher.buffer.practise(["gcd"])

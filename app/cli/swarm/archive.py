@@ -1,0 +1,165 @@
+"""`./shoal archive`: answers as a file, for a computer that no relay reaches."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+
+from app.common.home import home
+from app.common.text import safe_line
+
+SUMMARY = "pass on what models found out as a file, and learn from such a file"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_options(parser)
+    verbs = parser.add_subparsers(dest="do", metavar="WHAT")
+    out = verbs.add_parser("export", help="write this model's answers, and those its own relay has, to a file")
+    out.add_argument("file", type=Path, metavar="FILE")
+    out.add_argument(
+        "--state",
+        type=Path,
+        metavar="DIR",
+        help="what the relay with this --state folder has: a day of groups",
+    )
+    bring = verbs.add_parser("import", help="check such a file, and let this computer's model learn from it")
+    bring.add_argument("file", type=Path, metavar="FILE")
+    for verb in (out, bring, verbs.add_parser("forget", help="delete what was imported")):
+        _add_options(verb)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--home", type=Path, metavar="DIR", default=argparse.SUPPRESS, help="the data folder (also: SHOAL_HOME)"
+    )
+    parser.add_argument(
+        "--json", action="store_true", default=argparse.SUPPRESS, help="one JSON object on standard output"
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    from app.node.data.home import folder
+    from app.swarm.identity.identity import IdentityError
+    from app.swarm.intake import archive
+
+    place = folder(getattr(args, "home", None)) if args.do else home(getattr(args, "home", None))
+    try:
+        if args.do == "export":
+            figures, sentence = _export(args.file, args.state, place)
+        elif args.do == "import":
+            figures, sentence = _import(args.file, place)
+        else:
+            figures, sentence = _show(place) if args.do is None else _forget(place)
+    except (archive.ArchiveError, IdentityError) as error:
+        print(f"shoal archive: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"shoal archive: {error.filename} can't be used ({error.strerror}).", file=sys.stderr)
+        return 1
+    if getattr(args, "json", False):
+        print(msgspec.json.encode(figures).decode())
+    else:
+        print(sentence)
+    return 0
+
+
+def _export(file: Path, state: Path | None, place: Path) -> tuple[dict[str, object], str]:
+    from app.node.history import history
+    from app.node.swarm.imported import own_groups
+    from app.swarm.identity.storage import open_identity
+    from app.swarm.intake import archive
+
+    lines: list[archive.ArchivedGroup] = []
+    if state is not None:
+        lines += archive.of_relay(state)
+    elif (newest := history.newest(place)) is not None:
+        kept = asyncio.run(open_identity(place))
+        lines += own_groups(newest, history.model_of(newest), kept.identity)
+    for relay in sorted(place.glob("relay/*")) if state is None else ():
+        if any(relay.glob("archive-*.sqlite3")):
+            lines += archive.of_relay(relay)
+    if not lines:
+        raise archive.ArchiveError(
+            "There are no answers here yet: let a model learn for a few rounds first, or name a relay's folder "
+            "with --state."
+        )
+    written = archive.write(file, lines)
+    authors = len({line.group.pk for line in lines})
+    return (
+        {"file": str(file), "groups": written, "authors": authors},
+        f"{_groups(written)} of {_authors(authors)} in {safe_line(str(file))}. Another Shoal learns from it: "
+        f"shoal archive import FILE.",
+    )
+
+
+def _import(file: Path, place: Path) -> tuple[dict[str, object], str]:
+    from app.node.swarm.imported import own_keys
+    from app.sapo.scoring.sandbox import Sandbox
+    from app.swarm.intake import archive
+
+    lines, unreadable = archive.read(file)
+    sandbox = Sandbox()
+    try:
+        found = archive.check(lines, sandbox, own_keys(place), time.time_ns() // 1_000_000)
+    finally:
+        sandbox.close()
+    refused = {str(reason): number for reason, number in sorted(found.refused.items())}
+    if unreadable:
+        refused["unreadable"] = unreadable
+    why = " ".join(f"{number} refused: {reason.sentence}" for reason, number in sorted(found.refused.items()))
+    if unreadable:
+        why = f"{why} {unreadable} lines can't be read.".strip()
+    if not found.groups:
+        raise archive.ArchiveError(f"Nothing in {safe_line(file.name)} can be used. {why}")
+    total = archive.keep(place, found.lines)
+    families = sorted({group.scored.group.coordinates.family for group in found.groups})
+    authors = len({group.key for group in found.groups})
+    figures: dict[str, object] = {
+        "groups": len(found.groups),
+        "authors": authors,
+        "families": families,
+        "refused": refused,
+        "kept": total,
+    }
+    told = (
+        f"{_groups(len(found.groups))} of {_authors(authors)} on {len(families)} kinds of puzzles. Your model "
+        "learns from them once it knows where it can begin. Nothing is sent."
+    )
+    return figures, f"{told} {why}".strip()
+
+
+def _show(place: Path) -> tuple[dict[str, object], str]:
+    from app.swarm.intake import archive
+
+    if not (place / archive.FILE).exists():
+        return {"groups": 0, "authors": 0}, "Nothing was imported. shoal archive import FILE does that."
+    lines, _ = archive.read(place / archive.FILE)
+    by_author = Counter(line.group.pk for line in lines)
+    return (
+        {"groups": len(lines), "authors": len(by_author)},
+        f"{_groups(len(lines))} of {_authors(len(by_author))} here; shoal archive forget deletes them.",
+    )
+
+
+def _forget(place: Path) -> tuple[dict[str, object], str]:
+    from app.swarm.intake import archive
+
+    (place / archive.FILE).unlink(missing_ok=True)
+    return {
+        "groups": 0,
+        "authors": 0,
+    }, "What was imported is deleted. What your model learned from it stays."
+
+
+def _groups(number: int) -> str:
+    return "1 group of answers" if number == 1 else f"{number:,} groups of answers"
+
+
+def _authors(number: int) -> str:
+    return "1 model" if number == 1 else f"{number} models"

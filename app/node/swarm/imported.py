@@ -1,0 +1,150 @@
+"""Groups that came as a file: what peer lessons teach where there is no relay, and more of it where there is.
+
+`shoal archive import` checks a file and puts its groups into the data folder. A node checks them again, because
+its version may be another one since, and adds them to its `PeerBuffer`, where they wait for a lesson
+(app.learning.peer_lesson). Whoever imports a file vouches for its authors. It needs no socket."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+from app.learning.choosing import JudgedGroup, PeerGroup
+from app.node.history import history
+from app.node.record.events import Event
+from app.node.record.records import Probe
+from app.node.record.snapshot import SwarmView
+from app.node.round.peers import OwnGroup
+from app.sapo.families import FAMILIES
+from app.sapo.groups import Group, ScoredGroup, informative
+from app.sapo.questions import VERSION, Coordinates
+from app.sapo.recipes import Recipe
+from app.sapo.scoring.sandbox import Sandbox, SandboxError
+from app.swarm.identity.identity import Identity, IdentityError
+from app.swarm.identity.storage import key_location
+from app.swarm.intake import archive
+from app.swarm.intake.archive import ArchivedGroup, ArchiveError
+from app.swarm.intake.buffer import PeerBuffer
+from app.swarm.wire.body import Body, public_model_name, seal
+from app.swarm.wire.limits import Refused
+
+SWARM = "handed-on"
+"""The swarm that a model's own groups are signed for when they go into a file."""
+OWN_OF_FAMILY = 64
+"""Own groups of one family and level in a file, the latest ones."""
+_LOOK_S = 20.0
+"""Between two looks at whether the owner imported another file."""
+
+
+async def feed(home: Path, sandbox: Sandbox, buffer: PeerBuffer, vouched: set[str]) -> None:
+    """Adds imported groups to a buffer, now and whenever the owner imports more; their authors to `vouched`.
+    Runs until it is cancelled, or until nothing can be scored any more, which the rounds meet as well."""
+    seen: float | None = None
+    while True:
+        try:
+            changed = (home / archive.FILE).stat().st_mtime
+            if changed != seen and buffer.sorts:
+                seen = changed
+                groups = await asyncio.to_thread(_checked, home, sandbox)
+                vouched.update(group.key for group in groups)
+                for group in groups:
+                    buffer.add(group)
+        except (OSError, ArchiveError):
+            pass  # none was imported, or it is being replaced
+        except SandboxError:
+            return
+        await asyncio.sleep(_LOOK_S if buffer.sorts else 1.0)
+
+
+def _checked(home: Path, sandbox: Sandbox) -> tuple[PeerGroup, ...]:
+    lines, _ = archive.read(home / archive.FILE)
+    return archive.check(lines, sandbox, own_keys(home), time.time_ns() // 1_000_000).groups
+
+
+def own_keys(home: Path) -> list[bytes]:
+    """The public key of this home, if it has one. Asks no keyring."""
+    with contextlib.suppress(IdentityError, ValueError):
+        return [bytes.fromhex(key_location(home).public_key or "")]
+    return []
+
+
+def own_groups(folder: Path, model: str, identity: Identity) -> Iterator[ArchivedGroup]:
+    """The informative groups of a model's history, signed now. `model` is what others may know it as. Raises
+    sqlite3.Error."""
+    told: dict[tuple[str, int], int] = {}
+    with closing(history.opened(folder / history.FILE)) as db:
+        rows = history.own_groups(db)
+    for number, row in enumerate(rows, 1):
+        at = row.coordinates
+        if at.family not in FAMILIES or at.version != VERSION or not informative(row.rewards_G):
+            continue
+        if told.setdefault((at.family, at.level), 0) >= OWN_OF_FAMILY:
+            continue
+        group = Group(
+            coordinates=at,
+            completions_G=row.completions_G,
+            finished_G=row.finished_G,
+            model=public_model_name(model),
+        )
+        with contextlib.suppress(Refused):
+            body = Body.of(group, row.rewards_G, SWARM, number, time.time_ns() // 1_000_000)
+            told[at.family, at.level] += 1
+            yield ArchivedGroup(swarm=SWARM, group=seal(body, identity.seed(), "zlib"))
+
+
+class SoloGroups:
+    """The `NodeSwarm` of a node that learns alone and has an imported file: lessons, and nothing else."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._buffer = PeerBuffer(lambda: time.time_ns() // 1_000_000)
+        self._vouched: set[str] = set()
+        self._feeding: asyncio.Task[None] | None = None
+
+    def open(self, sandbox: Sandbox, tell: Callable[[Event], None], show: Callable[[SwarmView], None]) -> None:
+        self._feeding = asyncio.create_task(feed(self._home, sandbox, self._buffer, self._vouched))
+
+    def practise_families(self, families: Iterable[str]) -> None:
+        self._buffer.practise(families)
+
+    def waiting_groups(self) -> list[PeerGroup]:
+        return self._buffer.waiting_groups()
+
+    def vouches(self, key: str) -> bool:
+        return key in self._vouched
+
+    def settle_lesson(self, groups: Sequence[str]) -> None:
+        self._buffer.settle_lesson(groups)
+
+    def take_groups(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
+        return []
+
+    def give_back(self, blamed: bool = True) -> None: ...
+
+    def settle_round(
+        self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()
+    ) -> None: ...
+
+    def remember_used(self, used: Iterable[Coordinates]) -> None:
+        self._buffer.used.update(used)
+
+    def want_for_lessons(self, families: Sequence[str]) -> None: ...
+
+    def rest(self, resting: bool) -> None: ...
+
+    def report_probe(self, probe: Probe) -> None: ...
+
+    def share(self, scored: ScoredGroup) -> bool:
+        return False
+
+    async def flush(self) -> None: ...
+
+    async def close(self) -> None:
+        if self._feeding is not None:
+            self._feeding.cancel()
+            await asyncio.wait({self._feeding})

@@ -1,0 +1,130 @@
+"""Groups handed on as a file: written, read back, checked like a relay's, kept for a lesson."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.common.files import transaction
+from app.node.swarm.imported import SoloGroups
+from app.relay.store.archive import Archive
+from app.sapo.scoring.sandbox import Sandbox
+from app.swarm.intake import archive, intake
+from app.swarm.intake.archive import ArchivedGroup, ArchiveError
+from app.swarm.intake.reasons import IntakeReason
+from app.swarm.wire.body import Envelope
+from app.swarm.wire.limits import Quotas
+from tests.swarm.cases import ANN, BOB, NOW_MS, SWARM, honest, signed
+
+YEAR_MS = 365 * 24 * 3600 * 1000
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox() as one:
+        yield one
+
+
+def line(envelope: Envelope, swarm: str = SWARM) -> ArchivedGroup:
+    return ArchivedGroup(swarm=swarm, group=envelope)
+
+
+def test_a_year_later_a_file_gives_what_its_authors_signed(
+    tmp_path: Path, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "_SHARE", Quotas(publish_per_min=1, publish_burst=1))
+    file, groups = tmp_path / "a.jsonl", [signed(honest(n)) for n in range(4)]
+    assert archive.write(file, map(line, [*groups, groups[0]])) == 4, "once each"
+    lines, unreadable = archive.read(file)
+    found = archive.check(lines, sandbox, (), NOW_MS + YEAR_MS)
+    assert not unreadable and not found.refused, "more of one author than a relay takes"
+    assert [group.id for group in found.groups] == [group.id for group in groups]
+    assert archive.check(lines, sandbox, (ANN.key,), NOW_MS).refused == {IntakeReason.OWN: 4}
+
+
+LIES: dict[str, tuple[dict[str, Any], dict[str, Any], IntakeReason]] = {
+    "rewards": ({"rewards": [0, 1, 0]}, {}, IntakeReason.FALSE_REWARDS),
+    "signature": ({}, {"sig": "00" * 64}, IntakeReason.BAD_SIGNATURE),
+    "the future": ({"created_ms": NOW_MS + YEAR_MS}, {}, IntakeReason.AHEAD),
+    "control words": ({"completions": ["\u202e", "#1", "hm"]}, {}, IntakeReason.UNSAFE),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_every_wall_of_the_wire_stands_before_a_file(sandbox: Sandbox, lie: str) -> None:
+    body, envelope, reason = LIES[lie]
+    found = archive.check([line(signed(honest(5) | body, **envelope))], sandbox, (), NOW_MS)
+    assert found.refused == {reason: 1} and not found.groups
+
+
+def test_held_out_questions_and_other_swarms_do_not_come_in(sandbox: Sandbox) -> None:
+    lines = [line(signed(honest(0, held_out=True))), line(signed(honest(6)), "another-swarm")]
+    assert archive.check(lines, sandbox, (), NOW_MS).refused == {
+        IntakeReason.HELD_OUT: 1,
+        IntakeReason.BAD_ID: 1,
+    }
+
+
+BROKEN = {
+    "nothing": b"",
+    "another file": b"\x89PNG\r\n\x1a\n" * 100,
+    "one endless line": b'{"swarm":"' + b"x" * 5_000_000,
+    "deep": b"[" * 200_000 + b"\n",
+    "not Unicode": b'{"swarm":"\xff\xfe"}\n' * 10,
+    "another shape": b'{"swarm":"abc","group":{"id":1}}\n',
+}
+
+
+@pytest.mark.parametrize("content", BROKEN)
+def test_what_is_no_archive_is_refused_in_a_sentence(tmp_path: Path, content: str) -> None:
+    (tmp_path / "x").write_bytes(BROKEN[content])
+    with pytest.raises(ArchiveError, match="no groups"):
+        archive.read(tmp_path / "x")
+
+
+def test_lines_that_cannot_be_read_leave_the_others(tmp_path: Path) -> None:
+    good = msgspec.json.encode(line(signed(honest())))
+    (tmp_path / "x").write_bytes(b"junk\n" + good + b"\n" + good[:40] + b"\n")
+    lines, unreadable = archive.read(tmp_path / "x")
+    assert len(lines) == 1 and unreadable == 2
+
+
+def test_a_relays_day_is_read_while_it_runs(tmp_path: Path) -> None:
+    from random import Random
+
+    store = Archive(tmp_path, SWARM, 2**20, time.time, Random(0))
+    raw = msgspec.json.encode(signed(honest()))
+    with transaction(store._db):
+        store._db.execute(
+            "INSERT INTO groups (id, key, who, address, family, level, seed, nth, draw, arrived_ms, raw)"
+            " VALUES (x'00', x'00', 0, '', 'gcd', 0, 0, 0, 0, 0, ?)",
+            (raw,),
+        )
+    (found,) = archive.of_relay(tmp_path)
+    assert found.swarm == SWARM and msgspec.json.encode(found.group) == raw
+    with pytest.raises(ArchiveError, match="--state"):
+        list(archive.of_relay(tmp_path / "nothing"))
+
+
+def test_a_node_alone_lets_imported_groups_wait_for_a_lesson(tmp_path: Path, sandbox: Sandbox) -> None:
+    lines = [line(signed(honest(n) | {"created_ms": time.time_ns() // 10**6})) for n in range(5)]
+    assert archive.keep(tmp_path, lines[:3]) == 3
+    assert archive.keep(tmp_path, lines[2:]) == 5
+
+    async def wait() -> list[str]:
+        alone = SoloGroups(tmp_path)
+        alone.open(sandbox, lambda event: None, lambda view: None)
+        alone.practise_families(["chain_sum"])
+        while len(waiting := alone.waiting_groups()) < 5:
+            await asyncio.sleep(0.05)
+        assert alone.vouches(ANN.key.hex()) and not alone.vouches(BOB.key.hex())
+        await alone.close()
+        return [group.peer for group in waiting]
+
+    assert set(asyncio.run(asyncio.wait_for(wait(), 60))) == {ANN.name}
