@@ -2983,17 +2983,6 @@
    <translation>Engine wird entfernt</translation>
   </message>
   <message>
-   <source>roughly {n} round an hour here</source>
-   <translation>hier grob {n} Runde pro Stunde</translation>
-  </message>
-  <message numerus="yes">
-   <source>roughly {n} rounds an hour here</source>
-   <translation>
-    <numerusform>hier grob {n} Runde pro Stunde</numerusform>
-    <numerusform>hier grob {n} Runden pro Stunde</numerusform>
-   </translation>
-  </message>
-  <message>
    <source>It can begin with: {families}.</source>
    <translation>Damit kann es anfangen: {families}.</translation>
   </message>
@@ -3136,8 +3125,8 @@
    <translation>hier etwa {n} Runden pro Minute</translation>
   </message>
   <message>
-   <source>roughly {n} rounds a minute here</source>
-   <translation>hier grob {n} Runden pro Minute</translation>
+   <source>a round takes {least} to {most} here</source>
+   <translation>eine Runde dauert hier {least} bis {most}</translation>
   </message>
   <message>
    <source>Too large</source>

@@ -32,7 +32,7 @@ OTHERS = ("gemma2", "qwen3_5_text", "qwen3_next", "lfm2", "granitemoehybrid", "f
 
 @pytest.mark.parametrize("family", OTHERS)
 def test_other_architectures(family: str, make_model: MakeModel, tmp_path: Path) -> None:
-    test_the_contract_holds(make_model(family), tmp_path)
+    hold(make_model(family), tmp_path, 1e-3)  # a state is carried on in another order than all at once
 
 
 def test_an_architecture_whose_memory_is_not_known_says_so(make_model: MakeModel) -> None:
@@ -67,6 +67,11 @@ def test_the_head_sees_completions_alone_and_a_prompt_is_read_once(make_model: M
 
 
 def test_the_contract_holds(folder: Path, tmp_path: Path) -> None:
+    hold(folder, tmp_path, 1e-4)
+
+
+def hold(folder: Path, tmp_path: Path, apart: float) -> None:
+    """`apart` is how far log-probabilities may differ, in nats."""
     engine = open_engine(folder)
     assert isinstance(engine._base.network, TransformersNetwork)
     groups = engine.sample(PROMPTS, 6, 16, seed=1)
@@ -88,7 +93,7 @@ def test_the_contract_holds(folder: Path, tmp_path: Path) -> None:
             ]
         )
         for one, other in zip(sampled, learned, strict=True):
-            assert one == pytest.approx(other, abs=1e-4)
+            assert one == pytest.approx(other, abs=apart)
 
     check()
     with torch.no_grad():
@@ -96,7 +101,7 @@ def test_the_contract_holds(folder: Path, tmp_path: Path) -> None:
         logp = reference(folder)(torch.tensor([tokens])).logits[0].log_softmax(-1)
     start = len(sequences[-1].prompt_T) - 1
     expected = [float(logp[start + i, t]) for i, t in enumerate(sequences[-1].completion_T)]
-    assert engine.logprobs(sequences)[-1] == pytest.approx(expected, abs=1e-4)
+    assert engine.logprobs(sequences)[-1] == pytest.approx(expected, abs=apart)
 
     rows = [
         Row(prompt_T=s.prompt_T, completion_T=s.completion_T, weights_T=[0.1 * (-1) ** i] * len(s.completion_T))
@@ -120,7 +125,7 @@ def test_the_contract_holds(folder: Path, tmp_path: Path) -> None:
     with torch.no_grad():
         logp = model(torch.tensor([tokens])).logits[0].log_softmax(-1)
     expected = [float(logp[start + i, t]) for i, t in enumerate(sequences[-1].completion_T)]
-    assert after[-1] == pytest.approx(expected, abs=1e-4)
+    assert after[-1] == pytest.approx(expected, abs=apart)
 
 
 def test_micro_batches_and_recomputing_change_nothing(folder: Path) -> None:
