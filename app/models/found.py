@@ -96,15 +96,15 @@ class _StudioSettings(msgspec.Struct, frozen=True):
 
 def _lm_studio(own: Path) -> Iterator[Path]:
     """Its folders of models: where its settings say, then the usual ones of its home, which a file can name."""
-    with contextlib.suppress(OSError, UnicodeDecodeError, ValueError):
-        pointer = own / ".lmstudio-home-pointer"
-        named = pointer.read_text("utf-8").strip() if pointer.is_file() else ""
-        homes = [Path(named)] if named else []
-        for home in (*homes, own / ".lmstudio", own / ".cache" / "lm-studio"):
-            kept = read_json(home / "settings.json", _StudioSettings)
-            if kept is not None and kept.models:
-                yield Path(kept.models)
-            yield home / "models"
+    homes, pointer = [own / ".lmstudio", own / ".cache" / "lm-studio"], own / ".lmstudio-home-pointer"
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        if pointer.is_file() and (named := pointer.read_text("utf-8").strip()):
+            homes.insert(0, Path(named))
+    for home in homes:
+        kept = read_json(home / "settings.json", _StudioSettings)
+        if kept is not None and kept.models:
+            yield Path(kept.models)
+        yield home / "models"
 
 
 def lm_studio(where: ModelFolders | None = None) -> Path | None:
