@@ -101,7 +101,8 @@ def _lm_studio(own: Path) -> Iterator[Path]:
         if pointer.is_file() and (named := pointer.read_text("utf-8").strip()):
             homes.insert(0, Path(named))
     for home in homes:
-        kept = read_json(home / "settings.json", _StudioSettings)
+        settings = home / "settings.json"
+        kept = read_json(settings, _StudioSettings) if settings.is_file() else None
         if kept is not None and kept.models:
             yield Path(kept.models)
         yield home / "models"
