@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TypeVar
 
 from engines.contract import Batch, EngineError, Row, StepStats
+from engines.progress import progress
 
 Tokens = list[int]
 Done = TypeVar("Done")
@@ -135,7 +136,9 @@ def scored(
     filled = [index for index, (_, completion) in enumerate(sequences_S) if completion]
     for piece in micro_batches([sequences_S[index] for index in filled], tokens, shared):
         part = [sequences_S[filled[index]] for index in piece]
-        found = iter(logprobs(part, [token for _, completion in part for token in completion]))
+        tokens_C = [token for _, completion in part for token in completion]
+        found = iter(logprobs(part, tokens_C))
+        progress.add(len(tokens_C))
         for index in piece:
             results[filled[index]] = list(islice(found, len(sequences_S[filled[index]][1])))
     return results

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
 
 import msgspec
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Messages = Sequence[dict[str, str]]
 """A prompt as chat messages: `{"role": ..., "content": ...}`. The model's own chat template renders it."""
@@ -134,6 +137,28 @@ class EngineOptions(TypedDict, total=False):
     """The share of the measured budget of tokens that is learned from at once."""
 
 
+class Decoder(Protocol):
+    """Answers under way, one row each, whose tokens the caller draws: for requests that each have their own
+    temperature, length and end. Logits are fp32 on the processor, (R, V)."""
+
+    rows: int
+    """The most at once."""
+    joins: bool
+    """Whether rows may join others under way; otherwise all of them are read at once."""
+
+    def read(self, prompts_R: Sequence[Sequence[int]], more: int) -> NDArray[Any]:
+        """New rows behind those there are, each for at most `more` tokens. The logits of their first tokens."""
+        ...
+
+    def advance(self, tokens_R: Sequence[int]) -> NDArray[Any]:
+        """Appends one token to every row. The logits of the next, valid until the next call."""
+        ...
+
+    def keep(self, rows_R: Sequence[int]) -> None:
+        """Keeps only these rows, in this order. A row that changes its place takes that of one that leaves."""
+        ...
+
+
 class Engine(Protocol):
     """Sampling and learning with one LoRA adapter over a frozen base model."""
 
@@ -164,6 +189,11 @@ class Engine(Protocol):
     ) -> Completion:
         """One completion, told while it grows: after every token, on a GPU after every few. At temperature 1
         its tokens are those of `sample` with `n` = 1; `logprobs_T` are those of the distribution drawn from."""
+        ...
+
+    def decoder(self, rows: int, tokens: int, *, plain: bool = False) -> Decoder:
+        """Up to `rows` answers together, fewer where memory is short, each of at most `tokens` tokens with its
+        prompt. One at a time; `sample`, `answer` and `load` end it. Raises EngineError."""
         ...
 
     def prompt_tokens(self, prompt: Messages) -> list[int]:

@@ -25,6 +25,7 @@ EVERYDAY = (
     "puzzle",
     "models",
     "export",
+    "serve",
     "invite",
     "identity",
     "data",

@@ -15,14 +15,23 @@ import msgspec
 
 from engines.contract import Batch, Row, TokenSequence
 
-PER_ROUND = 6
-"""Replies that are read again before the steps of a round."""
-PER_STEP = 2
-"""Replies that one step carries, drawn from those of its round."""
-STRENGTH = 0.5
-"""Factor of all differences: the answers of a step then weigh about five times as much (LOG.md)."""
 MOST = 1.0
 """Nats of difference beyond which a token is pulled no harder."""
+
+
+class Grip(msgspec.Struct, frozen=True, kw_only=True):
+    """How firmly language is held: `read` replies are read again before some steps, `per_step` of these go with
+    each of the steps, and `strength` is a factor of all differences."""
+
+    read: int
+    per_step: int
+    strength: float
+
+
+ROUND = Grip(read=6, per_step=2, strength=0.5)
+"""In a round, where the answers of a step weigh about five times as much (LOG.md)."""
+LESSON = Grip(read=12, per_step=4, strength=1.0)
+"""In a peer lesson, whose answers are further from what the model would say (LOG.md)."""
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,20 +52,23 @@ def pull(before_T: Sequence[float], now_T: Sequence[float]) -> list[float]:
     return [max(-MOST, min(MOST, difference)) for difference in differences] + [0.0]
 
 
-def holding(batches: Sequence[Batch], held: Sequence[Held], order: Random) -> list[Batch]:
+def holding(batches: Sequence[Batch], held: Sequence[Held], order: Random, grip: Grip = ROUND) -> list[Batch]:
     """The steps of a round, each with some of the replies `held`."""
-    if len(held) < PER_STEP:
+    if len(held) < grip.per_step:
         return list(batches)
     return [
-        msgspec.structs.replace(batch, rows_S=[*batch.rows_S, *rows(order.sample(list(held), PER_STEP))])
+        msgspec.structs.replace(
+            batch,
+            rows_S=[*batch.rows_S, *rows(order.sample(list(held), grip.per_step), grip.strength)],
+        )
         for batch in batches
     ]
 
 
-def rows(held: Sequence[Held]) -> list[Row]:
+def rows(held: Sequence[Held], strength: float) -> list[Row]:
     """
     >>> one = Held(sequence=TokenSequence(prompt_T=[1], completion_T=[2, 0]), pull_T=[0.5, 0.0])
-    >>> [row.weights_T for row in rows([one, one])]
+    >>> [row.weights_T for row in rows([one, one], 0.5)]
     [[0.0625, 0.0], [0.0625, 0.0]]
     """
     tokens = sum(len(one.pull_T) for one in held)
@@ -64,7 +76,7 @@ def rows(held: Sequence[Held]) -> list[Row]:
         Row(
             prompt_T=one.sequence.prompt_T,
             completion_T=one.sequence.completion_T,
-            weights_T=[STRENGTH * pull / tokens for pull in one.pull_T],
+            weights_T=[strength * pull / tokens for pull in one.pull_T],
         )
         for one in held
     ]

@@ -18,7 +18,9 @@ would be learned word for word. So `answers` takes only what several authors hav
 - no false equation in its work (`app.learning.placement.miscounts`);
 - plain characters, or ones that its question contains;
 - no word but those of its question, of the result that was checked, single letters, and words that more than
-  half of the family's authors write.
+  half of the family's authors write;
+- no three neighbouring characters, numbers and words taken as one, but those of its question and such as more
+  than half of the authors write: a dash or a second space in front would be learned as well.
 
 Left out: the source's log-probabilities (a claim that a peer can invent), and wrong answers, whose weight
 needs a policy that could have written them. Pure functions."""
@@ -65,7 +67,9 @@ share of right answers is this far above what the same answers earn at another q
 constant answer earns as much there."""
 OWN_LOSS, TALK_LOSS = 0.05, 0.05
 """What a lesson may cost at most: share of right answers in the families in play, and the relative rise of the
-perplexity of everyday replies. Four passes at zero.RATE cost far more (LOG.md)."""
+perplexity of everyday replies."""
+NOISE = 1.5
+"""Standard errors of a difference of two trials below which it is no loss."""
 MOST_ACTIVE = 16
 """Families in play from which on no lesson opens another one."""
 
@@ -199,7 +203,7 @@ def answers(groups: Sequence[PeerGroup], vouched: Callable[[str], bool]) -> tupl
     trusted = {key for key in authors if vouched(key)}
     if len(authors) < AUTHORS and not trusted:
         return ()
-    common = _common_words(groups, authors)
+    common: dict[_Features, set[str]] = {of: _agreed(groups, authors, of) for of in (words, forms)}
     by_author: dict[str, list[tuple[tuple[bool, int], PeerAnswer]]] = {}
     for group in groups:
         if lone(group.scored.rewards_G):
@@ -247,13 +251,16 @@ def harms(
     """Whether a lesson cost more than it may: trials of the families in play, and the perplexity of everyday
     replies, before and after it (None for a model that does not talk).
 
-    >>> was, now = (FamilyTried(family="gcd", level=0, answers=48, solved=n) for n in (24, 20))
+    >>> was, now = (FamilyTried(family="gcd", level=0, answers=48, solved=n) for n in (24, 16))
     >>> harms([was], [was], (20.0, 20.5)), harms([was], [now], (None, None)), harms([was], [was], (20.0, 22.0))
     (False, True, True)
     """
     first, last = everyday
     talk = first is not None and last is not None and last > (1 + TALK_LOSS) * first
-    return talk or _share(after) < _share(before) - OWN_LOSS
+    was, now = _share(before), _share(after)
+    answers = max(1, sum(one.answers for one in after))
+    error = math.sqrt((was * (1 - was) + now * (1 - now)) / answers)
+    return talk or was - now > max(OWN_LOSS, NOISE * error)
 
 
 def _share(tried: Sequence[FamilyTried]) -> float:
@@ -290,7 +297,7 @@ def after_lesson(
     return msgspec.structs.replace(found, lessons=(*others, *results), joined=found.joined | joined)
 
 
-def _usable(group: PeerGroup, common: set[str]) -> list[str]:
+def _usable(group: PeerGroup, common: Mapping[_Features, set[str]]) -> list[str]:
     """A group's right answers that may be taught, the shortest first: what is long is long by chance, and
     every token costs."""
     scored = group.scored
@@ -301,26 +308,27 @@ def _usable(group: PeerGroup, common: set[str]) -> list[str]:
         )
         if reward and finished
     }
-    known = set(words(group.question)) | common
+    known = {of: found | set(of(group.question)) for of, found in common.items()}
     letters = set(group.question)
     return [
         one
         for one in sorted(right, key=lambda text: (len(text), text))
         if not miscounts(one)
         and all(character in letters or character in _PLAIN for character in one)
-        and all(len(word) == 1 or word in known for word in words(_work(one)))
+        and all(len(word) == 1 or word in known[words] for word in words(_work(one)))
+        and all(form in known[forms] for form in forms(one))
     ]
 
 
-def _common_words(groups: Sequence[PeerGroup], authors: set[str]) -> set[str]:
-    """Words of right answers that more than half of the authors wrote; all of a single author's."""
+def _agreed(groups: Sequence[PeerGroup], authors: set[str], of: _Features) -> set[str]:
+    """What more than half of the authors have in their right answers; all of a single author's."""
     by_author: dict[str, set[str]] = {}
     for group in groups:
         for completion, reward in zip(group.scored.group.completions_G, group.scored.rewards_G, strict=True):
             if reward:
-                by_author.setdefault(group.key, set()).update(words(completion))
-    counts = Counter(word for own in by_author.values() for word in own)
-    return {word for word, number in counts.items() if 2 * number > len(authors)}
+                by_author.setdefault(group.key, set()).update(of(completion))
+    counts = Counter(feature for own in by_author.values() for feature in own)
+    return {feature for feature, number in counts.items() if 2 * number > len(authors)}
 
 
 def _work(completion: str) -> str:
@@ -339,6 +347,17 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
+def forms(text: str) -> list[str]:
+    """Three neighbouring characters each, of a text in which a number is "0" and a word is "a".
+
+    >>> forms("54=2*27 #2")
+    ['^0=', '0=0', '=0*', '0*0', '*0 ', '0 #', ' #0', '#0$']
+    """
+    form = f"^{_NUMBER.sub('0', _WORD.sub('a', text))}$"
+    return [form[at : at + 3] for at in range(len(form) - 2)]
+
+
+_Features = Callable[[str], list[str]]
 _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"[^\W\d_]+")
 _PLAIN = frozenset(map(chr, range(32, 127))) | frozenset("\n\u00d7\u00f7\u2212")

@@ -1,9 +1,8 @@
 """Placement: with which way of asking, and at which families, a model can begin.
 
-Families are tried by successive halving (Jamieson and Talwalkar 2016, arXiv 1502.07943): all get a few
-questions, and only those that look best get more, so that little is spent on what is hopeless. Each question is
-answered a few times; a family can begin where at least one question in ten has a right answer among them. Pure
-functions.
+A first look (app.learning.first_look) finds both: each question is answered a few times, and a family can begin
+where at least one question in ten has a right answer among them. Families that cannot, or were not looked at,
+are tried between rounds and join those in play. Pure functions.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import msgspec
@@ -20,8 +18,6 @@ from app.sapo.asking import BRIEF, TAGGED, Way
 from app.sapo.questions import Coordinates
 from app.sapo.reading.expression import ExpressionError, evaluate
 
-STAGES = ((48, 2), (12, 6), (6, 16), (4, 24))
-"""How many families stay in each stage, and questions that each of them has had by its end."""
 ANSWERS = 4
 """To each question. More questions tell more of a family, and give a lesson more to choose from, than more
 answers to one."""
@@ -31,6 +27,8 @@ JOINS_ANY = 0.5
 """The same where a family joins those in play: it has no lesson of its own."""
 JOIN_EVERY = 10
 """Rounds after which some of the families that wait are tried again."""
+LOOK_EVERY = 2
+"""The same for families that were not yet looked at."""
 JOIN_AT_ONCE = 2
 JOIN_QUESTIONS = 4
 MOST_IN_PLAY = 8
@@ -40,12 +38,14 @@ MOST_FAMILIES = 3
 """More would spread a lesson and a round's few questions too thin; others join once it has learned."""
 FOLLOWS = 0.5
 """A model answers as it is told where this share of answers has the mark asked for."""
-ENOUGH = 64
-"""Right answers that a lesson needs no more than."""
-SOME = 24
-"""So many are looked for even where it takes long."""
+ENOUGH, SOME = 40, 24
+"""Right answers that a lesson needs no more than, and does with where they are rare."""
 FEW = 8
 """With fewer that count right, those that count wrong are taught too: the form is in all of them."""
+
+
+Rewards = tuple[Sequence[int], Sequence[int]]
+"""Of a question's answers, and of the same answers held against another question; none where there is none."""
 
 
 class FamilyTried(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,6 +116,9 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     """The round after which families that wait were last tried."""
     lessons: tuple[LessonResult, ...] = ()
     """What peers' answers taught."""
+    looking: bool = False
+    """The first look still goes on: `families` are not chosen yet, `lesson` are all right answers so far, and
+    `tried` has one entry for each level of a family, in the order in which families are looked at."""
 
     @property
     def in_play(self) -> dict[str, int]:
@@ -133,45 +136,18 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unasked(self) -> tuple[str, ...]:
-        """Families that time did not suffice for, by name."""
-        return tuple(sorted(one.family for one in self._others if not one.questions))
+        """Families that were not looked at yet, in the order of their turn."""
+        return tuple(one.family for one in self.tried if not one.questions and one.family not in self.in_play)
+
+    @property
+    def looked_at(self) -> int:
+        """How many families got questions."""
+        return len({one.family for one in self.tried if one.questions})
 
     @property
     def waiting(self) -> tuple[str, ...]:
         """Families that are too hard yet, by name."""
         return tuple(sorted(one.family for one in self._others if one.questions and not able(one)))
-
-
-@dataclass(frozen=True)
-class PlacementStage:
-    """Questions to ask next, of each family from number `first` on."""
-
-    families: tuple[str, ...]
-    first: int
-    count: int
-
-
-def next_stage(tried: Sequence[FamilyTried], number: int) -> PlacementStage | None:
-    """What stage `number` (from 0) asks, None after the last or when nothing is left.
-
-    >>> tried = [
-    ...     FamilyTried(family=family, level=0, questions=2, any=solved, answers=16, solved=solved)
-    ...     for family, solved in (("a", 2), ("b", 0), ("c", 1))
-    ... ]
-    >>> next_stage(tried, 1)
-    PlacementStage(families=('a', 'c', 'b'), first=2, count=4)
-    >>> next_stage(tried, 2)
-    PlacementStage(families=('a', 'c'), first=6, count=10)
-    """
-    if number >= len(STAGES):
-        return None
-    stay, until = STAGES[number]
-    first = STAGES[number - 1][1] if number else 0
-    ranked = sorted(tried, key=lambda one: one.merit, reverse=True)
-    # Two questions that no one answered say little: half of what can be begun with fails them.
-    asked = [one for one in ranked if one.questions or not number]
-    chosen = [one.family for one in asked if number < 2 or one.any][:stay]
-    return PlacementStage(tuple(chosen), first, until - first) if chosen else None
 
 
 def added(
@@ -210,25 +186,30 @@ def families(tried: Sequence[FamilyTried]) -> dict[str, int]:
 
 
 def next_again(found: Placement, round: int) -> tuple[str, ...]:
-    """Families that wait and are tried again after `round`, in turn; none at most rounds.
+    """Families that are tried after `round`, in turn; none at most rounds. Those that were not looked at yet
+    come first, and more often.
 
     >>> tried = tuple(FamilyTried(family=name, level=0, questions=4, any=n) for n, name in enumerate("abcde"))
     >>> found = Placement(way=BRIEF, families={"e": 0}, tried=tried)
     >>> found.later, found.waiting, next_again(found, 9), next_again(found, 10), next_again(found, 20)
     (('d', 'c', 'b'), ('a',), (), ('d', 'c'), ('b', 'a'))
     """
-    queue = (*found.later, *found.unasked, *found.waiting)
+    queue = found.unasked or (*found.later, *found.waiting)
+    every = LOOK_EVERY if found.unasked else JOIN_EVERY
     room = min(JOIN_AT_ONCE, MOST_IN_PLAY - len(found.in_play), len(queue))
-    if not found.families or not round or round % JOIN_EVERY or round == found.asked_again or room < 1:
+    if not found.families or not round or round % every or round == found.asked_again or room < 1:
         return ()
-    first = (round // JOIN_EVERY - 1) * JOIN_AT_ONCE
+    first = 0 if found.unasked else (round // JOIN_EVERY - 1) * JOIN_AT_ONCE
     return tuple(queue[(first + place) % len(queue)] for place in range(room))
 
 
 def joined(found: Placement, again: Iterable[FamilyTried], round: int) -> Placement:
-    """With those of the families tried `again` after `round` that can be learned from by now."""
-    new = {one.family: one.level for one in again if one.any_share >= JOINS_ANY}
-    return msgspec.structs.replace(found, joined=found.joined | new, asked_again=round)
+    """With those of the families tried `again` after `round` that can be learned from by now. Of families that
+    were not looked at before, this is what is known from now on."""
+    results = {one.family: one for one in again}
+    new = {one.family: one.level for one in results.values() if one.any_share >= JOINS_ANY}
+    tried = tuple(one if one.questions else results.get(one.family, one) for one in found.tried)
+    return msgspec.structs.replace(found, joined=found.joined | new, asked_again=round, tried=tried)
 
 
 def way_for(marked: Sequence[bool]) -> Way:

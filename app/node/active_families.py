@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from app.learning import peer_lesson
+from app.learning.first_look import FIRST, beginning
 from app.learning.peer_lesson import TRIAL_QUESTIONS, OwnAnswer, PeerLesson
 from app.learning.placement import (
     JOIN_QUESTIONS,
@@ -25,6 +26,7 @@ from app.node.history.resume import with_families
 from app.node.record import events
 from app.node.record.errors import room_on_disk
 from app.node.record.settings import Settings
+from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round import language, placing
 from app.node.round.peers import NodeSwarm
@@ -70,6 +72,9 @@ class ActiveFamilies:
         self.settings = settings
         self._folder, self._home, self._healer, self._watch, self._swarm = folder, home, healer, watch, swarm
         self._found: Placement | None = None
+        self._look: Placement | None = None
+        self.enough = False
+        """Its owner starts without the rest of the first look."""
 
     @property
     def lesson(self) -> tuple[Taught, ...]:
@@ -89,12 +94,12 @@ class ActiveFamilies:
     def due(self, state: NodeState) -> bool:
         """Whether a placement is to come now."""
         fresh = self.settings.place and self._found is None and state.round == 0
-        return fresh or self._healer.place_again
+        return fresh or self._look is not None or self._healer.place_again
 
     def read(self) -> None:
         """Goes on with what an earlier run found."""
         if self.settings.place and (found := placing.read(self._folder, among=self.settings.families)):
-            self._begin_with(found)
+            self._go_on_with(found)
 
     def asked_as(self, state: NodeState) -> NodeState:
         """A state that was saved, with the way of asking that was found."""
@@ -108,9 +113,12 @@ class ActiveFamilies:
             state, curriculum=with_families(state.curriculum, self.settings.families)
         )
 
-    async def place(self, tools: Tools) -> Placement:
-        """Finds out what the model can begin with (app.node.round.placing); `keep` makes it hold."""
-        return await placing.place(tools, self._healer.candidates or self.settings.families)
+    async def look(self, tools: Tools) -> Placement:
+        """The next questions of a first look (app.node.round.placing); `keep` what it has found."""
+        candidates, before = self._healer.candidates or self.settings.families, self._look
+        if before is None and self._found is not None and not beginning(self._found):
+            before = msgspec.structs.replace(self._found, families={}, joined={}, looking=True)
+        return await placing.look(tools, candidates, before, enough=self.enough)
 
     def joining(self, round_: int) -> dict[str, int]:
         """Families that wait and may join now, with their levels."""
@@ -122,9 +130,14 @@ class ActiveFamilies:
     async def join(self, tools: Tools, state: NodeState, families: dict[str, int]) -> str:
         """Tries families that waited, and goes on with those that go well. A sentence about new ones."""
         assert self._found is not None
-        before = self._found
-        first = JOIN_QUESTIONS * state.round
-        after = joined(before, await placing.again(tools, state.way, families, first), state.round)
+        before, first = self._found, JOIN_QUESTIONS * state.round
+        kinds = len(before.tried) if before.unasked else 0
+        tools.report(Phase.PLACING, before.looked_at if kinds else 0, kinds)
+        tried = await placing.again(tools, state.way, families, first, FIRST)
+        if hopeful := {one.family: one.level for one in tried if one.any}:
+            more = JOIN_QUESTIONS - FIRST
+            tried = await placing.again(tools, state.way, hopeful, first + FIRST, more, tried)
+        after = joined(before, tried, state.round)
         self.keep(after)
         new = [family for family in after.joined if family not in before.joined]
         if not new:
@@ -165,6 +178,7 @@ class ActiveFamilies:
         """Trials of a lesson's families (`questions` of each) and of those in play, on the same questions
         before and after it, and the perplexity of everyday replies. Raises TrainerDied and EngineError."""
         first, own = _LESSON_TRIALS + TRIAL_QUESTIONS * state.round, state.curriculum.levels
+        tools.report(Phase.PLACING)
         tried = await placing.again(tools, state.way, lesson.levels, first, questions)
         tried += await placing.again(tools, state.way, own, first, TRIAL_QUESTIONS)
         everyday = await language.perplexity(tools.link) if tools.engine.talks else None
@@ -188,10 +202,13 @@ class ActiveFamilies:
         """Writes it down and goes on with it. Raises DiskFullError."""
         with room_on_disk(self._home):
             placing.write(self._folder, found)
-        self._begin_with(found)
+        self._go_on_with(found)
 
-    def _begin_with(self, found: Placement) -> None:
-        self._found = found
+    def _go_on_with(self, found: Placement) -> None:
+        if found.looking:
+            self._look = found
+            return
+        self._found, self._look, self.enough = found, None, False
         self._watch.show_placement(found.waiting)
         self._healer.candidates = self._healer.candidates or self.settings.families
         if found.in_play:

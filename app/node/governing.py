@@ -25,12 +25,13 @@ from app.node.record.reasons import Reason
 from app.node.record.snapshot import Energy, Ruling
 from app.node.rules.energy import PERIOD_S as METER_S
 from app.node.rules.energy import SAVE_S, EnergyRecord
-from app.node.rules.orders import Moment, Orders, snooze_for, snooze_until_tomorrow
+from app.node.rules.orders import Moment, Orders, serving, snooze_for, snooze_until_tomorrow
 from app.node.rules.preferences import Preferences
 from app.node.rules.rules import Decision, decide
 
 ORDERS = "orders.json"
 PERIOD_S = 1.0
+_LOOKS = 4
 FIRST_ORDERS_S = 5.0
 """In which the window's first orders come in."""
 THINNING_S = 1800.0
@@ -78,7 +79,7 @@ class Governor:
             self._orders = Orders()
             self._news.append("Started by hand, so the pause that was ordered before is over.")
         self._cap_changed = asyncio.Event()
-        self._class_paused = False
+        self._class_paused = self._serving = False
         self._energy = EnergyRecord(home)
         if self._energy.complaint:
             self._news.append(self._energy.complaint)
@@ -103,13 +104,20 @@ class Governor:
             try:
                 while True:
                     self._decide(facts.gather())
-                    await asyncio.sleep(PERIOD_S)
+                    await self._next()
             finally:
                 thinning.cancel()
                 metering.cancel()
                 self._save_energy()
         finally:
             facts.close()
+
+    async def _next(self) -> None:
+        """Until the next decision is due: at once where another program begins to ask, or has its answer."""
+        for _ in range(_LOOKS):
+            await asyncio.sleep(PERIOD_S / _LOOKS)
+            if serving(self._home) is not self._serving:
+                return
 
     async def _meter(self) -> None:
         """Counts the energy that this node and its trainer take."""
@@ -200,7 +208,8 @@ class Governor:
 
     def _decide(self, facts: DesktopFacts) -> None:
         now = Moment.now()
-        settings = self._preferences.rules(self._orders, self._class_paused)
+        self._serving = serving(self._home)
+        settings = self._preferences.rules(self._orders, self._class_paused, self._serving)
         decision = self._decision = decide(now, facts, settings, self._decision)
         insisted = decision.orders.insisted is not None
         if self._step_back is not None and not insisted and now.steady - self._began > FIRST_ORDERS_S:

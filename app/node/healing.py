@@ -17,6 +17,7 @@ import msgspec
 
 from app.learning import flat
 from app.learning.brake import start_cooldown
+from app.learning.first_look import beginning
 from app.learning.flat import FlatCause
 from app.learning.placement import Placement
 from app.node.history import checkpoint
@@ -208,11 +209,16 @@ def placed(found: Placement) -> str:
             "This model can't solve any of these puzzles yet, not even after examples. "
             "A larger model, or the starter, would help."
         )
-    said = [f"It can begin with {titles(found.families)}."]
+    able = beginning(found)
+    said = [
+        f"It can begin with {titles(found.families)}." if able else f"It starts with {titles(found.families)}."
+    ]
     if found.lesson:
         said.append(f"First it learns from {len(found.lesson)} of its own right answers.")
     if found.later:
         said.append(f"Later come {titles(found.later[:_NAMED])}.")
+    if found.unasked:
+        said.append(f"It tries other kinds between rounds: {len(found.unasked)} are left.")
     if len(found.waiting) > _NAMED:
         said.append(f"{len(found.waiting)} other kinds are too hard yet.")
     elif found.waiting:

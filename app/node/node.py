@@ -87,6 +87,10 @@ class Node:
         """Ends the waiting of a node that was made to `hold` before its first round."""
         self._begun.set()
 
+    def skip(self) -> None:
+        """Starts to learn without the rest of the first look, once the questions in flight are answered."""
+        self._training.skip()
+
     def harder(self) -> None:
         """Every family a level up, from the next round on."""
         self._training.healer.harder = True

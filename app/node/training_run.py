@@ -105,7 +105,7 @@ class TrainingRun:
         self.healer = Healer(self._folder / checkpoint.BEST)
         self._active = ActiveFamilies(settings, self._folder, home, self.healer, self.watch, swarm)
         self._answers = Answers(home)
-        self._remembered: Sequence[language.Remembered] = ()
+        self._remembered: Sequence[language.Remembered] | None = None
         self._run: int | None = None
         self._ends_at: int | None = None
         self._curve: list[Probe] = []
@@ -123,6 +123,10 @@ class TrainingRun:
         """Nothing is published any more, nor asked for."""
         self._swarm = None
 
+    def skip(self) -> None:
+        """Ends a first look with what is known by now."""
+        self._active.enough = self._active.due(self.state)
+
     def finish(self) -> None:
         """Ends after the round in flight."""
         self._ends_at = self.state.round + 1
@@ -133,6 +137,8 @@ class TrainingRun:
             await self._ready()
         if self._active.due(self.state):
             await self._place()
+        elif self._remembered is None:
+            self._remembered = await self._small_talk()
         elif self._probe_due():
             await self._probe()
         elif again := self._joining():
@@ -183,9 +189,11 @@ class TrainingRun:
         self.watch.report(Phase.LOADING)
         opening = self._link.open(self._model, self._settings.rank, seeds.hashed("adapter", self._identity))
         self._active.read()
-        engine, self._questions = await asyncio.gather(opening, self._probe_questions())  # both take seconds
+        looks = self._active.due(self._fresh)  # what it finds decides what is measured
+        engine, _ = await asyncio.gather(opening, self._curve_questions(looks))  # both take seconds
         state, sentences = await resume(self._link, self._checkpoints, self._mark, self._fresh)
         state = self._active.asked_as(state)
+        await self._curve_questions(self._active.due(state))
         with room_on_disk(self._home):
             if state.round == 0 and self._store.last_round() > 1:
                 self._store.close()
@@ -194,7 +202,7 @@ class TrainingRun:
                 self._run = None
                 sentences.append(f"The earlier history is kept as {aside.name}.")
             self._store.forget_after(state.round)
-            self._curve = self._store.probes(questions_mark(self._questions))
+            self._curve = self._store.probes(questions_mark(self._questions)) if self._questions else []
             if state.questions != VERSION:
                 sentences.append(new_curve(self._store.last_probe()))
                 state = with_questions(state)
@@ -203,7 +211,7 @@ class TrainingRun:
         if changed := self.supervisor.opened(engine):
             sentences.append(changed)
         self.state = self._active.practised(state)
-        self._remembered = await self._small_talk()
+        self._remembered = None
         if self._ends_at is None and self._settings.rounds is not None:
             self._ends_at = state.round + self._settings.rounds
         if state.round == 0 and (other := other_models(self._folder)):
@@ -217,7 +225,8 @@ class TrainingRun:
         self._news = []
 
     async def _small_talk(self) -> Sequence[language.Remembered]:
-        """What is held while this model learns; read by it before its first step, where it can talk at all."""
+        """What is held while this model learns; read by it before its first step, where it can talk at all. It
+        takes seconds, so it comes after a first look."""
         assert self.supervisor.engine is not None
         kept = language.read(self._folder)
         if kept or self.state.steps or not self.supervisor.engine.talks:
@@ -279,9 +288,11 @@ class TrainingRun:
                 self._answers.shared(scored)
 
     async def _place(self) -> None:
-        """Finds out what the model can begin with, and goes on with that."""
-        found = await self._active.place(self._tools())
+        """Finds out what the model can begin with, some questions at a time, and goes on with that."""
+        found = await self._active.look(self._tools())
         await self.disk.write(lambda: self._active.keep(found))
+        if found.looking:
+            return
         self.healer.begin_again()
         self.state = self._active.practised(msgspec.structs.replace(self.state, way=found.way, taught=False))
         self._questions = []
@@ -358,7 +369,8 @@ class TrainingRun:
         await self._heal()
 
     async def _probe(self) -> None:
-        row = await probe(self._tools(), self._questions, self.state, await self._joined_questions())
+        joined_P, brief = await self._joined_questions(), not self._taught_zero
+        row = await probe(self._tools(), self._questions, self.state, joined_P, brief=brief)
         await self.disk.write(lambda: self._store.add_probe(row))
         self._curve = self._store.probes(row.questions_mark)
         if self._swarm is not None:
@@ -374,6 +386,9 @@ class TrainingRun:
         return self._questions or await asyncio.to_thread(
             probe_questions, self._active.probed, settings.probe_questions, make
         )
+
+    async def _curve_questions(self, later: bool) -> None:
+        self._questions = [] if later else await self._probe_questions()
 
     async def _joined_questions(self) -> list[Asked]:
         joined = self._active.joined
@@ -400,7 +415,7 @@ class TrainingRun:
             identity=self._identity,
             report=self.watch.report,
             peers=self._swarm,
-            remembered=self._remembered,
+            remembered=self._remembered or (),
             owner_P=self._answers.taken,
         )
 

@@ -13,7 +13,7 @@ from engines.choice import SAMPLER_BYTES, sampler_kind
 from engines.contract import Completion, EngineError, EngineOptions, Heard, Kind, Messages
 from engines.llamacpp.follower import Follower, follow
 from engines.llamacpp.model import MOST_SEQUENCES, available, computes_bf16
-from engines.llamacpp.sampler import sample
+from engines.llamacpp.sampler import LlamaDecoder, sample
 from engines.models.folder import count_parameters, open_folder
 from engines.models.gguf import gguf, tensors
 from engines.torch_lora.engine import Base, TorchEngine
@@ -63,6 +63,10 @@ class LlamaEngine(TorchEngine):
         stops, vocabulary = sorted(text.stops), self._base.network.vocabulary
         found = sample(context, tokens_P, drawn, stops, vocabulary, temperature, text.told(heard))
         return text.write(found)[0][0]
+
+    def decoder(self, rows: int, tokens: int, *, plain: bool = False) -> LlamaDecoder:
+        fitting = self._rows(rows, tokens)
+        return LlamaDecoder(self._follower.context(fitting, tokens, None if plain else self._adapter))
 
     def _rows(self, wanted: int, tokens: int) -> int:
         """How many rows run at once: all, as far as llama.cpp, KEYS_BYTES and half of the free memory allow."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from engines.contract import AdapterError, EngineError
 from engines.facts import FEATURES, features
+from engines.progress import progress
 from engines.remedy import command, installed, packed, repair
 
 # llama.cpp itself, through llama-cpp-python's low-level functions, loaded when it is first wanted.
@@ -285,6 +286,7 @@ class Context:
                 f"llama.cpp couldn't compute a batch (code {code}): close other programs, or choose the "
                 "torch engine."
             )
+        progress.add(size)
 
     def _logits(self, rows: int) -> NDArray[np.float32]:
         start = library().llama_get_logits(self._pointer)

@@ -6,6 +6,7 @@ completion's tokens are its own from the start, so neither neighbours nor the or
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ class Drawer:
     """Keeps the memory of its intermediate results: taken again at each step, it costs as much as the sums."""
 
     def __init__(self, vocabulary: int) -> None:
+        self.vocabulary = vocabulary
         self._starts = np.arange(0, vocabulary, BLOCK)
         self._work = np.empty((0, vocabulary), np.float32)
 
@@ -218,3 +220,33 @@ def sample(
             take(record.add(rows.completion_R, rows.token_R, logp_R))
     flat = record.sampled()
     return [flat[start : start + n] for start in range(0, prompts * n, n)]
+
+
+class LlamaDecoder:
+    """Rows in a context, as `engines.contract.Decoder`."""
+
+    joins = True
+
+    def __init__(self, context: Context) -> None:
+        self._context, self.rows = context, context.sequences
+        self._position_R = np.zeros(0, np.int64)
+        context.clear()
+
+    def read(self, prompts_R: Sequence[Sequence[int]], more: int) -> NDArray[np.float32]:
+        logits: list[NDArray[np.float32]] = []
+        for prompt, alike in itertools.groupby(prompts_R):
+            count, first = len(list(alike)), len(self._position_R)
+            logits.append(self._context.read(prompt, range(first, first + count)).repeat(count, 0))
+            self._position_R = np.concatenate([self._position_R, np.full(count, len(prompt))])
+        return np.concatenate(logits)
+
+    def advance(self, tokens_R: Sequence[int]) -> NDArray[np.float32]:
+        logits = self._context.advance(np.asarray(tokens_R, np.int64), self._position_R)
+        self._position_R += 1
+        return logits
+
+    def keep(self, rows_R: Sequence[int]) -> None:
+        for target, source in enumerate(rows_R):
+            if source != target:
+                self._context.move(source, target)
+        self._position_R = self._position_R[list(rows_R)]

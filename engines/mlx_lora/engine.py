@@ -23,7 +23,7 @@ from engines.facts import MB
 from engines.mlx_lora.adapter import Adapter
 from engines.mlx_lora.learner import Learner, measured
 from engines.mlx_lora.network import Network, free_memory, is_out_of_memory, keep_to
-from engines.mlx_lora.sampler import Request, Rollout, sample
+from engines.mlx_lora.sampler import MlxDecoder, Request, Rollout, sample
 from engines.models.folder import (
     KNOWN,
     Architecture,
@@ -126,6 +126,11 @@ class MlxEngine:
         request = Request(tokens_P, 1, max_tokens, seed, self._text.stops, temperature, self._text.told(heard))
         found, _ = sample(request, lambda: Rollout(self._network, decoder), 1, self._on_gpu)
         return self._text.write(found)[0][0]
+
+    def decoder(self, rows: int, tokens: int, *, plain: bool = False) -> MlxDecoder:
+        decoder = self._network.plain if plain else self._adapted()
+        fitting = int(free_memory(self._on_gpu) * 0.5) // self._network.row_bytes(tokens)
+        return MlxDecoder(Rollout(self._network, decoder), max(1, min(rows, fitting)))
 
     def _adapted(self) -> Any:
         """The decoder that samples: with the adapter merged into a copy of the weights, or, where there is no

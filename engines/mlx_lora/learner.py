@@ -30,6 +30,7 @@ from engines.mlx_lora.adapter import Adapter
 from engines.mlx_lora.layout import Block, Layout, pack
 from engines.mlx_lora.network import MEMORY, Network
 from engines.mlx_lora.sampler import PromptCache
+from engines.progress import progress
 
 # Log-probabilities and the weighted loss over completion positions, in chunks of rows.
 #
@@ -229,6 +230,7 @@ class Learner:
             gradient = gradient + part
             mx.eval(loss, away, gradient)
             total += loss.item()
+            progress.add(sum(len(rows[index].completion_T) for index in piece))
             apart += np.array(away)
         return total, gradient, apart.tolist(), len(pieces)
 

@@ -13,10 +13,12 @@ from typing import Any
 
 import mlx.core as mx
 import numpy as np
+from numpy.typing import NDArray
 
 from engines.contract import EngineError
 from engines.mlx_lora.network import MEMORY, Network
 from engines.models.tokens import Sampled, Told
+from engines.progress import progress
 
 # A batch of completions under way: each prompt is read once, its keys and values are repeated for its rows.
 #
@@ -182,6 +184,7 @@ def _run(
     unseen: list[tuple[int, mx.array, mx.array]] = []
 
     logits_RV = rollout.prefill(prompts_P, request.n, most)
+    progress.add(sum(map(len, prompts_P)))
     for step in range(most):
         if request.temperature != 1:
             logits_RV = logits_RV / request.temperature
@@ -193,6 +196,7 @@ def _run(
             for at, tokens, logps in unseen:
                 tokens_RT[place_R, at], logps_RT[place_R, at] = np.array(tokens), np.array(logps)
                 stopped[place_R] |= np.isin(tokens_RT[place_R, at], stops)
+                progress.add(len(place_R))
             unseen = []
             going = np.flatnonzero(~stopped[place_R])
             if last or len(going) == 0:
@@ -229,3 +233,21 @@ def _cut(tokens_T: Any, logps_T: Any, stops: Any) -> Sampled:
     ends = np.flatnonzero(np.isin(tokens_T, stops))
     length = int(ends[0]) + 1 if len(ends) else len(tokens_T)
     return tokens_T[:length].tolist(), logps_T[:length].tolist(), bool(len(ends))
+
+
+class MlxDecoder:
+    """Rows of one rollout, as `engines.contract.Decoder`."""
+
+    joins = False
+
+    def __init__(self, rollout: Rollout, rows: int) -> None:
+        self._rollout, self.rows = rollout, rows
+
+    def read(self, prompts_R: Sequence[Sequence[int]], more: int) -> NDArray[Any]:
+        return np.array(self._rollout.prefill(prompts_R, 1, more))
+
+    def advance(self, tokens_R: Sequence[int]) -> NDArray[Any]:
+        return np.array(self._rollout.advance(mx.array(list(tokens_R))))
+
+    def keep(self, rows_R: Sequence[int]) -> None:
+        self._rollout.keep(list(rows_R))

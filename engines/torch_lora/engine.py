@@ -9,6 +9,7 @@ from typing import Unpack
 from engines.contract import (
     Batch,
     Completion,
+    Decoder,
     EngineError,
     EngineInfo,
     EngineOptions,
@@ -25,7 +26,7 @@ from engines.torch_lora.network.adapter import Adapter
 from engines.torch_lora.network.device import MB, SMALL, DeviceBudget, free_memory, is_out_of_memory, place
 from engines.torch_lora.network.matrices import merges
 from engines.torch_lora.network.network import Network, Rollout
-from engines.torch_lora.sampler import Request, sample
+from engines.torch_lora.sampler import Request, TorchDecoder, sample
 
 
 class Base:
@@ -186,6 +187,11 @@ class Base:
         found, _ = sample(request, rollout, self.placement.device, 1)
         return self.text.write(found[0])[0][0]
 
+    def decoder(self, adapter: Adapter, rows: int, tokens: int, plain: bool) -> TorchDecoder:
+        fitting = int(free_memory(self.placement.device) * 0.5) // self.network.row_bytes(tokens)
+        rollout = self.network.plain_rollout() if plain else self.network.rollout([adapter])
+        return TorchDecoder(rollout, max(1, min(rows, fitting)))
+
     def logprobs(self, adapter: Adapter, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         pairs = [(sequence.prompt_T, sequence.completion_T) for sequence in sequences_S]
         return learner.score(self.network, adapter, pairs, self.limits, self.note)
@@ -244,6 +250,9 @@ class TorchEngine(OnBase):
         temperature: float = 1.0,
     ) -> Completion:
         return self._base.answer(self._adapter, prompt, max_tokens, seed, heard, plain, temperature)
+
+    def decoder(self, rows: int, tokens: int, *, plain: bool = False) -> Decoder:
+        return self._base.decoder(self._adapter, rows, tokens, plain)
 
     def logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         return self._base.logprobs(self._adapter, sequences_S)

@@ -24,6 +24,7 @@ from engines.batches import (
     weighted_rows,
 )
 from engines.contract import Batch, EngineError, Row, StepStats
+from engines.progress import progress
 from engines.torch_lora.network.adapter import Adapter
 from engines.torch_lora.network.logprobs import TokenTargets, logprobs, weighted_loss
 from engines.torch_lora.network.network import Network
@@ -95,6 +96,7 @@ def _gather_gradient(
         loss, apart = weighted_loss(states, targets, batch.clip)
         loss.backward()  # type: ignore[no-untyped-call]
         total += float(loss.detach())
+        progress.add(sum(len(rows[index].completion_T) for index in piece))
         total_apart += apart.cpu()
     return total, total_apart, len(pieces)
 

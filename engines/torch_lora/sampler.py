@@ -10,12 +10,15 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from numpy.typing import NDArray
 
 from engines.batches import MemoryErrors
 from engines.contract import EngineError
 from engines.models.tokens import Sampled, Told
+from engines.progress import progress
 from engines.torch_lora.network.adapter import fold
 from engines.torch_lora.network.device import is_out_of_memory
 from engines.torch_lora.network.layout import Tokens
@@ -102,6 +105,7 @@ def _run(
     length_NR = torch.zeros(nodes, rows, dtype=torch.long, device=device)
 
     logits_NRV = rollout.prefill(prompts_NP, request.n, request.max_tokens)
+    progress.add(sum(len(prompt) for prompts in prompts_NP for prompt in prompts))
     for step in range(request.max_tokens):
         if request.temperature != 1:
             logits_NRV = logits_NRV / request.temperature
@@ -125,6 +129,7 @@ def _run(
                 token_NR, alive_NR = token_NR.gather(1, order), alive_NR.gather(1, order)
                 place_NR = place_NR.gather(1, order)
         logits_NRV = rollout.advance(token_NR)
+        progress.add(token_NR.numel())
     return _collect(prompts_NP, request, tokens_TNR, logps_TNR, length_NR)
 
 
@@ -166,3 +171,29 @@ def _collect(
         [[row(node, prompt * request.n + g) for g in range(request.n)] for prompt in range(len(prompts))]
         for node, prompts in enumerate(prompts_NP)
     ]
+
+
+class TorchDecoder:
+    """Rows of one adapter, or of the base, as `engines.contract.Decoder`."""
+
+    joins = False
+
+    def __init__(self, rollout: Rollout, rows: int) -> None:
+        self._rollout, self.rows = rollout, rows
+
+    @torch.inference_mode()
+    def read(self, prompts_R: Sequence[Sequence[int]], more: int) -> NDArray[Any]:
+        return self._seen(self._rollout.prefill([list(map(list, prompts_R))], 1, more))
+
+    @torch.inference_mode()
+    def advance(self, tokens_R: Sequence[int]) -> NDArray[Any]:
+        return self._seen(self._rollout.advance(torch.tensor([list(tokens_R)], device=self._device)))
+
+    @torch.inference_mode()
+    def keep(self, rows_R: Sequence[int]) -> None:
+        self._rollout.keep(torch.tensor([list(rows_R)], device=self._device))
+
+    def _seen(self, logits_NRV: torch.Tensor) -> NDArray[Any]:
+        self._device = logits_NRV.device
+        found: NDArray[Any] = logits_NRV[0].float().cpu().numpy()
+        return found

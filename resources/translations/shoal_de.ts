@@ -1080,8 +1080,16 @@
    <translation>Diese Runde beenden, dann anhalten</translation>
   </message>
   <message>
-   <source>The first look starts over next time</source>
-   <translation>Der erste Blick beginnt beim nächsten Mal von vorn</translation>
+   <source>Start without it</source>
+   <translation>Ohne ihn anfangen</translation>
+  </message>
+  <message>
+   <source>Learns now and tries other kinds between rounds</source>
+   <translation>Lernt jetzt und probiert andere Arten zwischen den Runden</translation>
+  </message>
+  <message>
+   <source>Stops learning. What it found is kept</source>
+   <translation>Beendet das Lernen. Was gefunden wurde, bleibt</translation>
   </message>
   <message>
    <source>Learn while I'm away</source>
@@ -1096,8 +1104,8 @@
    <translation>Einsatz</translation>
   </message>
   <message>
-   <source>A few minutes, once per model: it tries every kind of puzzle.</source>
-   <translation>Ein paar Minuten, einmal je Modell: Es probiert jede Art von Rätsel.</translation>
+   <source>Once per model. It learns as soon as some puzzles suit it.</source>
+   <translation>Einmal je Modell. Es lernt, sobald ein paar Rätsel passen.</translation>
   </message>
   <message>
    <source>The memory is free again. Everything it learned is safe.</source>
@@ -3417,6 +3425,14 @@
    <translation>, etwa {span}</translation>
   </message>
   <message>
+   <source>looking for puzzles that suit it, kind {n} of {all}</source>
+   <translation>sucht passende Rätsel, Art {n} von {all}</translation>
+  </message>
+  <message>
+   <source>collecting right answers to learn from, {n} of {all}</source>
+   <translation>sammelt richtige Antworten zum Lernen, {n} von {all}</translation>
+  </message>
+  <message>
    <source>answer {n} of {all}</source>
    <translation>Antwort {n} von {all}</translation>
   </message>
@@ -3877,6 +3893,14 @@
   <message>
    <source>snoozed until {until}</source>
    <translation>Pause bis {until}</translation>
+  </message>
+  <message>
+   <source>Answering another program. Resumes by itself.</source>
+   <translation>Antwortet einem anderen Programm. Geht danach von selbst weiter.</translation>
+  </message>
+  <message>
+   <source>answering another program</source>
+   <translation>antwortet einem anderen Programm</translation>
   </message>
   <message>
    <source>Paused by the teacher of your class.</source>
@@ -5579,10 +5603,6 @@
    <translation>Ein größeres Modell oder das Startmodell würde helfen.</translation>
   </message>
   <message>
-   <source>It can begin with {families}.</source>
-   <translation>Damit kann es anfangen: {families}.</translation>
-  </message>
-  <message>
    <source>It goes back to its best and learns alone for {rounds} rounds.</source>
    <translation>Es kehrt zu seinem besten Stand zurück und lernt {rounds} Runden lang allein.</translation>
   </message>
@@ -5627,12 +5647,24 @@
    <translation>Mehr Rätselarten oder Antworten anderer Modelle würden helfen.</translation>
   </message>
   <message>
+   <source>It can begin with {families}.</source>
+   <translation>Damit kann es anfangen: {families}.</translation>
+  </message>
+  <message>
+   <source>It starts with {families}.</source>
+   <translation>Es fängt damit an: {families}.</translation>
+  </message>
+  <message>
    <source>First it learns from {lesson} of its own right answers.</source>
    <translation>Zuerst lernt es aus {lesson} eigenen richtigen Antworten.</translation>
   </message>
   <message>
    <source>Later come {later}.</source>
    <translation>Später kommen {later}.</translation>
+  </message>
+  <message>
+   <source>It tries other kinds between rounds: {unasked} are left.</source>
+   <translation>Andere Arten probiert es zwischen den Runden: noch {unasked}.</translation>
   </message>
   <message>
    <source>{waiting} other kinds are too hard yet.</source>

@@ -89,18 +89,22 @@ def test_no_author_has_more_than_half_of_a_lesson() -> None:
         "{n} = 2 * {h} \u0430 #2",
         "{n} = 2 * {h} \u4e8c #2",
         "{n} = 2 * {h} \u2764 #2",
+        "-{n} = 2 * {h} #2",
+        "{n}  = 2 * {h} #2",
+        "{n} = 2 * {h} #2.",
+        "{n} = 2 * {h} 7 #2",
     ],
-    ids=["advertisement", "after the result", "false equation", "homoglyph", "other script", "symbol"],
 )
 def test_a_mark_that_half_of_the_authors_write_is_never_taught(text: str) -> None:
-    honest = some("ann", 30) + some("ben", 30)
-    marked = some("eve", 30, text) + some("mal", 30, text)
-    assert set(taught(honest + marked)) == set(taught(honest))
+    honest, marked = some("ann", 20) + some("ben", 20), some("eve", 20, text) + some("mal", 20, text)
+    assert set(taught(honest + marked)) <= set(taught(honest))
+    more = honest + some("cid", 20)
+    assert set(taught(more + marked)) == set(taught(more)), "while most authors are honest, they are heard"
 
 
 def test_words_of_the_question_the_result_and_single_letters_are_free() -> None:
-    groups = [group(2, "ann", ["g c d: gcd #2"]), group(4, "ben", ["it is <answer>two</answer>", "and #2"])]
-    assert taught(groups) == ["g c d: gcd #2", "and #2"], "what is in the question is free"
+    groups = [group(2, "ann", ["g c: gcd #2"]), group(4, "ben", ["is it: two #2", "a b: of #2"])]
+    assert taught(groups) == ["g c: gcd #2", "a b: of #2"], "what is in the question is free"
     groups = [group(2, "ann", ["n o: <answer>on</answer>"]), group(4, "ben", ["o n: <answer>no</answer>"])]
     assert len(taught(groups)) == 2
 

@@ -7,8 +7,9 @@ from random import Random
 import msgspec
 import pytest
 
-from app.learning import placement, zero
-from app.learning.placement import FamilyTried, Taught, miscounts
+from app.learning import first_look, placement, zero
+from app.learning.placement import FamilyTried, Placement, Taught, miscounts
+from app.sapo.asking import BRIEF
 from app.sapo.families import FAMILIES
 from app.sapo.questions import Coordinates, draw
 from engines.contract import TokenSequence
@@ -30,22 +31,80 @@ def taught(family: str, number: int, logprob: float = -1.0) -> Taught:
     return Taught(coordinates=coordinates, question=f"q{number}", completion=f"w #{number}", logprob=logprob)
 
 
-def test_only_what_looks_best_is_asked_further() -> None:
-    every = [tried(f"f{n:02}", n % 3, questions=2) for n in range(60)]
-    first = placement.next_stage([FamilyTried(family=one.family, level=0) for one in every], 0)
-    assert first is not None and len(first.families) == 48 and (first.first, first.count) == (0, 2)
-    second = placement.next_stage(every, 1)
-    assert second is not None and len(second.families) == 12 and (second.first, second.count) == (2, 4)
-    assert all(tried(name, 0).any or int(name[1:]) % 3 == 2 for name in second.families)
-    assert placement.next_stage(every, len(placement.STAGES)) is None
-    assert placement.next_stage([tried("gcd", 0)], 1) is not None
-    assert placement.next_stage([tried("gcd", 0)], 2) is None
+def first(names: str, **changes: object) -> Placement:
+    """A first look at its beginning."""
+    every = tuple(FamilyTried(family=name, level=0) for name in names.split())
+    return msgspec.structs.replace(Placement(way=BRIEF, families={}, tried=every, looking=True), **changes)
 
 
-def test_what_time_did_not_suffice_for_is_not_asked_further() -> None:
-    left = [FamilyTried(family=f"late{n}", level=0) for n in range(20)]
-    second = placement.next_stage([*left, tried("gcd", 0, questions=2)], 1)
-    assert second is not None and second.families == ("gcd",)
+def answer(found: Placement, solved: dict[str, int]) -> Placement:
+    """What is asked next is answered: so many of four answers are right in these families, and none elsewhere
+    by chance."""
+    asked = first_look.next_questions(found)
+    rewards = {one: [((1,) * solved.get(one.family, 0) + (0,) * 4)[:4]] * one.questions for one in asked}
+    right = [
+        msgspec.structs.replace(taught(one.family, one.first + n), question=f"{one.family} {one.first + n}")
+        for one in asked
+        for n in range(one.questions)
+        if solved.get(one.family)
+    ]
+    return first_look.asked_more(
+        found, [(one, [(own, (0,) * 4) for own in rewards[one]]) for one in asked], right
+    )
+
+
+NAMES = "chain_sum gcd lcm products count_bits dice aiw maze countdown n_queens"
+
+
+def test_a_look_asks_two_questions_of_each_family_and_four_more_where_one_was_answered() -> None:
+    found = answer(first(NAMES), {})
+    assert [one.questions for one in found.tried] == [2] * 8 + [0] * 2
+    assert [tuple(one) for one in first_look.next_questions(found)] == [
+        ("countdown", 0, 0, 2),
+        ("n_queens", 0, 0, 2),
+    ]
+    found = answer(answer(first(NAMES), {"gcd": 1, "maze": 1}), {"gcd": 1})
+    assert {one.family: (one.questions, one.any) for one in found.tried if one.any} == {
+        "gcd": (6, 6),
+        "maze": (6, 2),
+    }
+
+
+def test_it_begins_with_the_first_wave_that_has_families_which_do_well() -> None:
+    found = first(NAMES)
+    for _ in range(50):
+        if not first_look.next_questions(found):
+            break
+        found = answer(found, {"gcd": 1, "lcm": 2})
+    ended = first_look.ended(found)
+    assert ended.families == {"lcm": 0, "gcd": 0} and ended.unasked == ("countdown", "n_queens")
+    assert len(ended.lesson) == placement.ENOUGH and not ended.looking
+    assert placement.next_again(ended, 1) == () and placement.next_again(ended, 2) == ended.unasked
+    later = placement.joined(ended, [tried("countdown", 0, 2), tried("n_queens", 2, 2)], 2)
+    assert later.joined == {"n_queens": 0} and later.unasked == () and "countdown" in later.waiting
+    assert placement.next_again(later, 4) == ()
+
+
+def test_a_look_that_nothing_comes_of_ends_and_one_that_its_owner_ends_begins_anyway() -> None:
+    found = answer(answer(first(NAMES), {}), {})
+    assert first_look.next_questions(found) == () and first_look.ended(found).families == {}
+    skipped = first_look.ended(first(NAMES), anyway=True)
+    assert list(skipped.families) == NAMES.split()[: placement.MOST_FAMILIES] and not skipped.lesson
+    assert first_look.beginning(skipped) == {}
+
+
+def test_a_question_that_cannot_be_made_counts_as_unanswered() -> None:
+    found = first("gcd")
+    (asked,) = first_look.next_questions(found)
+    found = first_look.asked_more(found, [(asked, [])], [])
+    assert found.tried[0].questions == 2 and first_look.next_questions(found) == ()
+
+
+def test_a_family_that_is_too_easy_is_tried_a_level_higher() -> None:
+    found = answer(answer(first("gcd"), {"gcd": 4}), {"gcd": 4})
+    assert [tuple(one) for one in first_look.next_questions(found)] == [("gcd", 1, 0, 2)]
+    assert first_look.ended(answer(found, {})).families == {"gcd": 0}
+    assert first_look.ended(answer(found, {"gcd": 1})).families == {"gcd": 1}
 
 
 def test_a_family_begins_where_one_question_in_ten_is_answered() -> None:

@@ -45,9 +45,9 @@ class Bench:
 
     def __init__(self, folder: Path) -> None:
         self.home = folder / "home"
-        self.home.mkdir()
+        self.home.mkdir(exist_ok=True)
         self.model = folder / "model"
-        self.model.mkdir()
+        self.model.mkdir(exist_ok=True)
         (self.model / "config.json").write_text("{}")
         (self.model / "model.safetensors").write_bytes(b"weights")
         self.events: list[events.Event] = []

@@ -29,6 +29,7 @@ from engines.contract import (
     StepStats,
     TokenSequence,
 )
+from engines.progress import progress
 
 TROUBLE = os.environ.get("FAKE_TROUBLE", "")
 SAMPLER = os.environ.get("FAKE_SAMPLER", "")
@@ -80,6 +81,16 @@ class FakeEngine:
         _maybe("die while sampling", self.steps)
         _maybe("hang while sampling", self.steps)
         _maybe("no room while sampling", self.steps)
+        if "FAKE_ASKED" in os.environ:
+            with open(os.environ["FAKE_ASKED"], "a") as asked:
+                asked.write(
+                    json.dumps([prompt[0]["content"] + prompt[-1]["content"] for prompt in prompts_P]) + "\n"
+                )
+            time.sleep(0.3)
+        if TROUBLE == "crawls" and not self.steps:
+            for _ in range(40):
+                time.sleep(0.2)
+                progress.add(1)
         if TROUBLE == "slow":
             time.sleep(0.3)
         random_ = random.Random(seed)

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from app.install.packs import place
-from app.learning.language import PER_STEP
+from app.learning.language import ROUND
 from app.node import node as node_module
 from app.node import supervisor
 from app.node.history import checkpoint
@@ -103,7 +103,7 @@ def test_a_model_that_talks_keeps_hearing_small_talk(
     (tmp_path / "other").mkdir()
     other = Bench(tmp_path / "other")
     rounds = of(Round, other.run(rounds=1)) + of(Round, other.run(rounds=2))
-    assert [event.loss for event in rounds] == [PER_STEP] * 3
+    assert [event.loss for event in rounds] == [ROUND.per_step] * 3
     (kept,) = other.home.glob("models/*/smalltalk.json")
     before = json.loads(kept.read_bytes())[0]["logprobs_T"]
     assert set(before) == {-0.1}  # of the first run, before its first step
@@ -225,6 +225,14 @@ def test_a_trainer_that_hangs_is_noticed_and_started_again(
     assert restart.sentence.startswith("The trainer hasn't answered for 4 s. It restarts")
     assert [event.round for event in of(Round, seen)] == [1, 2, 3]
     assert bench.steps(3)[0] == bench.steps(3)[1]
+
+
+def test_a_trainer_that_is_only_slow_is_left_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight seconds without an answer, token by token, where five without a token are its end."""
+    monkeypatch.setattr(link, "SILENCE_S", 5.0)
+    monkeypatch.setenv("FAKE_TROUBLE", "crawls")
+    seen = bench.run(lambda event: isinstance(event, Probe), rounds=1)
+    assert of(Probe, seen) and not of(events.TrainerRestarted, seen)
 
 
 def test_a_trainer_that_always_dies_ends_the_node_with_a_sentence(

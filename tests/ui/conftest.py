@@ -67,6 +67,7 @@ def actions(tmp_path: Path, asked: list[object]) -> Actions:
         show_rule=lambda key: asked.append(("rule", key)),
         show_help=lambda key: asked.append(("help", key)),
         pause=lambda: asked.append("pause"),
+        skip=lambda: asked.append("skip"),
         snooze=lambda seconds: asked.append(("snooze", seconds)),
         finish=lambda: asked.append("finish"),
         set_rule=rule,

@@ -171,7 +171,7 @@ def test_a_pause_says_when_it_ends(qtbot: QtBot, light: Theme, actions: Actions,
     assert "Shoal waits until you start it." in texts(page) and "Start learning" in shown(page)
 
 
-def test_a_first_look_at_a_model_can_be_cancelled(
+def test_a_first_look_counts_kinds_and_can_be_paused_skipped_and_cancelled(
     qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
 ) -> None:
     page = Overview(light, actions)
@@ -180,15 +180,19 @@ def test_a_first_look_at_a_model_can_be_cancelled(
     page.show_view(views.odd()["placing"])
     settle(qtbot, page)
     said = texts(page)
-    assert "First look" in said and "looking for puzzles that suit it, about 52 s" in said
-    assert "once per model" in said and "Pause" not in shown(page)
-    assert page._now._bar.value() == 40 and page._now._bar.maximum() == 160
-    qtbot.mouseClick(shown(page)["Cancel"], Qt.MouseButton.LeftButton)
-    assert asked == ["pause"]
+    assert "First look" in said and "kind 7 of 27" in said and "Once per model" in said
+    assert page._now._bar.value() == 7 and page._now._bar.maximum() == 27
+    for name in ("Start without it", "Pause", "Cancel"):
+        qtbot.mouseClick(shown(page)[name], Qt.MouseButton.LeftButton)
+    assert asked == ["skip", "pause", ("contribute", False)]
+    page.show_view(
+        views.msgspec.structs.replace(views.odd()["placing"], step=Step.GATHERING, done=12, total=40)
+    )
+    assert "12 of 40" in texts(page) and "Start without it" in shown(page)
     page.show_view(views.learning())
-    assert "Pause" in shown(page) and "Cancel" not in shown(page)
+    assert "Pause" in shown(page) and not {"Cancel", "Start without it"} & set(shown(page))
     page.show_view(views.msgspec.structs.replace(views.odd()["placing"], safe_round=20))
-    assert "After round 20" in texts(page) and "once per model" not in texts(page) and "Pause" in shown(page)
+    assert "After round 20" in texts(page) and "Once per model" not in texts(page) and "Pause" in shown(page)
 
 
 def test_a_model_out_of_a_file_is_called_without_its_digest() -> None:

@@ -413,7 +413,7 @@ def odd() -> dict[str, View]:
             state=NodeStatus.PAUSED, step=None, ruling=None, reason="Shoal waits until you start it."
         ),
         "starting": View(state=NodeStatus.STARTING, home="/tmp/shoal"),
-        "placing": learning(0, curve=(), step=Step.PLACING, round=1, done=40, total=160, left_s=52.0),
+        "placing": learning(0, curve=(), step=Step.PLACING, round=1, done=7, total=27),
         "first": learning(0, curve=rising(0)),
         "full": learning(),
         "together": together(),

@@ -9,6 +9,7 @@ import select
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Protocol
 
 from rich.console import Console
@@ -18,6 +19,7 @@ from app.node.governing import Governor, by_owner
 from app.node.node import Node
 from app.node.record import commands, events
 from app.node.record.reasons import Reason
+from app.node.rules.orders import serving
 from app.node.terminal.attached import listen
 from app.node.terminal.terminal import Terminal, closing
 from app.node.trainer import solo
@@ -140,8 +142,19 @@ class LiveTerminal:
             self._node.obey(by_owner(paused=not paused))
 
 
+def _give_way(node: Node, asked: bool) -> None:
+    """A node without rules rests while another program's request is answered, and then goes on."""
+    ruling = node.snapshot.ruling
+    resting = ruling is not None and ruling.reason == Reason.SERVING.value
+    if asked and (ruling is None or ruling.run):
+        node.hear(events.NodeNote(round=0, sentence=Reason.SERVING.sentence))
+        node.obey(by_owner(True, Reason.SERVING))
+    elif resting and not asked:
+        node.obey(by_owner(False))
+
+
 async def play(
-    node: Node, governor: Governor | None, alone: bool, view: LiveView | None, ordered: bool
+    node: Node, governor: Governor | None, home: Path, alone: bool, view: LiveView | None, ordered: bool
 ) -> None:
     """Runs the node under its view until it is done or stopped; `ordered` means that commands come in."""
     if alone:
@@ -159,6 +172,8 @@ async def play(
     try:
         while not task.done():
             await asyncio.wait({task}, timeout=_REFRESH_S)
+            if governor is None:
+                _give_way(node, serving(home))
             if view is not None:
                 view.refresh()
             if ruling is not None and ruling.done() and not task.cancelling():
@@ -187,6 +202,8 @@ def _take_commands(node: Node, governor: Governor | None, stop: Callable[[], Non
                     node.leave()
                 case commands.Begin():
                     node.begin()
+                case commands.Skip():
+                    node.skip()
                 case commands.Harder():
                     node.harder()
                 case _ if governor is not None:

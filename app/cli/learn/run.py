@@ -178,7 +178,7 @@ def main(args: argparse.Namespace) -> int:
             view = LiveTerminal(node, governor, args.said, keys=not args.hold)
         elif args.snapshots:
             view = SnapshotLines(output, lambda: node.snapshot)
-        asyncio.run(play(node, governor, plan.solo, view, args.snapshots or args.hold))
+        asyncio.run(play(node, governor, home, plan.solo, view, args.snapshots or args.hold))
         print(closing(node.snapshot), file=sys.stderr)
     return 0
 

@@ -41,6 +41,8 @@ _NAMES = {
         "settings.json",
         "orders.json",
         "puzzles.json",
+        "serving",
+        "serving.json",
         "energy.json",
         "duels.json",
         "updates.json",

@@ -5,6 +5,7 @@
                                                    round, measurement or placement in flight is safe
 {"command":"finish"}                               after the round in flight: ends it; with rules, pauses it
 {"command":"begin"}                                with --hold: the first round may begin
+{"command":"skip"}                                 starts to learn without the rest of the first look
 {"command":"harder"}                               from the next round on: every family a level up
 {"command":"pause"}  {"command":"resume"}          with rules: until resumed; resuming also ends a snooze
 {"command":"snooze","seconds":3600}                with rules
@@ -50,6 +51,10 @@ class Begin(_Command, frozen=True, tag="begin"):
     pass
 
 
+class Skip(_Command, frozen=True, tag="skip"):
+    pass
+
+
 class Harder(_Command, frozen=True, tag="harder"):
     pass
 
@@ -92,7 +97,19 @@ class Change(_Command, frozen=True, tag="settings"):
 
 
 Command = (
-    Stop | Leave | Finish | Begin | Harder | Pause | Resume | SnoozeFor | Insist | WhenIdle | Turn | Change
+    Stop
+    | Leave
+    | Finish
+    | Begin
+    | Skip
+    | Harder
+    | Pause
+    | Resume
+    | SnoozeFor
+    | Insist
+    | WhenIdle
+    | Turn
+    | Change
 )
 
 _NO_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)

@@ -25,6 +25,7 @@ class Reason(Enum):
 
     PAUSED = "paused", "Paused by you.", "paused"
     SNOOZED = "snoozed", "Snoozed by you until {until}.", "snoozed until {until}"
+    SERVING = "serving", "Answering another program. Resumes by itself.", "answering another program"
     CLASS = "class", "Paused by the teacher of your class.", "paused by the class"
     OUTSIDE_HOURS = (
         "outside_hours",

@@ -20,6 +20,7 @@ class Phase(Enum):
     STARTING = "starting"
     LOADING = "loading the model"
     PLACING = "finding out what this model can begin with"
+    GATHERING = "collecting right answers for its first lesson"
     PROBING = "measuring on held-out questions"
     HOLDING = "waiting for the others"
     PAUSED = "paused"
@@ -147,9 +148,8 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """`round` is the round in flight, `safe_round` the last checkpoint; times are seconds, of `time.time()`
-    where they are moments. `done` of `total` completions count within the phase (seconds while
-    PLACING), `eta_s` is what is left of
-    it."""
+    where they are moments. `done` of `total` completions count within the phase (kinds of puzzles
+    while PLACING, right answers while GATHERING), `eta_s` is what is left of it."""
 
     model: str
     recipe: str
@@ -197,7 +197,10 @@ def doing(snapshot: Snapshot) -> str:
         return snapshot.ruling.short
     left = f", about {span(snapshot.eta_s)}" if snapshot.eta_s is not None and snapshot.eta_s >= 1 else ""
     if snapshot.phase is Phase.PLACING:
-        return said(snapshot.phase) + left
+        kinds = f", kind {snapshot.done} of {snapshot.total}" if snapshot.total else ""
+        return said(snapshot.phase) + kinds
+    if snapshot.phase is Phase.GATHERING:
+        return f"{said(snapshot.phase)}, {snapshot.done} of {snapshot.total}"
     if snapshot.phase not in (Phase.SAMPLING, Phase.PROBING) or not snapshot.total:
         return said(snapshot.phase)
     what = "answer" if snapshot.phase is Phase.SAMPLING else f"{said(snapshot.phase)}: answer"

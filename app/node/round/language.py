@@ -15,7 +15,7 @@ from typing import Annotated
 import msgspec
 
 from app.common import files
-from app.learning.language import PER_ROUND, Held, holding, pull
+from app.learning.language import ROUND, Grip, Held, holding, pull
 from app.node.trainer.link import TrainerLink
 from app.node.trainer.messages import Foreign, GroupTokens
 from engines.contract import Batch
@@ -104,16 +104,20 @@ async def listen(link: TrainerLink) -> tuple[Remembered, ...]:
 
 
 async def hold(
-    link: TrainerLink, remembered: Sequence[Remembered], batches: Sequence[Batch], order: Random
+    link: TrainerLink,
+    remembered: Sequence[Remembered],
+    batches: Sequence[Batch],
+    order: Random,
+    grip: Grip = ROUND,
 ) -> list[Batch]:
-    """The steps of a round, each with some small talk. Raises TrainerDied and EngineError."""
-    if len(remembered) < PER_ROUND or not batches:
+    """These steps, each with some small talk. Raises TrainerDied and EngineError."""
+    if len(remembered) < grip.read or not batches:
         return list(batches)
-    some = order.sample(list(remembered), PER_ROUND)
+    some = order.sample(list(remembered), grip.read)
     readings = await read_talks(link, [one.talk for one in some])
     held = [
         Held(sequence=reading.sequences_G[0], pull_T=pull(one.logprobs_T, reading.logprobs_GT[0]))
         for one, reading in zip(some, readings, strict=True)
         if reading and reading.logprobs_GT and len(reading.logprobs_GT[0]) == len(one.logprobs_T)
     ]
-    return holding(batches, held, order)
+    return holding(batches, held, order, grip)

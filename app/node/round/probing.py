@@ -24,6 +24,7 @@ from app.sapo.questions import Asked
 from app.sapo.scoring.sandbox import Sandbox
 from engines.contract import Completion
 
+_BRIEF = 4
 _SEED = seeds.hashed("probe sampling")
 
 
@@ -38,21 +39,29 @@ def due(round: int, every: int) -> bool:
 
 
 async def probe(
-    tools: Tools, questions_P: Sequence[Asked], state: NodeState, joined_P: Sequence[Asked] = ()
+    tools: Tools,
+    curve_P: Sequence[Asked],
+    state: NodeState,
+    joined_P: Sequence[Asked] = (),
+    *,
+    brief: bool = False,
 ) -> Probe:
-    """Measures the current adapter; `joined_P` are questions that are measured beside the curve. Raises
+    """Measures the current adapter; `joined_P` are questions that are measured beside the curve. A `brief` one,
+    of a model that was not taught yet, ends where every fourth question shows that it solves none. Raises
     TrainerDied and EngineError."""
     started = time.monotonic()
-    report = tools.report
+    report, questions_P = tools.report, curve_P[::_BRIEF] if brief else curve_P
     report(Phase.PROBING, 0, len(questions_P) + len(joined_P))
     joined, _ = await _answered(tools, joined_P, state) if joined_P else ([], [])
     scored_P, completions_P = await _answered(tools, questions_P, state)
     solved_P = [scored.rewards_G[0] for scored in scored_P]
+    if brief and any(solved_P):
+        return await probe(tools, curve_P, state, joined_P)
     perplexity = await language.perplexity(tools.link) if tools.engine.talks else None
     return Probe.of(
         held_out.score(solved_P, [question.content for question in questions_P]),
         round=state.round,
-        questions_mark=questions_mark(questions_P),
+        questions_mark=questions_mark(curve_P),
         at=time.time(),
         questions=len(questions_P),
         lenient=await asyncio.to_thread(_lenient, tools.sandbox, scored_P),

@@ -16,6 +16,7 @@ from random import Random
 import msgspec
 
 from app.learning import peer_lesson, zero
+from app.learning.language import LESSON
 from app.learning.lesson import NOTHING
 from app.learning.peer_lesson import PeerLesson
 from app.learning.placement import Taught
@@ -85,7 +86,9 @@ async def _take_held(tools: Tools, batches: list[Batch], order: Random) -> Stepp
     again while it changes."""
     done: list[Stepped] = []
     for first in range(0, len(batches), HELD_STEPS):
-        some = await language.hold(tools.link, tools.remembered, batches[first : first + HELD_STEPS], order)
+        some = await language.hold(
+            tools.link, tools.remembered, batches[first : first + HELD_STEPS], order, LESSON
+        )
 
         def tell(step: int, of: int, first: int = first) -> None:
             tools.report(Phase.LEARNING, first + step, len(batches))

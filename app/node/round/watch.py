@@ -82,7 +82,10 @@ class SnapshotWriter:
         self._change(note=sentence, noted_at=time.time())
 
     def _left(self, phase: Phase, done: int, total: int) -> float | None:
-        """Seconds left of the phase: from its own pace, before that from the last round's."""
+        """Seconds left of the phase: from its own pace, before that from the last round's. A first look
+        ends with the first puzzles that suit the model, so nothing is known of it."""
+        if phase in (Phase.PLACING, Phase.GATHERING):
+            return None
         if done:
             return (time.monotonic() - self._phase_began) / done * (total - done)
         last = self.snapshot.last

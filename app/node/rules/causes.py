@@ -45,6 +45,8 @@ class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
     temperature_limit_c: float | None = 90.0
     class_paused: bool = False
     """By the teacher of the class that the owner joined."""
+    serving: bool = False
+    """Another program's request is being answered."""
     schedule: Schedule = Schedule()
     dial: Dial = Dial.BALANCED
     orders: Orders = Orders()

@@ -3,9 +3,12 @@ settings."""
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
 import time
 from datetime import datetime, timedelta, tzinfo
+from pathlib import Path
 
 import msgspec
 
@@ -56,6 +59,28 @@ class Snooze(msgspec.Struct, frozen=True):
         if not (math.isfinite(self.began) and 0 < length < math.inf):
             return 0.0
         return min(max(0.0, self.until - wall), length, LONGEST_SNOOZE_S)
+
+
+SERVING = "serving"
+"""A file in the data folder, touched while another program's request is answered (app.serve)."""
+_SERVED_S = 2.0
+"""So long after its last touch it counts, also where the server was killed."""
+
+
+def show_serving(home: Path) -> None:
+    """Makes a node of this data folder give way for the next two seconds."""
+    now = time.time()
+    with contextlib.suppress(OSError):  # learning then goes on beside it
+        (home / SERVING).touch()
+        os.utime(home / SERVING, (now, now))
+
+
+def serving(home: Path) -> bool:
+    """Whether another program's request is being answered from this data folder."""
+    try:
+        return abs(time.time() - (home / SERVING).stat().st_mtime) < _SERVED_S
+    except OSError:
+        return False
 
 
 class Orders(msgspec.Struct, frozen=True, kw_only=True):

@@ -286,11 +286,12 @@ class Preferences:
         different = {key: value for key, value in self.values.items() if value != DEFAULTS[key]}
         files.write_json(self._path, {**self._others, **different})
 
-    def rules(self, orders: Orders, class_paused: bool = False) -> RuleSettings:
+    def rules(self, orders: Orders, class_paused: bool = False, serving: bool = False) -> RuleSettings:
         """What the rules go by."""
         values = self.values
         return RuleSettings(
             class_paused=class_paused,
+            serving=serving,
             contribute_when_idle=values["contribute_when_idle"],
             idle_s=float(values["idle_s"]),
             on_battery=values["on_battery"],

@@ -128,6 +128,8 @@ def _obstacles(
     if orders.snooze is not None:
         until = now.wall + memory.snooze_end - now.steady
         yield Obstacle(Reason.SNOOZED, until, {"until": now.shown(until)})
+    if settings.serving:
+        yield Obstacle(Reason.SERVING)
     if orders.insisted is not None:
         yield from _in_the_way(HARMFUL, now, facts, settings, memory, ran)
         insisted_at = memory.insisted_end - orders.insisted.left_s(orders.insisted.began)

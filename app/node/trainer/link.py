@@ -32,7 +32,8 @@ from engines.opening import AUTO
 
 TRAINER = (sys.executable, "-m", "app.node.trainer.process")
 SILENCE_S = 300.0
-"""A trainer that says nothing for so long hangs, or was stopped from outside; see `TrainerLink._patience_s`."""
+"""A trainer that reads, samples and learns not a single token for so long hangs, or was stopped from outside;
+see `TrainerLink._patience_s`. One that is only slow says how many it has done (`TokensDone`)."""
 _SILENCES = 10.0
 """The patience, in lengths of the longest silence so far: a computer that is busy today has that much more
 time."""
@@ -63,8 +64,8 @@ class TrainerDied(Exception):
 class TrainerLink:
     """A running trainer. It is asked one thing at a time; after a cancelled question only `end` makes sense.
 
-    Every question raises TrainerDied when the process ends or babbles, EngineError when the engine refuses, and
-    DiskFullError when there is no room for what it writes.
+    Every question raises TrainerDied when the process ends, babbles or makes no progress, EngineError when the
+    engine refuses, and DiskFullError when there is no room for what it writes.
     """
 
     def __init__(self, process: Process, log: Path, note: Callable[[str], None]) -> None:
@@ -196,6 +197,8 @@ class TrainerLink:
                 reply = messages.reply(line)
                 if reply.number != request.number:
                     raise messages.MessageError(f"Answer {reply.number} came to question {request.number}.")
+                if isinstance(reply, messages.TokensDone):
+                    continue
                 if isinstance(reply, messages.SampleProgress):
                     if tell is not None:
                         tell(reply.done, reply.total)

@@ -1,7 +1,7 @@
 """The messages between node and trainer: typed, numbered, size-limited JSON lines.
 
-The node asks, the trainer answers with the same number, one question at a time; `SampleProgress` and
-`TrainerNote` lines may come before the answer. Shape suffixes as in engines.contract.
+The node asks, the trainer answers with the same number, one question at a time; `SampleProgress`, `TokensDone`
+and `TrainerNote` lines may come before the answer. Shape suffixes as in engines.contract.
 """
 
 from __future__ import annotations
@@ -94,6 +94,12 @@ class SampleProgress(_Message, frozen=True, tag="progress"):
     total: int
 
 
+class TokensDone(_Message, frozen=True, tag="tokens"):
+    """The engine works: so many tokens have been read, sampled and learned since the trainer started."""
+
+    tokens: int
+
+
 class TrainerNote(_Message, frozen=True, tag="noted"):
     """A sentence for the owner, for example that memory ran short and smaller steps are taken."""
 
@@ -139,7 +145,17 @@ class TrainerFailed(_Message, frozen=True, tag="failed"):
 
 
 Request = OpenModel | LoadAdapter | Save | SamplePrompts | Learn | ReadGroups
-Reply = TrainerOpened | SampleProgress | TrainerNote | Sampled | Learned | ReadAll | TrainerDone | TrainerFailed
+Reply = (
+    TrainerOpened
+    | SampleProgress
+    | TokensDone
+    | TrainerNote
+    | Sampled
+    | Learned
+    | ReadAll
+    | TrainerDone
+    | TrainerFailed
+)
 
 _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 _replies: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)

@@ -16,6 +16,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
@@ -30,6 +31,7 @@ from app.node.trainer.channel import own_standard_output, send
 from app.node.trainer.messages import Foreign, GroupTokens, ReadGroups
 from engines import opening
 from engines.contract import AdapterError, Completion, Engine, EngineError, TokenSequence
+from engines.progress import progress
 from engines.sound import sound
 
 # Peers' text as tokens of this node's own model. Part of the trainer process, which has the tokenizer and the
@@ -207,6 +209,7 @@ def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: 
     rest, watch = Rest(given_effort()), memory.MemoryWatch()
     while True:
         request = messages.request(requests.get())
+        progress.heard = partial(_tell_tokens, channel, request.number)
         try:
             if isinstance(request, messages.OpenModel):
                 model = request.model
@@ -226,6 +229,10 @@ def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: 
         for sentence in _fresh_notes(engine):
             _send(channel, messages.TrainerNote(number=request.number, sentence=sentence))
         _send(channel, reply)
+
+
+def _tell_tokens(channel: BinaryIO, number: int, tokens: int) -> None:
+    _send(channel, messages.TokensDone(number=number, tokens=tokens))
 
 
 def _look_at_memory(watch: memory.MemoryWatch, engine: Engine) -> None:

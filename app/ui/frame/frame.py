@@ -68,6 +68,8 @@ class Actions:
     remove_all: Callable[[], None]
     """Everything that Shoal keeps on this computer. The window ends."""
     choices: Choices
+    skip: Callable[[], None] = lambda: None
+    """Starts to learn without the rest of the first look."""
     harder: Callable[[], None] = lambda: None
     """Harder puzzles, from the next round on."""
     race: Callable[[], None] = lambda: None

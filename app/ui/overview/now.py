@@ -49,11 +49,16 @@ class Now(QFrame):
         self._finish.triggered.connect(lambda _=False: actions.finish())
         self._longer.setMenu(menu)
         self._longer.setPopupMode(IconButton.ToolButtonPopupMode.InstantPopup)
-        self._cancel = button(tr("Cancel"), actions.pause, "", tr("The first look starts over next time"))
+        self._skip = button(
+            tr("Start without it"), actions.skip, "", tr("Learns now and tries other kinds between rounds")
+        )
+        self._cancel = button(
+            tr("Cancel"), lambda: actions.contribute(False), "", tr("Stops learning. What it found is kept")
+        )
         self._held = Elided("", "strong")
         lead = row(self._round, self._step, self._held, gap=10, fill=(1, 2))
         why = row(self._why, self._rule_button, gap=6, fill=0)
-        does = row(self._anyway, self._cancel, row(self._pause, self._longer, gap=2), self._start)
+        does = row(self._anyway, self._skip, self._cancel, row(self._pause, self._longer, gap=2), self._start)
         top = Bend(column(lead, self._bar, why, gap=7), does, gap=24, least=560)
         top.setStretch(0, 1)
         top.setAlignment(does, Qt.AlignmentFlag.AlignVCenter)
@@ -92,8 +97,9 @@ class Now(QFrame):
         self._show_progress(view, now)
         wanted = words.contributes(view)
         placing = _first_look(view)
+        self._skip.setVisible(wanted and placing)
         self._cancel.setVisible(wanted and placing)
-        self._pause.setVisible(wanted and not placing)
+        self._pause.setVisible(wanted)
         self._longer.setVisible(wanted and not placing)
         self._start.setVisible(not wanted)
         waits = held and view.state is NodeStatus.WAITING
@@ -118,7 +124,7 @@ class Now(QFrame):
     def _reason(view: View, now: float) -> str:
         sentence = words.reason(view, now)
         if _first_look(view):
-            return tr("A few minutes, once per model: it tries every kind of puzzle.")
+            return tr("Once per model. It learns as soon as some puzzles suit it.")
         if view.state is NodeStatus.STARTING and view.step is not None:
             return "" if view.curve else tr("The first start with a model can take a minute.")
         if words.held(view):
@@ -163,4 +169,5 @@ class Now(QFrame):
 
 def _first_look(view: View) -> bool:
     """Before the first round; families that were too hard are looked at again later."""
-    return view.step is Step.PLACING and view.state is NodeStatus.LEARNING and not view.safe_round
+    looks = view.step in (Step.PLACING, Step.GATHERING)
+    return looks and view.state is NodeStatus.LEARNING and not view.safe_round

@@ -161,6 +161,10 @@ class Control(QObject):
         """Pauses after the round in flight."""
         self._order(command="finish")
 
+    def skip(self) -> None:
+        """Learns without the rest of the first look."""
+        self._link.tell(command="skip")
+
     def harder(self) -> None:
         """Harder puzzles, now or as soon as it learns again."""
         self._link.tell(command="harder")

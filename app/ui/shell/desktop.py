@@ -107,6 +107,7 @@ class Desktop:
             pause=self.control.pause,
             snooze=self.control.snooze,
             finish=self.control.finish,
+            skip=self.control.skip,
             harder=self.control.harder,
             go=lambda key: self.window.go(key),
             want_questions=self.questions.want,

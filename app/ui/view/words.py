@@ -147,7 +147,7 @@ def _written(moment: float, form: str) -> str:
 
 def round_line(view: View) -> str:
     """Where the run stands: "Round 42", or "Round 42 of 100"."""
-    if view.step in (Step.PROBING, Step.PLACING):
+    if view.step in (Step.PROBING, Step.PLACING, Step.GATHERING):
         if view.safe_round:
             return tr("After round {n}", n=number(view.safe_round))
         return tr("Before round 1") if view.step is Step.PROBING else tr("First look")
@@ -177,7 +177,11 @@ def step_line(view: View) -> str:
         return ""
     left = tr(", about {span}", span=span(view.left_s)) if view.left_s is not None and view.left_s >= 1 else ""
     if step is Step.PLACING:
-        return tr("looking for puzzles that suit it") + left
+        if not view.total:
+            return tr("looking for puzzles that suit it")
+        return tr("looking for puzzles that suit it, kind {n} of {all}", n=view.done, all=view.total)
+    if step is Step.GATHERING:
+        return tr("collecting right answers to learn from, {n} of {all}", n=view.done, all=view.total)
     if view.total and step in (Step.SAMPLING, Step.PROBING):
         what = tr("answer {n} of {all}", n=view.done, all=view.total)
         lead = tr("measuring, ") if step is Step.PROBING else ""

@@ -13,6 +13,7 @@ COMMANDS = {
     b'{"command":"stop"}': commands.Stop(),
     b'{"command":"finish"}': commands.Finish(),
     b'{"command":"begin"}': commands.Begin(),
+    b'{"command":"skip"}': commands.Skip(),
     b'{"command":"harder"}': commands.Harder(),
     b'{"command":"pause"}': commands.Pause(),
     b' {"command" : "resume"} ': commands.Resume(),

@@ -12,7 +12,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from app.learning.language import STRENGTH
+from app.learning.language import ROUND
 from app.node.record import records
 from app.node.record.records import Probe
 from app.node.record.snapshot import Snapshot
@@ -104,7 +104,7 @@ def test_a_step_carries_the_difference_to_what_replies_were_before(tmp_path: Pat
     assert not any(weight for row in same.rows_S for weight in row.weights_T)
     assert all(set(row.weights_T[:-1]) == {max(row.weights_T)} for row in pulled.rows_S)
     tokens = sum(len(row.weights_T) for row in pulled.rows_S)
-    assert max(pulled.rows_S[0].weights_T) * tokens == pytest.approx(0.5 * STRENGTH)
+    assert max(pulled.rows_S[0].weights_T) * tokens == pytest.approx(0.5 * ROUND.strength)
 
 
 def test_a_damaged_file_holds_nothing(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from app.learning import peer_lesson, zero
 from app.learning.choosing import PeerGroup
-from app.learning.language import PER_ROUND
+from app.learning.language import LESSON
 from app.node.history import checkpoint
 from app.node.record import events
 from app.node.record.records import Round
@@ -157,7 +157,7 @@ def test_what_holds_small_talk_is_measured_again_while_a_lesson_changes_it() -> 
 
     held: list[float] = []
     talk = language.talks(language.FILE)[0]
-    remembered = tuple(language.Remembered(talk=talk, logprobs_T=[-1.0, -1.0]) for _ in range(PER_ROUND))
+    remembered = tuple(language.Remembered(talk=talk, logprobs_T=[-1.0, -1.0]) for _ in range(LESSON.read))
     tools = cast(Tools, SimpleNamespace(link=Link(), remembered=remembered, report=lambda *_: None))
     batches = [zero.imitate([reply], 1e-3)] * (2 * HELD_STEPS + 1)
     stepped = asyncio.run(teaching._take_held(tools, batches, Random(0)))

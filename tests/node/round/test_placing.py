@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
+from random import Random
 
 import msgspec
 import pytest
 
+from app.learning import first_look
 from app.node.record import events
 from app.node.record.records import Probe, Round
 from app.node.record.snapshot import Phase
 from app.node.round import placing
 from app.node.round.watch import SnapshotWriter
 from app.sapo.asking import BRIEF, TAGGED
+from app.sapo.families import FAMILIES
 from app.sapo.probe import probe_questions
 from tests.e2e.contract import event_misfits
 from tests.node.bench import Bench, of, rows
 from tests.node.round.test_peers import Shelf
 
+ROOT = Path(__file__).parents[3]
 CANDIDATES = {"chain_sum": 0, "gcd": 0, "number_sorting": 0}
 
 
@@ -51,14 +59,29 @@ def test_a_model_that_needs_examples_is_placed_taught_and_learns_without(bench: 
     assert sentence.startswith("It can begin with sums.") and "greatest common divisor" in sentence
 
 
-def test_short_questions_come_first_and_the_rest_waits_when_time_is_over(
+def test_it_learns_before_every_kind_was_tried_and_tries_the_others_between_rounds(
     bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(placing, "FIRST_S", -1.0)
-    monkeypatch.setattr(placing, "FIRST_FAMILIES", 1)
-    monkeypatch.setattr(placing, "AT_ONCE", 2)
-    bench.run(rounds=1, place=True, families={"needle_haystack": 0, "chain_sum": 0})
-    assert kept(bench).families == {"chain_sum": 0} and kept(bench).unasked == ("needle_haystack",)
+    monkeypatch.setattr(first_look, "AT_ONCE", 2)
+    families = {"needle_haystack": 0, "basic_arithmetic": 0, "chain_sum": 0}
+    seen = bench.run(lambda event: isinstance(event, events.Placed), place=True, families=families)
+    assert kept(bench).families and kept(bench).unasked == ("needle_haystack",)
+    assert (
+        of(events.Placed, seen)[0].lesson > 0
+        and "other kinds between rounds: 1" in of(events.Placed, seen)[0].sentence
+    )
+    bench.run(rounds=4, place=True, families=families)
+    needle = next(one for one in kept(bench).tried if one.family == "needle_haystack")
+    assert (needle.questions, needle.any) == (2, 0) and kept(bench).waiting == ("needle_haystack",)
+
+
+def test_the_first_measurement_of_a_model_that_solves_nothing_yet_is_short(bench: Bench, pupil: None) -> None:
+    seen = bench.run(rounds=1, place=True, families=CANDIDATES, probe_questions=32)
+    assert [(one.round, one.questions, one.share > 0) for one in of(Probe, seen)] == [
+        (0, 8, False),
+        (1, 32, True),
+    ]
+    assert len({one.questions_mark for one in of(Probe, seen)}) == 1
 
 
 def test_a_swarm_is_asked_for_the_families_it_begins_with(bench: Bench, pupil: None) -> None:
@@ -76,7 +99,7 @@ def test_what_was_found_outlasts_the_node(bench: Bench, pupil: None) -> None:
 
 @pytest.mark.parametrize(
     ("phase", "kind"),
-    [(Phase.PLACING, events.Placed), (Phase.PROBING, Probe), (Phase.SAMPLING, Round), (Phase.LOADING, None)],
+    [(Phase.PLACING, None), (Phase.PROBING, Probe), (Phase.SAMPLING, Round), (Phase.LOADING, None)],
 )
 def test_who_changes_the_swarm_keeps_what_is_in_flight(
     bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch, phase: Phase, kind: type | None
@@ -132,10 +155,69 @@ def test_a_node_that_is_stopped_before_its_lesson_has_it_at_the_next_start(bench
     assert not of(events.Placed, again) and of(Round, again)[0].lesson > 0
 
 
-def test_a_stop_while_it_is_placed_keeps_nothing(bench: Bench, pupil: None) -> None:
-    bench.run(lambda event: isinstance(event, events.Started), place=True, families=CANDIDATES)
-    assert not list(bench.home.glob("models/*/placement.json"))
-    assert of(events.Placed, bench.run(rounds=1, place=True, families=CANDIDATES))
+def test_its_owner_starts_without_the_first_look(bench: Bench, pupil: None) -> None:
+    def skips(event: events.Event) -> bool:
+        if isinstance(event, events.Started):
+            assert bench.node is not None
+            bench.node.skip()
+        return False
+
+    seen = bench.run(skips, rounds=1, place=True, families={"gcd": 0, "lcm": 0})
+    (placed,) = of(events.Placed, seen)
+    assert {*placed.families} == {"gcd", "lcm"} and not placed.lesson
+    assert placed.sentence.startswith("It starts with ") and of(Round, seen)[0].own_groups == 4
+    assert not any(one.questions for one in kept(bench).tried)
+
+
+NODE = """
+import sys
+from pathlib import Path
+from app.node.record import events
+from app.sapo.families import FAMILIES
+from tests.node.bench import Bench
+bench = Bench(Path(sys.argv[1]))
+bench.run(lambda event: isinstance(event, events.Placed), place=True, families=dict.fromkeys(FAMILIES, 0))
+"""
+
+
+def asked(log: Path) -> list[list[str]]:
+    """The questions of every call of the engine, each with the way it was put."""
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def look(folder: Path, log: Path, kill_after: float | None = None) -> None:
+    """A first look in a node of its own, killed once so many calls of the engine are over."""
+    folder.mkdir(exist_ok=True)
+    environment = {**os.environ, "FAKE_ASKED": str(log)}
+    node = subprocess.Popen([sys.executable, "-c", NODE, str(folder)], env=environment, cwd=ROOT)
+    while kill_after is not None and len(asked(log)) <= kill_after and node.poll() is None:
+        time.sleep(0.05)
+    if kill_after is None:
+        assert node.wait(120) == 0
+    else:
+        time.sleep(kill_after % 1 * 0.6)
+        node.kill()
+        node.wait()
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.long)])
+def test_a_first_look_that_is_killed_goes_on_and_asks_nothing_again(
+    bench: Bench, tmp_path: Path, pupil: None, monkeypatch: pytest.MonkeyPatch, kills: int
+) -> None:
+    random = Random(kills)
+    logs = [tmp_path / f"asked{number}" for number in range(kills + 1)]
+    for log in logs[:-1]:
+        look(tmp_path / "killed", log, random.uniform(0, 3))
+    look(tmp_path / "killed", logs[-1])
+    monkeypatch.setenv("FAKE_ASKED", str(tmp_path / "asked"))
+    families = dict.fromkeys(FAMILIES, 0)
+    bench.run(lambda event: isinstance(event, events.Placed), place=True, families=families)
+    calls: list[list[str]] = []
+    for log in logs:  # what was in flight when the node died is asked once more
+        calls = [*(calls[:-1] if calls and calls[-1:] == asked(log)[:1] else calls), *asked(log)]
+    assert calls == asked(tmp_path / "asked")
+    found, whole = kept(Bench(tmp_path / "killed")), kept(bench)
+    assert msgspec.structs.replace(found, seconds=whole.seconds) == whole and whole.families
 
 
 def test_a_model_that_answers_as_it_is_told_needs_no_examples(bench: Bench) -> None:

@@ -80,6 +80,7 @@ class Owner:
 OBSTACLES: list[tuple[Reason, DesktopFacts, RuleSettings]] = [
     (Reason.PAUSED, CALM, wishes(orders=Orders(paused=True))),
     (Reason.SNOOZED, CALM, wishes(orders=Orders(snooze=Snooze(WALL, WALL + 3600)))),
+    (Reason.SERVING, CALM, wishes(serving=True)),
     (Reason.CLASS, CALM, wishes(class_paused=True)),
     (
         Reason.OUTSIDE_HOURS,
@@ -153,6 +154,7 @@ def test_the_first_of_several_obstacles_is_told() -> None:
             settings = wishes(
                 orders=chosen.orders if chosen.orders != Orders() else also_chosen.orders,
                 schedule=chosen.schedule if chosen.schedule != Schedule() else also_chosen.schedule,
+                serving=chosen.serving or also_chosen.serving,
                 class_paused=chosen.class_paused or also_chosen.class_paused,
             )
             if reason is Reason.PAUSED and other is Reason.SNOOZED:
@@ -381,7 +383,7 @@ def test_every_wait_has_a_rule_that_can_be_changed() -> None:
     keys = {setting.key for setting in SETTINGS}
     assert set(RULE_OF.values()) <= keys
     own = {Reason.PAUSED, Reason.SNOOZED, Reason.SETTLING, Reason.FINISHING, Reason.ANYWAY, Reason.RUNNING}
-    own.add(Reason.CLASS)  # the teacher's
+    own |= {Reason.CLASS, Reason.SERVING}  # the teacher's, and another program's
     assert set(Reason) - set(RULE_OF) == own
 
 

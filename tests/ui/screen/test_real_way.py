@@ -90,7 +90,7 @@ def _learns(one: Person) -> None:
     one.keys("Return")
     wait(lambda: one.sees("page") == "overview", "it leads to where it is seen")
     hears(one, "First look")
-    hears(one, "looking for puzzles that suit it, about")
+    hears(one, "looking for puzzles that suit it, kind")
     one.stands("first-look")
     assert hears(one, "It can begin with") and hears(one, "of its own right answers")
     wait(lambda: one.sees("points") >= 2 and one.sees("round") >= ROUNDS, "it learns")

@@ -1,0 +1,115 @@
+"""`./shoal serve`: the model for other programs on this computer, as OpenAI's API."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.common.text import whole
+from engines import opening
+
+if TYPE_CHECKING:
+    from app.serve.child import ServedModel
+
+SUMMARY = "use your model in other programs on this computer"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Serves the model to programs on this computer at an address like OpenAI's: MODEL is what it has "
+        "become, MODEL:before what it was. It listens on 127.0.0.1 alone, asks for a token, loads the model at "
+        "the first request, and frees its memory after ten quiet minutes. A node that learns in the same data "
+        "folder pauses while it answers."
+    )
+    parser.add_argument(
+        "--model", default="starter", help="starter, the name of a downloaded model, or a folder"
+    )
+    parser.add_argument("--engine", choices=opening.CHOICES, default=opening.AUTO)
+    parser.add_argument(
+        "--port", type=whole(0, 65535), metavar="P", help="11777, or the next free one; 0 is any free one"
+    )
+    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
+    parser.add_argument("--no-token", action="store_true", help="let every program on this computer in")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help='one JSON object a line: {"event":"serving","url":..,"token":..,"models":[..]}, then notes',
+    )
+    parser.add_argument("--attached", action="store_true", help=argparse.SUPPRESS)  # ends with its input
+    parser.add_argument("--answers", action="store_true", help=argparse.SUPPRESS)  # app.serve.child
+
+
+def main(args: argparse.Namespace) -> int:
+    from app.node.data.home import folder
+
+    home = folder(args.home)
+    os.environ["SHOAL_HOME"] = str(home)
+    if args.answers:
+        _answers(args, home)
+    return asyncio.run(_serve(args, home))
+
+
+def _answers(args: argparse.Namespace, home: Path) -> None:
+    """The process with the model; ends this one."""
+    from app.node.trainer import solo
+    from app.serve import child
+    from engines.contract import Engine
+
+    solo.refuse_network()
+
+    def open_engine(model: Path, rank: int | None) -> Engine:
+        return opening.open_engine(args.engine, model, rank=rank)
+
+    def open_model() -> ServedModel:
+        return child.ServedModel(args.model, home, open_engine)
+
+    child.serve(open_model)
+
+
+async def _serve(args: argparse.Namespace, home: Path) -> int:
+    from app.common.process.stopping import when_asked_to_stop
+    from app.models.catalogue import full_name
+    from app.models.shelf import locate
+    from app.serve.model import ModelProcess
+    from app.serve.server import LOOPBACK, Server, bind, serve, token
+
+    model = full_name(args.model)
+    locate(model, home)  # a name that is none is refused now, not at the first request
+    secret = "" if args.no_token else token(home)
+    name = Path(model).name if Path(model).expanduser().exists() else model
+    listener = bind(args.port)
+    url = f"http://{LOOPBACK}:{listener.getsockname()[1]}/v1"
+    ended = asyncio.Event()
+    when_asked_to_stop(ended.set)
+    if args.attached:
+        asyncio.get_running_loop().run_in_executor(None, _until_closed, asyncio.get_running_loop(), ended)
+
+    def told(sentence: str) -> None:
+        if args.json:
+            print(json.dumps({"event": "note", "sentence": sentence}), flush=True)
+        else:
+            print(sentence, file=sys.stderr, flush=True)
+
+    command = [sys.executable, "-m", "app.cli", "serve", "--answers", "--home", str(home)]
+    process = ModelProcess([*command, "--model", model, "--engine", args.engine], home, told)
+    if args.json:
+        models = [name, f"{name}:before"]
+        print(json.dumps({"event": "serving", "url": url, "token": secret, "models": models}), flush=True)
+    else:
+        print(
+            f"Address  {url}\nToken    {secret or 'none needed'}\nModel    {name}, or {name}:before", flush=True
+        )
+    await serve(listener, Server(process, name, secret), process, ended)
+    return 0
+
+
+def _until_closed(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
+    """For a window: ends with standard input, however its other end goes."""
+    while sys.stdin.buffer.readline(4096):
+        pass
+    loop.call_soon_threadsafe(ended.set)

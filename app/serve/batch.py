@@ -1,0 +1,278 @@
+"""Answers to many requests at once: rows of one decoder, each with its own temperature, length and end.
+
+Requests are answered in the order in which they came. Those of one side (as learned, as it came) run together,
+as many as the engine has rows for; where it lets rows join, the next takes the place of one that has ended."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.serve.messages import Began, Ended, Piece, Prompt, Refused, Reply, Start, Token, TokenChoice
+from engines.contract import Decoder, Engine, EngineError
+from engines.llamacpp.sampler import Drawer
+from engines.models.tokens import ChatTokenizer
+
+ROWS = 16
+"""Answers under way at once. Beyond it a processor's tokens per second hardly grow."""
+USUAL_TOKENS = 1024
+"""The longest answer where a request names none."""
+_LEAST_TOKENS = 512
+_FLUSH_S = 0.02
+"""Pieces of an answer come no more often."""
+_BYTES_OF_CHARACTER = 4
+_GREEDY = 1e-4
+"""Below this temperature the likeliest token is taken."""
+
+
+class Answer:
+    """One answer: its tokens and its text so far, of which `told` characters were handed on."""
+
+    def __init__(
+        self, start: Start, index: int, prompt_T: list[int], most: int, tokenizer: ChatTokenizer
+    ) -> None:
+        self.start, self.index, self.prompt_T, self.most = start, index, prompt_T, most
+        self.random = np.random.default_rng([start.seed, index])
+        self.tokens_T: list[int] = []
+        self.text, self.reason = "", ""
+        self._tokenizer, self._told, self._told_at = tokenizer, 0, 0.0
+        self._read, self._kept = 0, 0
+        self._logprobs: list[TokenChoice] = []
+
+    def add(self, token: int, logprobs: TokenChoice | None) -> None:
+        """One more token; sets `reason` when it was the last."""
+        self.tokens_T.append(token)
+        if token in self._tokenizer.stops:
+            self.reason = "stop"
+        elif logprobs is not None:
+            self._logprobs.append(logprobs)
+        if not self.reason and len(self.tokens_T) >= self.most:
+            self.reason = "length"
+        self._grow(last=bool(self.reason))
+        self._look_for_stop()
+
+    def _grow(self, last: bool) -> None:
+        """Adds the text of the newest tokens; a character of which only some bytes are there has to wait."""
+        before, after = self._tokenizer.texts(
+            [self.tokens_T[self._kept : self._read], self.tokens_T[self._kept :]]
+        )
+        waiting = len(self.tokens_T) - self._read
+        if after.endswith("\ufffd") and not last and waiting < _BYTES_OF_CHARACTER:
+            return
+        self.text += after[len(before) :]
+        self._kept, self._read = self._read, len(self.tokens_T)
+
+    def _look_for_stop(self) -> None:
+        longest = max(map(len, self.start.stop), default=0)
+        since = max(0, self._told - longest)
+        found = [at for stop in self.start.stop if (at := self.text.find(stop, since)) >= 0]
+        if found:
+            self.text, self.reason = self.text[: min(found)], "stop"
+
+    def news(self, now: float) -> Iterator[Reply]:
+        """What is to be told by now."""
+        number, index = self.start.number, self.index
+        if self.reason:
+            text, self._told = self.text[self._told :], len(self.text)
+            yield Ended(
+                number=number,
+                index=index,
+                text=text,
+                reason=self.reason,
+                tokens=len(self.tokens_T),
+                logprobs=self._logprobs,
+            )
+        elif self.start.stream and now - self._told_at >= _FLUSH_S:
+            end = len(self.text) - _begun(self.text, self.start.stop)
+            if end > self._told:
+                text, self._told, self._told_at = self.text[self._told : end], end, now
+                logprobs, self._logprobs = self._logprobs, []
+                yield Piece(number=number, index=index, text=text, logprobs=logprobs)
+
+
+def _begun(text: str, stops: Sequence[str]) -> int:
+    """How many characters at the end of a text may be the beginning of a stop.
+
+    >>> _begun("to be or EN", ["END", "!"]), _begun("to be", ["END"])
+    (2, 0)
+    """
+    longest = max(map(len, stops), default=1) - 1
+    return next(
+        (n for n in range(min(longest, len(text)), 0, -1) if any(one.startswith(text[-n:]) for one in stops)), 0
+    )
+
+
+class Batch:
+    """`context` is the most tokens that the model reads. `refresh` looks for what was learned meanwhile.
+    `prompt` turns a prompt into token ids."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        tokenizer: ChatTokenizer,
+        context: int,
+        refresh: Callable[[], object],
+        prompt: Callable[[Prompt], list[int]],
+    ) -> None:
+        self._engine, self._tokenizer, self._context = engine, tokenizer, context
+        self._refresh, self._prompt = refresh, prompt
+        self._waiting: deque[Answer] = deque()
+        self._going: list[Answer] = []
+        self._decoder: Decoder | None = None
+        self._plain, self._room, self._drawer = False, 0, Drawer(1)
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._waiting or self._going)
+
+    def add(self, start: Start) -> Reply:
+        """Takes a request on."""
+        try:
+            prompts_P = [self._prompt(prompt) for prompt in start.prompts]
+        except EngineError as error:
+            return Refused(number=start.number, sentence=str(error))
+        longest = max(map(len, prompts_P))
+        if longest >= self._context or not all(prompts_P):
+            sentence = "The prompt is empty."
+            if longest >= self._context:
+                sentence = (
+                    f"The prompt has {longest} tokens, and this model reads {self._context} with its answer."
+                )
+            return Refused(number=start.number, sentence=sentence, code="context_length_exceeded")
+        for index in range(len(prompts_P) * start.n):
+            prompt_T = prompts_P[index // start.n]
+            most = min(start.max_tokens or USUAL_TOKENS, self._context - len(prompt_T))
+            self._waiting.append(Answer(start, index, prompt_T, most, self._tokenizer))
+        return Began(number=start.number, tokens=sum(map(len, prompts_P)))
+
+    def drop(self, number: int) -> None:
+        """Ends a request's answers where they are."""
+        self._waiting = deque(one for one in self._waiting if one.start.number != number)
+        for one in self._going:
+            if one.start.number == number:
+                one.reason = "dropped"
+        self._leave()
+
+    def step(self) -> list[Reply]:
+        """One token for each answer under way. What there is to tell."""
+        try:
+            told = self._advance() if self._going else []
+            while (joining := self._joining()) and self._decoder is not None:
+                logits_RV = self._decoder.read(
+                    [one.prompt_T for one in joining], max(one.most for one in joining)
+                )
+                self._going += joining
+                told += self._draw(joining, logits_RV)
+            return told
+        except EngineError as error:
+            return self._fail(str(error))
+
+    def _fail(self, sentence: str) -> list[Reply]:
+        """Refuses all that was under way."""
+        numbers = {one.start.number for one in [*self._going, *self._waiting]}
+        self._going, self._decoder = [], None
+        self._waiting.clear()
+        return [Refused(number=number, sentence=sentence, fault=True) for number in sorted(numbers)]
+
+    def _advance(self) -> list[Reply]:
+        assert self._decoder is not None
+        logits_RV = self._decoder.advance([one.tokens_T[-1] for one in self._going])
+        return self._draw(self._going, logits_RV)
+
+    def _joining(self) -> list[Answer]:
+        """Those that begin now, in the order in which they came."""
+        if not self._waiting:
+            return []
+        if not self._going:
+            self._open()
+        elif self._decoder is None or not self._decoder.joins:
+            return []
+        assert self._decoder is not None
+        found: list[Answer] = []
+        while (
+            self._waiting
+            and len(self._going) + len(found) < self._decoder.rows
+            and self._fits(self._waiting[0])
+        ):
+            found.append(self._waiting.popleft())
+        return found
+
+    def _fits(self, one: Answer) -> bool:
+        return one.start.plain == self._plain and len(one.prompt_T) + one.most <= self._room
+
+    def _open(self) -> None:
+        """A decoder for the first that waits, with room for those behind it."""
+        self._plain = self._waiting[0].start.plain
+        if not self._plain:
+            self._refresh()
+        alike = [one for one in self._waiting if one.start.plain == self._plain]
+        needed = max(len(one.prompt_T) + one.most for one in alike[:ROWS])
+        self._room = min(self._context, max(_LEAST_TOKENS, 1 << (needed - 1).bit_length()))
+        self._decoder = self._engine.decoder(ROWS, self._room, plain=self._plain)
+
+    def _draw(self, rows: list[Answer], logits_RV: NDArray[Any]) -> list[Reply]:
+        """A token for each of these rows, which are the last ones under way."""
+        if self._drawer.vocabulary != logits_RV.shape[1]:
+            self._drawer = Drawer(logits_RV.shape[1])
+        heat_R = np.array([one.start.temperature for one in rows], np.float32)
+        greedy_R = heat_R < _GREEDY
+        drawn_RV: NDArray[Any] = logits_RV / np.where(greedy_R, np.float32(1), heat_R)[:, None]
+        for row, one in enumerate(rows):
+            if one.start.top_p < 1 and not greedy_R[row]:
+                drawn_RV[row] = nucleus(drawn_RV[row], one.start.top_p)
+        token_R, _ = self._drawer.draw(drawn_RV, np.array([one.random.random() for one in rows]))
+        token_R = np.where(greedy_R, logits_RV.argmax(1), token_R)
+        told: list[Reply] = []
+        now = time.monotonic()
+        for one, token, logits_V in zip(rows, token_R.tolist(), logits_RV, strict=True):
+            one.add(
+                token, None if one.start.logprobs is None else self._choice(token, logits_V, one.start.logprobs)
+            )
+            told += one.news(now)
+        self._leave()
+        return told
+
+    def _choice(self, token: int, logits_V: NDArray[Any], top: int) -> TokenChoice:
+        logits = logits_V.astype(np.float64)
+        logp_V = logits - logits.max()
+        logp_V -= np.log(np.exp(logp_V).sum())
+        best = np.argsort(-logp_V, kind="stable")[:top].tolist()
+        ids = [token, *best]
+        texts = self._tokenizer.texts([[id] for id in ids])
+        pairs: list[Token] = [
+            (text or str(self._tokenizer.library.id_to_token(id)), float(logp_V[id]))
+            for text, id in zip(texts, ids, strict=True)
+        ]
+        return TokenChoice(pairs[0], pairs[1:])
+
+    def _leave(self) -> None:
+        """Ended answers leave; the last ones take the places that fall empty."""
+        staying = [row for row, one in enumerate(self._going) if not one.reason]
+        if len(staying) == len(self._going):
+            return
+        behind, there = [row for row in staying if row >= len(staying)], set(staying)
+        order = [row if row in there else behind.pop() for row in range(len(staying))]
+        if order and self._decoder is not None:
+            self._decoder.keep(order)
+        self._going = [self._going[row] for row in order]
+
+
+def nucleus(logits_V: NDArray[Any], share: float) -> NDArray[Any]:
+    """The logits of the fewest tokens that have at least this share of the probability; the others are -inf
+    (Holtzman et al. 2020, "The curious case of neural text degeneration").
+
+    >>> nucleus(np.log(np.array([0.2, 0.5, 0.3])), 0.6).round(2).tolist()
+    [-inf, -0.69, -1.2]
+    """
+    order = np.argsort(-logits_V, kind="stable")
+    weights = np.exp(logits_V[order].astype(np.float64) - logits_V[order[0]])
+    before = weights.cumsum() - weights
+    found = np.full_like(logits_V, -np.inf)
+    kept = order[before < share * weights.sum()]
+    found[kept] = logits_V[kept]
+    return found

@@ -1,0 +1,124 @@
+"""The process with the model: requests on standard input, answers on standard output, nothing else there. It
+ends when its input closes, so it outlives no server, not even one that was killed."""
+
+from __future__ import annotations
+
+import os
+import queue
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from app.chat.learned import SafePoints
+from app.models.shelf import locate
+from app.node.record.state import NodeState
+from app.node.trainer.channel import own_standard_output, send
+from app.sapo import asking
+from app.serve import messages
+from app.serve.batch import Batch
+from engines.contract import Engine, EngineError
+from engines.models.folder import open_folder, read_architecture
+from engines.models.tokens import ChatTokenizer
+
+_READS = 2048
+"""Tokens that a model of an unknown architecture is taken to read."""
+OpenEngine = Callable[[Path, int | None], Engine]
+"""(model folder, rank) to an engine."""
+
+
+class ServedModel:
+    """One model as it came and as it was learned here. Raises EngineError where it cannot be had."""
+
+    def __init__(self, model: str, home: Path, open_engine: OpenEngine) -> None:
+        folder = locate(model, home)
+        opened = open_folder(folder)
+        shape = read_architecture(opened.config)
+        self.context = shape.context if shape is not None else _READS
+        self._learned = SafePoints(home, folder)
+        self._tokenizer = ChatTokenizer(opened)
+        self.engine = open_engine(folder, self._learned.rank())
+        self._state: NodeState | None = None
+        self.refresh()
+        self.batch = Batch(self.engine, self._tokenizer, self.context, self.refresh, self.prompt)
+
+    @property
+    def round(self) -> int | None:
+        """That of the newest safe point, None before the first."""
+        return None if self._state is None else self._state.round
+
+    def refresh(self) -> None:
+        self._state = self._learned.refresh(self.engine, self._state)
+
+    def prompt(self, prompt: messages.Prompt) -> list[int]:
+        """Token ids. A conversation without a system line gets the one that practice asks with, as an export
+        for Ollama does. Raises EngineError."""
+        if isinstance(prompt, str):
+            ids: list[int] = self._tokenizer.library.encode(prompt).ids
+            return ids
+        turns = [one for one in prompt if isinstance(one, dict)]
+        if not turns:
+            ids, known = (
+                [one for one in prompt if isinstance(one, int)],
+                self._tokenizer.library.get_vocab_size(),
+            )
+            if not all(0 <= id < known for id in ids):
+                raise EngineError(f"The prompt has token ids that this model doesn't know: it has {known}.")
+            return ids
+        if turns[0]["role"] != "system":
+            way = self._state.way if self._state is not None else asking.TAGGED
+            turns = [{"role": "system", "content": way.system}, *turns]
+        return self._tokenizer.prompt(turns)
+
+
+def serve(open_model: Callable[[], ServedModel]) -> NoReturn:
+    """Answers until the input closes, then ends the process: with exit code 1 where there is no model."""
+    channel = own_standard_output()
+
+    def tell(*replies: messages.Reply) -> None:
+        if replies:
+            send(channel, b"".join(map(messages.to_line, replies)))
+
+    requests: queue.SimpleQueue[messages.Request] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+    try:
+        model = open_model()
+        tell(
+            messages.ModelReady(
+                number=0, context=model.context, engine=model.engine.info.name, learned=model.round
+            )
+        )
+        while True:
+            _work(model.batch, requests, tell)
+    except BrokenPipeError:
+        code = 0
+    except Exception as error:
+        code = 1
+        sentence = str(error)
+        if not isinstance(error, EngineError):
+            traceback.print_exc()
+            said = " ".join(str(error).split())[:200]
+            sentence = f"This is a fault in Shoal ({type(error).__name__}: {said})."
+        tell(messages.Refused(number=0, sentence=sentence, final=True))
+    sys.stderr.flush()
+    os._exit(code)  # not sys.exit, which would stumble over the thread that holds standard input
+
+
+def _work(batch: Batch, requests: queue.SimpleQueue[messages.Request], tell: Callable[..., None]) -> None:
+    """Hears what is asked, waiting where nothing is under way, and goes one token on."""
+    while not batch.busy or not requests.empty():
+        match request := requests.get():
+            case messages.Start():
+                tell(batch.add(request))
+            case messages.Drop():
+                batch.drop(request.number)
+    tell(*batch.step())
+
+
+def _listen(requests: queue.SimpleQueue[messages.Request]) -> None:
+    """Passes the input on, message by message, and ends the process with it."""
+    for line in sys.stdin.buffer:
+        requests.put(messages.read_request(line))
+    os._exit(0)

@@ -1,0 +1,107 @@
+"""The messages between the server and the process with the model: typed JSON lines of limited size.
+
+A request has a number, and each of its answers an index. Refused, or one Ended for every index, is the last
+that is said about a request; after Drop nothing is."""
+
+from __future__ import annotations
+
+import msgspec
+
+MAX_LINE = 2**22
+"""Bytes of one message: a request's body is smaller, and an answer with its log-probabilities too."""
+
+
+class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lower, omit_defaults=True):
+    number: int
+
+
+Prompt = str | list[dict[str, str] | int]
+"""A text, chat messages, or token ids."""
+
+
+class Start(_Message, frozen=True):
+    """`n` answers to each of `prompts`. `stream`: pieces are wanted as
+    they come. `logprobs`: None for none, else how many alternatives are wanted with each token's own. `plain`:
+    by the model as it came."""
+
+    prompts: list[Prompt]
+    n: int = 1
+    max_tokens: int | None = None
+    temperature: float = 1.0
+    top_p: float = 1.0
+    seed: int = 0
+    stop: list[str] = []
+    logprobs: int | None = None
+    stream: bool = False
+    plain: bool = False
+
+
+class Drop(_Message, frozen=True):
+    """No one wants the answers any more."""
+
+
+Token = tuple[str, float]
+"""A token's text and its log-probability in nats at temperature 1."""
+
+
+class TokenChoice(msgspec.Struct, frozen=True, array_like=True):
+    """A drawn token, and the likeliest ones in its place."""
+
+    token: Token
+    top: list[Token] = []
+
+
+class ModelReady(_Message, frozen=True, tag="ready"):
+    """The model is there; `learned` is the round of its newest safe point. Answers nothing: number 0."""
+
+    context: int
+    engine: str
+    learned: int | None
+
+
+class Began(_Message, frozen=True):
+    """The request was understood: tokens of all its prompts."""
+
+    tokens: int
+
+
+class Piece(_Message, frozen=True):
+    """What an answer grew by."""
+
+    index: int
+    text: str
+    logprobs: list[TokenChoice] = []
+
+
+class Ended(_Message, frozen=True):
+    """An answer's end: the rest of its text, or all of it where no pieces were wanted. `reason`: "stop" or
+    "length"."""
+
+    index: int
+    text: str
+    reason: str
+    tokens: int
+    logprobs: list[TokenChoice] = []
+
+
+class Refused(_Message, frozen=True):
+    """Not done, in one sentence; `code` is OpenAI's where it has one. `fault`: the request could not help it.
+    `final`: there is no model, and the process ends."""
+
+    sentence: str
+    code: str | None = None
+    fault: bool = False
+    final: bool = False
+
+
+Request = Start | Drop
+Reply = ModelReady | Began | Piece | Ended | Refused
+
+
+def to_line(message: Request | Reply) -> bytes:
+    """One message as one line."""
+    return msgspec.json.encode(message) + b"\n"
+
+
+read_request = msgspec.json.Decoder(Request).decode
+read_reply = msgspec.json.Decoder(Reply).decode

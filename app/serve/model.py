@@ -1,0 +1,166 @@
+"""The model as the server sees it: a process that is started by the first request and ended when it was not
+asked for a while, with requests that are answered or given up."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator, Callable, Sequence
+from itertools import count
+from pathlib import Path
+
+import msgspec
+
+from app.common.files import log_with_room
+from app.common.process import surroundings as secrets
+from app.common.process.stopping import out_of_reach
+from app.common.process.surroundings import surroundings, working_folder
+from app.node.rules.orders import show_serving
+from app.node.trainer import solo
+from app.serve import messages
+from app.serve.messages import Began, Ended, ModelReady, Piece, Refused, Reply, Start
+from engines import waiting
+
+QUIET_S = 600.0
+"""So long after the last request the model stays in memory."""
+MOST_REQUESTS = 64
+"""Requests under way or waiting; the next is told to come back later."""
+_HEARTBEAT_S = 0.5
+_DIED = (
+    "The model stopped, most likely because memory ran short. Nothing that was learned is lost: close other "
+    "programs and ask again."
+)
+
+
+class BusyError(Exception):
+    """As many requests wait as there may be."""
+
+
+class ModelError(Exception):
+    """There is no answer; the sentence says why. `code` is OpenAI's; `fault`: the request could not help it."""
+
+    def __init__(self, refused: Refused) -> None:
+        super().__init__(refused.sentence)
+        self.code, self.fault = refused.code, refused.fault or refused.final
+
+
+class ModelProcess:
+    """`command` starts the process of app.serve.child. `told` hears a sentence when the model comes or goes.
+    While a request is under way, a node of the data folder `home` rests."""
+
+    def __init__(
+        self, command: Sequence[str], home: Path, told: Callable[[str], None], quiet_s: float = QUIET_S
+    ) -> None:
+        self._command, self._home, self._told, self._quiet_s = command, home, told, quiet_s
+        self._process: Process | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._numbers = count(1)
+        self._open: dict[int, asyncio.Queue[Reply]] = {}
+        self._asked_at = 0.0
+        self._lock = asyncio.Lock()
+        self.ready: ModelReady | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    async def ask(self, start: Start) -> AsyncGenerator[Began | Piece | Ended]:
+        """What is said about a request, until its last answer ended. Raises BusyError and ModelError; closing
+        the iterator ends its answers."""
+        if len(self._open) >= MOST_REQUESTS:
+            raise BusyError
+        number, replies = next(self._numbers), asyncio.Queue[Reply]()
+        self._open[number] = replies
+        left = len(start.prompts) * start.n
+        show_serving(self._home)
+        try:
+            await self._write(msgspec.structs.replace(start, number=number), starting=True)
+            while left:
+                reply = await replies.get()
+                if isinstance(reply, Refused):
+                    left = 0
+                    raise ModelError(reply)
+                assert isinstance(reply, Began | Piece | Ended)
+                left -= isinstance(reply, Ended)
+                yield reply
+        finally:
+            del self._open[number]
+            self._asked_at = time.monotonic()
+            if left:
+                with contextlib.suppress(OSError):
+                    await self._write(messages.Drop(number=number))
+
+    async def run(self) -> None:
+        """Keeps the node away while requests are under way, and ends a model that is not asked any more. Until
+        it is cancelled; ends the process then."""
+        try:
+            while True:
+                if self._open:
+                    show_serving(self._home)
+                elif self._process is not None and time.monotonic() - self._asked_at > self._quiet_s:
+                    await self.end()
+                    self._told("The model left the memory; the next request loads it again.")
+                await asyncio.sleep(_HEARTBEAT_S)
+        finally:
+            await self.end()
+
+    async def end(self) -> None:
+        process, self._process = self._process, None
+        if self._reading is not None:
+            self._reading.cancel()
+        if process is not None and process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()  # it writes nothing that could be lost
+            await process.wait()
+
+    async def _write(self, request: messages.Request, starting: bool = False) -> None:
+        async with self._lock:
+            if self._process is None and starting:
+                await self._begin()
+        if self._process is not None and self._process.stdin is not None:
+            with contextlib.suppress(ConnectionError):  # its end is told to all who wait
+                self._process.stdin.write(messages.to_line(request))
+                await self._process.stdin.drain()
+
+    async def _begin(self) -> None:
+        environment = {**surroundings(secrets.without()), **solo.OFFLINE, **waiting.VARIABLES}
+        environment["TOKENIZERS_PARALLELISM"] = "false"
+        with log_with_room(self._home / "logs" / "serve.log").open("ab") as errors:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=errors,
+                env=environment,
+                cwd=working_folder(),
+                limit=messages.MAX_LINE,
+                **out_of_reach(),
+            )
+        self._reading = asyncio.create_task(self._read(self._process))
+
+    async def _read(self, process: Process) -> None:
+        """Hands on what it says, and tells all who wait when it is gone."""
+        assert process.stdout is not None
+        last = Refused(number=0, sentence=_DIED, fault=True, final=True)
+        try:
+            while line := await process.stdout.readline():
+                reply = messages.read_reply(line)
+                if isinstance(reply, ModelReady):
+                    self.ready = reply
+                    learned = "as it came" if reply.learned is None else f"after round {reply.learned}"
+                    self._told(f"The model is loaded, {learned}.")
+                elif isinstance(reply, Refused) and reply.final:
+                    last = reply
+                elif reply.number in self._open:
+                    self._open[reply.number].put_nowait(reply)
+        except (ValueError, msgspec.MsgspecError):
+            process.kill()  # a line that is too long, or none of ours
+        self.ready = None
+        if process is self._process:
+            self._process = None
+            for replies in self._open.values():
+                replies.put_nowait(last)
+            self._told(last.sentence)
+        await process.wait()

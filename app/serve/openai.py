@@ -1,0 +1,281 @@
+"""OpenAI's requests and answers, as far as a small model here can serve them: /v1/chat/completions and
+/v1/completions (https://platform.openai.com/docs/api-reference), read strictly, with errors in its own form.
+
+What this model cannot do (tools, pictures, a JSON schema) is refused instead of ignored; what only hints
+(`user`, `metadata`, `store`, `service_tier` and the like) is left aside."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from app.serve.messages import Began, Ended, Piece, Start, TokenChoice
+
+MOST_ANSWERS = 8
+"""Of one request, over all its prompts."""
+MOST_TOP = 20
+BEFORE = ":before"
+"""Behind a model's name: as it came, without what it learned here."""
+
+Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
+Heat = Annotated[float, msgspec.Meta(ge=0, le=2)]
+Most = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class RequestError(Exception):
+    """Answered with `status` and OpenAI's error object."""
+
+    def __init__(
+        self, status: int, sentence: str, *, param: str | None = None, code: str | None = None
+    ) -> None:
+        super().__init__(sentence)
+        self.status, self.param, self.code = status, param, code
+
+    def body(self) -> bytes:
+        kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+        kind = kinds.get(self.status, "invalid_request_error" if self.status < 500 else "server_error")
+        error = {"message": str(self), "type": kind, "param": self.param, "code": self.code}
+        return msgspec.json.encode({"error": error})
+
+
+class TextPart(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a message: text is the one kind that this model reads."""
+
+    type: Literal["text"]
+    text: str
+
+
+class ChatTurn(msgspec.Struct, frozen=True, kw_only=True):
+    """One message of a conversation."""
+
+    role: Literal["system", "developer", "user", "assistant"]
+    content: str | list[TextPart] | None = None
+
+    def plain(self) -> dict[str, str]:
+        content = self.content or ""
+        if not isinstance(content, str):
+            content = "".join(part.text for part in content)
+        return {"role": "system" if self.role == "developer" else self.role, "content": content}
+
+
+class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
+    include_usage: bool | None = None
+
+
+class ResponseFormat(msgspec.Struct, frozen=True, kw_only=True):
+    type: str
+
+
+class _Common(msgspec.Struct, frozen=True, kw_only=True):
+    model: str
+    max_tokens: Most | None = None
+    temperature: Heat | None = None
+    top_p: Share | None = None
+    n: Annotated[int, msgspec.Meta(ge=1, le=MOST_ANSWERS)] | None = None
+    stop: str | list[str] | None = None
+    seed: int | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+
+    @property
+    def usage_wanted(self) -> bool:
+        return bool(self.stream_options and self.stream_options.include_usage)
+
+    def _start(self, **more: Any) -> Start:
+        stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
+        if len(stops) > 4 or not all(0 < len(stop) <= 256 for stop in stops):
+            raise RequestError(400, "stop is up to four texts of 1 to 256 characters.", param="stop")
+        return Start(
+            number=0,
+            n=self.n or 1,
+            temperature=1.0 if self.temperature is None else self.temperature,
+            top_p=self.top_p or 1.0,
+            seed=secrets.randbits(48) if self.seed is None else self.seed % 2**63,
+            stop=stops,
+            stream=bool(self.stream),
+            plain=self.model.endswith(BEFORE),
+            **more,
+        )
+
+
+class ChatRequest(_Common, frozen=True, kw_only=True):
+    """POST /v1/chat/completions."""
+
+    messages: Annotated[list[ChatTurn], msgspec.Meta(min_length=1, max_length=512)]
+    max_completion_tokens: Most | None = None
+    logprobs: bool | None = None
+    top_logprobs: Annotated[int, msgspec.Meta(ge=0, le=MOST_TOP)] | None = None
+    response_format: ResponseFormat | None = None
+    tools: list[Any] | None = None
+    functions: list[Any] | None = None
+
+    def start(self) -> Start:
+        """What the model is asked. Raises RequestError."""
+        if self.tools or self.functions:
+            raise RequestError(400, "This model calls no tools: ask without them.", param="tools")
+        if self.response_format is not None and self.response_format.type != "text":
+            raise RequestError(400, "Only answers of type text are given here.", param="response_format")
+        if self.top_logprobs and not self.logprobs:
+            raise RequestError(400, "top_logprobs needs logprobs to be true.", param="top_logprobs")
+        turns = [turn.plain() for turn in self.messages]
+        if not any(turn["role"] == "user" for turn in turns):
+            raise RequestError(400, "A conversation needs a message of the user.", param="messages")
+        return self._start(
+            prompts=[turns],
+            max_tokens=self.max_completion_tokens or self.max_tokens,
+            logprobs=(self.top_logprobs or 0) if self.logprobs else None,
+        )
+
+
+class TextRequest(_Common, frozen=True, kw_only=True):
+    """POST /v1/completions."""
+
+    prompt: str | list[str | int | list[int]]
+    logprobs: Annotated[int, msgspec.Meta(ge=0, le=5)] | None = None
+    echo: bool | None = None
+    suffix: str | None = None
+    best_of: int | None = None
+
+    def start(self) -> Start:
+        """What the model is asked. Raises RequestError."""
+        if self.echo or self.suffix or self.best_of not in (None, self.n or 1):
+            raise RequestError(400, "echo, suffix and best_of are not supported here: leave them out.")
+        prompts: list[Any] = [self.prompt]
+        if isinstance(self.prompt, list) and self.prompt and not isinstance(self.prompt[0], int):
+            prompts = list(self.prompt)
+        if not all(prompts) or len(prompts) * (self.n or 1) > MOST_ANSWERS:
+            raise RequestError(400, f"Up to {MOST_ANSWERS} answers to prompts with text.", param="prompt")
+        return self._start(prompts=prompts, max_tokens=self.max_tokens or 16, logprobs=self.logprobs)
+
+
+Asked = ChatRequest | TextRequest
+
+
+def read(body: bytes, kind: type[ChatRequest] | type[TextRequest]) -> Asked:
+    """Raises RequestError."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        place = re.search(r"`\$\.(\w+)", str(error))
+        raise RequestError(
+            400, f"The request isn't one this server understands: {error}.", param=place[1] if place else None
+        ) from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise RequestError(400, f"The body isn't JSON ({error}).") from error
+
+
+class Answering:
+    """Puts one request's answers into OpenAI's words."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._chat = isinstance(asked, ChatRequest)
+        self._usage_wanted = asked.usage_wanted
+        self._head = {
+            "id": ("chatcmpl-" if self._chat else "cmpl-") + secrets.token_hex(12),
+            "created": int(time.time()),
+            "model": asked.model,
+        }
+        self._began: set[int] = set()
+        self._prompt_tokens = self._tokens = 0
+        self._offsets: dict[int, int] = {}
+
+    def began(self, began: Began) -> None:
+        self._prompt_tokens = began.tokens
+
+    def whole(self, answers: Sequence[Ended]) -> bytes:
+        """All answers in one object."""
+        self._tokens = sum(one.tokens for one in answers)
+        choices = [
+            {
+                "index": one.index,
+                **(
+                    {"message": {"role": "assistant", "content": one.text, "refusal": None}}
+                    if self._chat
+                    else {"text": one.text}
+                ),
+                "logprobs": self._logprobs(one.index, one.logprobs),
+                "finish_reason": one.reason,
+            }
+            for one in sorted(answers, key=lambda one: one.index)
+        ]
+        kind = "chat.completion" if self._chat else "text_completion"
+        return msgspec.json.encode({**self._head, "object": kind, "choices": choices, "usage": self._usage()})
+
+    def chunk(self, piece: Piece | Ended) -> bytes:
+        """One or two events of a stream."""
+        ended = piece if isinstance(piece, Ended) else None
+        events = b""
+        if piece.text or piece.logprobs or not ended:
+            events += self._event(piece, piece.text, None)
+        if ended is not None:
+            self._tokens += ended.tokens
+            events += self._event(piece, None, ended.reason)
+        return events
+
+    def _event(self, piece: Piece | Ended, text: str | None, reason: str | None) -> bytes:
+        choice: dict[str, Any] = {"index": piece.index}
+        if self._chat:
+            delta = {} if text is None else {"content": text}
+            if piece.index not in self._began:
+                self._began.add(piece.index)
+                delta = {"role": "assistant", "content": "", **delta}
+            choice["delta"] = delta
+        else:
+            choice["text"] = text or ""
+        choice["logprobs"] = self._logprobs(piece.index, piece.logprobs) if text is not None else None
+        choice["finish_reason"] = reason
+        return self._line([choice], None)
+
+    def last(self) -> bytes:
+        """The end of a stream, with the figures if they are wanted."""
+        return (self._line([], self._usage()) if self._usage_wanted else b"") + b"data: [DONE]\n\n"
+
+    def _line(self, choices: list[dict[str, Any]], usage: dict[str, int] | None) -> bytes:
+        kind = "chat.completion.chunk" if self._chat else "text_completion"
+        shown = {"usage": usage} if self._usage_wanted else {}
+        return (
+            b"data: "
+            + msgspec.json.encode({**self._head, "object": kind, "choices": choices, **shown})
+            + b"\n\n"
+        )
+
+    def _usage(self) -> dict[str, int]:
+        prompt, answer = self._prompt_tokens, self._tokens
+        return {"prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer}
+
+    def _logprobs(self, index: int, choices: Sequence[TokenChoice]) -> dict[str, Any] | None:
+        if not choices:
+            return None
+        if self._chat:
+            return {
+                "content": [
+                    {**_token(*one.token), "top_logprobs": [_token(*other) for other in one.top]}
+                    for one in choices
+                ],
+                "refusal": None,
+            }
+        offsets = []
+        for one in choices:
+            offsets.append(self._offsets.get(index, 0))
+            self._offsets[index] = offsets[-1] + len(one.token[0])
+        return {
+            "tokens": [one.token[0] for one in choices],
+            "token_logprobs": [one.token[1] for one in choices],
+            "top_logprobs": [dict(one.top) for one in choices],
+            "text_offset": offsets,
+        }
+
+
+def _token(text: str, logprob: float) -> dict[str, Any]:
+    return {"token": text, "logprob": logprob, "bytes": list(text.encode())}
+
+
+def models(names: Sequence[str], created: int) -> bytes:
+    """GET /v1/models."""
+    data = [{"id": name, "object": "model", "created": created, "owned_by": "shoal"} for name in names]
+    return msgspec.json.encode({"object": "list", "data": data})

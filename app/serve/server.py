@@ -1,0 +1,258 @@
+"""The door for other programs on this computer: HTTP on loopback, as OpenAI's API.
+
+Whatever web page is open on this computer can send requests to it too. So a request needs a Host of loopback
+(a name that a stranger's DNS bound to 127.0.0.1 is refused), no Origin but loopback's, and the token; nothing
+is said to other origins (no CORS). Bodies, heads, connections and waiting requests are bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import ipaddress
+import secrets
+import socket
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+from aiohttp import web
+
+from app.serve import openai
+from app.serve.messages import Ended
+from app.serve.model import BusyError, ModelError, ModelProcess
+from app.serve.openai import BEFORE, Answering, ChatRequest, RequestError, TextRequest
+from engines import files
+
+PORT = 11777
+LOOPBACK = "127.0.0.1"
+MAX_BODY = 2**20
+BODY_S = 15.0
+"""In which a request's body must have come."""
+WRITE_S = 30.0
+"""A client that reads nothing for so long has gone."""
+HEAD_S = 20.0
+"""In which a connection must have sent a request."""
+MOST_CONNECTIONS = 256
+_OUTBOUND = 64 * 1024
+"""Bytes that the system may hold of what a client has not read yet."""
+_TRIES = 20
+"""Ports that are tried where the first is taken."""
+
+_FILE = "serving.json"
+"""In the data folder: the token, so that programs that were given it find the door open again."""
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class _Kept(msgspec.Struct, frozen=True, kw_only=True):
+    token: str
+
+
+def token(home: Path) -> str:
+    """The token of this data folder, made at the first time. Raises OSError."""
+    kept = files.read_json(home / _FILE, _Kept, 4096)
+    if kept is None or not kept.token.startswith("sk-"):
+        kept = _Kept(token=f"sk-shoal-{secrets.token_urlsafe(24)}")
+        files.write_json(home / _FILE, kept, private=True)
+    return kept.token
+
+
+class Server:
+    """One model's server, `name` as clients call it. Without a `token` none is asked for."""
+
+    def __init__(self, model: ModelProcess, name: str, token: str) -> None:
+        self._model, self._name, self._token = model, name, token
+        self._created = int(time.time())
+        self.application = web.Application(middlewares=[self._guarded], client_max_size=MAX_BODY)
+        self.application.router.add_get("/v1/models", self._list)
+        self.application.router.add_get("/v1/models/{name:.+}", self._one)
+        self.application.router.add_post("/v1/chat/completions", lambda asked: self._answer(asked, ChatRequest))
+        self.application.router.add_post("/v1/completions", lambda asked: self._answer(asked, TextRequest))
+
+    @web.middleware
+    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            self._check(request)
+            return await handler(request)
+        except RequestError as error:
+            found = error
+        except web.HTTPRequestEntityTooLarge:
+            found = RequestError(413, f"A request has at most {MAX_BODY >> 20} MB.")
+        except web.HTTPException as error:
+            found = RequestError(error.status, f"There is no {request.method} {request.path[:80]} here.")
+        response = web.Response(status=found.status, body=found.body(), content_type="application/json")
+        if found.status == 429:
+            response.headers["Retry-After"] = "1"
+        if found.status == 413:
+            response.force_close()
+        return response
+
+    def _check(self, request: web.Request) -> None:
+        """Raises RequestError for one that does not come from a program on this computer that has the token."""
+        if not _of_loopback(f"//{request.headers.get('Host', '')}"):
+            raise RequestError(403, "This server answers to localhost and 127.0.0.1 alone.", code="bad_host")
+        origin = request.headers.get("Origin")
+        if origin is not None and not _of_loopback(origin):
+            raise RequestError(403, "A web page from elsewhere may not ask this server.", code="bad_origin")
+        scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+        if self._token and not (
+            scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self._token.encode())
+        ):
+            raise RequestError(
+                401, "The token is wrong or missing: copy it from Shoal.", code="invalid_api_key"
+            )
+
+    async def _list(self, request: web.Request) -> web.Response:
+        names = [self._name, self._name + BEFORE]
+        return web.Response(body=openai.models(names, self._created), content_type="application/json")
+
+    async def _one(self, request: web.Request) -> web.Response:
+        name = self._known(request.match_info["name"])
+        model = {"id": name, "object": "model", "created": self._created, "owned_by": "shoal"}
+        return web.json_response(model)
+
+    def _known(self, name: str) -> str:
+        if name.removesuffix(BEFORE) != self._name:
+            sentence = f"There is no model {name[:80]!r} here, but {self._name} and {self._name}{BEFORE}."
+            raise RequestError(404, sentence, param="model", code="model_not_found")
+        return name
+
+    async def _answer(
+        self, request: web.Request, kind: type[ChatRequest] | type[TextRequest]
+    ) -> web.StreamResponse:
+        try:
+            async with asyncio.timeout(BODY_S):
+                body = await request.read()
+        except TimeoutError:
+            raise RequestError(408, "The request took too long to come.") from None
+        asked = openai.read(body, kind)
+        self._known(asked.model)
+        replies = self._model.ask(asked.start())
+        try:
+            async with contextlib.aclosing(replies):
+                began = await anext(replies)
+                answering = Answering(asked)
+                answering.began(began)  # type: ignore[arg-type]
+                if not asked.stream:
+                    ended = [reply async for reply in replies if isinstance(reply, Ended)]
+                    return web.Response(body=answering.whole(ended), content_type="application/json")
+                return await _stream(request, answering, replies)
+        except BusyError:
+            raise RequestError(
+                429, "Too many requests wait: ask again in a moment.", code="queue_full"
+            ) from None
+        except ModelError as error:
+            raise RequestError(503 if error.fault else 400, str(error), code=error.code) from error
+
+
+async def _stream(
+    request: web.Request, answering: Answering, replies: AsyncIterator[openai.Piece | Ended | openai.Began]
+) -> web.StreamResponse:
+    """Server-sent events. What goes wrong on the way is the last of them."""
+    response = web.StreamResponse(
+        headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    )
+    await response.prepare(request)
+
+    async def write(events: bytes) -> None:
+        async with asyncio.timeout(WRITE_S):
+            await response.write(events)
+
+    try:
+        try:
+            async for reply in replies:
+                if not isinstance(reply, openai.Began):
+                    await write(answering.chunk(reply))
+            await write(answering.last())
+        except ModelError as error:
+            await write(b"data: " + RequestError(503, str(error), code=error.code).body() + b"\n\n")
+    except (TimeoutError, ConnectionError):
+        if request.transport is not None:
+            request.transport.abort()
+    return response
+
+
+def _of_loopback(address: str) -> bool:
+    """Whether an address names this computer.
+
+    >>> [_of_loopback(one) for one in ("//localhost:11777", "http://127.0.0.1", "//[::1]:80")]
+    [True, True, True]
+    >>> [_of_loopback(one) for one in ("//evil.example:11777", "null", "//127.0.0.1.evil.example", "//", "//[")]
+    [False, False, False, False, False]
+    """
+    try:
+        name = urlsplit(address).hostname or ""
+        return name == "localhost" or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+class _Door(asyncio.Protocol):
+    """Lets at most MOST_CONNECTIONS in: hands a connection on to `server`, or closes it."""
+
+    def __init__(self, server: web.Server) -> None:
+        self._server = server
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        if len(self._server.connections) >= MOST_CONNECTIONS:
+            transport.abort()
+            return
+        handler = self._server()
+        transport.set_protocol(handler)
+        handler.connection_made(transport)
+
+
+async def _close_idle(server: web.Server) -> None:
+    """Closes connections that ask nothing, until it is cancelled."""
+    since: dict[web.RequestHandler, float] = {}
+    while True:
+        await asyncio.sleep(HEAD_S / 4)
+        now = time.monotonic()
+        since = {one: since.get(one, now) for one in server.connections if one._current_request is None}
+        for one, began in since.items():
+            if now - began > HEAD_S and one.transport is not None:
+                one.transport.abort()
+
+
+def bind(port: int | None) -> socket.socket:
+    """A listening socket on loopback; without a `port` at PORT or the next free one. Raises OSError."""
+    tries = [port] if port is not None else [*range(PORT, PORT + _TRIES), 0]
+    for one in tries:
+        try:
+            listener = socket.create_server((LOOPBACK, one), backlog=128)
+        except OSError:
+            if one == tries[-1]:
+                raise
+            continue
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _OUTBOUND)
+        return listener
+    raise AssertionError
+
+
+async def serve(listener: socket.socket, asked: Server, model: ModelProcess, ended: asyncio.Event) -> None:
+    """Serves until `ended` is set."""
+    runner = web.AppRunner(
+        asked.application,
+        access_log=None,
+        handle_signals=False,
+        handler_cancellation=True,
+        shutdown_timeout=1.0,
+    )
+    await runner.setup()
+    assert runner.server is not None
+    server = runner.server
+    opened = await asyncio.get_running_loop().create_server(lambda: _Door(server), sock=listener)
+    tasks = [asyncio.create_task(_close_idle(server)), asyncio.create_task(model.run())]
+    try:
+        stopping = asyncio.create_task(ended.wait())
+        await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        opened.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await runner.cleanup()

@@ -1,0 +1,33 @@
+"""How many tokens this process has read, sampled and learned: what tells a slow engine from a dead one.
+
+Engines add tokens here as they work: after each call of the sampler, after each micro-batch of the learner.
+Anyone who needs to know sets `heard`, which is called in the thread that computes, at most once in EVERY_S.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+EVERY_S = 1.0
+"""Seconds between two calls of `heard`, at least."""
+
+
+class Progress:
+    """`tokens` are all so far."""
+
+    def __init__(self) -> None:
+        self.tokens = 0
+        self.heard: Callable[[int], None] | None = None
+        self._told = 0.0
+
+    def add(self, tokens: int) -> None:
+        """After so many more tokens."""
+        self.tokens += tokens
+        if self.heard is not None and time.monotonic() >= self._told + EVERY_S:
+            self._told = time.monotonic()
+            self.heard(self.tokens)
+
+
+progress = Progress()
+"""Of this process."""

@@ -1,0 +1,144 @@
+"""Answers under way together, with a decoder whose logits are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from app.models.shelf import locate
+from app.serve.batch import Answer, Batch
+from app.serve.messages import Began, Ended, Piece, Refused, Reply, Start
+from engines import opening
+from engines.contract import Engine, EngineError
+from engines.facts import ENGINES
+from engines.models.folder import open_folder
+from engines.models.tokens import ChatTokenizer
+
+TOKENIZER = ChatTokenizer(open_folder(locate("starter")))
+VOCABULARY = TOKENIZER.library.get_vocab_size()
+
+
+class Counting:
+    """Says its prompt again, and ends. At most `rows` at once; `log` tells what was done to it."""
+
+    def __init__(self, rows: int, joins: bool) -> None:
+        self.rows, self.joins = rows, joins
+        self.prompts_R: list[list[int]] = []
+        self.said_R: list[int] = []
+        self.most = 0
+
+    def decoder(self, rows: int, tokens: int, *, plain: bool = False) -> Counting:
+        self.prompts_R, self.said_R = [], []
+        return self
+
+    def read(self, prompts_R: Sequence[Sequence[int]], more: int) -> Any:
+        self.prompts_R += map(list, prompts_R)
+        self.said_R += [0] * len(prompts_R)
+        self.most = max(self.most, len(self.prompts_R))
+        return self._logits(self.prompts_R[-len(prompts_R) :], [0] * len(prompts_R))
+
+    def advance(self, tokens_R: Sequence[int]) -> Any:
+        assert len(tokens_R) == len(self.prompts_R)
+        self.said_R = [said + 1 for said in self.said_R]
+        return self._logits(self.prompts_R, self.said_R)
+
+    def keep(self, rows_R: Sequence[int]) -> None:
+        self.prompts_R = [self.prompts_R[row] for row in rows_R]
+        self.said_R = [self.said_R[row] for row in rows_R]
+
+    def _logits(self, prompts_R: Sequence[Sequence[int]], said_R: Sequence[int]) -> Any:
+        logits_RV = np.zeros((len(prompts_R), VOCABULARY), np.float32)
+        for row, (prompt, said) in enumerate(zip(prompts_R, said_R, strict=True)):
+            logits_RV[row, prompt[said] if said < len(prompt) else TOKENIZER.end] = 50
+        return logits_RV
+
+
+def batch(decoder: Counting) -> Batch:
+    def prompt(text: Any) -> list[int]:
+        if text == "?":
+            raise EngineError("No.")
+        ids: list[int] = TOKENIZER.library.encode(text).ids
+        return ids
+
+    return Batch(cast(Engine, decoder), TOKENIZER, 256, lambda: None, prompt)
+
+
+def played(made: Batch) -> list[Reply]:
+    told: list[Reply] = []
+    while made.busy:
+        told += made.step()
+    return told
+
+
+@pytest.mark.parametrize("joins", [True, False])
+def test_each_gets_its_own_answer_whoever_is_beside_it(joins: bool) -> None:
+    decoder = Counting(3, joins)
+    made = batch(decoder)
+    texts = {number: "7" * (1 + number * 5 % 8) + "+1" for number in range(1, 12)}
+    for number, text in texts.items():
+        assert isinstance(made.add(Start(number=number, prompts=[text], plain=number % 4 == 0)), Began)
+    ended = {one.number: one for one in played(made) if isinstance(one, Ended)}
+    assert {number: one.text for number, one in ended.items()} == texts
+    assert {one.reason for one in ended.values()} == {"stop"}
+    assert decoder.most == 3
+
+
+def test_one_that_is_dropped_is_told_nothing_more_and_its_place_is_given_away() -> None:
+    decoder = Counting(1, True)
+    made = batch(decoder)
+    made.add(Start(number=1, prompts=["123456789"], stream=True))
+    made.add(Start(number=2, prompts=["42"]))
+    assert {one.number for one in made.step()} == {1}
+    made.drop(1)
+    assert [one.number for one in played(made)] == [2]
+
+
+def test_what_may_be_the_beginning_of_a_stop_is_held_back() -> None:
+    made = batch(Counting(4, True))
+    made.add(Start(number=1, prompts=["12+3=15"], stop=["+3"], stream=True))
+    told = played(made)
+    assert "".join(one.text for one in told if isinstance(one, Piece | Ended)) == "12"
+    assert all("+" not in one.text for one in told if isinstance(one, Piece | Ended))
+
+
+def test_a_prompt_that_is_refused_or_too_long_costs_the_others_nothing() -> None:
+    made = batch(Counting(4, True))
+    assert isinstance(made.add(Start(number=1, prompts=["?"])), Refused)
+    found = made.add(Start(number=2, prompts=["1" * 300]))
+    assert isinstance(found, Refused) and found.code == "context_length_exceeded"
+    assert not made.busy
+
+
+def test_a_character_whose_bytes_come_one_by_one_is_told_whole(tmp_path: Path) -> None:
+    class Bytes:
+        stops: frozenset[int] = frozenset()
+
+        def texts(self, completions: Sequence[list[int]]) -> list[str]:
+            return [bytes(one).decode("utf-8", "replace") for one in completions]
+
+    text = "aé€🐟z"
+    answer = Answer(Start(number=1, prompts=[""], stream=True), 0, [1], 99, cast(ChatTokenizer, Bytes()))
+    pieces = []
+    for now, token in enumerate(text.encode()):
+        answer.add(token, None)
+        pieces += [one.text for one in answer.news(now) if isinstance(one, Piece)]
+    assert pieces == list(text)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_rows_of_every_engine_say_what_it_answers_alone(name: str) -> None:
+    if why := opening.missing(name):
+        pytest.skip(why)
+    engine = opening.open_engine(name, locate("starter"), threads=1)
+    asked = [[{"role": "user", "content": text}] for text in ("What is 2 + 3?", "What is 712 - 45 + 9?", "7?")]
+    alone = [engine.answer(one, 12, 0, lambda text: True, temperature=1e-5).tokens_T for one in asked]
+    made = Batch(engine, TOKENIZER, 512, lambda: None, lambda prompt: engine.prompt_tokens(cast(Any, prompt)))
+    for number, one in enumerate(asked):
+        made.add(Start(number=number, prompts=[list(one)], max_tokens=12, temperature=0, plain=number == 1))
+    ended = sorted((one for one in played(made) if isinstance(one, Ended)), key=lambda one: one.number)
+    assert [one.text for one in ended] == TOKENIZER.texts(alone)
+    assert [one.tokens for one in ended] == list(map(len, alone))

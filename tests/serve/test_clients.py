@@ -1,0 +1,161 @@
+"""Clients that others wrote, each installed into an environment of its own, against the real server."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.serve.served import Served, served
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
+
+OPENAI = """
+import json, openai
+client = openai.OpenAI()
+asked = dict(model="starter", messages=[{"role": "user", "content": "What is 12 + 7?"}], seed=4)
+whole = client.chat.completions.create(**asked, logprobs=True, top_logprobs=3, n=2)
+assert len(whole.choices) == 2 and whole.usage.completion_tokens > 0
+assert len(whole.choices[0].logprobs.content[0].top_logprobs) == 3
+single = client.chat.completions.create(**asked).choices[0]
+stream = client.chat.completions.create(**asked, stream=True, stream_options={"include_usage": True})
+chunks = list(stream)
+text = "".join(c.choices[0].delta.content or "" for c in chunks if c.choices)
+assert text == single.message.content, (text, single)
+assert chunks[-1].usage.total_tokens > 0
+left = client.chat.completions.create(**asked, stream=True)
+next(iter(left)); left.close()
+old = client.completions.create(model="starter:before", prompt="1+1=", max_tokens=4, logprobs=2)
+assert old.choices[0].finish_reason in ("stop", "length") and old.choices[0].logprobs.tokens
+assert [one.id for one in client.models.list()] == ["starter", "starter:before"]
+failed = []
+for wrong in (dict(model="gpt-4o"), dict(max_tokens=-1)):
+    try:
+        client.chat.completions.create(**{**asked, **wrong})
+    except openai.NotFoundError as error:
+        failed.append(error.code)
+    except openai.BadRequestError as error:
+        failed.append(error.param)
+try:
+    openai.OpenAI(api_key="sk-wrong").models.list()
+except openai.AuthenticationError as error:
+    failed.append(error.code)
+print(json.dumps(failed))
+"""
+LITELLM = """
+import json, litellm
+asked = dict(model="openai/starter", messages=[{"role": "user", "content": "What is 12 + 7?"}], temperature=0)
+whole = litellm.completion(**asked)
+stream = "".join(one.choices[0].delta.content or "" for one in litellm.completion(**asked, stream=True))
+assert whole.choices[0].message.content == stream, (whole, stream)
+try:
+    litellm.completion(**{**asked, "model": "openai/other"})
+except litellm.NotFoundError:
+    print(json.dumps(["model_not_found"]))
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("home")) as found:
+        yield found
+
+
+def environment(folder: Path, *packages: str) -> Path:
+    """The folder of programs of a fresh environment with these packages."""
+    venv.create(folder, with_pip=True)
+    programs = folder / ("Scripts" if os.name == "nt" else "bin")
+    subprocess.run([programs / "python", "-m", "pip", "install", "-q", *packages], check=True, timeout=1200)
+    return programs
+
+
+def variables(server: Served, home: Path) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return {
+        **kept,
+        "HOME": str(home),
+        "OPENAI_API_KEY": server.token,
+        "OPENAI_BASE_URL": server.url,
+        "OPENAI_API_BASE": server.url,
+    }
+
+
+@pytest.mark.parametrize(
+    ("package", "script", "refused"),
+    [
+        ("openai", OPENAI, ["model_not_found", "max_tokens", "invalid_api_key"]),
+        ("litellm", LITELLM, ["model_not_found"]),
+    ],
+)
+def test_a_library_asks_streams_and_understands_refusals(
+    server: Served, tmp_path: Path, package: str, script: str, refused: list[str]
+) -> None:
+    python = environment(tmp_path / "environment", package) / "python"
+    done = subprocess.run(
+        [python, "-c", script], env=variables(server, tmp_path), capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == refused
+
+
+def test_llm_chats_with_a_model_named_by_its_address(server: Served, tmp_path: Path) -> None:
+    program = environment(tmp_path / "environment", "llm") / "llm"
+    settings = tmp_path / "llm"
+    settings.mkdir()
+    (settings / "extra-openai-models.yaml").write_text(
+        f"- model_id: shoal\n  model_name: starter\n  api_base: {server.url}\n  api_key_name: shoal\n"
+    )
+    (settings / "keys.json").write_text(json.dumps({"shoal": server.token}))
+    own = {**variables(server, tmp_path), "LLM_USER_PATH": str(settings)}
+    said = [
+        subprocess.run(
+            [program, "-m", "shoal", "-o", "temperature", "0", *options, "What is 12 + 7?"],
+            env=own,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        for options in ((), ("--no-stream",))
+    ]
+    assert [one.returncode for one in said] == [0, 0], said
+    asked = {"model": "starter", "messages": [{"role": "user", "content": "What is 12 + 7?"}], "temperature": 0}
+    wanted = server.chat(**asked)["choices"][0]["message"]["content"]
+    assert [one.stdout.strip() for one in said] == [wanted.strip()] * 2
+
+
+def test_ten_thousand_connections_are_bounded_and_a_request_is_still_answered(server: Served) -> None:
+    script = """
+import resource, socket, sys, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (12000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+host, port = sys.argv[1], int(sys.argv[2])
+opened = []
+for _ in range(10_000):
+    try:
+        opened.append(socket.create_connection((host, port), timeout=5))
+    except OSError:
+        pass
+print(len(opened), flush=True)
+sys.stdin.read()
+"""
+    import psutil
+
+    server.chat(max_tokens=1)
+    crowd = subprocess.Popen(
+        [sys.executable, "-c", script, server.host, str(server.port)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert crowd.stdout is not None and int(crowd.stdout.readline()) > 5_000
+        process = psutil.Process(server.process.pid)
+        assert process.num_fds() < 600
+    finally:
+        crowd.communicate("")
+    assert server.chat(max_tokens=1)["choices"]

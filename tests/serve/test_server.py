@@ -1,0 +1,200 @@
+"""The server for other programs: what it answers, what it refuses, and what it survives."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from app.node.record.reasons import Reason
+from app.serve.server import MAX_BODY, MOST_CONNECTIONS
+from tests.e2e.shoal import Running
+from tests.serve.served import QUESTION, Served, served
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("home")) as found:
+        yield found
+
+
+def text(answer: dict[str, Any]) -> list[str]:
+    return [choice["message"]["content"] for choice in answer["choices"]]
+
+
+def test_both_sides_of_the_model_are_listed_without_loading_it(server: Served) -> None:
+    status, body = server.ask("models")
+    assert (status, [one["id"] for one in json.loads(body)["data"]]) == (200, ["starter", "starter:before"])
+    assert not psutil.Process(server.process.pid).children()
+    assert server.ask("models/starter:before")[0] == 200
+
+
+def test_a_stream_says_the_same_as_a_whole_answer_of_the_same_seed(server: Served) -> None:
+    whole = server.chat(seed=5, n=2, logprobs=True, top_logprobs=2)
+    events = server.stream(seed=5, n=2, logprobs=True, stream_options={"include_usage": True})
+    said = ["", ""]
+    reasons: dict[int, str] = {}
+    logprobs: list[list[Any]] = [[], []]
+    for event in events[:-1]:
+        (choice,) = event["choices"]
+        said[choice["index"]] += choice["delta"].get("content") or ""
+        logprobs[choice["index"]] += (choice["logprobs"] or {}).get("content", [])
+        if choice["finish_reason"]:
+            reasons[choice["index"]] = choice["finish_reason"]
+    assert said == text(whole)
+    assert [reasons[0], reasons[1]] == [choice["finish_reason"] for choice in whole["choices"]]
+    assert events[-1]["usage"] == whole["usage"]
+    for choice, seen in zip(whole["choices"], logprobs, strict=True):
+        own = choice["logprobs"]["content"]
+        assert [one["token"] for one in own] == [one["token"] for one in seen]
+        assert "".join(one["token"] for one in own) == choice["message"]["content"]
+        assert all(one["logprob"] <= one["top_logprobs"][0]["logprob"] <= 0 for one in own)
+
+
+def test_many_at_once_get_what_each_gets_alone(server: Served) -> None:
+    asked = [
+        {"model": side, "prompt": f"{n}+{n}=", "max_tokens": 12, "temperature": 0}
+        for n in range(10, 16)
+        for side in server.models
+    ]
+
+    def answer(body: dict[str, Any]) -> str:
+        status, found = server.ask("completions", body)
+        assert status == 200, found
+        return str(json.loads(found)["choices"][0]["text"])
+
+    with ThreadPoolExecutor(12) as threads:
+        together = list(threads.map(answer, asked))
+    assert together == [answer(body) for body in asked]
+
+
+def test_an_answer_ends_before_a_stop_and_at_its_most_tokens(server: Served) -> None:
+    whole = text(server.chat(temperature=0))[0]
+    stopped = server.chat(temperature=0, stop=[whole[1:3]])["choices"][0]
+    assert (stopped["message"]["content"], stopped["finish_reason"]) == (whole[:1], "stop")
+    cut = server.chat(temperature=0, max_tokens=1)
+    assert cut["choices"][0]["finish_reason"] == "length" and cut["usage"]["completion_tokens"] == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "code"),
+    [
+        ({"Host": "evil"}, 403, "bad_host"),
+        ({"Host": "127.0.0.1.evil.example"}, 403, "bad_host"),
+        ({"Origin": "https://evil.example"}, 403, "bad_origin"),
+        ({"Origin": "null"}, 403, "bad_origin"),
+        ({"Authorization": "Bearer sk-other"}, 401, "invalid_api_key"),
+        ({"Authorization": ""}, 401, "invalid_api_key"),
+    ],
+)
+def test_strangers_are_refused(server: Served, headers: dict[str, str], status: int, code: str) -> None:
+    found, body = server.ask("chat/completions", QUESTION, **headers)
+    assert (found, json.loads(body)["error"]["code"]) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "param", "code"),
+    [
+        (b"{", 400, None, None),
+        (b"[" * 100_000, 400, None, None),
+        (b" " * (MAX_BODY + 1), 413, None, None),
+        ({**QUESTION, "model": "gpt-4o"}, 404, "model", "model_not_found"),
+        ({**QUESTION, "max_tokens": 0}, 400, "max_tokens", None),
+        ({**QUESTION, "temperature": 3}, 400, "temperature", None),
+        ({**QUESTION, "tools": [{}]}, 400, "tools", None),
+        ({**QUESTION, "response_format": {"type": "json_object"}}, 400, "response_format", None),
+        ({**QUESTION, "messages": []}, 400, "messages", None),
+        (
+            {**QUESTION, "messages": [{"role": "user", "content": "1 " * 4000}]},
+            400,
+            None,
+            "context_length_exceeded",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_refused_as_openai_does(
+    server: Served, body: Any, status: int, param: str | None, code: str | None
+) -> None:
+    found, said = server.ask("chat/completions", body)
+    error = json.loads(said)["error"]
+    assert (found, error["param"], error["code"]) == (status, param, code), error
+    assert error["type"] == "invalid_request_error" and error["message"]
+
+
+def test_more_connections_than_there_may_be_are_closed_and_the_others_go_on(server: Served) -> None:
+    opened = [socket.create_connection((server.host, server.port)) for _ in range(MOST_CONNECTIONS + 40)]
+    try:
+        refused = 0
+        while refused < 40:  # else the test's own time ends it
+            for one in select.select(opened, [], [], 60)[0]:
+                opened.remove(one)
+                one.close()
+                refused += 1
+        one = opened[0]
+        one.settimeout(60)
+        one.sendall(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert one.recv(64).startswith(b"HTTP/1.1 401")
+    finally:
+        for one in opened:
+            one.close()
+
+
+def test_a_client_that_reads_nothing_and_one_that_leaves_keep_no_one_waiting(server: Served) -> None:
+    body = json.dumps({"model": "starter", "prompt": "1", "max_tokens": 400, "n": 8, "stream": True}).encode()
+    head = f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
+    idle = []
+    for leaves in (False, True, False, True):
+        one = socket.create_connection((server.host, server.port))
+        one.sendall(head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        one.close() if leaves else idle.append(one)
+    assert text(server.chat(max_tokens=4))
+    for one in idle:
+        one.close()
+
+
+@pytest.mark.long
+def test_a_node_of_the_same_home_rests_while_it_answers_and_goes_on(server: Served) -> None:
+    node = Running("--home", server.home, "--families", "chain_sum", "--local", "2", "--probe-questions", "16")
+    try:
+        node.wait_for_kind("round")
+        trainer = node.trainer()
+        asked = time.time()
+        while psutil.pid_exists(trainer):
+            server.chat(max_tokens=2)
+            assert time.time() < asked + 60, "the trainer still runs"
+        node.wait_for(lambda event: event.get("sentence") == Reason.SERVING.sentence)
+        node.wait_for_kind("round")
+        assert server.process.poll() is None
+    finally:
+        node.stop()
+
+
+@pytest.mark.long
+def test_a_model_that_was_killed_is_loaded_again(server: Served) -> None:
+    server.chat(max_tokens=1)
+    killed = server.model()
+    os.kill(killed, signal.SIGKILL)
+    status = 503
+    while status == 503:  # one that came before the death was seen hears that it was
+        status, _ = server.ask("chat/completions", QUESTION)
+    assert status == 200 and server.model() != killed
+
+
+@pytest.mark.long
+def test_no_model_outlives_a_server_that_was_killed(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError), served(tmp_path) as server:
+        server.chat(max_tokens=1)
+        model = psutil.Process(server.model())
+        server.process.kill()
+        model.wait(60)
+    assert not model.is_running()
