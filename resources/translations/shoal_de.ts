@@ -2991,6 +2991,17 @@
    <translation>Engine wird entfernt</translation>
   </message>
   <message>
+   <source>about {n} round an hour here</source>
+   <translation>hier etwa {n} Runde pro Stunde</translation>
+  </message>
+  <message numerus="yes">
+   <source>about {n} rounds an hour here</source>
+   <translation>
+    <numerusform>hier etwa {n} Runde pro Stunde</numerusform>
+    <numerusform>hier etwa {n} Runden pro Stunde</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>It can begin with: {families}.</source>
    <translation>Damit kann es anfangen: {families}.</translation>
   </message>
@@ -3030,15 +3041,12 @@
    </translation>
   </message>
   <message>
-   <source>about {n} round an hour here</source>
-   <translation>hier etwa {n} Runde pro Stunde</translation>
+   <source>a round takes {least} to {most} here</source>
+   <translation>eine Runde dauert hier {least} bis {most}</translation>
   </message>
-  <message numerus="yes">
-   <source>about {n} rounds an hour here</source>
-   <translation>
-    <numerusform>hier etwa {n} Runde pro Stunde</numerusform>
-    <numerusform>hier etwa {n} Runden pro Stunde</numerusform>
-   </translation>
+  <message>
+   <source>about {n} rounds a minute here</source>
+   <translation>hier etwa {n} Runden pro Minute</translation>
   </message>
   <message>
    <source>{n} other kinds are too hard yet.</source>
@@ -3127,14 +3135,6 @@
   <message>
    <source>{rounds}, {size}</source>
    <translation>{rounds}, {size}</translation>
-  </message>
-  <message>
-   <source>about {n} rounds a minute here</source>
-   <translation>hier etwa {n} Runden pro Minute</translation>
-  </message>
-  <message>
-   <source>a round takes {least} to {most} here</source>
-   <translation>eine Runde dauert hier {least} bis {most}</translation>
   </message>
   <message>
    <source>Too large</source>
@@ -7979,6 +7979,14 @@
    <translation>Der Tokenizer von {name} hat Wörter, die GGUF selbst braucht:</translation>
   </message>
   <message>
+   <source>{name} names no end token, so its answers would never end:</source>
+   <translation>{name} nennt kein Endzeichen, seine Antworten würden nie enden:</translation>
+  </message>
+  <message>
+   <source>choose another.</source>
+   <translation>Wähle ein anderes.</translation>
+  </message>
+  <message>
    <source>The tokenizer of {name} is of another kind than byte-level BPE, which alone is read from GGUF files here:</source>
    <translation>Der Tokenizer von {name} ist kein Byte-BPE, und nur das wird hier aus GGUF-Dateien gelesen:</translation>
   </message>
@@ -7989,14 +7997,6 @@
   <message>
    <source>{name} cuts text in a way that isn't known here ({str}):</source>
    <translation>{name} zerlegt Text auf eine Art, die hier nicht bekannt ist ({str}):</translation>
-  </message>
-  <message>
-   <source>{name} names no end token, so its answers would never end:</source>
-   <translation>{name} nennt kein Endzeichen, seine Antworten würden nie enden:</translation>
-  </message>
-  <message>
-   <source>choose another.</source>
-   <translation>Wähle ein anderes.</translation>
   </message>
   <message>
    <source>{name} in {folder} is missing or damaged:</source>
@@ -8127,8 +8127,8 @@
    <translation>Passt:</translation>
   </message>
   <message>
-   <source>it needs {learning} of memory, and {free} are free.</source>
-   <translation>Braucht {learning} Arbeitsspeicher, {free} sind frei.</translation>
+   <source>it takes {takes} of memory, and {free} are free.</source>
+   <translation>Braucht {takes} Arbeitsspeicher, {free} sind frei.</translation>
   </message>
   <message>
    <source>{name} has no tokenizer:</source>
@@ -8267,8 +8267,20 @@
    <translation>Dieser Computer hat {cuda} CUDA-Geräte, gezählt ab 0.</translation>
   </message>
   <message>
-   <source>This model's architecture can't answer several times from one prompt:</source>
-   <translation>Die Bauart dieses Modells kann nicht mehrmals auf eine Frage antworten:</translation>
+   <source>{name} can't learn here yet:</source>
+   <translation>{name} kann hier noch nicht lernen:</translation>
+  </message>
+  <message>
+   <source>its architecture, {family}, keeps what it has read in a way Shoal doesn't know.</source>
+   <translation>Seine Bauart {family} merkt sich Gelesenes auf eine Weise, die Shoal nicht kennt.</translation>
+  </message>
+  <message>
+   <source>Choose a Qwen, Llama, Gemma or Mistral model.</source>
+   <translation>Wähle ein Modell von Qwen, Llama, Gemma oder Mistral.</translation>
+  </message>
+  <message>
+   <source>{name} has no linear layers that LoRA could train:</source>
+   <translation>{name} hat keine linearen Schichten, die LoRA trainieren könnte:</translation>
   </message>
   <message>
    <source>{name} can't be opened:</source>
@@ -8281,10 +8293,6 @@
   <message>
    <source>choose a Qwen2, Qwen3 or Llama model.</source>
    <translation>Wähle ein Modell von Qwen2, Qwen3 oder Llama.</translation>
-  </message>
-  <message>
-   <source>{name} has no linear layers that LoRA could train:</source>
-   <translation>{name} hat keine linearen Schichten, die LoRA trainieren könnte:</translation>
   </message>
   <message>
    <source>These coordinates cannot be a question's: {error}</source>
