@@ -36,8 +36,9 @@ FIRST, THEN = 2, 6
 AT_ONCE = 16
 """Questions asked in one go, after which what they showed is kept: eight families' first ones, or as many as
 fill a batch of answers."""
-BEGINS = 0.1
-"""Share of right answers beyond chance from which on a family begins before all others were looked at."""
+BEGINS = 0.2
+"""Share of right answers beyond chance from which on a family begins before all others were looked at. Another
+wave of questions costs less than to gather a lesson in a family that is seldom right."""
 MORE, PATIENT_QUESTIONS, MOST_QUESTIONS = 8, 72, 160
 """Questions of a family between two looks at what has been gathered for a lesson, and of all its families."""
 

@@ -17,6 +17,7 @@ import msgspec
 from app.sapo.asking import BRIEF, TAGGED, Way
 from app.sapo.questions import Coordinates
 from app.sapo.reading.expression import ExpressionError, evaluate
+from app.sapo.sets.question_set import is_own
 
 ANSWERS = 4
 """To each question. More questions tell more of a family, and give a lesson more to choose from, than more
@@ -180,8 +181,10 @@ def able(one: FamilyTried) -> bool:
 
 
 def families(tried: Sequence[FamilyTried]) -> dict[str, int]:
-    """Those that a model can begin with, and their levels: the best first, at most MOST_FAMILIES."""
-    ranked = sorted(filter(able, tried), key=lambda one: one.merit, reverse=True)[:MOST_FAMILIES]
+    """Those that a model can begin with, and their levels: the owner's own and then the best first, at most
+    MOST_FAMILIES."""
+    ranked = sorted(filter(able, tried), key=lambda one: (is_own(one.family), one.merit), reverse=True)
+    ranked = ranked[:MOST_FAMILIES]
     return {one.family: one.level for one in ranked}
 
 
@@ -238,12 +241,17 @@ def lesson(found: Sequence[Taught], placed: Iterable[str], most: int = ENOUGH) -
 
 
 def short_of(found: Sequence[Taught], placed: Sequence[str], enough: int = ENOUGH) -> tuple[str, ...]:
-    """Families that have less than their share of `enough` answers, those that miscount left aside."""
+    """Families that have less than their share of `enough` answers."""
+    return tuple(family for family, count in gathered(found, placed).items() if count * len(placed) < enough)
+
+
+def gathered(found: Sequence[Taught], placed: Sequence[str]) -> dict[str, int]:
+    """How many questions of each family have a right answer, those that miscount left aside."""
     known = {family: set[str]() for family in placed}
     for one in found:
         if one.coordinates.family in known and not miscounts(one.completion):
             known[one.coordinates.family].add(one.question)
-    return tuple(family for family, texts in known.items() if len(texts) * len(placed) < enough)
+    return {family: len(texts) for family, texts in known.items()}
 
 
 def miscounts(work: str) -> bool:

@@ -6,21 +6,33 @@ from random import Random
 
 from app.sapo import curriculum, seeds
 from app.sapo.questions import Asked, Coordinates, Maker, QuestionError
+from app.sapo.sets.question_set import is_own
 
 _ATTEMPTS = 200
 """Redraws of one slot. At most one content in three is held out: this many misses mean almost no items."""
 
 
 def own_questions(
-    state: curriculum.Curriculum, identity: bytes, round: int, count: int, make: Maker, first: int = 0
+    state: curriculum.Curriculum,
+    identity: bytes,
+    round: int,
+    count: int,
+    make: Maker,
+    first: int = 0,
+    own_share: float = 1.0,
 ) -> list[Asked]:
     """`count` questions of a round, from slot `first` on; asking for more never changes the earlier ones.
 
+    Where question sets of the owner's and puzzles are in play, `own_share` of the slots go to the sets.
     Held-out questions are passed over by their content. Raises QuestionError when a level has no others.
     """
     slots = range(first, first + count)
     levels = {
-        slot: curriculum.draw(state, Random(seeds.hashed("family", identity, round, slot))) for slot in slots
+        slot: curriculum.draw(
+            _side(state, own_share, Random(seeds.hashed("own", identity, round, slot))),
+            Random(seeds.hashed("family", identity, round, slot)),
+        )
+        for slot in slots
     }
     questions: dict[int, Asked] = {}
     for attempt in range(_ATTEMPTS):
@@ -47,3 +59,11 @@ def own_questions(
                 f"{family} at level {level} has no question to train on: all of them are held out."
             )
     return [questions[slot] for slot in slots]
+
+
+def _side(state: curriculum.Curriculum, own_share: float, rng: Random) -> curriculum.Curriculum:
+    """The owner's sets or the puzzles, where both are in play."""
+    sides = {side: tuple(one for one in state.families if is_own(one.family) == side) for side in (True, False)}
+    if not all(sides.values()):
+        return state
+    return curriculum.Curriculum(families=sides[rng.random() < own_share])

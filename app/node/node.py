@@ -61,8 +61,10 @@ class Node:
         swarm: NodeSwarm | None = None,
         hold: bool = False,
         governed: bool = False,
+        sets: Sequence[Path] = (),
     ) -> None:
-        self._swarm = swarm
+        """`sets` are files of question sets that its sandbox has to know."""
+        self._swarm, self._sets = swarm, sets
         self._begun = asyncio.Event()
         if not hold:
             self._begun.set()
@@ -128,7 +130,9 @@ class Node:
         self._training.open()
         loop = asyncio.get_running_loop()
         self._sandbox = Sandbox(
-            resting=not self._gate.open, late=lambda: loop.call_soon_threadsafe(self._telling.note, _STARVED)
+            resting=not self._gate.open,
+            late=lambda: loop.call_soon_threadsafe(self._telling.note, _STARVED),
+            sets=self._sets,
         )
         self._training.start(self._sandbox)
         if self._swarm is not None:

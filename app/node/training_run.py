@@ -31,7 +31,7 @@ from app.learning.peer_lesson import PeerLesson
 from app.node.active_families import ActiveFamilies, helped, placement_event, skill_event
 from app.node.data.home import model_folder, model_mark
 from app.node.healing import Healer, placed
-from app.node.history import checkpoint
+from app.node.history import checkpoint, flips
 from app.node.history.resume import (
     new_curve,
     open_history,
@@ -370,8 +370,9 @@ class TrainingRun:
 
     async def _probe(self) -> None:
         joined_P, brief = await self._joined_questions(), not self._taught_zero
-        row = await probe(self._tools(), self._questions, self.state, joined_P, brief=brief)
+        row, answers = await probe(self._tools(), self._questions, self.state, joined_P, brief=brief)
         await self.disk.write(lambda: self._store.add_probe(row))
+        await self.disk.write(lambda: flips.keep(self._folder, row.questions_mark, answers))
         self._curve = self._store.probes(row.questions_mark)
         if self._swarm is not None:
             self._swarm.report_probe(row)

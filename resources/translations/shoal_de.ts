@@ -1291,6 +1291,64 @@
    <translation>Lizenz</translation>
   </message>
   <message>
+   <source>Solves {now} of 100 new questions, {was} at round {round}.</source>
+   <translation>Löst {now} von 100 neuen Fragen, {was} bei Runde {round}.</translation>
+  </message>
+  <message>
+   <source>{points} points, give or take {error}. That's more than chance.</source>
+   <translation>{points} Punkte, plus oder minus {error}. Das ist mehr als Zufall.</translation>
+  </message>
+  <message>
+   <source>{points} points, give or take {error}. That could still be chance.</source>
+   <translation>{points} Punkte, plus oder minus {error}. Das könnte noch Zufall sein.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} now right</source>
+   <translation>
+    <numerusform>{n} jetzt richtig</numerusform>
+    <numerusform>{n} jetzt richtig</numerusform>
+   </translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} now wrong</source>
+   <translation>
+    <numerusform>{n} jetzt falsch</numerusform>
+    <numerusform>{n} jetzt falsch</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Save</source>
+   <translation>Speichern</translation>
+  </message>
+  <message>
+   <source>Save as CSV</source>
+   <translation>Als CSV speichern</translation>
+  </message>
+  <message>
+   <source>Save picture</source>
+   <translation>Bild speichern</translation>
+  </message>
+  <message>
+   <source>Before and after</source>
+   <translation>Vorher und nachher</translation>
+  </message>
+  <message>
+   <source>Before: {answer}</source>
+   <translation>Vorher: {answer}</translation>
+  </message>
+  <message>
+   <source>After: {answer}</source>
+   <translation>Nachher: {answer}</translation>
+  </message>
+  <message>
+   <source>The CSV has all of them.</source>
+   <translation>Die CSV-Datei hat alle.</translation>
+  </message>
+  <message>
+   <source>{path} can't be written ({why}).</source>
+   <translation>{path} lässt sich nicht schreiben ({why}).</translation>
+  </message>
+  <message>
    <source>Help page</source>
    <translation>Hilfeseite</translation>
   </message>
@@ -1492,6 +1550,200 @@
   <message>
    <source>{path} can't be written ({why}). Pick another place.</source>
    <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
+  </message>
+  <message>
+   <source>Text</source>
+   <translation>Text</translation>
+  </message>
+  <message>
+   <source>One of several answers</source>
+   <translation>Eine von mehreren Antworten</translation>
+  </message>
+  <message>
+   <source>Number</source>
+   <translation>Zahl</translation>
+  </message>
+  <message>
+   <source>Choice</source>
+   <translation>Auswahl</translation>
+  </message>
+  <message>
+   <source>List, in order</source>
+   <translation>Liste, in Reihenfolge</translation>
+  </message>
+  <message>
+   <source>List, in any order</source>
+   <translation>Liste, Reihenfolge egal</translation>
+  </message>
+  <message>
+   <source>Date</source>
+   <translation>Datum</translation>
+  </message>
+  <message>
+   <source>True or false</source>
+   <translation>Wahr oder falsch</translation>
+  </message>
+  <message>
+   <source>JSON fields</source>
+   <translation>JSON-Felder</translation>
+  </message>
+  <message>
+   <source>Bring a table of questions and answers. Your model learns them. They stay on this computer.</source>
+   <translation>Bring eine Tabelle mit Fragen und Antworten mit. Dein Modell lernt sie. Sie bleiben auf diesem Computer.</translation>
+  </message>
+  <message>
+   <source>{n} question</source>
+   <translation>{n} Frage</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} questions</source>
+   <translation>
+    <numerusform>{n} Frage</numerusform>
+    <numerusform>{n} Fragen</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Examples</source>
+   <translation>Beispiele</translation>
+  </message>
+  <message>
+   <source>Paste or type</source>
+   <translation>Einfügen oder tippen</translation>
+  </message>
+  <message>
+   <source>How much of each round are your questions</source>
+   <translation>Wie viel jeder Runde deine Fragen sind</translation>
+  </message>
+  <message>
+   <source>Questions and answers</source>
+   <translation>Fragen und Antworten</translation>
+  </message>
+  <message>
+   <source>question, answer
+Capital of France?, Paris
+
+Calculate {a} * {b}.
+a: 2-12
+b: 2-12
+answer: a*b</source>
+   <translation>frage, antwort
+Hauptstadt von Frankreich?, Paris
+
+Calculate {a} * {b}.
+a: 2-12
+b: 2-12
+answer: a*b</translation>
+  </message>
+  <message>
+   <source>Show me</source>
+   <translation>Zeig mir</translation>
+  </message>
+  <message>
+   <source>My questions</source>
+   <translation>Meine Fragen</translation>
+  </message>
+  <message>
+   <source>Name</source>
+   <translation>Name</translation>
+  </message>
+  <message>
+   <source>How answers are checked</source>
+   <translation>Wie Antworten geprüft werden</translation>
+  </message>
+  <message>
+   <source>Add and learn</source>
+   <translation>Hinzufügen und lernen</translation>
+  </message>
+  <message>
+   <source>{n} different questions. {aside} of them are kept aside to measure with.</source>
+   <translation>{n} verschiedene Fragen. {aside} davon bleiben zum Messen beiseite.</translation>
+  </message>
+  <message>
+   <source>Learn {name}</source>
+   <translation>{name} lernen</translation>
+  </message>
+  <message>
+   <source>Deletes {name}</source>
+   <translation>Löscht {name}</translation>
+  </message>
+  <message>
+   <source>Delete these questions?</source>
+   <translation>Diese Fragen löschen?</translation>
+  </message>
+  <message>
+   <source>{name} will be deleted. What your model learned from it stays.</source>
+   <translation>{name} wird gelöscht. Was dein Modell daraus gelernt hat, bleibt.</translation>
+  </message>
+  <message>
+   <source>“{answer}” alone would be right in {n} of 100.</source>
+   <translation>„{answer}“ allein wäre in {n} von 100 richtig.</translation>
+  </message>
+  <message>
+   <source>With fewer than {n} questions the curve will be rough.</source>
+   <translation>Mit weniger als {n} Fragen wird die Kurve grob.</translation>
+  </message>
+  <message>
+   <source>Row {n} is left out: {reason}.</source>
+   <translation>Zeile {n} fehlt: {reason}.</translation>
+  </message>
+  <message>
+   <source>{n} more row is left out.</source>
+   <translation>{n} weitere Zeile fehlt.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} more rows are left out.</source>
+   <translation>
+    <numerusform>{n} weitere Zeile fehlt.</numerusform>
+    <numerusform>{n} weitere Zeilen fehlen.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>CSV, JSON or text. You can also drop it here.</source>
+   <translation>CSV, JSON oder Text. Du kannst sie auch hierher ziehen.</translation>
+  </message>
+  <message>
+   <source>Your own questions</source>
+   <translation>Deine eigenen Fragen</translation>
+  </message>
+  <message>
+   <source>Shoal guessed this from the answers.</source>
+   <translation>Das hat Shoal aus den Antworten geraten.</translation>
+  </message>
+  <message>
+   <source>Only mine</source>
+   <translation>Nur meine</translation>
+  </message>
+  <message>
+   <source>Half</source>
+   <translation>Halb</translation>
+  </message>
+  <message>
+   <source>A little</source>
+   <translation>Ein wenig</translation>
+  </message>
+  <message>
+   <source>Your questions, and puzzles beside them</source>
+   <translation>Deine Fragen, und Rätsel daneben</translation>
+  </message>
+  <message>
+   <source>{path} can't be read ({why}).</source>
+   <translation>{path} lässt sich nicht lesen ({why}).</translation>
+  </message>
+  <message>
+   <source>Tables and text</source>
+   <translation>Tabellen und Text</translation>
+  </message>
+  <message>
+   <source>Check answers as</source>
+   <translation>Antworten prüfen als</translation>
+  </message>
+  <message>
+   <source>{path} can't be deleted ({why}).</source>
+   <translation>{path} lässt sich nicht löschen ({why}).</translation>
+  </message>
+  <message>
+   <source>A fifth</source>
+   <translation>Ein Fünftel</translation>
   </message>
   <message>
    <source>Level {n} since {day}</source>
@@ -1861,6 +2113,10 @@
   <message>
    <source>Shoal only reads its own folder. Your puzzle answers go out only after you say yes to the text.</source>
    <translation>Shoal liest nur seinen eigenen Ordner. Eine Rätselantwort von dir geht erst hinaus, wenn du zu ihrem genauen Text Ja sagst.</translation>
+  </message>
+  <message>
+   <source>Your questions, their answers and what your model says to them stay here.</source>
+   <translation>Deine Fragen, ihre Antworten und was dein Modell dazu sagt, bleiben hier.</translation>
   </message>
   <message>
    <source>The model's weights</source>
@@ -4395,6 +4651,54 @@
    <translation>Wege</translation>
   </message>
   <message>
+   <source>Your questions</source>
+   <translation>Deine Fragen</translation>
+  </message>
+  <message>
+   <source>no question</source>
+   <translation>keine Frage</translation>
+  </message>
+  <message>
+   <source>too long</source>
+   <translation>zu lang</translation>
+  </message>
+  <message>
+   <source>a formula instead of its result</source>
+   <translation>eine Formel statt ihres Ergebnisses</translation>
+  </message>
+  <message>
+   <source>the same question again</source>
+   <translation>dieselbe Frage noch einmal</translation>
+  </message>
+  <message>
+   <source>another answer to the same question</source>
+   <translation>eine andere Antwort auf dieselbe Frage</translation>
+  </message>
+  <message>
+   <source>no table row</source>
+   <translation>keine Tabellenzeile</translation>
+  </message>
+  <message>
+   <source>an answer that the check can't recognise</source>
+   <translation>eine Antwort, die die Prüfung nicht erkennt</translation>
+  </message>
+  <message>
+   <source>more rows than a set holds</source>
+   <translation>mehr Zeilen, als hineinpassen</translation>
+  </message>
+  <message>
+   <source>Times tables</source>
+   <translation>Einmaleins</translation>
+  </message>
+  <message>
+   <source>Metres and centimetres</source>
+   <translation>Meter und Zentimeter</translation>
+  </message>
+  <message>
+   <source>Plural forms</source>
+   <translation>Mehrzahl (Englisch)</translation>
+  </message>
+  <message>
    <source>When to learn</source>
    <translation>Wann gelernt wird</translation>
   </message>
@@ -5529,6 +5833,38 @@
   <message>
    <source>the data folder stays where it was.</source>
    <translation>Der Datenordner bleibt, wo er war.</translation>
+  </message>
+  <message>
+   <source>Did you mean {near}?</source>
+   <translation>Meinst du {near}?</translation>
+  </message>
+  <message>
+   <source>There is no question set called {name}.</source>
+   <translation>Es gibt keine Fragen namens {name}.</translation>
+  </message>
+  <message>
+   <source>There are: {names}.</source>
+   <translation>Es gibt: {names}.</translation>
+  </message>
+  <message>
+   <source>There are none.</source>
+   <translation>Es gibt noch keine.</translation>
+  </message>
+  <message>
+   <source>There is another set called {name}.</source>
+   <translation>Andere Fragen heißen schon {name}.</translation>
+  </message>
+  <message>
+   <source>Give this one another name.</source>
+   <translation>Gib diesen einen anderen Namen.</translation>
+  </message>
+  <message>
+   <source>{MOST} question sets are kept at most.</source>
+   <translation>Mehr als {MOST} Fragensammlungen gehen nicht.</translation>
+  </message>
+  <message>
+   <source>Remove one first.</source>
+   <translation>Lösche zuerst eine.</translation>
   </message>
   <message>
    <source>{folder} can't be deleted:</source>
@@ -7048,7 +7384,7 @@
   </message>
   <message>
    <source>{name} can't be read ({error}):</source>
-   <translation>{name} ist nicht lesbar ({error}):</translation>
+   <translation>{name} lässt sich nicht lesen ({error}):</translation>
   </message>
   <message>
    <source>try again in a minute.</source>
@@ -8293,6 +8629,278 @@
   <message>
    <source>choose a Qwen2, Qwen3 or Llama model.</source>
    <translation>Wähle ein Modell von Qwen2, Qwen3 oder Llama.</translation>
+  </message>
+  <message>
+   <source>Upper and lower case and extra spaces don't matter.</source>
+   <translation>Groß und klein und Leerzeichen zählen nicht.</translation>
+  </message>
+  <message>
+   <source>Any answer that stands between the | signs is right.</source>
+   <translation>Jede Antwort zwischen den |-Zeichen ist richtig.</translation>
+  </message>
+  <message>
+   <source>A unit may follow, and 1,000 and 1000 are the same.</source>
+   <translation>Eine Einheit darf folgen, und 1.000 und 1000 sind gleich.</translation>
+  </message>
+  <message>
+   <source>The question lists the answers to choose from.</source>
+   <translation>Die Frage zählt die möglichen Antworten auf.</translation>
+  </message>
+  <message>
+   <source>The same items in the same order are right.</source>
+   <translation>Richtig sind dieselben Dinge in derselben Reihenfolge.</translation>
+  </message>
+  <message>
+   <source>The same items in any order are right.</source>
+   <translation>Richtig sind dieselben Dinge in beliebiger Reihenfolge.</translation>
+  </message>
+  <message>
+   <source>Any form is right, like 2026-05-03 or 3 May 2026.</source>
+   <translation>Jede Schreibweise gilt, etwa 2026-05-03 oder 3. Mai 2026.</translation>
+  </message>
+  <message>
+   <source>Yes and no count too.</source>
+   <translation>Auch Ja und Nein zählen.</translation>
+  </message>
+  <message>
+   <source>Every field of the JSON object must be right.</source>
+   <translation>Jedes Feld des JSON-Objekts muss stimmen.</translation>
+  </message>
+  <message>
+   <source>{text} is no tolerance:</source>
+   <translation>{text} ist keine Toleranz:</translation>
+  </message>
+  <message>
+   <source>give a number like 0.01.</source>
+   <translation>gib eine Zahl wie 0.01 an.</translation>
+  </message>
+  <message>
+   <source>A set needs a name of 1 to {MAX_NAME} characters.</source>
+   <translation>Die Fragen brauchen einen Namen mit 1 bis {MAX_NAME} Zeichen.</translation>
+  </message>
+  <message>
+   <source>These are {rows} questions, and a set holds {MAX_ROWS} at most.</source>
+   <translation>Das sind {rows} Fragen, und höchstens {MAX_ROWS} passen hinein.</translation>
+  </message>
+  <message>
+   <source>There is no question in it.</source>
+   <translation>Darin steht keine Frage.</translation>
+  </message>
+  <message>
+   <source>Only {distinct} different questions are in it.</source>
+   <translation>Darin stehen nur {distinct} verschiedene Fragen.</translation>
+  </message>
+  <message>
+   <source>At least {FEWEST} are needed, as a fifth is kept aside for measuring.</source>
+   <translation>Mindestens {FEWEST} sind nötig, denn ein Fünftel bleibt zum Messen beiseite.</translation>
+  </message>
+  <message>
+   <source>This question set comes from a newer version of Shoal.</source>
+   <translation>Diese Fragen kommen von einer neueren Shoal-Version.</translation>
+  </message>
+  <message>
+   <source>Update Shoal, then try again.</source>
+   <translation>Aktualisiere Shoal, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The check can't recognise the answer {answer}.</source>
+   <translation>Die Prüfung erkennt die Antwort {answer} nicht.</translation>
+  </message>
+  <message>
+   <source>Pick another check.</source>
+   <translation>Wähl eine andere Prüfung.</translation>
+  </message>
+  <message>
+   <source>This is no question set of Shoal's ({error}).</source>
+   <translation>Das ist keine Fragensammlung von Shoal ({error}).</translation>
+  </message>
+  <message>
+   <source>This is an Excel, OpenDocument or zip file.</source>
+   <translation>Das ist eine Excel-, OpenDocument- oder Zip-Datei.</translation>
+  </message>
+  <message>
+   <source>Save the table as CSV, or copy and paste it.</source>
+   <translation>Speichere die Tabelle als CSV, oder kopiere sie hierher.</translation>
+  </message>
+  <message>
+   <source>This is an old Excel file.</source>
+   <translation>Das ist eine alte Excel-Datei.</translation>
+  </message>
+  <message>
+   <source>Save the table as CSV, or copy its cells and paste them.</source>
+   <translation>Speichere die Tabelle als CSV, oder kopiere ihre Zellen hierher.</translation>
+  </message>
+  <message>
+   <source>This is a PDF.</source>
+   <translation>Das ist ein PDF.</translation>
+  </message>
+  <message>
+   <source>Copy the table out of it and paste it here.</source>
+   <translation>Kopiere die Tabelle heraus und füge sie hier ein.</translation>
+  </message>
+  <message>
+   <source>This file is compressed.</source>
+   <translation>Diese Datei ist gepackt.</translation>
+  </message>
+  <message>
+   <source>Unpack it first.</source>
+   <translation>Entpacke sie zuerst.</translation>
+  </message>
+  <message>
+   <source>This is a database.</source>
+   <translation>Das ist eine Datenbank.</translation>
+  </message>
+  <message>
+   <source>Export the table as CSV first.</source>
+   <translation>Exportiere die Tabelle zuerst als CSV.</translation>
+  </message>
+  <message>
+   <source>Invisible characters were taken out.</source>
+   <translation>Unsichtbare Zeichen wurden entfernt.</translation>
+  </message>
+  <message>
+   <source>No row has a question and an answer.</source>
+   <translation>Keine Zeile hat eine Frage und eine Antwort.</translation>
+  </message>
+  <message>
+   <source>The first row names the columns, like question,answer.</source>
+   <translation>Die erste Zeile benennt die Spalten, etwa frage,antwort.</translation>
+  </message>
+  <message>
+   <source>This file has {size} MB, and {most} MB is the most.</source>
+   <translation>Diese Datei hat {size} MB, und {most} MB sind das Höchste.</translation>
+  </message>
+  <message>
+   <source>Take a part of it.</source>
+   <translation>Nimm einen Teil davon.</translation>
+  </message>
+  <message>
+   <source>This is no text file.</source>
+   <translation>Das ist keine Textdatei.</translation>
+  </message>
+  <message>
+   <source>This is a web page or XML.</source>
+   <translation>Das ist eine Webseite oder XML.</translation>
+  </message>
+  <message>
+   <source>This file is empty.</source>
+   <translation>Diese Datei ist leer.</translation>
+  </message>
+  <message>
+   <source>The columns have no names:</source>
+   <translation>Die Spalten haben keine Namen:</translation>
+  </message>
+  <message>
+   <source>the first was taken as question, the second as answer.</source>
+   <translation>die erste gilt als Frage, die zweite als Antwort.</translation>
+  </message>
+  <message>
+   <source>This is one column.</source>
+   <translation>Das ist nur eine Spalte.</translation>
+  </message>
+  <message>
+   <source>A table needs a question and an answer, side by side.</source>
+   <translation>Eine Tabelle braucht Frage und Antwort nebeneinander.</translation>
+  </message>
+  <message>
+   <source>It has more than two columns.</source>
+   <translation>Sie hat mehr als zwei Spalten.</translation>
+  </message>
+  <message>
+   <source>Name two of them question and answer in the first row.</source>
+   <translation>Nenne zwei davon in der ersten Zeile Frage und Antwort.</translation>
+  </message>
+  <message>
+   <source>This JSON can't be read.</source>
+   <translation>Dieses JSON lässt sich nicht lesen.</translation>
+  </message>
+  <message>
+   <source>It needs objects with a question and an answer.</source>
+   <translation>Es braucht Objekte mit einer Frage und einer Antwort.</translation>
+  </message>
+  <message>
+   <source>The table can't be read further ({error}).</source>
+   <translation>Die Tabelle lässt sich nicht weiterlesen ({error}).</translation>
+  </message>
+  <message>
+   <source>Save it as CSV again.</source>
+   <translation>Speichere sie noch einmal als CSV.</translation>
+  </message>
+  <message>
+   <source>It isn't UTF-8, so it was read as Western European text.</source>
+   <translation>Sie ist nicht UTF-8 und wurde als westeuropäischer Text gelesen.</translation>
+  </message>
+  <message>
+   <source>Check the accents.</source>
+   <translation>Prüfe die Umlaute.</translation>
+  </message>
+  <message>
+   <source>A quote is never closed, so quotes were read as ordinary characters.</source>
+   <translation>Ein Anführungszeichen schließt nie. Alle gelten daher als gewöhnliche Zeichen.</translation>
+  </message>
+  <message>
+   <source>There must be 1 to {MAX_TEMPLATES} templates, not {blocks}.</source>
+   <translation>Es müssen 1 bis {MAX_TEMPLATES} Vorlagen sein, nicht {blocks}.</translation>
+  </message>
+  <message>
+   <source>The answer is missing below {question}.</source>
+   <translation>Unter {question} fehlt die Antwort.</translation>
+  </message>
+  <message>
+   <source>Add a line like answer:</source>
+   <translation>Ergänze eine Zeile wie answer:</translation>
+  </message>
+  <message>
+   <source>{question} is too long, or has more than {MAX_SLOTS} slots.</source>
+   <translation>{question} ist zu lang oder hat mehr als {MAX_SLOTS} Lücken.</translation>
+  </message>
+  <message>
+   <source>{name} needs a range like 2-12, or 1 to {MAX_WORDS} words with commas between.</source>
+   <translation>{name} braucht einen Bereich wie 2-12 oder 1 bis {MAX_WORDS} Wörter mit Kommas dazwischen.</translation>
+  </message>
+  <message>
+   <source>No slot stands in {question}.</source>
+   <translation>In {question} steht keine Lücke.</translation>
+  </message>
+  <message>
+   <source>Put one there, like {a}.</source>
+   <translation>Setz eine hinein, etwa {a}.</translation>
+  </message>
+  <message>
+   <source>The answer's expression is longer than {MAX_EXPRESSION} characters.</source>
+   <translation>Die Rechnung der Antwort ist länger als {MAX_EXPRESSION} Zeichen.</translation>
+  </message>
+  <message>
+   <source>The answer {answer} has no value.</source>
+   <translation>Die Antwort {answer} hat keinen Wert.</translation>
+  </message>
+  <message>
+   <source>Use one-letter number slots with + - * / and ( ).</source>
+   <translation>Nimm Zahlenlücken mit einem Buchstaben und + - * / ( ).</translation>
+  </message>
+  <message>
+   <source>This line is no slot: {line}.</source>
+   <translation>Diese Zeile ist keine Lücke: {line}.</translation>
+  </message>
+  <message>
+   <source>Write it like a: 2-12.</source>
+   <translation>Schreib sie wie a: 2-12.</translation>
+  </message>
+  <message>
+   <source>{name}: {values} is no range:</source>
+   <translation>{name}: {values} ist kein Bereich:</translation>
+  </message>
+  <message>
+   <source>the smaller number comes first.</source>
+   <translation>die kleinere Zahl steht vorn.</translation>
+  </message>
+  <message>
+   <source>There is no slot {name}.</source>
+   <translation>Es gibt keine Lücke {name}.</translation>
+  </message>
+  <message>
+   <source>Add a line like {name2}: 2-12.</source>
+   <translation>Ergänze eine Zeile wie {name2}: 2-12.</translation>
   </message>
   <message>
    <source>These coordinates cannot be a question's: {error}</source>

@@ -7,7 +7,7 @@ import contextlib
 import json
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -52,6 +52,7 @@ class Bench:
         (self.model / "model.safetensors").write_bytes(b"weights")
         self.events: list[events.Event] = []
         self.node: Node | None = None
+        self.sets: Sequence[Path] = ()
 
     @property
     def checkpoints(self) -> Path:
@@ -90,7 +91,8 @@ class Bench:
             settings = msgspec.structs.replace(SETTINGS, **changes)
             with held(self.home):
                 own = identity(self.home, settings.seed)
-                self.node = Node(settings, self.model, self.home, own, tell, (sys.executable, str(FAKE)), swarm)
+                fake = (sys.executable, str(FAKE))
+                self.node = Node(settings, self.model, self.home, own, tell, fake, swarm, sets=self.sets)
                 task = asyncio.create_task(self.node.run())
                 with contextlib.suppress(asyncio.CancelledError):
                     await task

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from app.desktop.apps import own_processes
 from app.models.catalogue import full_name
 from app.models.gguf_shelf import is_gguf
 from app.models.shelf import locate
+from app.node.data import question_sets
 from app.node.data.format import check as check_format
 from app.node.data.format import stamp as stamp_format
 from app.node.data.home import folder, held, identity
@@ -31,6 +32,7 @@ from app.node.terminal.attached import SnapshotLines
 from app.node.terminal.quiet import sentence
 from app.node.terminal.terminal import closing
 from app.sapo.recipes import RECIPES
+from app.sapo.sets.question_set import SetError
 from engines.models.folder import read_settings
 from engines.opening import AUTO, CHOICES
 
@@ -78,6 +80,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
     parser.add_argument("--families", metavar="A,B", help="puzzle families to learn (the model's own setting)")
     parser.add_argument(
+        "--questions",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a question set of your own to learn (see the command questions); several are learned in turn",
+    )
+    parser.add_argument(
+        "--questions-share",
+        choices=tuple(question_sets.SHARES),
+        default="only",
+        help="how much of each round is of your own questions, beside puzzles (only)",
+    )
+    parser.add_argument(
         "--no-placement",
         action="store_true",
         help="begin at once, without finding out what a new model can begin with",
@@ -123,7 +138,8 @@ def main(args: argparse.Namespace) -> int:
         model = locate(args.model, data_folder(args.home), _reading(args.model))
         if not (model / "config.json").is_file():
             raise NodeError(f"There is no model in {model}: it needs a config.json and weights beside it.")
-        plan = _settings(args, model)
+        sets = question_sets.enabled(data_folder(args.home))
+        plan = _settings(args, model, sets)
     except UsageError as error:
         print(f"shoal run: {error}", file=sys.stderr)
         return 2
@@ -157,6 +173,7 @@ def main(args: argparse.Namespace) -> int:
             swarm=_swarm(plan, home, joins) if joins else _imported(home),
             hold=args.hold,
             governed=args.rules,
+            sets=[one.file for one in sets],
         )
         governor: Governor | None = None
         if args.rules:
@@ -276,11 +293,26 @@ def _public_name(model: str) -> str:
     return model
 
 
-def _settings(args: argparse.Namespace, model: Path) -> settings.Settings:
-    own = read_settings(model)
-    families = settings.starting_levels(model, own.families)
+def _families(
+    args: argparse.Namespace, model: Path, own: Mapping[str, int], sets: Sequence[question_sets.KeptSet]
+) -> dict[str, int]:
+    """The puzzles and question sets to learn, the sets first. Raises UsageError."""
+    families = settings.starting_levels(model, own)
     if args.families is not None:
-        families = settings.chosen_families(args.families, own.families)
+        families = settings.chosen_families(args.families, own)
+    try:
+        chosen = [question_sets.find(sets, name).made.family_name for name in args.questions]
+    except SetError as error:
+        raise UsageError(str(error)) from error
+    alone = args.questions_share == "only" and args.families is None
+    return dict.fromkeys(chosen, 0) | ({} if chosen and alone else families)
+
+
+def _settings(
+    args: argparse.Namespace, model: Path, sets: Sequence[question_sets.KeptSet]
+) -> settings.Settings:
+    own = read_settings(model)
+    families = _families(args, model, own.families, sets)
     groups = args.local or own.groups
     return settings.Settings(
         model=model.name if Path(args.model).exists() or is_gguf(args.model) else args.model,
@@ -299,9 +331,16 @@ def _settings(args: argparse.Namespace, model: Path) -> settings.Settings:
         rounds=args.rounds,
         seed=args.seed,
         shuffled_rewards=args.shuffled_rewards,
+        own_share=_own_share(args),
         rest=args.rest,
         place=not own.families and not args.no_placement,
     )
+
+
+def _own_share(args: argparse.Namespace) -> float:
+    """Half, where puzzles were named too and no share was."""
+    named = args.families is not None and args.questions_share == "only"
+    return question_sets.SHARES["half" if named else args.questions_share]
 
 
 def _external(args: argparse.Namespace, groups: int) -> int:

@@ -22,6 +22,7 @@ class DataKind(Enum):
     CACHE = "Files Shoal can make again"
     SWARM = "What the swarm needs"
     LOGS = "Logs"
+    QUESTIONS = "Your questions"
     OWN = "Settings and this computer's name"
 
 
@@ -30,6 +31,7 @@ _NAMES = {
     DataKind.MODELS: ("hub", "models-cache"),
     DataKind.CACHE: ("cache", "updates", "trials.json"),
     DataKind.SWARM: ("answers", "relay", "relays.json", "outbox.sqlite", "outbox.sqlite-*", "thanks.json"),
+    DataKind.QUESTIONS: ("questions",),
     DataKind.LOGS: ("logs", "node.log"),
     DataKind.OWN: (
         "identity",

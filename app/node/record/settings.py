@@ -40,6 +40,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What peers are told of the model: "starter", a hub's name, or "local". Never a folder."""
     rest: float = 0.0
     """Round lengths of rest after each round."""
+    own_share: float = 1.0
+    """Share of a round's questions that are of the owner's sets, where puzzles are in play beside them."""
     place: bool = False
     """Whether `families` are candidates, of which the model first finds those that it can begin with."""
 

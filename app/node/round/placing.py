@@ -28,6 +28,7 @@ from app.sapo import curriculum, seeds
 from app.sapo.asking import TAGGED, Example, Messages, Way, extract_answer, messages, shows_work
 from app.sapo.families import FAMILIES
 from app.sapo.questions import Asked, QuestionError
+from app.sapo.sets.question_set import is_own
 from engines.contract import Completion
 
 FILE = "placement.json"
@@ -51,7 +52,9 @@ def read(folder: Path, among: Container[str] = FAMILIES) -> Placement | None:
         {family: level for family, level in some.items() if family in among}
         for some in (found.families, found.joined)
     )
-    return msgspec.structs.replace(found, families=families, joined=joined) if families else None
+    tried = tuple(one for one in found.tried if one.family in among or not is_own(one.family))
+    changed = {"families": families, "joined": joined, "tried": tried}
+    return msgspec.structs.replace(found, **changed) if families else None
 
 
 def write(folder: Path, found: Placement) -> None:
@@ -75,7 +78,7 @@ async def look(
     if way.examples:
         new = {family: level for family, level in new.items() if FAMILIES[family].work}
     if new:
-        more = await asking.shortest_first(way, new)
+        more = sorted(await asking.shortest_first(way, new), key=lambda one: not is_own(one.family))
         found = msgspec.structs.replace(found, tried=(*found.tried, *more))
     elif not enough and (questions := first_look.next_questions(own)):
         number = sum(one.questions for one in found.tried)
@@ -92,10 +95,13 @@ def _told(tools: Tools, found: Placement, questions: Sequence[FamilyQuestions]) 
     kinds = len({one.family for one in found.tried})
     known = {one.family for one in found.tried if one.questions}
     new = len({one.family for one in questions} - known)
+    begun = tuple(first_look.beginning(found))
 
     def tell(share: float) -> None:
         if questions[0].first >= first_look.THEN:
-            tools.report(Phase.GATHERING, min(len(found.lesson), placement.ENOUGH), placement.ENOUGH)
+            most = math.ceil(placement.ENOUGH / len(begun))
+            there = sum(min(most, count) for count in placement.gathered(found.lesson, begun).values())
+            tools.report(Phase.GATHERING, there, most * len(begun))
         else:
             tools.report(Phase.PLACING, found.looked_at + int(new * share), kinds)
 
@@ -195,7 +201,7 @@ class _Asking:
                     logprob=sum(completion.logprobs_T) / len(completion.logprobs_T),
                 )
                 for completion, reward in zip(completions_G, scored.rewards_G, strict=True)
-                if reward and shows_work(completion.text)
+                if reward and (FAMILIES[asked.coordinates.family].terse or shows_work(completion.text))
             ]
         others = elsewhere([asked.coordinates.family for asked in asked_P])
         crossed = await asyncio.to_thread(

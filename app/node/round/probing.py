@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
+from app.node.history.flips import Answered, Measured
 from app.node.record.figures import questions_mark, share
 from app.node.record.records import Probe
 from app.node.record.snapshot import Phase
@@ -45,10 +46,10 @@ async def probe(
     joined_P: Sequence[Asked] = (),
     *,
     brief: bool = False,
-) -> Probe:
-    """Measures the current adapter; `joined_P` are questions that are measured beside the curve. A `brief` one,
-    of a model that was not taught yet, ends where every fourth question shows that it solves none. Raises
-    TrainerDied and EngineError."""
+) -> tuple[Probe, Measured]:
+    """Measures the current adapter, and gives the answers too; `joined_P` are questions that are measured
+    beside the curve. A `brief` one, of a model that was not taught yet, ends where every fourth question shows
+    that it solves none. Raises TrainerDied and EngineError."""
     started = time.monotonic()
     report, questions_P = tools.report, curve_P[::_BRIEF] if brief else curve_P
     report(Phase.PROBING, 0, len(questions_P) + len(joined_P))
@@ -58,7 +59,7 @@ async def probe(
     if brief and any(solved_P):
         return await probe(tools, curve_P, state, joined_P)
     perplexity = await language.perplexity(tools.link) if tools.engine.talks else None
-    return Probe.of(
+    row = Probe.of(
         held_out.score(solved_P, [question.content for question in questions_P]),
         round=state.round,
         questions_mark=questions_mark(curve_P),
@@ -72,6 +73,15 @@ async def probe(
         joined=_by_family(joined_P, joined),
         everyday=perplexity,
         everyday_before=perplexity if state.round == 0 else state.everyday,
+    )
+    return row, Measured(
+        round=state.round,
+        answers=tuple(
+            Answered(
+                question=question.text, answer=completion.text, solved=bool(solved), content=question.content
+            )
+            for question, completion, solved in zip(questions_P, completions_P, solved_P, strict=True)
+        ),
     )
 
 

@@ -173,6 +173,7 @@ async def play(tools: Tools, before: NodeState) -> Played:
         number,
         before.groups or settings.groups,
         tools.sandbox.questions,
+        own_share=settings.own_share,
     )
 
     report(Phase.SAMPLING, 0, len(questions_P) * settings.completions)

@@ -155,7 +155,7 @@ class PeerFetcher:
         """One sample, checked; returns how many groups came, None where no sample was asked for or answered."""
         buffer, share = self.buffer, sum(self._passed) / len(self._passed)
         k = wanted(self._external, buffer.count_ready(self._recipe), buffer.round_s, share)
-        if not k:
+        if not k or not self.families:
             return None
         oldest = oldest_s(self._recipe.max_age, buffer.round_s)
         batch = await self._client.sample(k, self.families, oldest)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from random import Random
+from statistics import mean
 from urllib.parse import urlsplit
 
 from app.common.rate import wait_s
@@ -32,6 +33,7 @@ from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
 from app.sapo.scoring.sandbox import Sandbox, SandboxError
+from app.sapo.sets.question_set import is_own
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox, OutboxError
 from app.swarm.client.receipts import Thanked
@@ -90,7 +92,7 @@ class SwarmMember:
         `people`: to learn from people's answers."""
         self._folder, self._find = folder, find
         self._recipe, self._external = recipe, external
-        self._known = self._families = tuple(families)
+        self._known = self._families = _puzzles(families)
         self._for_lessons: tuple[str, ...] = ()
         self._view = SwarmView(sentence="Looking for a swarm.")
         self._explained = ""
@@ -122,13 +124,13 @@ class SwarmMember:
         self._feeding = asyncio.create_task(feed(self._folder, sandbox, self._buffer, self._vouched))
 
     def practise_families(self, families: Iterable[str]) -> None:
-        self._families = tuple(families)
+        self._families = _puzzles(families)
         self._buffer.practise(self._families)
         if self._fetcher is not None:
             self._fetcher.families = self._families
 
     def want_for_lessons(self, families: Sequence[str]) -> None:
-        self._for_lessons = tuple(families)
+        self._for_lessons = _puzzles(families)
         if self._fetcher is not None:
             self._fetcher.for_lessons = self._for_lessons
 
@@ -158,6 +160,7 @@ class SwarmMember:
     def settle_round(
         self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()
     ) -> None:
+        own_P = [own for own in own_P if not is_own(own.question.coordinates.family)]
         self._keep_out(own_P)
         self._publish(own_P)
         now = time.monotonic()
@@ -180,13 +183,22 @@ class SwarmMember:
         return self._client.now_ms if self._client is not None else time.time_ns() // 1_000_000
 
     def report_probe(self, probe: Probe) -> None:
+        families = {name: probe.families[name] for name in _puzzles(probe.families)}
+        if not families:
+            return
+        share = probe.share if len(families) == len(probe.families) else mean(families.values())
         self._probe = probe
         if self._client is not None:
-            self._client.progress(probe.round, probe.share, probe.families)
+            self._client.progress(probe.round, share, families)
 
     def share(self, scored: ScoredGroup) -> bool:
         client = self._client
-        if client is None or not client.takes_people or not client.publish(scored.group, scored.rewards_G):
+        if (
+            is_own(scored.group.coordinates.family)
+            or client is None
+            or not client.takes_people
+            or not client.publish(scored.group, scored.rewards_G)
+        ):
             return False
         self._published += 1
         self._given.append(scored.group.coordinates)
@@ -453,6 +465,11 @@ class SwarmMember:
     def say(self, sentence: str) -> None:
         """A sentence for the owner; while the node is open."""
         self._tell(events.NodeNote(round=0, sentence=sentence))
+
+
+def _puzzles(families: Iterable[str]) -> tuple[str, ...]:
+    """Without the owner's question sets: not even their names leave this computer."""
+    return tuple(family for family in families if not is_own(family))
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:

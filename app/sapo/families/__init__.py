@@ -15,7 +15,8 @@ ladder politely ignore each other's questions. A new family changes no one's que
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
+from typing import Any
 
 from app.sapo.families import (
     algebra,
@@ -39,9 +40,30 @@ from app.sapo.families.family import Family
 
 LADDER = 5
 
-FAMILIES: Mapping[str, Family] = {
-    one.name: one
-    for one in (
+
+class Families(dict[str, Family]):
+    """Families by name. `enable` adds a question set of the owner's, which can be looked up and is never
+    listed: what goes through all families, to choose one or to tell others, meets puzzles alone."""
+
+    def __init__(self, listed: Iterable[Family]) -> None:
+        super().__init__({one.name: one for one in listed})
+        self._own: dict[str, Family] = {}
+
+    def enable(self, own: Family) -> None:
+        self._own[own.name] = own
+
+    def __missing__(self, name: str) -> Family:
+        return self._own[name]
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in self._own
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return super().get(name) or self._own.get(name, default)
+
+
+FAMILIES = Families(
+    (
         sums.CHAIN_SUM,
         sums.BASIC_ARITHMETIC,
         integers.GCD,
@@ -100,5 +122,5 @@ FAMILIES: Mapping[str, Family] = {
         matrices.MANIPULATE_MATRIX,
         people.AIW,
     )
-}
+)
 """Every enabled family by name."""

@@ -31,6 +31,7 @@ class FamilyKind(StrEnum):
     LOGIC = "Logic"
     GRIDS = "Grids"
     PATHS = "Paths"
+    YOURS = "Your questions"
 
 
 def _always(entry: Entry) -> bool:
@@ -85,6 +86,10 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     the owner, and left out where it is less than a fifth."""
     held_out_share: int = HELD_OUT_SHARE
     """One content in this many is held out; fewer than 8 where a level has few."""
+    held_out: frozenset[int] | None = None
+    """The contents that are held out, where they are counted out instead of being one in `held_out_share`."""
+    terse: bool = False
+    """Whether an answer without work is an example too."""
     paper: bool = False
     """One of the nine of SAPO."""
 
@@ -110,12 +115,14 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
 
     def holds_out(self, content_hash: int) -> bool:
         """Whether items of this content belong to the probes. They are never trained on, no matter who asks."""
+        if self.held_out is not None:
+            return content_hash in self.held_out
         return content_hash % self.held_out_share == 0
 
     def worked(self, entry: Entry) -> str:
         """The work, the short mark and the answer; empty where there is no work, or where it is too long."""
         work = self.work(entry) if self.work else ""
-        text = f"{work} {SHORT}{self.solution(entry)}" if work else ""
+        text = f"{work} {SHORT}{self.solution(entry)}".strip() if work or self.terse else ""
         return text if len(text) <= LONGEST_EXAMPLE else ""
 
 

@@ -8,6 +8,7 @@ it answers requests from standard input until that closes.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -35,6 +36,8 @@ from app.sapo.scoring.pipe import (
     frame,
     read_frame,
 )
+from app.sapo.sets.question_set import SetError, decode
+from app.sapo.sets.question_set import family as family_of
 
 MEMORY = 256 * 2**20
 """Bytes of address space beyond what loading took."""
@@ -62,7 +65,12 @@ def main() -> None:
 
 
 def warm_up() -> None:
-    """Imports the library and makes every level's data set, so that nothing has to be opened later."""
+    """Imports the library, makes every level's data set and reads the question sets that this process was
+    given, so that nothing has to be opened later. A set that can't be read is left out: its questions are then
+    refused, and all others made."""
+    for file in sys.argv[1:]:
+        with contextlib.suppress(OSError, SetError):
+            FAMILIES.enable(family_of(decode(Path(file).read_bytes())))
     for family in FAMILIES.values():
         for level in range(len(family.levels)):
             draw(family.name, level, seed=0)

@@ -12,6 +12,7 @@ import contextlib
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from types import TracebackType
@@ -64,7 +65,8 @@ class SandboxResting(SandboxError):
 class Sandbox:
     """A scoring child, started at once and again whenever it was lost. Safe to share between threads.
 
-    `judge_seconds` is the wall limit for one answer; one that begins `resting` has no child until `wake`.
+    `judge_seconds` is the wall limit for one answer; one that begins `resting` has no child until `wake`. The
+    child knows the question sets in the files `sets` too, and reads them at its start.
     `late` is called, in the thread that waits, when a child needs long to start. From asyncio call `score` and
     `questions` through `asyncio.to_thread`; `rest` and `close` may be called while another thread waits.
     """
@@ -74,14 +76,16 @@ class Sandbox:
         judge_seconds: float = JUDGE_SECONDS,
         resting: bool = False,
         late: Callable[[], object] = lambda: None,
+        sets: Sequence[Path] = (),
     ) -> None:
         self._judge_seconds, self._late = judge_seconds, late
+        self._command = (*COMMAND, *map(str, sets))
         self._asking = Lock()
         self._starting = Lock()
         self._closed = False
         self._resting = resting
         self._numbers = 0
-        self._child: _Child | None = None if resting else _Child()
+        self._child: _Child | None = None if resting else _Child(self._command)
 
     def __enter__(self) -> Self:
         return self
@@ -133,7 +137,7 @@ class Sandbox:
         """Starts a child after a rest; does nothing without one."""
         with self._starting:
             if self._resting and not self._closed:
-                self._child = _Child()
+                self._child = _Child(self._command)
             self._resting = False
 
     def close(self) -> None:
@@ -203,7 +207,7 @@ class Sandbox:
         for _ in range(2):
             with self._starting:
                 self._allow()
-                child = self._child = self._child or _Child()
+                child = self._child = self._child or _Child(self._command)
             try:
                 child.wait_until_ready(self._late)
                 return child
@@ -281,7 +285,7 @@ def _unmade(place: Coordinates) -> UnmadeQuestion:
 class _Child:
     """One child process, and a thread that reads its replies: pipes cannot be waited for on Windows."""
 
-    def __init__(self) -> None:
+    def __init__(self, command: Sequence[str]) -> None:
         self.loaded: Coordinates | None = None
         self._ready = False
         self._replies: SimpleQueue[Reply | None] = SimpleQueue()
@@ -289,7 +293,7 @@ class _Child:
         if sys.platform == "win32":
             flags = subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
         self.process = subprocess.Popen(
-            COMMAND,
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -14,6 +14,7 @@ import msgspec
 from app.common.rate import Pace
 from app.sapo.groups import Group
 from app.sapo.questions import VERSION
+from app.sapo.sets.question_set import is_own
 from app.swarm.client.clock import RelayClock
 from app.swarm.client.outbox import Outbox, OutboxCounts
 from app.swarm.identity.identity import Identity
@@ -59,6 +60,8 @@ class Publisher:
         """Keep a group until a relay has it. False for one that does not belong on the wire, such as one whose
         rewards are all equal. One that the disk does not take is held in memory and tried again with the next
         one, or at the next connection."""
+        if is_own(group.coordinates.family):
+            return False
         self._making.take(1, now)
         kept = group, tuple(rewards_G), self._clock.now_ms()
         if self.swarm is None:

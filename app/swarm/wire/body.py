@@ -22,6 +22,7 @@ import msgspec
 
 from app.sapo.groups import HUMAN, Group, informative, lone
 from app.sapo.questions import MAX_INDEX, MAX_SEED, Coordinates
+from app.sapo.sets.question_set import is_own
 from app.swarm.wire import signing
 from app.swarm.wire.limits import AHEAD_S, BODY, COMPLETION, MAX_GROUP, OLDEST_S, SAFE_INTEGER, Flaw, Refused
 
@@ -86,6 +87,9 @@ class WireTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @classmethod
     def of(cls, where: Coordinates) -> WireTask:
+        """Raises ValueError for a question of the owner's own: those stay on this computer."""
+        if is_own(where.family):
+            raise ValueError("A question of the owner's own has no place in the swarm.")
         return cls(
             family=where.family, level=where.level, seed=where.seed, index=where.index, version=where.version
         )

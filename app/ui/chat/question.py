@@ -100,7 +100,7 @@ class QuestionCard(QFrame):
     def _drawing(self, theme: Theme) -> QHBoxLayout:
         self.family, self.level = Picker(theme, tr("Kind of puzzle")), Picker(theme, tr("Level"))
         self.family.addItem(tr("Any it practises"), None)
-        for kind in FamilyKind:
+        for kind in (one for one in FamilyKind if one is not FamilyKind.YOURS):
             self.family.insertSeparator(self.family.count())
             of_kind = (family for family in FAMILIES.values() if family.kind == kind)
             for family in sorted(of_kind, key=lambda one: tr(one.title)):

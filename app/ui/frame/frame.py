@@ -74,6 +74,8 @@ class Actions:
     """Harder puzzles, from the next round on."""
     race: Callable[[], None] = lambda: None
     """Twenty new puzzles, before against after."""
+    learn_questions: Callable[[tuple[str, ...], str], None] = lambda marks, share: None
+    """Question sets by the hashes of their contents, from now on, and how much of each round they are."""
     models: ModelActions = field(default_factory=ModelActions)
     engine: EngineActions = field(default_factory=EngineActions)
     updates: UpdateActions = field(default_factory=UpdateActions)

@@ -9,7 +9,10 @@ from pathlib import Path
 import msgspec
 
 FOLDER = Path(__file__).parents[3] / "resources" / "help"
-PAGES = ("start", "yours", "swarm", "clubs", "models", "when", "commands", "relay", "experiment", "developing")
+PAGES = (
+    *("start", "yours", "questions", "swarm", "clubs", "models", "when"),
+    *("commands", "relay", "experiment", "developing"),
+)
 """In the order in which people read them."""
 _PICTURE = re.compile(r"!\[([^]]*)\]\([^)]*\)")
 _LINK = re.compile(r"\[([^]]*)\]\(([^)]*)\)")

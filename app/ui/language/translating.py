@@ -41,6 +41,7 @@ _LEARNER = (
         )
     ),
     "engines",
+    "app/sapo/sets",
     "app/sapo/scoring/sandbox.py",
 )
 _UNSEEN = {
@@ -273,6 +274,8 @@ def _of_the_node() -> Iterator[str]:
     from app.node.rules.preferences import SETTINGS
     from app.sapo.families import FAMILIES
     from app.sapo.families.family import FamilyKind
+    from app.sapo.sets.tables import Skip
+    from app.sapo.sets.templates import EXAMPLES
 
     for reason in Reason:
         yield from (reason.sentence, reason.short)
@@ -282,7 +285,7 @@ def _of_the_node() -> Iterator[str]:
     yield from (family.title for family in FAMILIES.values())
     answers = (family.guess[1] for family in FAMILIES.values())
     yield from (answer for answer in answers if any(map(str.islower, answer)))  # no numbers and formulas
-    yield from FamilyKind
+    yield from (*FamilyKind, *Skip, *EXAMPLES)
     for setting in SETTINGS:
         yield from (setting.group, setting.label, setting.help, setting.words)
         yield from (label for _, label in setting.options)

@@ -13,6 +13,8 @@ from app.ui.charts.tile import Tiles
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, tr
+from app.ui.pages.flips_card import FlipsCard
+from app.ui.pages.own_questions import OwnQuestions
 from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.view import FamilyView, View
@@ -28,7 +30,8 @@ class Skills(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Skills"))
         self._shown: tuple[tuple[FamilyView, ...], tuple[str, ...]] = ((), ())
-        self._groups = {kind: KindSection(theme, kind) for kind in (*map(str, FamilyKind), "")}
+        kinds = sorted(FamilyKind, key=lambda kind: kind is not FamilyKind.YOURS)
+        self._groups = {kind: KindSection(theme, kind) for kind in (*map(str, kinds), "")}
         self._search = search(tr("Find a puzzle"), lambda _: self._show_groups(), width=200)
         self._search.hide()
         self.header.addWidget(self._search)
@@ -52,9 +55,15 @@ class Skills(Page):
             ),
             boxed(column(about, *self._groups.values(), self._nothing, self._waiting, self._speech, 1, gap=18)),
         )
+        self.own = OwnQuestions(theme, actions)
+        self.add(self.own)
+        self._flips = FlipsCard()
+        self.add(self._flips)
         self.add(self._stack, 1)
 
     def show_view(self, view: View) -> None:
+        self.own.show_view(view)
+        self._flips.show_view(view)
         self._stack.setCurrentIndex(1 if view.families else 0)
         rise = view.curve[-1].everyday_rise if view.curve and view.safe_round else None
         self._speech.tell(spoken(figures.speech_sentence(rise)) if rise is not None else "")

@@ -183,6 +183,10 @@ def _never() -> QFrame:
             ),
         ),
         (
+            tr("Your own questions"),
+            tr("Your questions, their answers and what your model says to them stay here."),
+        ),
+        (
             tr("The model's weights"),
             tr("The model stays here, in a swarm too. Only puzzle answers travel, as text."),
         ),

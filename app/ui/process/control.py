@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.common.process.surroundings import PIPED
 from app.models.catalogue import STARTER
+from app.node.data import question_sets
 from app.node.history import history
 from app.node.record.records import Round
 from app.node.record.snapshot import SwarmView
@@ -195,6 +196,12 @@ class Control(QObject):
         """What is known of the owner's name has changed."""
         self._change(persona=persona)
 
+    def learn_questions(self, marks: tuple[str, ...], share: str) -> None:
+        """These question sets from now on, at once where something learns; with none, puzzles again."""
+        self._remember(questions=marks, questions_share=share)
+        if self._link.wanted:
+            self._launch()
+
     def rest(self) -> None:
         """Ends the node, without a pause that would last: what was learning goes on with `wake`."""
         self._resting = self._link.wanted
@@ -288,7 +295,15 @@ class Control(QObject):
             str(self._choices["probe_every"]),
             *(["--engine", engine] if engine != "auto" else []),
             *(["--model", model] if model != STARTER else []),
+            *self._questions(),
         ]
+
+    def _questions(self) -> list[str]:
+        """Sets that were switched on and are still there."""
+        memory, folder = self._choices.memory, self._home / question_sets.FOLDER
+        marks = [mark for mark in memory.questions if (folder / f"{mark}.json").is_file()]
+        named = [word for mark in marks for word in ("--questions", mark)]
+        return [*named, "--questions-share", memory.questions_share] if named else []
 
     def _line(self, line: bytes) -> None:
         now = self._clock()

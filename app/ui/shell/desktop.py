@@ -14,6 +14,7 @@ from app.desktop.login import AutostartError
 from app.install.packs import place as packs
 from app.install.updates import installed
 from app.models.catalogue import STARTER
+from app.node.data import question_sets
 from app.node.data.library import history_of
 from app.node.history import history
 from app.ui.engine.process import Packing
@@ -94,7 +95,7 @@ class Desktop:
         self.identity.changed.connect(self.control.show_persona)
         self.identity.resting.connect(self.control.rest)
         self.identity.awake.connect(self.control.wake)
-        self.questions = Questions()
+        self.questions = Questions(home)
         self.questions.changed.connect(self.control.show_questions)
         self._leaving = False
         self.again: list[str] | None = None
@@ -109,6 +110,7 @@ class Desktop:
             finish=self.control.finish,
             skip=self.control.skip,
             harder=self.control.harder,
+            learn_questions=self.control.learn_questions,
             go=lambda key: self.window.go(key),
             want_questions=self.questions.want,
             show_family=lambda name: self.window.show_family(name),
@@ -240,6 +242,7 @@ class Desktop:
         if join and must_ask(join):
             link, join = join, None
         self.tray.show()
+        question_sets.enabled(self._home)
         if self.packing is not None:
             self.packing.refresh()
         self.control.open(learn=join is None)

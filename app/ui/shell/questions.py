@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.node.data import question_sets
 from app.sapo.questions import Asked, Coordinates
 from app.sapo.scoring.sandbox import Sandbox, SandboxError
 
@@ -24,8 +26,10 @@ class Questions(QObject):
     changed = Signal(object)
     _made = Signal(object)
 
-    def __init__(self) -> None:
+    def __init__(self, home: Path) -> None:
+        """`home` has the owner's question sets."""
         super().__init__()
+        self._sets = home / question_sets.FOLDER
         self._texts: dict[Coordinates, str] = {}
         self._asked: set[Coordinates] = set()
         self._wanted: list[Coordinates] = []
@@ -60,7 +64,7 @@ class Questions(QObject):
             return
         self._idle.stop()
         places, self._wanted = self._wanted[:AT_ONCE], self._wanted[AT_ONCE:]
-        sandbox = self._sandbox = self._sandbox or Sandbox()
+        sandbox = self._sandbox = self._sandbox or Sandbox(sets=sorted(self._sets.glob("*.json")))
 
         def work() -> None:
             try:

@@ -31,6 +31,7 @@ from PySide6.QtWidgets import (
 
 from app.common.process.memory import give_back
 from app.models.gguf_shelf import is_gguf
+from app.node.data.question_sets import ENDINGS
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.texts import tr
 from app.ui.shell.sidebar import Sidebar
@@ -183,10 +184,14 @@ class MainWindow(QMainWindow):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """A GGUF file, or a folder with a model, is taken into the list of models."""
+        """A model (a GGUF file or a folder) goes into the list of models, and a table becomes questions."""
         for path in _dropped(event):
-            (self._actions.models.get if is_gguf(path) else self._actions.models.add_folder)(path)
             event.acceptProposedAction()
+            if path.lower().endswith(ENDINGS):
+                self.go("skills")
+                self._pages["skills"].own.offer(path)  # type: ignore[attr-defined]
+                continue
+            (self._actions.models.get if is_gguf(path) else self._actions.models.add_folder)(path)
             self.go("models")
 
     def show_view(self, view: View) -> None:
@@ -327,8 +332,11 @@ def first_size(wanted: QSize, room: QSize) -> QSize:
 
 
 def _dropped(event: QDropEvent) -> list[str]:
-    """Files and folders of this computer that may be models."""
+    """Files and folders of this computer that may be models or tables."""
     paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
     return [
-        str(path) for path in paths if (is_gguf(path) and path.is_file()) or (path / "config.json").is_file()
+        str(path)
+        for path in paths
+        if (path.is_file() and (is_gguf(path) or path.suffix.lower() in ENDINGS))
+        or (path / "config.json").is_file()
     ]

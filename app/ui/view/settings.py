@@ -229,6 +229,10 @@ class WindowMemory(msgspec.Struct, kw_only=True):
     """The version of an engine that the overview does not offer again."""
     seen: PutAway = PutAway()
     """Notes that were put away."""
+    questions: tuple[str, ...] = ()
+    """Question sets that are learned, by the hashes of their contents."""
+    questions_share: str = "only"
+    """How much of each round they are (app.node.data.question_sets.SHARES)."""
     page: str = "overview"
     geometry: str = ""
 

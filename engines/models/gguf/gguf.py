@@ -33,7 +33,7 @@ from engines.models.folder import (
 )
 from engines.models.gguf import header, tensors, tokenizer
 from engines.models.gguf.tensors import Array, ExpectedTensor
-from engines.models.gguf.tokenizer import UnknownTokenizer, Vocabulary
+from engines.models.gguf.tokenizer import Vocabulary
 from engines.models.lora import Lora
 
 Progress = Callable[[float], None]
@@ -75,13 +75,14 @@ def write(
 ) -> None:
     """The model in `folder` as one GGUF file, which has its name only when it is complete.
 
-    With `ids_only`, a tokenizer that llama.cpp does not know is left out, so that the file takes and gives
-    token ids alone; else it is refused. `about` are further string values of the header. An `adapter`
+    With `ids_only` the tokenizer is left out, so that the file takes and gives token ids alone: writing and
+    reading a vocabulary of 50,000 words takes longer than the weights. Else one that llama.cpp does not know is
+    refused. `about` are further string values of the header. An `adapter`
     is added to the weights before they are rounded. Raises EngineError, AdapterError."""
     model = open_folder(folder)
     shape = architecture(model)
     tensors.check(shape, model.name)
-    vocabulary = _vocabulary(model, shape, ids_only)
+    vocabulary = None if ids_only else tokenizer.read(model, shape.vocabulary)
     partial = to.with_name(f".writing-{os.getpid()}-{token_hex(4)}-{to.name}")
     with _told(to):
         to.parent.mkdir(parents=True, exist_ok=True)
@@ -166,15 +167,6 @@ def source(model: Folder) -> str:
         path = model.path / file
         digest.update(path.read_bytes() if path.is_file() else b"\0")
     return digest.hexdigest()
-
-
-def _vocabulary(model: Folder, shape: Architecture, ids_only: bool) -> Vocabulary | None:
-    try:
-        return tokenizer.read(model, shape.vocabulary)
-    except UnknownTokenizer:
-        if not ids_only:
-            raise
-        return None
 
 
 def _header(

@@ -243,6 +243,27 @@ SIX = (
 )
 
 
+def test_the_bar_counts_kinds_and_answers_and_never_goes_back(
+    bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: dict[Phase, list[tuple[int, int]]] = {Phase.PLACING: [], Phase.GATHERING: []}
+    report = SnapshotWriter.report
+
+    def hear(writer: SnapshotWriter, now: Phase, done: int = 0, total: int = 0) -> None:
+        report(writer, now, done, total)
+        if now in told:
+            told[now].append((done, total))
+            assert writer.snapshot.eta_s is None
+
+    monkeypatch.setattr(SnapshotWriter, "report", hear)
+    monkeypatch.setattr(first_look, "AT_ONCE", 8)
+    families = dict.fromkeys(SIX, 0)
+    bench.run(lambda event: isinstance(event, events.Placed), place=True, families=families)
+    kinds, answers = told.values()
+    assert kinds == sorted(kinds) and {total for _, total in kinds} == {len(SIX)} and len(set(kinds)) > 1
+    assert answers == sorted(answers) and len({total for _, total in answers}) == 1
+
+
 def test_examples_never_show_a_held_out_question_or_the_one_asked(
     bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -139,7 +140,7 @@ def test_questions_are_made_again_for_what_was_read_back(qtbot: QtBot, light: Th
     view = views.learning(groups=(row,))
     page.show_view(view)
     assert wanted == [PLACE]
-    made = Questions()
+    made = Questions(Path())
     known: list[dict[Coordinates, str]] = []
     made.changed.connect(known.append)
     try:

@@ -1,0 +1,160 @@
+"""Before and after: the answers to the held-out questions at the first and the latest measurement, and which
+questions flipped. Kept beside the history as MODEL/measured/MARK-first.json and MARK-latest.json; a mark stands
+for one set of questions, so only answers to the same ones are compared.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections import deque
+from pathlib import Path
+
+import msgspec
+
+from app.common import files
+
+FOLDER = "measured"
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """One held-out question and what the model said. Questions of equal `content` are the same question."""
+
+    question: str
+    answer: str
+    solved: bool
+    content: int
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """The answers of one measurement, in the order of its questions."""
+
+    round: int
+    answers: tuple[Answered, ...]
+
+
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """A question's answers before and after."""
+
+    question: str
+    before: str
+    after: str
+    was: bool
+    now: bool
+
+
+class Flips(msgspec.Struct, frozen=True, kw_only=True):
+    """`first` and `latest` are rounds; the pairs stand in the order of the questions."""
+
+    first: int
+    latest: int
+    pairs: tuple[Pair, ...]
+    contents: tuple[int, ...]
+
+    @property
+    def gained(self) -> tuple[Pair, ...]:
+        """From wrong to right."""
+        return tuple(one for one in self.pairs if one.now and not one.was)
+
+    @property
+    def lost(self) -> tuple[Pair, ...]:
+        """From right to wrong."""
+        return tuple(one for one in self.pairs if one.was and not one.now)
+
+    @property
+    def difference(self) -> float:
+        """The share solved now less the share solved then."""
+        return (len(self.gained) - len(self.lost)) / max(1, len(self.pairs))
+
+    @property
+    def error(self) -> float:
+        """Standard error of the difference: paired, and of each question's sum where it was asked several
+        times (as `app.sapo.probe.score`).
+
+        >>> made = [Pair(question=str(n), before="", after="", was=n == 9, now=n < 5) for n in range(10)]
+        >>> flips = Flips(first=0, latest=9, pairs=tuple(made), contents=tuple(range(10)))
+        >>> len(flips.gained), len(flips.lost), round(flips.difference, 2), round(flips.error, 3)
+        (5, 1, 0.4, 0.21)
+        """
+        return math.sqrt(sum(value**2 for value in self._apart(self.difference).values())) / max(
+            1, len(self.pairs)
+        )
+
+    @property
+    def chance(self) -> float:
+        """How often two equal models would be at least so far apart: McNemar's exact test, two-sided, each
+        question counted once by the sign of its sum.
+
+        >>> made = [Pair(question="", before="", after="", was=False, now=True) for _ in range(6)]
+        >>> [Flips(first=0, latest=9, pairs=tuple(made), contents=ids).chance for ids in (range(6), (1,) * 6)]
+        [0.03125, 1.0]
+        """
+        sums = [value for value in self._apart(0.0).values() if value]
+        least = min(sum(value > 0 for value in sums), sum(value < 0 for value in sums))
+        tail = sum(math.comb(len(sums), k) for k in range(least + 1)) / 2 ** len(sums)
+        return min(1.0, 2 * tail)
+
+    def _apart(self, mean: float) -> dict[int, float]:
+        found: dict[int, float] = {}
+        for content, one in zip(self.contents, self.pairs, strict=True):
+            found[content] = found.get(content, 0.0) + one.now - one.was - mean
+        return found
+
+    def csv(self) -> str:
+        """A row for every question. Text that a spreadsheet would take for a formula gets an apostrophe."""
+        text = io.StringIO()
+        write = csv.writer(text, lineterminator="\n").writerow
+        write(["question", "before", "right before", "after", "right after"])
+        for one in self.pairs:
+            write([_inert(one.question), _inert(one.before), int(one.was), _inert(one.after), int(one.now)])
+        return text.getvalue()
+
+
+def _inert(text: str) -> str:
+    """
+    >>> _inert("=SUM(A1)"), _inert("7 #7")
+    ("'=SUM(A1)", '7 #7')
+    """
+    return f"'{text}" if text[:1] in "=+-@\t\r" and text else text
+
+
+def keep(folder: Path, mark: str, made: Measured) -> None:
+    """Keeps a measurement as the latest, and as the first where there is none before it. Raises OSError."""
+    place = folder / FOLDER
+    place.mkdir(parents=True, exist_ok=True)
+    before = files.read_json(place / f"{mark}-first.json", Measured)
+    if before is None or before.round >= made.round:
+        files.write_json(place / f"{mark}-first.json", made)
+    files.write_json(place / f"{mark}-latest.json", made)
+
+
+def read(folder: Path, mark: str) -> Flips | None:
+    """None before the second measurement. Questions that only one of the two asked are left out: a brief first
+    one asks every fourth."""
+    first, latest = (
+        files.read_json(folder / FOLDER / f"{mark}-{which}.json", Measured) for which in ("first", "latest")
+    )
+    if first is None or latest is None or first.round >= latest.round:
+        return None
+    asked: dict[str, deque[Answered]] = {}
+    for one in first.answers:
+        asked.setdefault(one.question, deque()).append(one)
+    both = [(asked[one.question].popleft(), one) for one in latest.answers if asked.get(one.question)]
+    return Flips(
+        first=first.round,
+        latest=latest.round,
+        pairs=tuple(
+            Pair(question=was.question, before=was.answer, after=now.answer, was=was.solved, now=now.solved)
+            for was, now in both
+        ),
+        contents=tuple(now.content for _, now in both),
+    )
+
+
+def newest(home: Path, mark: str, round_: int) -> Flips | None:
+    """Those of the model that was measured last on these questions, if that was after `round_`."""
+    places = [file.parents[1] for file in home.glob(f"models/*/{FOLDER}/{mark}-latest.json")]
+    places.sort(key=lambda folder: (folder / FOLDER / f"{mark}-latest.json").stat().st_mtime)
+    found = read(places[-1], mark) if places else None
+    return found if found is not None and found.latest == round_ else None

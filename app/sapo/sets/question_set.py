@@ -1,0 +1,228 @@
+"""A question set: an owner's questions, how their answers are checked, and the family of puzzles they make.
+
+A set is known by its content: `mark` is a hash of everything but the name, and names its family and its file.
+So a question's coordinates (family, row or template seed) mean the same wherever the same file lies, and a
+changed set is another one.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from random import Random
+from typing import Any
+
+import msgspec
+
+from app.sapo.asking import SHORT, extract_answer
+from app.sapo.families.family import Content, Entry, Family, FamilyKind
+from app.sapo.seeds import hashed
+from app.sapo.sets.checks import Rule, asked, right, shown
+from app.sapo.sets.templates import Filled, Template
+
+FORMAT = 1
+FEWEST, ROUGH = 8, 20
+"""Different questions: below the first a set is refused, below the second its curve is rough."""
+HELD_OUT_SHARE = 5
+"""One question in five is held out."""
+MAX_ROWS = 5000
+MAX_QUESTION, MAX_TRUTH, MAX_WORK, MAX_NAME = 1500, 200, 300, 60
+PREFIX = "own-"
+"""Of every set's family. The protocol's names of families have no hyphen, so none of these can be sent."""
+_COUNTED = 4000
+"""Ways to fill a template up to which all are looked at: then exactly a fifth is held out."""
+_SAMPLED = 400
+
+
+class SetError(ValueError):
+    """A set that cannot be used, in one sentence."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A question with its true answer, and the work that leads there where it is known."""
+
+    question: str
+    answer: str
+    work: str = ""
+
+
+class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file of the data folder holds: rows or templates."""
+
+    name: str
+    rule: Rule
+    rows: tuple[Row, ...] = ()
+    templates: tuple[Template, ...] = ()
+    format: int = FORMAT
+
+    @property
+    def mark(self) -> str:
+        """Twelve hexadecimal digits of the content's hash."""
+        unnamed = msgspec.structs.replace(self, name="")
+        return sha256(msgspec.json.encode(unnamed)).hexdigest()[:12]
+
+    @property
+    def family_name(self) -> str:
+        return f"{PREFIX}{self.mark}"
+
+    @property
+    def distinct(self) -> int:
+        """Different questions, near-duplicates counted once; for many templates those that were looked at."""
+        return len(self._contents)
+
+    @property
+    def _contents(self) -> frozenset[Content]:
+        return frozenset(entry["metadata"]["content"] for entry in self._entries())
+
+    @property
+    def countable(self) -> bool:
+        """Whether all its questions can be looked at."""
+        return sum(template.size for template in self.templates) <= _COUNTED
+
+    def _entries(self) -> Iterator[Entry]:
+        """All entries, or a sample of them where templates make very many."""
+        yield from (_entry(row.question, row.answer, row.work) for row in self.rows)
+        for template in self.templates:
+            rng = Random(0)
+            drawn = template.every() if self.countable else (template.drawn(rng) for _ in range(_SAMPLED))
+            yield from (_filled(made) for made in drawn if made is not None)
+
+    def constant_share(self) -> tuple[float, str]:
+        """The largest share of questions that one and the same answer solves, and that answer.
+
+        >>> rows = [Row(question=f"Mail {n}?", answer="spam" if n % 4 else "ham") for n in range(8)]
+        >>> QuestionSet(name="Mail", rule=Rule(), rows=tuple(rows)).constant_share()
+        (0.75, 'spam')
+        """
+        answers = Counter(shown(self.rule, entry["answer"]) for entry in self._entries())
+        most, count = max(answers.items(), key=lambda one: (one[1], one[0]))
+        return count / answers.total(), most
+
+
+def is_own(family: str) -> bool:
+    """Whether a family is a question set: nothing of it may leave this computer."""
+    return family.startswith(PREFIX)
+
+
+def check(made: QuestionSet) -> None:
+    """Raises SetError for a set that cannot be learned from."""
+    if not made.name.strip() or len(made.name) > MAX_NAME:
+        raise SetError(f"A set needs a name of 1 to {MAX_NAME} characters.")
+    if len(made.rows) > MAX_ROWS:
+        raise SetError(f"These are {len(made.rows)} questions, and a set holds {MAX_ROWS} at most.")
+    if not made.rows and not made.templates:
+        raise SetError("There is no question in it.")
+    if made.distinct < FEWEST:
+        raise SetError(
+            f"Only {made.distinct} different questions are in it. At least {FEWEST} are needed, as a "
+            "fifth is kept aside for measuring."
+        )
+    for row in made.rows:
+        if not recognised(made.rule, row):
+            raise SetError(f"The check can't recognise the answer {row.answer[:40]!r}. Pick another check.")
+
+
+def recognised(rule: Rule, row: Row) -> bool:
+    """Whether the true answer, written as a model writes it, counts as right and fits the limits."""
+    if not 0 < len(row.question) <= MAX_QUESTION or not 0 < len(row.answer) <= MAX_TRUTH:
+        return False
+    said = extract_answer(f"{SHORT}{shown(rule, row.answer)}")
+    return said is not None and right(rule, said, row.answer) == 1.0
+
+
+def encode(made: QuestionSet) -> bytes:
+    """A set as a file that people can read."""
+    return msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n"
+
+
+def decode(content: bytes) -> QuestionSet:
+    """A set that `encode` wrote, perhaps elsewhere; `check` looks at what it holds. Raises SetError."""
+    try:
+        made = msgspec.json.decode(content, type=QuestionSet)
+    except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+        raise SetError(f"This is no question set of Shoal's ({error}).") from error
+    if made.format != FORMAT:
+        raise SetError("This question set comes from a newer version of Shoal. Update Shoal, then try again.")
+    return made
+
+
+def family(made: QuestionSet) -> Family:
+    """The set as a family of puzzles with one level."""
+    rule, held = made.rule, _held_out(made)
+
+    def content_hash(content: Content) -> int:
+        return hashed("content", made.family_name, msgspec.json.encode(content))
+
+    return Family(
+        name=made.family_name,
+        title=made.name,
+        kind=FamilyKind.YOURS,
+        levels=({},),
+        opened=lambda config: _Questions(made),
+        content=lambda entry: entry["metadata"]["content"],
+        score=lambda answer, entry: right(rule, answer, entry["answer"]),
+        solution=lambda entry: shown(rule, entry["answer"]),
+        wording=lambda entry: asked(rule, str(entry["question"])),
+        sound=lambda entry: not entry["metadata"].get("unsound"),
+        work=lambda entry: entry["metadata"]["work"],
+        terse=True,
+        guess_rate=1.0,
+        guess=made.constant_share(),
+        held_out_share=HELD_OUT_SHARE,
+        held_out=None if held is None else frozenset(map(content_hash, held)),
+    )
+
+
+def _held_out(made: QuestionSet) -> frozenset[Content] | None:
+    """The fifth that is held out, at least one; None where there are too many questions to choose among."""
+    if not made.countable:
+        return None
+    ranked = sorted(made._contents, key=lambda content: hashed("held out", msgspec.json.encode(content)))
+    return frozenset(ranked[: max(1, round(len(ranked) / HELD_OUT_SHARE))])
+
+
+class _Questions:
+    """The data set as `app.sapo.questions` reads one: item i follows from seed + i."""
+
+    def __init__(self, made: QuestionSet) -> None:
+        self._made = made
+        self.seed = 0
+
+    def __getitem__(self, index: int) -> Mapping[str, Any]:
+        drawn = hashed("own", self.seed + index)
+        if self._made.templates:
+            template = self._made.templates[drawn % len(self._made.templates)]
+            made = template.drawn(Random(drawn))
+            return _filled(made) if made is not None else _UNSOUND
+        row = self._made.rows[drawn % len(self._made.rows)]
+        return _entry(row.question, row.answer, row.work)
+
+
+_UNSOUND: Entry = {"question": "", "answer": "", "metadata": {"unsound": True, "content": (), "work": ""}}
+
+
+def _entry(question: str, answer: str, work: str) -> Entry:
+    return {"question": question, "answer": answer, "metadata": {"content": near(question), "work": work}}
+
+
+def _filled(made: Filled) -> Entry:
+    """By slots and answer, so that the same numbers in another wording are the same content."""
+    content = (*sorted(value.casefold() for value in made.values), "=", made.answer)
+    return {
+        "question": made.question,
+        "answer": made.answer,
+        "metadata": {"content": content, "work": made.work},
+    }
+
+
+def near(question: str) -> Content:
+    """What near-duplicates have in common: words and numbers in any order, without case and marks.
+
+    >>> near("What is 3 times 12?") == near("12 times 3: what IS?"), near("+"), near("Café 5")
+    (True, ('+',), ('5', 'café'))
+    """
+    text = unicodedata.normalize("NFKC", question).casefold()
+    return tuple(sorted(re.findall(r"\w+", text))) or (text.strip(),)

@@ -1,0 +1,225 @@
+"""Templates: unlimited questions from a few lines, made by filling slots.
+
+    What is {a} times {b}?
+    a: 2-12
+    b: 2-12
+    answer: a*b
+    work: {a} * {b} = {answer}
+
+A slot is a range of whole numbers, with a step after a slash (`0-100/10`), or words between commas. A word may
+have a partner, `mouse=mice`, which `{word=}` stands for. The answer is text with slots, or an expression of
+one-letter slots (app.sapo.reading.expression); `work` may be left out. An empty line begins the next template.
+Nothing here is run: expressions are read by a parser of our own, and text is only put together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from itertools import product
+from random import Random
+
+import msgspec
+
+from app.sapo.reading.expression import ExpressionError, evaluate
+
+MAX_TEMPLATES, MAX_SLOTS, MAX_WORDS = 64, 8, 500
+MAX_NUMBER = 10**9
+MAX_TEXT = 1000
+MAX_EXPRESSION = 120
+
+_SLOT = re.compile(r"\{([a-z][a-z0-9_]{0,15})(=?)\}")
+_LINE = re.compile(r"([a-z][a-z0-9_]{0,15})\s*:\s*(.*)")
+_RANGE = re.compile(r"(-?[0-9]{1,10})\s*(?:-|\.\.|to)\s*(-?[0-9]{1,10})(?:\s*/\s*([0-9]{1,10}))?")
+
+
+class TemplateError(ValueError):
+    """A template that cannot be read, in one sentence."""
+
+
+class Slot(msgspec.Struct, frozen=True, kw_only=True):
+    """Whole numbers from `low` to `high` in steps, or, where there are any, `words` with their partners."""
+
+    name: str
+    low: int = 0
+    high: int = 0
+    step: int = 1
+    words: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def size(self) -> int:
+        return len(self.words) or (self.high - self.low) // self.step + 1
+
+    def value(self, place: int) -> tuple[str, str]:
+        """The text at a place and its partner, which is the text itself for a number."""
+        if self.words:
+            return self.words[place]
+        text = str(self.low + place * self.step)
+        return text, text
+
+
+class Filled(msgspec.Struct, frozen=True, kw_only=True):
+    """A question made from a template; `values` are what its slots hold."""
+
+    question: str
+    answer: str
+    work: str
+    values: tuple[str, ...]
+
+
+class Template(msgspec.Struct, frozen=True, kw_only=True):
+    """See the head of this file."""
+
+    question: str
+    answer: str
+    work: str = ""
+    slots: tuple[Slot, ...]
+
+    @property
+    def size(self) -> int:
+        """How many ways there are to fill it."""
+        size = 1
+        for slot in self.slots:
+            size *= slot.size
+        return size
+
+    def drawn(self, rng: Random) -> Filled | None:
+        """A question with slots filled by chance; None where the expression has no short decimal value."""
+        return self.filled([rng.randrange(slot.size) for slot in self.slots])
+
+    def every(self) -> Iterator[Filled | None]:
+        """All of them, in order."""
+        for places in product(*(range(slot.size) for slot in self.slots)):
+            yield self.filled(places)
+
+    def filled(self, places: tuple[int, ...] | list[int]) -> Filled | None:
+        values = {slot.name: slot.value(place) for slot, place in zip(self.slots, places, strict=True)}
+        answer = _put(self.answer, values) if "{" in self.answer else _worked_out(self.answer, values)
+        if answer is None:
+            return None
+        return Filled(
+            question=_put(self.question, values),
+            answer=answer,
+            work=_put(self.work, values | {"answer": (answer, answer)}),
+            values=tuple(first for first, _ in values.values()),
+        )
+
+
+def _put(text: str, values: Mapping[str, tuple[str, str]]) -> str:
+    return _SLOT.sub(lambda found: values[found[1]][bool(found[2])], text)
+
+
+def _worked_out(expression: str, values: Mapping[str, tuple[str, str]]) -> str | None:
+    numbers = {name: Fraction(text) for name, (text, _) in values.items() if re.fullmatch(r"-?[0-9]+", text)}
+    try:
+        value = evaluate(expression, numbers)
+    except (ExpressionError, RecursionError):
+        return None
+    if value.denominator == 1:
+        return str(value)
+    for digits in range(1, 7):
+        if (value * 10**digits).denominator == 1:
+            whole = str(abs(int(value * 10**digits))).rjust(digits + 1, "0")
+            return f"{'-' * (value < 0)}{whole[:-digits]}.{whole[-digits:]}"
+    return None
+
+
+def looks_like_templates(text: str) -> bool:
+    """Whether this is no table: a line says what the answer is, and a slot stands in another."""
+    return bool(re.search(r"(?m)^answer\s*:", text[:20000]) and _SLOT.search(text[:20000]))
+
+
+def parse(text: str) -> tuple[Template, ...]:
+    """The templates of a text. Raises TemplateError.
+
+    >>> [times] = parse("What is {a} times {b}?\\na: 2-4\\nb: 2-3\\nanswer: a*b\\nwork: {a} * {b} = {answer}")
+    >>> times.size, times.filled((2, 1))
+    (6, Filled(question='What is 4 times 3?', answer='12', work='4 * 3 = 12', values=('4', '3')))
+    >>> [plural] = parse("Plural of {w}?\\nw: cat=cats, mouse=mice\\nanswer: {w=}")
+    >>> plural.filled((1,)).answer
+    'mice'
+    """
+    blocks = [block for block in re.split(r"\n\s*\n", text.replace("\r\n", "\n").strip()) if block.strip()]
+    if not blocks or len(blocks) > MAX_TEMPLATES:
+        raise TemplateError(f"There must be 1 to {MAX_TEMPLATES} templates, not {len(blocks)}.")
+    return tuple(map(_template, blocks))
+
+
+def _template(block: str) -> Template:
+    lines = [line.strip() for line in block.strip().splitlines()]
+    question, given = lines[0], {}
+    for line in lines[1:]:
+        found = _LINE.fullmatch(line)
+        if found is None or found[1] in given:
+            raise TemplateError(f"This line is no slot: {line[:60]!r}. Write it like a: 2-12.")
+        given[found[1]] = found[2]
+    answer, work = given.pop("answer", ""), given.pop("work", "")
+    if not answer:
+        raise TemplateError(f"The answer is missing below {question[:60]!r}. Add a line like answer: a*b.")
+    if max(map(len, (question, answer, work))) > MAX_TEXT or len(given) > MAX_SLOTS:
+        raise TemplateError(f"{question[:60]!r} is too long, or has more than {MAX_SLOTS} slots.")
+    made = Template(
+        question=question,
+        answer=answer,
+        work=work,
+        slots=tuple(_slot(name, values) for name, values in given.items()),
+    )
+    _check(made)
+    return made
+
+
+def _slot(name: str, values: str) -> Slot:
+    if found := _RANGE.fullmatch(values.strip()):
+        low, high, step = int(found[1]), int(found[2]), int(found[3] or 1)
+        if low > high or step < 1 or max(abs(low), abs(high)) > MAX_NUMBER:
+            raise TemplateError(f"{name}: {values[:40]} is no range: the smaller number comes first.")
+        return Slot(name=name, low=low, high=high, step=step)
+    words = [tuple(part.strip() for part in word.split("=", 1)) for word in values.split(",") if word.strip()]
+    if not 1 <= len(words) <= MAX_WORDS or not all(all(word) for word in words):
+        raise TemplateError(f"{name} needs a range like 2-12, or 1 to {MAX_WORDS} words with commas between.")
+    return Slot(name=name, words=tuple((word[0], word[-1]) for word in words))
+
+
+def _check(made: Template) -> None:
+    """Raises TemplateError where a slot is missing or an expression has no value."""
+    known = {slot.name for slot in made.slots}
+    for text, names in ((made.question, known), (made.answer, known), (made.work, known | {"answer"})):
+        for name in (found[1] for found in _SLOT.finditer(text)):
+            if name not in names:
+                raise TemplateError(f"There is no slot {name}. Add a line like {name}: 2-12.")
+    if not any(slot.name in (found[1] for found in _SLOT.finditer(made.question)) for slot in made.slots):
+        raise TemplateError(f"No slot stands in {made.question[:60]!r}. Put one there, like {{a}}.")
+    rng = Random(0)
+    if len(made.answer) > MAX_EXPRESSION and "{" not in made.answer:
+        raise TemplateError(f"The answer's expression is longer than {MAX_EXPRESSION} characters.")
+    if not any(made.drawn(rng) for _ in range(50)):
+        raise TemplateError(
+            f"The answer {made.answer[:40]!r} has no value. Use one-letter number slots with + - * / and ( )."
+        )
+
+
+EXAMPLES: Mapping[str, str] = {
+    "Times tables": """Calculate {a} * {b}.
+a: 2-12
+b: 2-12
+answer: a*b
+work: {a}*{b}={answer}""",
+    "Metres and centimetres": """How many centimetres are {m} metres?
+m: 1-60
+answer: m*100
+work: {m} * 100 = {answer}
+
+How many metres are {c} centimetres?
+c: 50-6000/50
+answer: c/100
+work: {c} / 100 = {answer}""",
+    "Plural forms": """What is the plural of {word}?
+word: cat=cats, dog=dogs, book=books, tree=trees, house=houses, car=cars, boy=boys, day=days, key=keys, \
+box=boxes, fox=foxes, bus=buses, glass=glasses, dish=dishes, wish=wishes, church=churches, watch=watches, \
+city=cities, baby=babies, lady=ladies, story=stories, party=parties, berry=berries, leaf=leaves, knife=knives, \
+wolf=wolves, shelf=shelves, man=men, woman=women, foot=feet, tooth=teeth, mouse=mice, child=children, \
+sheep=sheep, table=tables, apple=apples, friend=friends, window=windows, brush=brushes, match=matches
+answer: {word=}""",
+}
+"""Ready examples by title, each a text that `parse` reads."""

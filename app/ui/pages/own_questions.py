@@ -1,0 +1,313 @@
+"""Your own questions: a table is dropped, pasted or typed, looked at, and learned. It stays here."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import msgspec
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFileDialog, QFrame, QMessageBox, QPlainTextEdit, QVBoxLayout, QWidget
+
+from app.node.data import question_sets
+from app.node.data.question_sets import ENDINGS, SHARES, KeptSet
+from app.node.record.errors import DiskFullError
+from app.sapo.sets import checks, tables, templates
+from app.sapo.sets.checks import Check, Rule
+from app.sapo.sets.question_set import MAX_NAME, ROUGH, SetError, decode, family
+from app.sapo.sets.tables import MAX_BYTES, Preview
+from app.ui.frame.frame import Actions
+from app.ui.language.spoken import spoken
+from app.ui.language.texts import counted, mark, number, tr
+from app.ui.theme import Theme
+from app.ui.view.view import View
+from app.ui.widgets.bend import Bend
+from app.ui.widgets.pieces import Elided, Label, boxed, button, column, field, row, rule
+from app.ui.widgets.selecting import Picker, Segments, Switch
+
+_ROWS, _LEFT_OUT = 5, 4
+_KINDS = {
+    Check.TEXT: mark("Text"),
+    Check.ONE_OF: mark("One of several answers"),
+    Check.NUMBER: mark("Number"),
+    Check.CHOICE: mark("Choice"),
+    Check.LIST: mark("List, in order"),
+    Check.SET: mark("List, in any order"),
+    Check.DATE: mark("Date"),
+    Check.TRUE_FALSE: mark("True or false"),
+    Check.JSON: mark("JSON fields"),
+}
+
+
+class OwnQuestions(QFrame):
+    """The card on Skills. What is read is read in a thread: a large file takes seconds."""
+
+    _read = Signal(object)
+
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__()
+        self.setProperty("look", "card")
+        self._theme, self._ask, self._home = theme, actions, Path()
+        self._found: Preview | None = None
+        self._source: tuple[bytes, str] = b"", ""
+        self._reading = 0
+        self._read.connect(self._show_read)
+        self._examples = Picker(theme, tr("Examples"))
+        self._examples.addItem(tr("Examples"), "")
+        for title in templates.EXAMPLES:
+            self._examples.addItem(tr(title), title)
+        self._examples.activated.connect(lambda _: self._take_example())
+        self._open = button(
+            tr("Open a file"), self._choose, hint=tr("CSV, JSON or text. You can also drop it here.")
+        )
+        self._write = button(tr("Paste or type"), self._type)
+        head = Bend(
+            Label(tr("Your own questions"), "heading"), 1, self._examples, self._write, self._open, gap=8
+        )
+        about = tr(
+            "Bring a table of questions and answers. Your model learns them. They stay on this computer."
+        )
+        self._problem = Label("", "bad", wrap=True)
+        self._sets: QVBoxLayout = column(gap=10)
+        self._share = Segments(
+            [("only", tr("Only mine")), ("half", tr("Half")), ("little", tr("A little"))],
+            tr("How much of each round are your questions"),
+        )
+        self._share.chosen.connect(lambda _: self._learn(self._on()))
+        self._mixed = boxed(
+            row(Label(tr("Your questions, and puzzles beside them"), "soft"), self._share, gap=16, fill=0)
+        )
+        parts = (head, Label(about, "soft", wrap=True), self._problem, self._editor(), self._preview())
+        self._list = boxed(self._sets)
+        self.setLayout(column(*parts, self._list, self._mixed, gap=12, margins=(20, 18, 20, 18)))
+        self._problem.hide()
+        self._close()
+
+    def show_view(self, view: View) -> None:
+        if view.home and Path(view.home) != self._home:
+            self._home = Path(view.home)
+            self._show_sets()
+
+    def offer(self, path: str) -> None:
+        """A file that was chosen or dropped: what it would become is shown."""
+        try:
+            with Path(path).open("rb") as file:
+                content = file.read(MAX_BYTES + 1)
+        except OSError as error:
+            self._complain(tr("{path} can't be read ({why}).", path=path, why=error.strerror or str(error)))
+            return
+        self._look(content, Path(path).stem)
+
+    def _choose(self) -> None:
+        kinds = " ".join(f"*{ending}" for ending in ENDINGS)
+        path, _ = QFileDialog.getOpenFileName(self, tr("Open a file"), "", f"{tr('Tables and text')} ({kinds})")
+        if path:
+            self.offer(path)
+
+    def _type(self) -> None:
+        self._close()
+        self._typing.show()
+        self._text.setFocus()
+
+    def _take_example(self) -> None:
+        title = str(self._examples.currentData())
+        if title:
+            self._look(templates.EXAMPLES[title].encode(), tr(title))
+        self._examples.setCurrentIndex(0)
+
+    def _editor(self) -> QWidget:
+        self._text = QPlainTextEdit()
+        self._text.setAccessibleName(tr("Questions and answers"))
+        self._text.setPlaceholderText(
+            tr(
+                "question, answer\nCapital of France?, Paris\n\n"
+                "Calculate {a} * {b}.\na: 2-12\nb: 2-12\nanswer: a*b"
+            )
+        )
+        self._text.setTabChangesFocus(True)
+        self._text.setFixedHeight(170)
+        done = button(tr("Show me"), self._take_text, "primary")
+        self._typing = boxed(column(self._text, row(1, button(tr("Cancel"), self._close), done), gap=8))
+        return self._typing
+
+    def _take_text(self) -> None:
+        self._look(self._text.toPlainText().encode("utf-8", "replace"), tr("My questions"))
+
+    def _preview(self) -> QWidget:
+        self._name = field(tr("Name"))
+        self._name.setMaxLength(MAX_NAME)
+        self._check = Picker(self._theme, tr("How answers are checked"))
+        for check in Check:
+            self._check.addItem(tr(_KINDS[check]), check.value)
+        self._check.activated.connect(lambda _: self._check_otherwise())
+        self._facts, self._how = Label("", "strong", wrap=True), Label("", "soft", wrap=True)
+        self._rows = [Elided("") for _ in range(_ROWS)]
+        self._notes = Label("", "soft", wrap=True)
+        self._add = button(tr("Add and learn"), self._keep, "primary")
+        inside = column(
+            rule(),
+            self._facts,
+            *self._rows,
+            row(Label(tr("Check answers as")), self._check, 1, gap=10),
+            self._how,
+            self._notes,
+            row(self._name, button(tr("Cancel"), self._close), self._add, gap=8, fill=0),
+            gap=7,
+        )
+        self._shown = boxed(inside)
+        return self._shown
+
+    def _close(self) -> None:
+        self._found = None
+        self._typing.hide()
+        self._shown.hide()
+        self._problem.tell("")
+
+    def _complain(self, sentence: str) -> None:
+        self._shown.hide()
+        self._problem.tell(sentence)
+
+    def _look(self, content: bytes, name: str, rule: Rule | None = None) -> None:
+        """Reads it; `_show_read` follows."""
+        self._source = content, name
+        self._reading += 1
+        turn = self._reading
+        self._problem.tell("")
+
+        def work() -> None:
+            try:
+                found: object = read(content, name, rule)
+            except SetError as error:
+                found = error
+            self._read.emit((turn, found))
+
+        threading.Thread(target=work, daemon=True).start()
+
+    def _show_read(self, told: tuple[int, Preview | SetError]) -> None:
+        turn, found = told
+        if turn != self._reading:
+            return
+        if isinstance(found, SetError):
+            self._complain(spoken(str(found)))
+            return
+        self._found, made = found, found.made
+        held = family(made).held_out
+        self._facts.say(
+            tr(
+                "{n} different questions. {aside} of them are kept aside to measure with.",
+                n=number(made.distinct),
+                aside=number(len(held)) if held is not None else tr("A fifth"),
+            )
+        )
+        pairs = [(one.question, one.answer) for one in made.rows]
+        pairs += [(one.question, one.answer) for one in made.templates]
+        said = [f"{question}  →  {answer}" for question, answer in pairs]
+        for label, text in zip(self._rows, said + [""] * _ROWS, strict=False):
+            label.tell(" ".join(text.split()))
+        self._check.setCurrentIndex(list(Check).index(made.rule.check))
+        guessed = " " + tr("Shoal guessed this from the answers.") if found.guessed else ""
+        self._how.say(tr(checks.SAID[made.rule.check]) + guessed)
+        self._notes.tell("\n".join(notes(found)))
+        if not self._shown.isVisible():
+            self._name.setText(made.name)
+        self._typing.hide()
+        self._shown.show()
+        self._add.setFocus()
+
+    def _check_otherwise(self) -> None:
+        self._look(*self._source, Rule(check=Check(str(self._check.currentData()))))
+
+    def _keep(self) -> None:
+        if self._found is None:
+            return
+        made = msgspec.structs.replace(
+            self._found.made, name=self._name.text().strip() or self._found.made.name
+        )
+        try:
+            self._home.mkdir(parents=True, exist_ok=True)
+            question_sets.add(self._home, made)
+        except (SetError, DiskFullError, OSError) as error:
+            self._problem.tell(spoken(str(error)))
+            return
+        self._close()
+        self._text.clear()
+        self._learn((*self._on(), made.mark))
+        self._show_sets()
+
+    def _on(self) -> tuple[str, ...]:
+        return tuple(self._ask.choices.memory.questions)
+
+    def _learn(self, marks: tuple[str, ...]) -> None:
+        self._ask.learn_questions(tuple(dict.fromkeys(marks)), str(self._share.value))
+
+    def _show_sets(self) -> None:
+        while (item := self._sets.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.deleteLater()
+        sets = question_sets.enabled(self._home)
+        for one in sets:
+            self._sets.addWidget(self._set_row(one))
+        share = self._ask.choices.memory.questions_share
+        self._share.choose(share if share in SHARES else "only")
+        for part in (self._list, self._mixed):
+            part.setVisible(bool(sets))
+
+    def _set_row(self, one: KeptSet) -> QWidget:
+        made, name = one.made, one.made.name
+        switch = Switch(self._theme, tr("Learn {name}", name=name))
+        switch.show_on(made.mark in self._on())
+
+        def turn(on: bool) -> None:
+            others = tuple(mark for mark in self._on() if mark != made.mark)
+            self._learn((*others, made.mark) if on else others)
+
+        switch.toggled.connect(turn)
+        facts = counted("{n} question", "{n} questions", made.distinct)
+        said = column(Label(name, "strong"), Label(f"{facts} · {tr(_KINDS[made.rule.check])}", "soft"), gap=2)
+        delete = button(tr("Delete"), lambda: self._remove(one), "flat", tr("Deletes {name}", name=name))
+        return boxed(column(rule(), row(said, delete, switch, gap=16, fill=0), gap=10))
+
+    def _remove(self, one: KeptSet) -> None:
+        asked = QMessageBox.question(
+            self,
+            tr("Delete these questions?"),
+            tr("{name} will be deleted. What your model learned from it stays.", name=one.made.name),
+        )
+        if asked != QMessageBox.StandardButton.Yes:
+            return
+        try:
+            question_sets.remove(one)
+        except OSError as error:
+            self._problem.tell(
+                tr("{path} can't be deleted ({why}).", path=str(one.file), why=error.strerror or "")
+            )
+            return
+        self._learn(tuple(mark for mark in self._on() if mark != one.made.mark))
+        self._show_sets()
+
+
+def read(content: bytes, name: str, rule: Rule | None) -> Preview:
+    """A table, a template, or a set that somebody handed on. Raises SetError."""
+    if content.lstrip()[:1] == b"{" and b'"rule"' in content[:4096]:
+        found = Preview(made=decode(content), guessed=False)
+    else:
+        found = tables.preview(content, tables.clean(name)[:MAX_NAME] or "?", rule)
+    question_sets.check(found.made)
+    return found
+
+
+def notes(found: Preview) -> list[str]:
+    """What the owner should know before adding a set."""
+    said = [spoken(note) for note in found.notes]
+    share, answer = found.made.constant_share()
+    if share >= 0.2:
+        percent = number(round(100 * share))
+        said.append(tr("“{answer}” alone would be right in {n} of 100.", answer=answer, n=percent))
+    if found.made.distinct < ROUGH:
+        said.append(tr("With fewer than {n} questions the curve will be rough.", n=number(ROUGH)))
+    for one in found.skipped[:_LEFT_OUT]:
+        said.append(tr("Row {n} is left out: {reason}.", n=number(one.row), reason=tr(one.reason.value)))
+    if len(found.skipped) > _LEFT_OUT:
+        more = len(found.skipped) - _LEFT_OUT
+        said.append(counted("{n} more row is left out.", "{n} more rows are left out.", more))
+    return said

@@ -1,0 +1,106 @@
+"""`./shoal questions`: a set comes from a file, is listed, learned by name, handed on and deleted."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from app.cli.learn import questions, run
+from app.node.data import question_sets
+from app.node.data.contents import DataKind, kind
+from app.node.record.errors import UsageError
+from app.sapo.families import FAMILIES
+from app.sapo.sets.question_set import SetError
+
+TABLE = "question,answer\n" + "".join(f"Capital {n}?,City {n}\n" for n in range(30)) + "Capital 3?,Elsewhere\n"
+
+
+def call(home: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict]:
+    from app.cli.__main__ import Parser
+
+    parser = Parser()
+    questions.add_arguments(parser)
+    code = questions.main(parser.parse_args([*words, "--home", str(home), "--json"]))
+    said = capsys.readouterr().out
+    return code, json.loads(said) if said else {}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    file = tmp_path / "capitals.csv"
+    file.write_text(TABLE)
+    return file
+
+
+def test_a_file_becomes_a_set_that_is_listed_handed_on_and_deleted(
+    tmp_path: Path, table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, copy = tmp_path / "home", tmp_path / "copy.json"
+    code, added = call(home, capsys, "add", str(table))
+    assert code == 0 and added["name"] == "capitals" and added["check"] == "text" and added["check_guessed"]
+    assert (added["questions"], added["held_out"], added["contradictions"]) == (30, 6, 1)
+    assert added["skipped"] == [{"row": 32, "reason": "another answer to the same question", "like": 5}]
+    [file] = (home / "questions").iterdir()
+    assert kind("questions") is DataKind.QUESTIONS and b"Capital 7?" in file.read_bytes()
+    _, listed = call(home, capsys, "list")
+    assert [one["family"] for one in listed["sets"]] == [added["family"]] and listed["sets"][0][
+        "learned"
+    ] is None
+    assert call(home, capsys, "show", "CAPITALS")[1]["rows"] == 30
+    call(home, capsys, "export", "capitals", str(copy))
+    assert call(home, capsys, "remove", "capitals", "--yes")[1]["removed"] == added["family"]
+    assert call(home, capsys, "list")[1] == {"sets": []}
+    other = tmp_path / "other"
+    assert call(other, capsys, "add", str(copy), "--name", "Cities")[1]["family"] == added["family"]
+
+
+def test_what_is_refused_keeps_nothing(
+    tmp_path: Path, table: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setattr(sys, "stdin", Namespace(buffer=io.BytesIO(b"a,b\nc,d\n"), isatty=lambda: False))
+    for words in (
+        ["add", "-"],
+        ["add", "example:nothing"],
+        ["show", "nothing"],
+        ["add", str(table), "--tolerance", "x"],
+    ):
+        with pytest.raises(SetError):
+            call(home, capsys, *words)
+    assert call(home, capsys, "add", str(table), "--dry-run")[1]["questions"] == 30
+    assert call(home, capsys, "add")[0] == 2
+    assert question_sets.kept(home) == []
+    call(home, capsys, "add", str(table))
+    with pytest.raises(SetError):
+        call(home, capsys, "add", "example:Plural forms", "--name", "Capitals")
+    with pytest.raises(SetError):
+        call(home, capsys, "remove", "capitals")
+    assert len(question_sets.kept(home)) == 1
+
+
+@pytest.mark.parametrize(
+    ("share", "puzzles", "own_share", "count"),
+    [("only", None, 1.0, 1), ("half", "gcd", 0.5, 2), ("little", "gcd,lcm", 0.15, 3), ("only", "gcd", 0.5, 2)],
+)
+def test_a_set_is_learned_alone_or_beside_puzzles(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    share: str,
+    puzzles: str | None,
+    own_share: float,
+    count: int,
+) -> None:
+    _, added = call(tmp_path, capsys, "add", "example:Times tables")
+    sets = question_sets.enabled(tmp_path)
+    args = Namespace(questions=["times tables"], questions_share=share, families=puzzles)
+    families = run._families(args, tmp_path, {}, sets)
+    assert next(iter(families)) == added["family"] and len(families) == count
+    assert run._own_share(args) == own_share
+    assert added["family"] in FAMILIES and added["family"] not in list(FAMILIES)
+    with pytest.raises(UsageError):
+        run._families(Namespace(**{**vars(args), "questions": ["tables"]}), tmp_path, {}, sets)

@@ -1,0 +1,120 @@
+"""The card for questions of one's own: a file is shown before anything is kept, and then learned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent
+from PySide6.QtWidgets import QLabel, QMessageBox
+from pytestqt.qtbot import QtBot
+
+from app.node.data import question_sets
+from app.sapo.sets.checks import Check
+from app.sapo.sets.templates import EXAMPLES
+from app.ui.frame.frame import Actions
+from app.ui.pages.own_questions import OwnQuestions, read
+from app.ui.process.control import Control
+from app.ui.shell.window import MainWindow
+from app.ui.theme import Theme
+from app.ui.view.settings import Choices
+from app.ui.view.view import View
+
+TABLE = (
+    "question,answer\n"
+    + "".join(f"Mail {n}?,{'spam' if n % 4 else 'ham'}\n" for n in range(16))
+    + "Mail 1?,ham\n"
+)
+
+
+def dropped(window: MainWindow, path: Path) -> None:
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(path))])
+    window.dropEvent(
+        QDropEvent(
+            QPointF(9, 9),
+            Qt.DropAction.CopyAction,
+            mime,
+            Qt.MouseButton.LeftButton,
+            Qt.KeyboardModifier.NoModifier,
+        )
+    )
+
+
+@pytest.fixture
+def card(qtbot: QtBot, light: Theme, actions: Actions, asked: list[object], tmp_path: Path) -> OwnQuestions:
+    def learn(marks: tuple[str, ...], share: str) -> None:
+        asked.append((marks, share))
+        actions.choices.remember(questions=marks, questions_share=share)
+
+    made = OwnQuestions(light, replace(actions, learn_questions=learn))
+    qtbot.addWidget(made)
+    made.show_view(View(home=str(tmp_path)))
+    made.show()
+    return made
+
+
+def said(card: OwnQuestions) -> str:
+    return "\n".join(label.text() for label in card.findChildren(QLabel) if label.isVisibleTo(card))
+
+
+def test_a_table_is_shown_then_kept_and_learned(
+    card: OwnQuestions, qtbot: QtBot, asked: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "mails.csv"
+    file.write_text(TABLE)
+    card.offer(str(file))
+    qtbot.waitUntil(lambda: card._shown.isVisible())
+    shown = said(card)
+    assert "16 different questions" in shown and "Mail 0? → ham" in shown
+    assert "75 of 100" in shown and "Row 18" in shown, "what a constant answer earns, and what is left out"
+    assert question_sets.kept(tmp_path) == [] and asked == []
+    card._check.setCurrentIndex(list(Check).index(Check.TEXT))
+    card._check_otherwise()
+    qtbot.waitUntil(lambda: card._found is not None and card._found.made.rule.check is Check.TEXT)
+    card._name.setText("Post")
+    card._keep()
+    [one] = question_sets.kept(tmp_path)
+    assert (
+        one.made.name == "Post" and one.made.rule.check is Check.TEXT and asked == [((one.made.mark,), "only")]
+    )
+    card._share._group.button(1).setChecked(True)
+    assert asked[-1] == ((one.made.mark,), "half")
+    monkeypatch.setattr(QMessageBox, "question", lambda *_: QMessageBox.StandardButton.Yes)
+    card._remove(one)
+    assert asked[-1] == ((), "half") and question_sets.kept(tmp_path) == []
+
+
+def test_what_cannot_be_read_is_told_and_keeps_nothing(
+    card: OwnQuestions, qtbot: QtBot, tmp_path: Path
+) -> None:
+    for content in (b"PK\x03\x04 a workbook", b"a,b\nc,d\n"):
+        card._look(content, "x")
+        qtbot.waitUntil(lambda: card._problem.isVisible())
+        assert card._problem.text() and not card._shown.isVisible()
+    card.offer(str(tmp_path / "missing.csv"))
+    assert card._problem.isVisible() and question_sets.kept(tmp_path) == []
+
+
+def test_a_dropped_table_opens_skills(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
+    file = tmp_path / "tables.txt"
+    file.write_text(EXAMPLES["Times tables"])
+    window.show_view(View(home=str(tmp_path)))
+    dropped(window, file)
+    assert window.page == "skills"
+    card = window._pages["skills"].own  # type: ignore[attr-defined]
+    qtbot.waitUntil(lambda: card._shown.isVisible())
+    assert "66" in card._facts.text()
+
+
+def test_sets_that_are_on_and_still_there_go_to_the_node(tmp_path: Path) -> None:
+    made = question_sets.add(tmp_path, read(EXAMPLES["Plural forms"].encode(), "Plural", None).made)
+    choices = Choices(tmp_path)
+    choices.remember(questions=(made.made.mark, "0123456789ab"), questions_share="little")
+    control = Control.__new__(Control)
+    control._choices, control._home = choices, tmp_path
+    assert control._questions() == ["--questions", made.made.mark, "--questions-share", "little"]
+    question_sets.remove(made)
+    assert control._questions() == []
