@@ -42,6 +42,9 @@ Tell = Callable[[Side, str], bool]
 Turns = list[dict[str, str]]
 
 
+NOTHING = "There is nothing to race yet: let your model learn a few rounds first."
+
+
 class ChatError(Exception):
     """What was asked cannot be done; one sentence says why and what to do."""
 
@@ -185,7 +188,7 @@ class Chat:
         """Both sides answer some puzzles at a time, with the same seed."""
         self._refresh()
         if self._round is None:
-            raise ChatError("There is nothing to race yet: let your model learn a few rounds first.")
+            raise ChatError(NOTHING)
         seed = secrets.randbits(48) if request.seed is None else request.seed
         way, tokens = self._practice()
         found = several(self._levels(), request.puzzles, random.Random(seed))

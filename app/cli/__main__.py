@@ -16,6 +16,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
+from app.cli._terminal import say
 from app.common import remedy
 from app.common.process.surroundings import make_usable
 
@@ -70,7 +71,7 @@ def main(arguments: list[str]) -> int:
     make_usable()
     try:
         if arguments[:1] in (["-h"], ["--help"], ["help"]):
-            print(overview(everything=arguments[1:] == ["all"]))
+            say(overview(everything=arguments[1:] == ["all"]))
             return 0
         if arguments[:1] in (["-V"], ["--version"], ["version"]):
             from app.install.updates.installed import version
@@ -91,7 +92,7 @@ def main(arguments: list[str]) -> int:
     except Exception as error:
         if os.environ.get("SHOAL_DEBUG"):
             traceback.print_exc()
-        print(f"shoal: {sentence(error)}", file=sys.stderr)
+        say(f"shoal: {sentence(error)}", sys.stderr)
         return 1
 
 

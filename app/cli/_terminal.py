@@ -5,18 +5,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import sys
+import textwrap
 import threading
-
-import msgspec
-import psutil
+from typing import TextIO
 
 from app.common.process.stopping import meant
 
 
 def json_line(event: object) -> None:
+    import msgspec
+
     sys.stdout.buffer.write(msgspec.json.encode(event) + b"\n")
     sys.stdout.buffer.flush()
 
@@ -27,6 +29,30 @@ def agreed(question: str) -> bool | None:
         return None
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().casefold() in ("y", "yes")
+
+
+def say(text: str, file: TextIO | None = None) -> None:
+    """Prints lines for people. On a terminal narrower than a line it is broken between words."""
+    out = sys.stdout if file is None else file
+    width = shutil.get_terminal_size().columns if out.isatty() else int(os.environ.get("COLUMNS") or 10**6)
+    print("\n".join(folded(line, width) for line in text.split("\n")), file=out, flush=True)
+
+
+def folded(line: str, width: int) -> str:
+    """What does not fit goes on below the second column of a list, else two places further in than an item.
+
+    >>> print(folded("  one  two three", 11))
+      one  two
+           three
+    """
+    if len(line) <= width:
+        return line
+    begin = line[: len(line) - len(line.lstrip())]
+    item = re.match(r"\s+\S.{,20}?\s{2,}", line)
+    hanging = " " * item.end() if item else begin and begin + "  "
+    fill = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    fill.initial_indent, fill.subsequent_indent = begin, hanging
+    return "\n".join(fill.wrap(line.strip()))
 
 
 class TerminalLine:
@@ -53,12 +79,13 @@ class TerminalLine:
             print(file=sys.stderr)
             self._open = False
         for line in lines:
-            print(line, file=sys.stderr, flush=True)
+            say(line, sys.stderr)
 
 
 def stop_quietly(command: str, attached: bool) -> None:
     """From now on a request to stop ends this process and its children with a sentence. `attached`: the end of
     standard input is such a request too, so that nothing goes on behind a closed window."""
+    import psutil  # the list of commands needs nothing installed
 
     def stop(*_: object) -> None:
         with contextlib.suppress(OSError):

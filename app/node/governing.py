@@ -225,17 +225,7 @@ class Governor:
         self._ruling = ruling
         self._obey(ruling)
         if before is None or ruling.reason != before.reason:
-            self._tell(
-                events.Decided(
-                    round=0,
-                    run=ruling.run,
-                    reason=ruling.reason,
-                    sentence=ruling.sentence,
-                    short=ruling.short,
-                    values=ruling.values,
-                    until=ruling.until,
-                )
-            )
+            self._tell(decided(ruling))
 
     def _keep_orders(self) -> None:
         try:
@@ -254,6 +244,19 @@ class Governor:
 def _soon(loop: asyncio.AbstractEventLoop, say: Callable[[str], None], sentence: str) -> None:
     with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
         loop.call_soon_threadsafe(say, sentence)
+
+
+def decided(ruling: Ruling) -> events.Decided:
+    """A ruling as an event."""
+    return events.Decided(
+        round=0,
+        run=ruling.run,
+        reason=ruling.reason,
+        sentence=ruling.sentence,
+        short=ruling.short,
+        values=ruling.values,
+        until=ruling.until,
+    )
 
 
 def by_owner(paused: bool, why: Reason = Reason.PAUSED) -> Ruling:

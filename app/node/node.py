@@ -20,6 +20,7 @@ from pathlib import Path
 
 from app.node.record import events
 from app.node.record.errors import DiskFullError, NodeError
+from app.node.record.reasons import Reason
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase, Ruling, Snapshot, SwarmView
 from app.node.round.peers import NodeSwarm
@@ -40,6 +41,8 @@ _NOTHING_IN_FLIGHT = {
     Phase.WAITING,
 }
 _CONNECTS_LATER = "It connects as soon as this round is done, so that nothing is lost."
+_CONNECTS_RESUMED = "Paused. It connects when you resume."
+_OWNERS_PAUSES = (Reason.PAUSED.value, Reason.SNOOZED.value)
 _STARVED = "This computer is very busy, so starting takes longer than usual. Learning begins by itself."
 """Said when what checks answers needs minutes to start."""
 
@@ -77,6 +80,7 @@ class Node:
         self._training = TrainingRun(settings, model, home, identity, tell, trainer, swarm, self._begun)
         self._supervisor, self._telling = self._training.supervisor, self._training.telling
         self._watch = self._training.watch
+        self._connects, self._running, self._connected = not governed, False, False
         self.on_class: Callable[[bool], None] = lambda paused: None
         """Hears whether the teacher of a class pauses everybody."""
         self._class_paused = False
@@ -107,7 +111,7 @@ class Node:
         swarm, self._swarm = self._swarm, None
         self._training.leave_swarm()
         self._watch.swarm(SwarmView(sentence=_CONNECTS_LATER))
-        if swarm is not None:
+        if swarm is not None and self._connected:
             self._parting = asyncio.create_task(swarm.close())
         self._leaving.set()
 
@@ -121,6 +125,8 @@ class Node:
         self._watch.show_ruling(ruling)
         self._gate.put(ruling.run)
         self._ruled.set()
+        self._connects = self._connects or ruling.reason not in _OWNERS_PAUSES
+        self._connect()
 
     async def run(self) -> None:
         """Learns until `settings.rounds` are done. Raises NodeError when it cannot go on.
@@ -135,8 +141,8 @@ class Node:
             sets=self._sets,
         )
         self._training.start(self._sandbox)
-        if self._swarm is not None:
-            self._swarm.open(self._sandbox, self.hear, self._show_swarm)
+        self._running = True
+        self._connect()
         reason, sentence = "failed", ""
         try:
             await self._start_early()
@@ -244,13 +250,24 @@ class Node:
         await asyncio.sleep(wait)
 
     async def _close(self, reason: str, sentence: str) -> None:
-        if self._swarm is not None:
+        if self._swarm is not None and self._connected:
             await self._swarm.close()
         if self._parting is not None:
             await self._parting
         await self._supervisor.end()
         self._sandbox.close()
         self._training.close(reason, sentence)
+
+    def _connect(self) -> None:
+        """Opens the swarm, and with it perhaps a port of this computer: not before an owner who paused
+        resumes."""
+        if self._swarm is None or self._connected or not (self._running and self._ruled.is_set()):
+            return
+        if self._connects:
+            self._connected = True
+            self._swarm.open(self._sandbox, self.hear, self._show_swarm)
+        else:
+            self._watch.swarm(SwarmView(sentence=_CONNECTS_RESUMED))
 
     def _show_swarm(self, view: SwarmView) -> None:
         if self._leaving.is_set():

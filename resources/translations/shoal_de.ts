@@ -20,8 +20,16 @@
    <translation>geglättet {value}</translation>
   </message>
   <message>
+   <source>at most {share}</source>
+   <translation>höchstens {share}</translation>
+  </message>
+  <message>
    <source>{name}: {now} at round {last}, {then} at round {first}, the highest was {best} at round {at}; {n} points. Arrow keys read single points.</source>
    <translation>{name}: {now} in Runde {last}, {then} in Runde {first}, am höchsten {best} in Runde {at}; {n} Punkte. Die Pfeiltasten lesen einzelne Punkte vor.</translation>
+  </message>
+  <message>
+   <source>at least {share}</source>
+   <translation>mindestens {share}</translation>
   </message>
   <message>
    <source>Which curve</source>
@@ -40,12 +48,12 @@
    <translation>Glättung</translation>
   </message>
   <message>
-   <source>Shows early rounds wider (logarithmic axis)</source>
-   <translation>Zeigt frühe Runden breiter (logarithmische Achse)</translation>
+   <source>Gives early rounds more room (logarithmic axis)</source>
+   <translation>Gibt den ersten Runden mehr Platz (logarithmische Achse)</translation>
   </message>
   <message>
-   <source>Early rounds</source>
-   <translation>Frühe Runden</translation>
+   <source>Zoom to the start</source>
+   <translation>Anfang vergrößern</translation>
   </message>
   <message>
    <source>Show the whole curve</source>
@@ -124,8 +132,15 @@
    <translation>{first} → {last} von 100 seit dem Anfang</translation>
   </message>
   <message>
+   <source>{sign}{n} point</source>
+   <translation>{sign}{n} Punkt</translation>
+  </message>
+  <message numerus="yes">
    <source>{sign}{n} points</source>
-   <translation>{sign}{n} Punkte</translation>
+   <translation>
+    <numerusform>{sign}{n} Punkt</numerusform>
+    <numerusform>{sign}{n} Punkte</numerusform>
+   </translation>
   </message>
   <message>
    <source>Level {n} of {all}</source>
@@ -358,24 +373,32 @@
    <translation>ein Übungsrätsel</translation>
   </message>
   <message>
-   <source>Your model solves {after} of {n} now, {before} before: {lead} ± {error}.</source>
-   <translation>Dein Modell löst jetzt {after} von {n}, vorher {before}: {lead} ± {error}.</translation>
+   <source>Your model solves {after} of {n} now, {before} before.</source>
+   <translation>Dein Modell löst jetzt {after} von {n}, vorher {before}.</translation>
   </message>
   <message>
-   <source>Chance hardly explains that: it really learned.</source>
-   <translation>Zufall erklärt das kaum: Es hat wirklich gelernt.</translation>
+   <source>{n} puzzles are too few to be sure.</source>
+   <translation>{n} Rätsel sind zu wenige, um sicher zu sein.</translation>
+  </message>
+  <message>
+   <source>On all {n} puzzles it is measured with: {before} of 100 at the start, {after} now.</source>
+   <translation>An allen {n} Rätseln, an denen es gemessen wird: {before} von 100 am Anfang, {after} jetzt.</translation>
   </message>
   <message>
    <source>Solved so far: {before} before, {after} after, of {n}.</source>
    <translation>Bisher gelöst: {before} vorher, {after} nachher, von {n}.</translation>
   </message>
   <message>
-   <source>So close could be chance. Each race draws new puzzles: race again to know more.</source>
-   <translation>So knapp kann Zufall sein. Jedes Rennen hat neue Rätsel: Noch eins sagt mehr.</translation>
+   <source>Chance hardly explains that: it really learned.</source>
+   <translation>Zufall erklärt das kaum: Es hat wirklich gelernt.</translation>
   </message>
   <message>
    <source>Chance hardly explains that. Its newest rounds made it worse on these.</source>
    <translation>Zufall erklärt das kaum. Die letzten Runden haben es hier schlechter gemacht.</translation>
+  </message>
+  <message>
+   <source>No difference on these.</source>
+   <translation>Kein Unterschied bei diesen.</translation>
   </message>
   <message>
    <source>Race again</source>
@@ -410,6 +433,10 @@
   <message>
    <source>(empty)</source>
    <translation>(leer)</translation>
+  </message>
+  <message>
+   <source>Too early to tell.</source>
+   <translation>Noch zu früh, um es zu sagen.</translation>
   </message>
   <message>
    <source>Installation of the engine</source>
@@ -678,6 +705,50 @@
    <translation>vor {n} Tagen</translation>
   </message>
   <message>
+   <source>Use it in other programs</source>
+   <translation>In anderen Programmen nutzen</translation>
+  </message>
+  <message>
+   <source>For Open WebUI, Continue, llm and others: pick “OpenAI-compatible” there, then paste these. Add :before to the name to ask the model as it came.</source>
+   <translation>Für Open WebUI, Continue, llm und andere: dort „OpenAI-kompatibel“ wählen und das hier einfügen. Mit :before hinter dem Namen fragst du das Modell, wie es kam.</translation>
+  </message>
+  <message>
+   <source>Address</source>
+   <translation>Adresse</translation>
+  </message>
+  <message>
+   <source>Token</source>
+   <translation>Token</translation>
+  </message>
+  <message>
+   <source>Model</source>
+   <translation>Modell</translation>
+  </message>
+  <message>
+   <source>Programs on this computer can ask your model. Learning pauses while it answers.</source>
+   <translation>Programme auf diesem Computer können dein Modell fragen. Solange es antwortet, pausiert das Lernen.</translation>
+  </message>
+  <message>
+   <source>Copy address</source>
+   <translation>Adresse kopieren</translation>
+  </message>
+  <message>
+   <source>Copy token</source>
+   <translation>Token kopieren</translation>
+  </message>
+  <message>
+   <source>Copy name</source>
+   <translation>Namen kopieren</translation>
+  </message>
+  <message>
+   <source>Opening …</source>
+   <translation>Wird geöffnet …</translation>
+  </message>
+  <message>
+   <source>Off. Turn on to chat with your model in other programs on this computer.</source>
+   <translation>Aus. Schalte es ein, um in anderen Programmen auf diesem Computer mit deinem Modell zu chatten.</translation>
+  </message>
+  <message>
    <source>free now, of {most}</source>
    <translation>jetzt frei, von {most}</translation>
   </message>
@@ -704,6 +775,10 @@
   <message>
    <source>Open a file</source>
    <translation>Datei öffnen</translation>
+  </message>
+  <message>
+   <source>Copy the command</source>
+   <translation>Befehl kopieren</translation>
   </message>
   <message>
    <source>Looking at what you have.</source>
@@ -794,6 +869,10 @@
   <message>
    <source>Exported to {folder}</source>
    <translation>Exportiert nach {folder}</translation>
+  </message>
+  <message>
+   <source>Other programs can't use your model: the server stopped. Turn it on again.</source>
+   <translation>Andere Programme erreichen dein Modell nicht: Der Server ist stehen geblieben. Schalte ihn wieder ein.</translation>
   </message>
   <message>
    <source>It's in LM Studio now: pick {name} there.</source>
@@ -912,8 +991,8 @@
    <translation>Zurück zum Besten</translation>
   </message>
   <message>
-   <source>Start over with round 1? What {title} learned in {rounds} rounds, and its history, is deleted for good. The model itself and your other models stay.</source>
-   <translation>Neu anfangen mit Runde 1? Was {title} in {rounds} Runden gelernt hat, wird mit seinem Verlauf endgültig gelöscht. Das Modell selbst und deine anderen Modelle bleiben.</translation>
+   <source>Start over with round 1? What {title} learned up to round {n}, and its history, is deleted for good. The model itself and your other models stay.</source>
+   <translation>Neu anfangen mit Runde 1? Was {title} bis Runde {n} gelernt hat, wird mit seinem Verlauf endgültig gelöscht. Das Modell selbst und deine anderen Modelle bleiben.</translation>
   </message>
   <message>
    <source>Delete it, start over</source>
@@ -1022,6 +1101,10 @@
   <message>
    <source>What next?</source>
    <translation>Wie weiter?</translation>
+  </message>
+  <message>
+   <source>From the next round on, every kind of puzzle is a level harder.</source>
+   <translation>Ab der nächsten Runde ist jede Art von Rätsel eine Stufe schwerer.</translation>
   </message>
   <message>
    <source>{family}: {sentence}</source>
@@ -1872,8 +1955,8 @@ answer: a*b</translation>
    <translation>Nur Runde {n}. Alle Runden zeigen.</translation>
   </message>
   <message>
-   <source>Grey: its working. Framed: its answer.</source>
-   <translation>Grau: der Rechenweg. Umrahmt: die Antwort.</translation>
+   <source>Grey is its working, the label behind it its answer.</source>
+   <translation>Grau ist der Rechenweg, das Feld dahinter die Antwort.</translation>
   </message>
   <message>
    <source>Show everything</source>
@@ -2023,12 +2106,16 @@ answer: a*b</translation>
    <translation>in der letzten Stunde</translation>
   </message>
   <message>
-   <source>Answers to puzzles, {rate} an hour</source>
-   <translation>Antworten auf Rätsel, {rate} je Stunde</translation>
+   <source>No puzzle answers yet</source>
+   <translation>Noch keine Rätselantworten</translation>
   </message>
   <message>
-   <source>Answers to puzzles</source>
-   <translation>Antworten auf Rätsel</translation>
+   <source>It signed in to {relay} with the made-up name {name}.</source>
+   <translation>Es hat sich bei {relay} mit dem erfundenen Namen {name} angemeldet.</translation>
+  </message>
+  <message>
+   <source>Puzzle answers, {size} in the last hour</source>
+   <translation>Rätselantworten, {size} in der letzten Stunde</translation>
   </message>
   <message>
    <source>As text, to {relay}, signed with the made-up name {name}.</source>
@@ -2037,10 +2124,6 @@ answer: a*b</translation>
   <message>
    <source>What leaves this computer</source>
    <translation>Was diesen Computer verlässt</translation>
-  </message>
-  <message>
-   <source>Turn off to disconnect right away.</source>
-   <translation>Ausschalten trennt sofort jede Verbindung.</translation>
   </message>
   <message>
    <source>Which messages to show</source>
@@ -2111,8 +2194,8 @@ answer: a*b</translation>
    <translation>Deine Dateien und was du tippst</translation>
   </message>
   <message>
-   <source>Shoal only reads its own folder. Your puzzle answers go out only after you say yes to the text.</source>
-   <translation>Shoal liest nur seinen eigenen Ordner. Eine Rätselantwort von dir geht erst hinaus, wenn du zu ihrem genauen Text Ja sagst.</translation>
+   <source>Shoal reads its own folder and the models that other apps downloaded. Your puzzle answers go out only after you say yes to the text.</source>
+   <translation>Shoal liest seinen eigenen Ordner und Modelle, die andere Apps geladen haben. Eine Rätselantwort von dir geht erst hinaus, wenn du zu ihrem genauen Text Ja sagst.</translation>
   </message>
   <message>
    <source>Your questions, their answers and what your model says to them stay here.</source>
@@ -2143,6 +2226,14 @@ answer: a*b</translation>
    <translation>Ordner öffnen</translation>
   </message>
   <message>
+   <source>Turn off to disconnect right away.</source>
+   <translation>Ausschalten trennt sofort jede Verbindung.</translation>
+  </message>
+  <message>
+   <source>A door is open at {address}. Programs on this computer that have the token can ask your model. No other computer can.</source>
+   <translation>Unter {address} ist eine Tür offen. Programme auf diesem Computer, die das Token haben, können dein Modell fragen. Andere Computer nicht.</translation>
+  </message>
+  <message>
    <source>Last messages</source>
    <translation>Letzte Nachrichten</translation>
   </message>
@@ -2153,6 +2244,10 @@ answer: a*b</translation>
   <message>
    <source>Developer copy: updates come with git pull.</source>
    <translation>Entwicklerkopie: Updates kommen mit git pull.</translation>
+  </message>
+  <message>
+   <source>Other programs on this computer</source>
+   <translation>Andere Programme auf diesem Computer</translation>
   </message>
   <message>
    <source>Where everything is kept</source>
@@ -2247,8 +2342,15 @@ answer: a*b</translation>
    <translation>Dieser Computer wird angesehen …</translation>
   </message>
   <message>
+   <source>{n} file, {size}</source>
+   <translation>{n} Datei, {size}</translation>
+  </message>
+  <message numerus="yes">
    <source>{n} files, {size}</source>
-   <translation>{n} Dateien, {size}</translation>
+   <translation>
+    <numerusform>{n} Datei, {size}</numerusform>
+    <numerusform>{n} Dateien, {size}</numerusform>
+   </translation>
   </message>
   <message>
    <source>Save the diagnostics</source>
@@ -2759,6 +2861,17 @@ answer: a*b</translation>
    <translation>Noch ist niemand sonst da</translation>
   </message>
   <message>
+   <source>other in this swarm</source>
+   <translation>anderes Modell in diesem Schwarm</translation>
+  </message>
+  <message numerus="yes">
+   <source>others in this swarm</source>
+   <translation>
+    <numerusform>anderes Modell in diesem Schwarm</numerusform>
+    <numerusform>andere in diesem Schwarm</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>{n} other is online</source>
    <translation>{n} anderes Modell ist online</translation>
   </message>
@@ -2782,17 +2895,6 @@ answer: a*b</translation>
    <translation>Andere suchen</translation>
   </message>
   <message>
-   <source>{n} peer</source>
-   <translation>{n} anderer</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} peers</source>
-   <translation>
-    <numerusform>{n} anderer</numerusform>
-    <numerusform>{n} andere</numerusform>
-   </translation>
-  </message>
-  <message>
    <source>Your answers helped {n} model today.</source>
    <translation>Deine Antworten haben heute {n} Modell geholfen.</translation>
   </message>
@@ -2806,10 +2908,6 @@ answer: a*b</translation>
   <message>
    <source>Online now</source>
    <translation>Gerade online</translation>
-  </message>
-  <message>
-   <source>others in this swarm</source>
-   <translation>andere in diesem Schwarm</translation>
   </message>
   <message>
    <source>all arrived</source>
@@ -2835,8 +2933,8 @@ answer: a*b</translation>
    <translation>Gelernt aus</translation>
   </message>
   <message>
-   <source>Data used</source>
-   <translation>Datenverbrauch</translation>
+   <source>Data sent</source>
+   <translation>Gesendete Daten</translation>
   </message>
   <message>
    <source>They appear here with the first answer they share.</source>
@@ -2879,8 +2977,15 @@ answer: a*b</translation>
    <translation>Verlässt den Schwarm. Das Gelernte bleibt.</translation>
   </message>
   <message>
-   <source>an hour</source>
-   <translation>je Stunde</translation>
+   <source>{n} peer shared answers</source>
+   <translation>{n} Peer hat Antworten geteilt</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} peers shared answers</source>
+   <translation>
+    <numerusform>{n} Peer hat Antworten geteilt</numerusform>
+    <numerusform>{n} Peers haben Antworten geteilt</numerusform>
+   </translation>
   </message>
   <message>
    <source>not measured yet</source>
@@ -2913,10 +3018,6 @@ answer: a*b</translation>
   <message>
    <source>Peer</source>
    <translation>Wer</translation>
-  </message>
-  <message>
-   <source>Model</source>
-   <translation>Modell</translation>
   </message>
   <message>
    <source>Seen</source>
@@ -3005,10 +3106,6 @@ answer: a*b</translation>
   <message>
    <source>Check now</source>
    <translation>Jetzt nachsehen</translation>
-  </message>
-  <message>
-   <source>Copy the command</source>
-   <translation>Befehl kopieren</translation>
   </message>
   <message>
    <source>Show the file</source>
@@ -3278,8 +3375,8 @@ answer: a*b</translation>
    <translation>Löscht {title} und macht {size} frei.</translation>
   </message>
   <message>
-   <source>What it learned here stays ({rounds} rounds, {size}). Download the model again to use it.</source>
-   <translation>Was es hier gelernt hat, bleibt ({rounds} Runden, {size}). Lade das Modell wieder herunter, um es zu nutzen.</translation>
+   <source>What it learned here stays ({rounds}, {size}). Download the model again to use it.</source>
+   <translation>Was es hier gelernt hat, bleibt ({rounds}, {size}). Lade das Modell wieder herunter, um es zu nutzen.</translation>
   </message>
   <message>
    <source>Each model has its own history and keeps what it learned.</source>
@@ -3331,6 +3428,10 @@ answer: a*b</translation>
   <message>
    <source>Looking for the files.</source>
    <translation>Sucht die Dateien.</translation>
+  </message>
+  <message>
+   <source>{line}, compressed</source>
+   <translation>{line}, komprimiert</translation>
   </message>
   <message>
    <source>{line}, checking</source>
@@ -3393,6 +3494,17 @@ answer: a*b</translation>
    <translation>{rounds}, {size}</translation>
   </message>
   <message>
+   <source>{n} round</source>
+   <translation>{n} Runde</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rounds</source>
+   <translation>
+    <numerusform>{n} Runde</numerusform>
+    <numerusform>{n} Runden</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>Too large</source>
    <translation>Zu groß</translation>
   </message>
@@ -3453,16 +3565,16 @@ answer: a*b</translation>
    <translation>Lernen, sobald Shoal geöffnet wird</translation>
   </message>
   <message>
-   <source>Off: it waits until you start it. A pause stays a pause.</source>
-   <translation>Aus: Es wartet, bis du es startest. Eine Pause bleibt Pause.</translation>
+   <source>Off: it waits until you start it. After a pause it always waits for you.</source>
+   <translation>Aus: Es wartet, bis du es startest. Nach einer Pause wartet es immer auf dich.</translation>
   </message>
   <message>
    <source>autostart begin automatic</source>
    <translation>autostart beginnen automatisch</translation>
   </message>
   <message>
-   <source>Company</source>
-   <translation>Alleine oder zusammen</translation>
+   <source>Learn alone or together</source>
+   <translation>Alleine oder zusammen lernen</translation>
   </message>
   <message>
    <source>Alone, nothing leaves this computer. With others, only puzzle answers are shared, as plain text.</source>
@@ -3659,6 +3771,14 @@ answer: a*b</translation>
   <message>
    <source>{name} on {device}, {dtype}</source>
    <translation>{name} auf {device}, {dtype}</translation>
+  </message>
+  <message>
+   <source>This computer is the meeting point: port {port} is open to your network while it learns with others.</source>
+   <translation>Dieser Computer ist der Treffpunkt: Port {port} ist für dein Netz offen, solange er mit anderen lernt.</translation>
+  </message>
+  <message>
+   <source>No swarm here yet? Then this computer becomes the meeting point: it opens a port to your network.</source>
+   <translation>Noch kein Schwarm hier? Dann wird dieser Computer zum Treffpunkt: Er öffnet einen Port für dein Netz.</translation>
   </message>
   <message>
    <source>{energy}, measured.</source>
@@ -3993,8 +4113,8 @@ answer: a*b</translation>
    <translation>Mit anderen in diesem Netz</translation>
   </message>
   <message>
-   <source>Finds Shoals on this network, or starts a swarm you can invite people to. They swap puzzle answers, as plain text.</source>
-   <translation>Findet Shoals in diesem Netz oder startet einen Schwarm, in den du einlädst. Sie tauschen Rätselantworten, als Text.</translation>
+   <source>Finds Shoals on this network. If there are none, it opens a port and starts a swarm. They swap puzzle answers, as plain text.</source>
+   <translation>Findet Shoals in diesem Netz. Gibt es keine, öffnet es einen Port und startet einen Schwarm. Sie tauschen Rätselantworten, als Text.</translation>
   </message>
   <message>
    <source>Learn alone or together?</source>
@@ -4319,8 +4439,8 @@ answer: a*b</translation>
    <translation>Grafiklast unbekannt</translation>
   </message>
   <message>
-   <source>Almost there: starts after {need} of quiet.</source>
-   <translation>Gleich: Beginnt nach {need} Ruhe.</translation>
+   <source>Almost there: starts at {until} if it stays quiet.</source>
+   <translation>Gleich geht es los: um {until}, wenn es ruhig bleibt.</translation>
   </message>
   <message>
    <source>quiet {have} of {need}</source>
@@ -4895,8 +5015,8 @@ answer: a*b</translation>
    <translation>Platz auf der Platte</translation>
   </message>
   <message>
-   <source>Above this, Shoal deletes old answers, logs and temporary files. What your model learned and downloaded models always stay. 0 switches this off.</source>
-   <translation>Darüber löscht Shoal alte Antworten, Protokolle und Zwischendateien. Was dein Modell gelernt hat und geladene Modelle bleiben immer. 0 schaltet das aus.</translation>
+   <source>Above this, Shoal deletes old answers, logs and temporary files. What your model learned and downloaded models always stay.</source>
+   <translation>Darüber löscht Shoal alte Antworten, Protokolle und Zwischendateien. Was dein Modell gelernt hat und geladene Modelle bleiben immer.</translation>
   </message>
   <message>
    <source>disk space storage limit quota cap size folder gigabytes</source>
@@ -4951,6 +5071,14 @@ answer: a*b</translation>
    <translation>Mensch Leute Antworten Lehrer Schwarm Peers</translation>
   </message>
   <message>
+   <source>Comparing needs llama-cpp-python, which doesn't load here ({error}):</source>
+   <translation>Zum Vergleichen braucht es llama-cpp-python, das hier nicht lädt ({error}):</translation>
+  </message>
+  <message>
+   <source>the export itself is done.</source>
+   <translation>Der Export selbst ist fertig.</translation>
+  </message>
+  <message>
    <source>This is a fault in Shoal ({name}: {said}):</source>
    <translation>Das ist ein Fehler in Shoal ({name}: {said}):</translation>
   </message>
@@ -4991,6 +5119,14 @@ answer: a*b</translation>
    <translation>Wähle eine davon.</translation>
   </message>
   <message>
+   <source>There is nothing to race yet:</source>
+   <translation>Für ein Rennen ist noch nichts da:</translation>
+  </message>
+  <message>
+   <source>let your model learn a few rounds first.</source>
+   <translation>Lass dein Modell erst ein paar Runden lernen.</translation>
+  </message>
+  <message>
    <source>The conversation is longer than this model can read:</source>
    <translation>Das Gespräch ist länger, als dieses Modell lesen kann:</translation>
   </message>
@@ -5005,14 +5141,6 @@ answer: a*b</translation>
   <message>
    <source>ask another one.</source>
    <translation>Stell eine andere.</translation>
-  </message>
-  <message>
-   <source>There is nothing to race yet:</source>
-   <translation>Für ein Rennen ist noch nichts da:</translation>
-  </message>
-  <message>
-   <source>let your model learn a few rounds first.</source>
-   <translation>Lass dein Modell erst ein paar Runden lernen.</translation>
   </message>
   <message>
    <source>There is no answer of yours to give:</source>
@@ -5427,8 +5555,8 @@ answer: a*b</translation>
    <translation>Warte, oder brich jenen ab.</translation>
   </message>
   <message>
-   <source>It comes from the Python package {name} instead.</source>
-   <translation>Es kommt stattdessen aus dem Python-Paket {name}.</translation>
+   <source>it comes as the Python package {name} instead, compressed.</source>
+   <translation>Es kommt stattdessen als Python-Paket {name}, komprimiert.</translation>
   </message>
   <message>
    <source>The weights of {id} on offer aren't the ones that Shoal's catalogue names, so nothing was downloaded:</source>
@@ -6059,12 +6187,12 @@ answer: a*b</translation>
    <translation>Manche Rätsel, die jetzt zurückgehalten werden, hat es vorher vielleicht geübt.</translation>
   </message>
   <message>
-   <source>This data folder also holds {name} after {rounds} rounds, which is another model:</source>
-   <translation>In diesem Datenordner liegt auch {name} nach {rounds} Runden, ein anderes Modell:</translation>
+   <source>What {model} learned up to round {rounds} is safe.</source>
+   <translation>Was {model} bis Runde {rounds} gelernt hat, ist sicher.</translation>
   </message>
   <message>
-   <source>its progress stays as it is, and this model learns in a folder of its own.</source>
-   <translation>Sein Fortschritt bleibt, wie er ist, und dieses Modell lernt in einem eigenen Ordner.</translation>
+   <source>This model has a curve of its own.</source>
+   <translation>Dieses Modell hat seine eigene Kurve.</translation>
   </message>
   <message>
    <source>No other one is left, so learning starts again from the beginning.</source>
@@ -6807,10 +6935,6 @@ answer: a*b</translation>
    <translation>git pull bringt das Neue, dann starte {remedy} neu.</translation>
   </message>
   <message>
-   <source>The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from it:</source>
-   <translation>Die Liste neuer Versionen ist nicht von den Machern dieses Shoal unterschrieben, also wird nichts daraus genommen:</translation>
-  </message>
-  <message>
    <source>The list of new versions was made on {made}, and by this computer's clock it is {now}:</source>
    <translation>Die Liste neuer Versionen ist vom {made}, und nach der Uhr dieses Computers ist es {now}:</translation>
   </message>
@@ -6825,6 +6949,10 @@ answer: a*b</translation>
   <message>
    <source>Shoal stays as it is.</source>
    <translation>Shoal bleibt, wie es ist.</translation>
+  </message>
+  <message>
+   <source>The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from it:</source>
+   <translation>Die Liste neuer Versionen ist nicht von den Machern dieses Shoal unterschrieben, also wird nichts daraus genommen:</translation>
   </message>
   <message>
    <source>{file} is no name of a {form}</source>

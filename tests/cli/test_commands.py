@@ -61,6 +61,22 @@ def test_help_begins_with_what_people_use_and_every_command_says_what_it_does() 
     assert [name for name in cli.commands() if not cli.summary(name)] == []
 
 
+def test_what_people_read_has_80_columns_and_whole_words(tmp_path: Path) -> None:
+    asks = (
+        "import sys; from app.cli import __main__ as cli\n"
+        "for line in (['--help'], ['--help', 'all'], ['models'], ['remove', '--list'], ['data']):\n"
+        "    print('#', line); cli.main(line)\n"
+        "for name in cli.commands():\n"
+        "    try: print('#', name); cli.main([name, '--help'])\n"
+        "    except SystemExit: pass\n"
+    )
+    world = {**os.environ, "COLUMNS": "80", "SHOAL_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", asks], cwd=ROOT, env=world, capture_output=True, text=True)
+    assert done.stderr == ""
+    wide = [line for line in done.stdout.splitlines() if len(line) > 80 and " " in line.strip()]
+    assert wide == [], "a terminal would break these inside words"
+
+
 def test_an_installed_app_has_no_commands_for_its_source(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

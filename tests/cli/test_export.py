@@ -124,6 +124,19 @@ def test_json_for_a_window(learned: tuple[Path, list[float]], tmp_path: Path) ->
     assert got == pytest.approx(learned[1], rel=1e-3, abs=1e-3)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("format", [("merged-gguf",), ("gguf", "--with-base")])
+def test_a_check_says_whether_llama_cpp_answers_as_here(
+    learned: tuple[Path, list[float]], tmp_path: Path, format: tuple[str, ...]
+) -> None:
+    pytest.importorskip("llama_cpp", reason="llama-cpp-python is not installed")
+    where = ("--kind", "f32", "--check", "--json", str(tmp_path / "out"))
+    done = shoal("--format", *format, *where, home=learned[0])
+    assert done.returncode == 0, done.stdout + done.stderr
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert last["event"] == "checked" and last["puzzles"] == 10 and last["equal"] >= 9
+
+
 def test_refusals_on_the_command_line(learned: tuple[Path, list[float]], tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine")

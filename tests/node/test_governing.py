@@ -206,15 +206,17 @@ def test_a_pause_outlives_any_end_and_needs_no_trainer(bench: Bench) -> None:
             await run.paused()
 
     async def second() -> None:
-        async with ruled(bench) as run:
+        async with ruled(bench, swarm=shelf) as run:
             await run.paused()
             assert run.node.snapshot.ruling.sentence == "Paused by you."
+            assert shelf.diary == ["rest"], "no connection, and no port of this computer, before it is resumed"
             assert run.node.snapshot.safe_round == numbers(bench)[-1]
             assert not run.of(events.Started)
             run.governor.do(commands.Resume())
             await run.another_round()
-            assert run.rounds[0] == done + 1
+            assert run.rounds[0] == done + 1 and "open" in shelf.diary
 
+    shelf = Shelf([])
     asyncio.run(first())
     done = numbers(bench)[-1]
     assert orders(bench).paused

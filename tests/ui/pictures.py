@@ -77,6 +77,8 @@ def scenes(home: Path | None) -> list[tuple[str, str, View]]:
         ("overview-trial", "overview", views.odd()["trial"]),
         ("overview-first", "overview", views.odd()["first"]),
         ("models", "models", views.learning(models=unbroken(views.holdings()))),
+        ("models-door", "models", views.learning(models=unbroken(views.holdings(door=views.DOOR)))),
+        ("privacy-door", "privacy", views.learning(models=unbroken(views.holdings(door=views.DOOR)))),
         ("models-broken", "models", views.learning(models=views.holdings())),
         ("models-crammed", "models", views.odd()["crammed"]),
         ("swarm-alone", "swarm", alone),

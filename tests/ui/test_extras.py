@@ -242,9 +242,11 @@ def test_what_next_comes_when_the_curve_is_flat_and_not_before(
     made.grab()
     assert made._larger.toolTip() == "", "in a small window all of it is read"
     press(qtbot, made, "Harder puzzles")
-    assert asks == ["harder"] and made.isHidden()
     made.show_view(flat)
-    assert made.isHidden(), "not again at once"
+    assert asks == ["harder"] and "a level harder" in texts(made)
+    assert not made._harder.isVisible(), "said, and not asked again"
+    made.show_view(change(flat, safe_round=flat.safe_round + 1))
+    assert made.isHidden(), "the next round has harder ones"
     later = tuple(change(one, round=one.round + note.AGAIN) for one in flat_curve())
     made.show_view(change(flat, curve=later))
     assert not made.isHidden()

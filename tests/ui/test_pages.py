@@ -438,13 +438,19 @@ def test_the_privacy_page_says_what_leaves_and_stops_it(
     page.show_view(views.learning())
     switch = shown(page)["Learn with others"]
     assert "Nothing" in texts(page).splitlines() and not switch.isChecked()
+    assert "it opens a port to your network" in texts(page), "before it happens"
     together = views.together()
     assert together.swarm is not None
     long = LineMessage(at=views.NOW + 1, outgoing=True, kind="pub", size=9000, text="x" * 9000)
     swarm = views.msgspec.structs.replace(together.swarm, messages=(*together.swarm.messages, long))
     page.show_view(views.msgspec.structs.replace(together, swarm=swarm))
     said = texts(page).replace("\u200b", "")
-    assert "Answers to puzzles, 1.8 MB an hour" in said and "2.3 MB" in said and switch.isChecked()
+    assert "Puzzle answers, 1.8 MB in the last hour" in said and "2.3 MB" in said and switch.isChecked()
+    fresh = views.msgspec.structs.replace(together.swarm, given=0, messages=(), open_port=8777)
+    page.show_view(views.msgspec.structs.replace(together, swarm=fresh))
+    assert "No puzzle answers yet" in texts(page), "signing in is no answer"
+    assert "port 8777 is open to your network" in texts(page)
+    page.show_view(views.msgspec.structs.replace(together, swarm=swarm))
     assert "wss" not in said.splitlines()[1] and "shoal.example.org" in said
     page._rows[0]._exact.click()
     assert [one.toPlainText() for one in page.findChildren(QPlainTextEdit)] == ["x" * 9000]

@@ -26,7 +26,7 @@ from app.sapo.questions import Coordinates
 from app.swarm.identity.names import name
 from app.swarm.wire.limits import LineMessage
 from app.ui.chat.page import TryIt
-from app.ui.view.parts import Fetch, Holdings, Persona
+from app.ui.view.parts import Fetch, Holdings, Persona, ServedDoor
 from app.ui.view.reducer import Fold
 from app.ui.view.view import NodeStatus, Problem, Step, View
 from app.ui.welcome.trial import TrialReport
@@ -274,6 +274,9 @@ def failed() -> View:
         remedy="Make some room or choose another folder, and start again.",
     )
     return learning(ruling=None, state=NodeStatus.FAILED, problem=problem, reason=problem.sentence, step=None)
+
+
+DOOR = ServedDoor(url="http://127.0.0.1:11777/v1", token="sk-shoal-an-example", model="starter")
 
 
 @cache

@@ -79,6 +79,13 @@ def test_an_older_list_is_refused(host: Host, tmp_path: Path) -> None:
     assert "number 6, and number 7 was here before" in refused(host, tmp_path, serial=6)
     assert "gives out an old one" in refused(host, tmp_path, serial=7, version="0.1.9")
     assert known.read(tmp_path).serial == 7
+    (tmp_path / known.FILE).write_text("{ broken")
+    look_back = dict(serial=6)
+    with pytest.raises(UpdateError, match="number 6, and number 7 was here before"):
+        look(host, tmp_path, **look_back)
+    (tmp_path / known.FILE).unlink()
+    with pytest.raises(UpdateError, match="number 6, and number 7 was here before"):
+        look(host, tmp_path, **look_back)
     assert look(host, tmp_path, serial=8).serial == 8
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.cli._terminal import say
 from app.cli.swarm.identity import told as told_key
 from app.common import files, home
 from app.common.authorities import system_proxy, without_password
@@ -96,11 +97,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Exit code 1 when no engine can run here."""
+    if not args.json:
+        say("Looking at this computer and its engines. That takes some seconds.", sys.stderr)
     findings = examine(args.home, args.model)
     if args.json:
         print(msgspec.json.encode(findings).decode())
         if not findings.engine:
-            print(f"shoal doctor: {findings.reason}", file=sys.stderr)
+            say(f"shoal doctor: {findings.reason}", sys.stderr)
     else:
         _show(findings)
     return 0 if findings.engine else 1

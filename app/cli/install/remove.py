@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.cli._terminal import say
 from app.common import remedy
 from app.common.home import home
 from app.common.text import in_bytes
@@ -28,7 +29,7 @@ def main(args: argparse.Namespace) -> int:
 
     if args.list:
         plan = removal.plan(home(args.home))
-        print(msgspec.json.encode(plan).decode() if args.json else "\n".join(told(plan)))
+        say(msgspec.json.encode(plan).decode()) if args.json else say("\n".join(told(plan)))
         return 0
     if not args.everything:
         print(
@@ -40,13 +41,13 @@ def main(args: argparse.Namespace) -> int:
     folder = home(args.home)
     plan = removal.plan(folder)
     for line in told(plan):
-        print(line, file=sys.stderr)
+        say(line, sys.stderr)
     if not args.yes and not _agreed():
         print("shoal remove: Nothing was removed.", file=sys.stderr)
         return 1
     done = removal.remove(folder)
     for sentence in done.failed:
-        print(f"shoal remove: {sentence}", file=sys.stderr)
+        say(f"shoal remove: {sentence}", sys.stderr)
     print("Everything is removed." if not done.failed else "The rest is removed.", file=sys.stderr)
     return 1 if done.failed else 0
 

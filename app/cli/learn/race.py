@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+from app.cli._terminal import say
 from app.common.text import whole
 from engines import opening
 
@@ -39,19 +40,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     from rich.console import Console
 
+    from app.chat.learned import SafePoints
     from app.chat.solving import race
-    from app.chat.talking import Chat
+    from app.chat.talking import NOTHING, Chat, ChatError
     from app.common.home import home
+    from app.models.shelf import locate
     from app.node.trainer import solo
     from engines.contract import Engine
 
     data = home(args.home)
     os.environ["SHOAL_HOME"] = str(data)
     solo.refuse_network()
+    learns = SafePoints(data, locate(args.model, home=data))
+    if learns.rank() is None:  # before an engine is loaded, which takes seconds
+        raise ChatError(NOTHING)
 
     def open_engine(model: Path, rank: int | None) -> Engine:
         return opening.open_engine(args.engine, model, rank=rank)
 
+    if not args.json:
+        say("Loading the model. That takes some seconds.", sys.stderr)
     chat = Chat(args.model, data, open_engine)
     try:
         return race(chat, args.puzzles, args.seed, None if args.json else Console(), sys.stdout.buffer)

@@ -21,7 +21,7 @@ from app.node.data import question_sets
 from app.node.data.format import check as check_format
 from app.node.data.format import stamp as stamp_format
 from app.node.data.home import folder, held, identity
-from app.node.governing import FactsFile, Governor, Provider, by_owner
+from app.node.governing import FactsFile, Governor, Provider, by_owner, decided
 from app.node.node import Node
 from app.node.record import events, settings
 from app.node.record.errors import NodeError, UsageError
@@ -185,11 +185,13 @@ def main(args: argparse.Namespace) -> int:
                 by_hand=not args.snapshots,
                 step_back=(lambda: step_back(own_processes())) if args.snapshots else None,
             )
-        node.on_class = (
-            governor.in_class
-            if governor is not None
-            else lambda paused: node.obey(by_owner(paused, Reason.CLASS))
-        )
+
+        def class_paused(paused: bool) -> None:
+            ruling = by_owner(paused, Reason.CLASS)
+            node.obey(ruling)
+            node.hear(decided(ruling))
+
+        node.on_class = governor.in_class if governor is not None else class_paused
         view: LiveView | None = None
         if live:
             view = LiveTerminal(node, governor, args.said, keys=not args.hold)

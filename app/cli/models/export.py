@@ -8,6 +8,8 @@ import os
 import sys
 from pathlib import Path
 
+from app.cli._terminal import say
+
 SUMMARY = "take your model to other programs"
 FORMATS = {
     "peft": "the LoRA adapter as PEFT loads it",
@@ -41,6 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--with-base", action="store_true", help="put the base model beside a GGUF adapter, ready for Ollama"
     )
     parser.add_argument(
+        "--check",
+        action="store_true",
+        help="then answer ten new puzzles with the GGUF in llama-cpp-python and here, and compare",
+    )
+    parser.add_argument(
         "--json",
         action="store_true",
         help='{"event":"progress","share":..} while it runs, then {"event":"exported",..} or '
@@ -49,6 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    if args.check and not (args.format == "merged-gguf" or (args.format == "gguf" and args.with_base)):
+        print("shoal export: --check needs --format merged-gguf, or gguf --with-base.", file=sys.stderr)
+        return 2
     if args.format == PUZZLES:
         return _puzzles(args)
     from app.common.home import home
@@ -81,8 +91,30 @@ def main(args: argparse.Namespace) -> int:
         raise
     tell(done)
     if not args.json:
-        print(_summary(done))
-    return 0
+        say(_summary(done))
+    return _check(args, data, wish.to) if args.check else 0
+
+
+def _check(args: argparse.Namespace, home: Path, exported: Path) -> int:
+    """Exit code 1 where they answer differently."""
+    from app.chat.agreement import agreement
+    from engines import opening
+    from engines.contract import Engine
+
+    def open_engine(model: Path, rank: int | None) -> Engine:
+        return opening.open_engine(opening.AUTO, model, rank=rank)
+
+    found = agreement(args.model, home, exported, open_engine)
+    said = f"The exported model answers {found.equal} of {found.puzzles} new puzzles exactly as it does here."
+    if not found.same:
+        _, ours, theirs = found.different[0]
+        said += f" For example {theirs.strip()[:60]!r} instead of {ours.strip()[:60]!r}."
+    if args.json:
+        told = {"event": "checked", "puzzles": found.puzzles, "equal": found.equal, "sentence": said}
+        print(json.dumps(told), flush=True)
+    else:
+        say(said)
+    return 0 if found.same else 1
 
 
 def _puzzles(args: argparse.Namespace) -> int:
@@ -102,6 +134,7 @@ def _puzzles(args: argparse.Namespace) -> int:
 
 
 def _summary(done: object) -> str:
+    from app.models.found import lm_studio
     from app.node.models.exporting import Exported
 
     assert isinstance(done, Exported)
@@ -109,4 +142,7 @@ def _summary(done: object) -> str:
     lines = [f"{done.model} after round {done.round}{score}, as {done.format} in {done.folder}:"]
     lines += [f"  {name:<28}{size / 1e6:>10.2f} MB" for name, size in done.files.items()]
     lines += [f"For Ollama: {done.command}"] if done.command else []
+    studio = lm_studio()
+    if done.format == "merged-gguf" and studio is not None:
+        lines.append(f"For LM Studio: move that folder into {studio / 'shoal'}.")
     return "\n".join(lines)

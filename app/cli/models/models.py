@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from app.cli._terminal import TerminalLine, agreed, json_line, stop_quietly
+from app.cli._terminal import TerminalLine, agreed, json_line, say, stop_quietly
 from app.cli.models import _hub_token, _wheel
 from app.common import remedy
 from app.common.files import read_json
@@ -62,10 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """0 when done, 1 with a sentence when not, 2 for wrong usage."""
     if args.verb not in ("list", "token") and not args.model:
-        print(
-            f"shoal models: Name the model to {args.verb}; {remedy.command('models')} lists them.",
-            file=sys.stderr,
-        )
+        say(f"shoal models: Name the model to {args.verb}; {remedy.command('models')} lists them.", sys.stderr)
         return 2
     home = data_folder(args.home)
     if args.verb in ("back", "start-over"):
@@ -80,33 +77,38 @@ def _list(args: argparse.Namespace, home: Path) -> int:
     if args.json:
         print(msgspec.json.encode({"known_from": catalogue().known_from, **_plain(library)}).decode())
         return 0
-    width = max(len(_shown(model)) for model in library.models if model.installed or not model.program)
-    print(f"{'model':{width}}  {'size':>8}  {'memory':>8}  {'learned':>9}  {'rounds':>8}  here    fits")
+    print(f"{'model':{_NAME}}  {'size':>8}  {'memory':>8}  {'rounds':>6}  {'speed':>7}  here")
     for model in library.models:
-        learned = f"{model.training.rounds} rounds" if model.training else ""
-        fit = model.fit.verdict.value if model.fit else "unknown"
-        if model.program and not model.installed:
-            continue
-        print(
-            f"{_shown(model):{width}}  {in_bytes(model.bytes) if model.bytes else '':>8}  "
-            f"{in_bytes(model.learning) if model.learning else '':>8}  {learned:>9}  "
-            f"{_pace(model):>8}  {_here(model):6}  {fit}"
-            + (", gated" if model.gated and not model.installed else "")
-        )
+        if not model.program or model.installed:
+            print(_row(model))
+    if any(model.gated and not model.installed for model in library.models):
+        say("\n* Its maker asks you to accept a licence first.")
     _list_placed(library)
     _list_elsewhere(library)
     for model in library.models:
         if model.partial is not None and model.partial.sentence:
-            print(f"\n{model.name} was not finished: {model.partial.sentence}")
+            say(f"\n{model.name} was not finished: {model.partial.sentence}")
     if library.orphans:
         kept = sum(row.bytes for row in library.orphans)
-        print(f"\nTraining of models that are not here: {in_bytes(kept)} in {home / 'models'}.")
-    print(
+        say(f"\nTraining of models that are not here: {in_bytes(kept)} in {home / 'models'}.")
+    say(
         f"\nModels take {in_bytes(library.hub_bytes)}, training {in_bytes(library.training_bytes)}; "
         f"{in_bytes(library.disk_free)} are free. Memory for models: {in_bytes(library.memory.free)} now, "
         f"{in_bytes(library.memory.most)} at most."
     )
     return 0
+
+
+_NAME = 35
+"""Characters of a name in the list, which has 80 columns; a longer name has a line of its own."""
+
+
+def _row(model: ModelEntry) -> str:
+    name = model.name if len(model.name) <= _NAME else f"{model.name}\n"
+    learned = str(model.training.rounds) if model.training else ""
+    sizes = [in_bytes(count) if count else "" for count in (model.bytes, model.learning)]
+    begin = f"{name:{_NAME}}" if name == model.name else f"{name}{'':{_NAME}}"
+    return f"{begin}  {sizes[0]:>8}  {sizes[1]:>8}  {learned:>6}  {_pace(model):>7}  {_here(model)}"
 
 
 def _pace(model: ModelEntry) -> str:
@@ -124,20 +126,20 @@ def _list_placed(library: Library) -> None:
         training = model.training
         if training is not None and training.begins:
             later = f"; too hard yet: {titles(training.waiting)}" if training.waiting else ""
-            print(f"\n{model.name} can begin with {titles(training.begins)}{later}.")
+            say(f"\n{model.name} can begin with {titles(training.begins)}{later}.")
         elif training is not None and training.waiting:
-            print(f"\n{model.name} can't solve any of these puzzles yet; a larger one, or the starter, can.")
+            say(f"\n{model.name} can't solve any of these puzzles yet; a larger one, or the starter, can.")
 
 
 def _list_elsewhere(library: Library) -> None:
     """What other programs have fetched: what each needs, or why it cannot learn."""
     others = [model for model in library.models if model.program and not model.installed]
     if others:
-        print(f"\nAlready on this computer (take one over with {remedy.command('models get FILE')}):")
+        say(f"\nAlready on this computer (take one over with {remedy.command('models get FILE')}):")
     for model in others:
         verdict = model.fit.verdict.value if model.fit else "unknown"
         fit = model.problem or f"{in_bytes(model.learning)} memory, {verdict}"
-        print(f"{model.program}: {model.title}, {in_bytes(model.bytes)}, {fit}\n  {model.name}")
+        say(f"{model.program}: {model.title}, {in_bytes(model.bytes)}, {fit}\n  {model.name}")
 
 
 def _plain(library: Library) -> dict[str, object]:
@@ -145,29 +147,26 @@ def _plain(library: Library) -> dict[str, object]:
     return found
 
 
-def _shown(model: ModelEntry) -> str:
-    return model.name
-
-
 def _here(model: ModelEntry) -> str:
+    """Whether it is here, or how much of it; else whether it fits."""
     if model.installed:
         return "yes"
     if model.partial is not None and model.partial.total:
         return f"{100 * model.partial.have // model.partial.total} %"
-    return "no"
+    return (model.fit.verdict.value if model.fit else "?") + ("*" if model.gated else "")
 
 
 def _get(args: argparse.Namespace, home: Path) -> int:
     home = made_folder(args.home)
     shelf, name = Shelf(home), args.model
     if name == STARTER:
-        print("The starter comes with Shoal; there is nothing to download.", file=sys.stderr)
+        say("The starter comes with Shoal; there is nothing to download.", sys.stderr)
         return 0
     if is_gguf(name):
         return _take_over(args, home)
     if Path(name).expanduser().is_dir():
         path = shelf.add_folder(Path(name))
-        print(f"{path} is in the list of models now; it stays where it is.", file=sys.stderr)
+        say(f"{path} is in the list of models now; it stays where it is.", sys.stderr)
         return 0
     from app.models.download import PATIENCE, DownloadDone, DownloadEvent, DownloadFailed, download
 
@@ -177,7 +176,7 @@ def _get(args: argparse.Namespace, home: Path) -> int:
     show = json_line if args.json else _Lines().show
     entry = find(name)
     if entry is not None and entry.gated and not args.json and not shelf.find(entry.id):
-        print(entry.gated, file=sys.stderr)
+        say(entry.gated, sys.stderr)
     done: list[DownloadDone] = []
 
     def tell(event: DownloadEvent) -> None:
@@ -244,7 +243,7 @@ def _take_over(args: argparse.Namespace, home: Path) -> int:
     if args.json:
         json_line(DownloadDone(model=str(file), commit="", path=str(path), bytes=file.stat().st_size))
     else:
-        print(f"{file} is in the list of models now; the file stays where it is.", file=sys.stderr)
+        say(f"{file} is in the list of models now; the file stays where it is.", sys.stderr)
         print(path)
     return 0
 
@@ -291,15 +290,15 @@ def _remove(args: argparse.Namespace, home: Path) -> int:
     what = f"{name} leaves the list; the {'file' if is_gguf(name) else 'folder'} itself stays."
     if not local:
         what = f"{name} is deleted."
-    kept = f" What it learned ({model.training.rounds} rounds) is kept." if model.training else ""
+    kept = f" What it learned up to round {model.training.rounds} is kept." if model.training else ""
     if not args.yes and not _agreed(what + kept):
-        print("Nothing was removed.", file=sys.stderr)
+        say("Nothing was removed.", sys.stderr)
         return 1
     freed = Shelf(home).remove(name)
     if args.json:
         print(msgspec.json.encode({"removed": name, "freed": freed}).decode())
     else:
-        print(f"{what}{kept} {in_bytes(freed)} are free again.", file=sys.stderr)
+        say(f"{what}{kept} {in_bytes(freed)} are free again.", sys.stderr)
     return 0
 
 
@@ -340,10 +339,10 @@ def _path(args: argparse.Namespace, home: Path) -> int:
 def _token(args: argparse.Namespace, home: Path) -> int:
     if args.forget:
         gone = _hub_token.forget()
-        print("The token is forgotten." if gone else "There was no token.", file=sys.stderr)
+        say("The token is forgotten." if gone else "There was no token.", sys.stderr)
         return 0
     ask = "Access token from huggingface.co (it is not shown): "
     text = getpass.getpass(ask) if sys.stdin.isatty() else sys.stdin.readline()
     _hub_token.save(text)
-    print("The token is in the keyring.", file=sys.stderr)
+    say("The token is in the keyring.", sys.stderr)
     return 0

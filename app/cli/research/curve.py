@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
+
+from app.cli._terminal import say
 
 SUMMARY = "draw the curve of runs recorded with `run --json`"
 
@@ -18,9 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     from app.lab.report.plot import CurveError, draw_curve, read_run
 
+    drawn = len(args.runs)
     picture = draw_curve([read_run(path) for path in args.runs])
     try:
         args.out.write_bytes(picture)
     except OSError as error:
         raise CurveError(f"{args.out} cannot be written ({error.strerror}): choose another --out.") from error
+    say(f"The curve of {drawn} run{'s' * (drawn != 1)} is in {args.out}.", sys.stderr)
     return 0

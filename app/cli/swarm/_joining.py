@@ -163,7 +163,7 @@ def told(link: Invite, listening: str, mode: str, announced: bool) -> str:
         "allowlist": "; their keys must be on your list",
         "private": "; each also enters the six words",
     }.get(mode, "")
-    lines = [f"Others join with this invite{who}: {link.link()}"]
+    lines = [f"Others join with this invite{who}:", link.link()]
     if not _is_loopback(host):
         heard = " and announces itself on the local network" if announced else ""
         lines.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import json
 import re
 import secrets
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from app.cli._terminal import say
 from app.cli.swarm import _joining, _operator
 from app.common.text import whole
 
@@ -35,8 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port",
         type=whole(0, 65_535, "a port is a number from 0 to 65535"),
-        default=PORT,
-        help=f"port, 0 for any free one (default {PORT})",
+        help=f"port, 0 for any free one (default {PORT}, or a free one where that is taken)",
     )
     parser.add_argument(
         "--backplane",
@@ -142,29 +143,32 @@ def main(args: argparse.Namespace) -> int:
         first |= _operator.opened(args, rules, url)
         if args.classroom:
             first["teacher"] = f"{_page(link.url)}{teacher.PATH}{rules.teacher}/page"
-        print(json.dumps(first), flush=True)
-        print(f"The relay {state.relay} of the swarm {state.swarm} is open at {url}.", file=sys.stderr)
-        print(_joining.told(link, url, state.access.mode, args.lan), file=sys.stderr)
+        if not sys.stdout.isatty():  # the line is for programs
+            print(json.dumps(first), flush=True)
+        say(f"The relay {state.relay} of the swarm {state.swarm} is open at {url}.", sys.stderr)
+        say(_joining.told(link, url, state.access.mode, args.lan), sys.stderr)
         if args.classroom:
-            print(f"For the teacher alone, in a browser: {first['teacher']}", file=sys.stderr)
+            say(f"For the teacher alone, in a browser:\n{first['teacher']}", sys.stderr)
             if state.access.private is None:
-                print(
+                say(
                     "Others on this network can read the page and the answers, which aren't encrypted. Open "
                     "the page on this computer. With --private, six words encrypt the answers.",
-                    file=sys.stderr,
+                    sys.stderr,
                 )
         if args.lan:
             closed_to_strangers = state.access.mode not in ("open", "pow")
             announcing.add(asyncio.create_task(_joining.announce(near, closed_to_strangers)))
 
     try:
+        args.port = _port(host, args.port)
         asyncio.run(serve(host, args.port, open_state, opened, rules))
     except BackplaneError as error:
         print(f"shoal relay: {error}", file=sys.stderr)
         return 1
     except OSError as error:
+        port = PORT if args.port is None else args.port
         print(
-            f"shoal relay: It cannot listen at {host[:80]} port {args.port}: {error.strerror or error}; "
+            f"shoal relay: It cannot listen at {host[:80]} port {port}: {error.strerror or error}; "
             "choose another --host or --port.",
             file=sys.stderr,
         )
@@ -180,6 +184,22 @@ def _archive(args: argparse.Namespace, swarm: str) -> Archive | None:
     from app.relay.store.archive import Archive
 
     return Archive(args.state, swarm, args.archive << 20, time.time, Random())
+
+
+def _port(host: str, wanted: int | None) -> int:
+    """The port that was named; else the usual one, or 0 for any where that is taken. Raises OSError."""
+    from app.relay.server.serving import bind
+
+    if wanted is not None:
+        return wanted
+    try:
+        bind(host, PORT).close()
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        say(f"Port {PORT} is taken, so the relay opens another one.", sys.stderr)
+        return 0
+    return PORT
 
 
 def _page(socket_url: str) -> str:

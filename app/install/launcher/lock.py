@@ -33,7 +33,8 @@ def lock(path: Path, waiting: Callable[[], None], every: float = 0.2) -> Iterato
     that outlives a killed launcher is waited for. Raises SetupError when the file cannot be made.
     """
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+        options = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | options, 0o644)
     except OSError as error:
         raise SetupError(
             f"Shoal cannot write into {path.parent} ({error.strerror}), where it keeps its Python environment; "

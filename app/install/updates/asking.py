@@ -30,7 +30,7 @@ def ask(
     home: Path, trust: UpdateTrust, form: str, now: datetime | None = None, patience: Patience = PATIENCE
 ) -> Known:
     """Asks, and remembers what it came to. Raises UpdateError; that is remembered too."""
-    before, asked = known.read(home), time.time()
+    before, asked = _newest_seen(home, trust), time.time()
     try:
         feed, content = _newest(home, trust, before, now or feeds.today(), patience)
     except UpdateError as error:
@@ -46,6 +46,19 @@ def ask(
     )
     known.write(home, found)
     return found
+
+
+def _newest_seen(home: Path, trust: UpdateTrust) -> Known:
+    """What is remembered; where that file is damaged or older, at least the list that was kept, which is
+    signed: else an older one would be taken."""
+    before, (content, signature) = known.read(home), known.kept(home)
+    try:
+        feed = feeds.signed(content, signature, trust.keys)
+    except UpdateError:
+        return before
+    if feed.serial <= before.serial:
+        return before
+    return msgspec.structs.replace(before, serial=feed.serial, digest=_digest(content), keys=trust.keys)
 
 
 def offer(feed: Feed, form: str, version: str) -> UpdateOffer | None:

@@ -26,6 +26,7 @@ __all__ = [
     "encode",
     "entry",
     "read",
+    "signed",
     "today",
     "trust",
     "trust_file",
@@ -127,16 +128,7 @@ def entry(path: Path, form: Form, system: str, machine: str, url: str = "") -> R
 
 def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetime) -> Feed:
     """A list that one of `keys` signed and that holds today. Raises UpdateError."""
-    try:
-        signed = bytes.fromhex(signature[:SIGNATURE].decode("ascii").strip())
-    except ValueError:
-        signed = b""
-    if len(content) > FEED or not any(verifies(bytes.fromhex(key), content, signed) for key in keys):
-        raise UpdateError(
-            "The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from "
-            "it: try again later, or on another network."
-        )
-    feed = read(content)
+    feed = signed(content, signature, keys)
     if feed.made > now + AHEAD:
         raise UpdateError(
             f"The list of new versions was made on {feed.made:%Y-%m-%d}, and by this computer's clock it is "
@@ -148,6 +140,20 @@ def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetim
             "taken from it: check this computer's clock, or try again later. Shoal stays as it is."
         )
     return feed
+
+
+def signed(content: bytes, signature: bytes, keys: tuple[str, ...]) -> Feed:
+    """A list that one of `keys` signed, whenever. Raises UpdateError."""
+    try:
+        mark = bytes.fromhex(signature[:SIGNATURE].decode("ascii").strip())
+    except ValueError:
+        mark = b""
+    if len(content) > FEED or not any(verifies(bytes.fromhex(key), content, mark) for key in keys):
+        raise UpdateError(
+            "The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from "
+            "it: try again later, or on another network."
+        )
+    return read(content)
 
 
 def read(content: bytes) -> Feed:

@@ -30,7 +30,15 @@ _NAMES = {
     DataKind.LEARNED: ("models", "kept", "swarm"),
     DataKind.MODELS: ("hub", "models-cache"),
     DataKind.CACHE: ("cache", "updates", "trials.json"),
-    DataKind.SWARM: ("answers", "relay", "relays.json", "outbox.sqlite", "outbox.sqlite-*", "thanks.json"),
+    DataKind.SWARM: (
+        "answers",
+        "archive.jsonl",
+        "relay",
+        "relays.json",
+        "outbox.sqlite",
+        "outbox.sqlite-*",
+        "thanks.json",
+    ),
     DataKind.QUESTIONS: ("questions",),
     DataKind.LOGS: ("logs", "node.log"),
     DataKind.OWN: (

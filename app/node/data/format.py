@@ -15,7 +15,7 @@ from app.install.updates import installed
 from app.node.record.errors import NodeError
 
 FILE = "format.json"
-FORMAT = 2
+FORMAT = 3
 """Goes up with the format of the history, the checkpoints, the outbox or any other file of the data folder."""
 
 

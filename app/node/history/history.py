@@ -170,7 +170,7 @@ def _rows(found: sqlite3.Cursor, at: Mapping[int, float] = MappingProxyType({}))
 
 
 def _group(row: dict[str, Any], at: Mapping[int, float]) -> GroupRow:
-    """The first format knew no peers, and so has no column for them."""
+    """Columns that older formats did not know may be missing: peers (2), and a question's text (4)."""
     where = Coordinates(
         family=row["family"], level=row["level"], seed=row["seed"], index=row["item"], version=row["version"]
     )
@@ -179,6 +179,8 @@ def _group(row: dict[str, Any], at: Mapping[int, float]) -> GroupRow:
     }
     peer = (row.get("peer") or "?") if row["source"] == "peer" else None
     return msgspec.convert(
-        texts | {"round": row["round"], "at": at.get(row["round"], 0.0), "coordinates": where, "peer": peer},
+        texts
+        | {"round": row["round"], "at": at.get(row["round"], 0.0), "coordinates": where, "peer": peer}
+        | {"question": row.get("question")},
         GroupRow,
     )

@@ -12,8 +12,10 @@ from pathlib import Path
 import msgspec
 
 from app.learning import brake
+from app.models.catalogue import title
 from app.node.history import checkpoint
 from app.node.history.history import FILE as HISTORY
+from app.node.history.history import model_of
 from app.node.history.store import Store, StoreError
 from app.node.record.errors import NodeError
 from app.node.record.records import Probe
@@ -114,7 +116,5 @@ def other_models(folder: Path) -> str | None:
         return None
     _, name, last = max(found)
     rounds = int(re.sub(r"\D", "", last))
-    return (
-        f"This data folder also holds {name} after {rounds} rounds, which is another model: "
-        f"its progress stays as it is, and this model learns in a folder of its own."
-    )
+    model = title(model_of(folder.parent / name)) or name
+    return f"What {model} learned up to round {rounds} is safe. This model has a curve of its own."

@@ -21,7 +21,7 @@ from app.node.record.records import GroupRow, Happening, Probe, Round
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates
 
-FORMAT = 3
+FORMAT = 4
 TEXTS_KEPT_ROUNDS = 200
 GROUPS_KEPT_ROUNDS = 2000
 """The rounds whose groups are kept. Older ones lose first their completions, then their groups; the rounds
@@ -35,7 +35,7 @@ CREATE TABLE runs (
 CREATE TABLE groups (
     round INTEGER NOT NULL, position INTEGER NOT NULL, source TEXT NOT NULL, family TEXT NOT NULL, level INTEGER
     NOT NULL, seed INTEGER NOT NULL, item INTEGER NOT NULL, version TEXT NOT NULL, rewards TEXT NOT NULL,
-    finished TEXT NOT NULL, scores TEXT NOT NULL, completions TEXT, peer TEXT,
+    finished TEXT NOT NULL, scores TEXT NOT NULL, completions TEXT, peer TEXT, question TEXT,
     PRIMARY KEY (round, position)) WITHOUT ROWID;
 CREATE TABLE events (
     id INTEGER PRIMARY KEY, at REAL NOT NULL, round INTEGER NOT NULL, kind TEXT NOT NULL, sentence TEXT NOT
@@ -78,13 +78,16 @@ class Store:
             raise StoreError(str(error)) from error
 
     def _migrate(self, format_: int) -> None:
-        """From nothing (0), or from an older format: 1 knew no peers, and 2 spread a record over columns."""
+        """From nothing (0), or from an older format: 1 knew no peers, 2 spread a record over columns, and 3
+        kept no text of a question."""
         with transaction(self._db):
             if format_ == 0:
                 for statement in (*_SCHEMA.split(";"), *_RECORDS.values()):
                     self._db.execute(statement)
             if format_ == 1:
                 self._db.execute("ALTER TABLE groups ADD COLUMN peer TEXT")
+            if format_ in (1, 2, 3):
+                self._db.execute("ALTER TABLE groups ADD COLUMN question TEXT")
             if format_ in (1, 2):
                 rounds, probes = history.rounds(self._db), history.probes(self._db)
                 for table, statement in _RECORDS.items():
@@ -125,11 +128,12 @@ class Store:
             self._put_round(row)
             self._db.execute("DELETE FROM groups WHERE round = ?", (row.round,))
             self._db.executemany(
-                "INSERT INTO groups VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO groups VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [(row.round, position, *_group(group)) for position, group in enumerate(groups)],
             )
             self._db.execute(
-                "UPDATE groups SET completions = NULL WHERE round = ? AND completions IS NOT NULL",
+                "UPDATE groups SET completions = NULL, question = NULL"
+                " WHERE round = ? AND completions IS NOT NULL",
                 (row.round - TEXTS_KEPT_ROUNDS,),
             )
             self._db.execute("DELETE FROM groups WHERE round <= ?", (row.round - GROUPS_KEPT_ROUNDS,))
@@ -205,6 +209,7 @@ def _group(group: GroupRow) -> tuple[object, ...]:
         _json(group.scores_G),
         _json(group.completions_G),
         group.peer,
+        group.question,
     )
 
 

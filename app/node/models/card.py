@@ -89,6 +89,12 @@ def write(format: str, base: BaseModel, trained: Trained, made_at: str) -> str:
         "",
         *_scores(trained),
         "",
+        "## Asking it",
+        "",
+        "It was trained with this system line, and answers as it learned to only with it:",
+        "",
+        f"> {state.way.system}",
+        "",
         "## Loading it",
         "",
         _LOADING[format]

@@ -71,11 +71,13 @@ def _in_order(home: Path) -> Iterator[Callable[[], None]]:
 
 def forget_answers(history: Path, keep: int = ROUNDS_KEPT) -> None:
     """Drops the texts of all but the latest rounds' answers and gives their room back. Which questions they
-    answered, and what was right, stays. Raises sqlite3.Error while somebody else writes."""
+    answered, by coordinates, and what was right, stays. Raises sqlite3.Error while somebody else writes."""
     with closing(sqlite3.connect(history, isolation_level=None, timeout=_PATIENCE_S)) as db:
+        known = {row[1] for row in db.execute("PRAGMA table_info(groups)")}
+        texts = [f"{name} = NULL" for name in ("completions", "question") if name in known]
         with transaction(db):
             gone = db.execute(
-                "UPDATE groups SET completions = NULL WHERE completions IS NOT NULL"
+                f"UPDATE groups SET {', '.join(texts)} WHERE completions IS NOT NULL"
                 " AND round <= (SELECT max(round) FROM rounds) - ?",
                 (keep,),
             ).rowcount

@@ -100,7 +100,7 @@ class Reason(Enum):
     )
     SETTLING = (
         "settling",
-        "Almost there: starts after {need} of quiet.",
+        "Almost there: starts at {until} if it stays quiet.",
         "quiet {have} of {need}",
     )
     FINISHING = "finishing", "Finishing this round, then stopping.", "finishing this round"

@@ -174,7 +174,7 @@ class Probe(Record, Score, frozen=True, kw_only=True, tag="probe"):
 
 class GroupRow(msgspec.Struct, frozen=True, kw_only=True):
     """One question with its answers, in a round. `peer` is the author's name of a peer's group; `question` is
-    None where only the coordinates are known, as in what is read back."""
+    None where only the coordinates are known, as in histories of earlier versions."""
 
     round: int
     at: float

@@ -108,6 +108,8 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     """How others come to this relay; empty where that would tell a secret."""
     peers: tuple[Peer, ...] = ()
     """The latest seen last, at most 500."""
+    open_port: int | None = None
+    """The port at which this computer is itself the meeting point, for its whole network; else None."""
     relay_name: str = ""
     """The relay's address, as people know it; empty while there is none."""
     bytes_per_hour: int | None = None

@@ -223,7 +223,7 @@ SETTINGS: tuple[Setting, ...] = (
         label="Disk space",
         help=(
             "Above this, Shoal deletes old answers, logs and temporary files. What your model learned "
-            "and downloaded models always stay. 0 switches this off."
+            "and downloaded models always stay."
         ),
         words="disk space storage limit quota cap size folder gigabytes",
         options=((0, "No limit"), (1, "1 GB"), (2, "2 GB"), (5, "5 GB"), (10, "10 GB"), (50, "50 GB")),

@@ -165,8 +165,9 @@ def _settling(
     ]
     left_s, calm_s = max(quiet, default=(0.0, 0.0))
     if left_s > 0 and not ran:
-        values = {"have": stopwatch(calm_s - left_s), "need": stopwatch(calm_s)}
-        yield Obstacle(Reason.SETTLING, now.wall + left_s, values)
+        until = now.wall + left_s
+        values = {"have": stopwatch(calm_s - left_s), "need": stopwatch(calm_s), "until": now.shown(until)}
+        yield Obstacle(Reason.SETTLING, until, values)
 
 
 def _in_the_way(

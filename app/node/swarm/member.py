@@ -388,6 +388,7 @@ class SwarmMember:
             refused=dict(fetcher.refused),
             invite=self._invite(status),
             peers=tuple(fetcher.peers.values()),
+            open_port=self._open_port(status),
             relay_name=urlsplit(status.url).netloc if status.connected and status.url else "",
             bytes_per_hour=self._client.ledger.sent_bytes,
             received_per_hour=self._client.ledger.received_bytes,
@@ -421,12 +422,18 @@ class SwarmMember:
                 self.report_probe(self._probe)
         self._in_class = status.in_class
 
+    def _open_port(self, status: Status) -> int | None:
+        """Where the relay that this node is at is its own computer's."""
+        url = urlsplit(status.url or "")
+        own = status.connected and url.hostname == "127.0.0.1" and status.relay in own_relays(self._folder)
+        return url.port if own else None
+
     def _invite(self, status: Status) -> str:
         """To the relay that this node is at. A token is for the one who got it, and not handed on."""
         if not status.connected or status.url is None or self._guarded:
             return ""
         url, room = status.url, "class" if status.in_class else None
-        if urlsplit(url).hostname == "127.0.0.1" and status.relay in own_relays(self._folder):
+        if self._open_port(status) is not None:
             url = reached_by_others(url)
         return Invite(url=url, swarm=status.swarm, relay=status.relay, room=room).link()
 

@@ -10,6 +10,7 @@ import secrets
 from base64 import b64encode
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cache
 from hashlib import sha256
 from html import escape
 from pathlib import Path
@@ -26,6 +27,8 @@ SHOWN = 12
 _ARROWS = 90
 """Journeys drawn, those of most groups; the list of pupils has all in figures."""
 _RING = 46.0
+_NAMED = 24
+"""Models whose names have room around the ring."""
 _SPARK = (120.0, 26.0)
 
 _STYLE = "".join(
@@ -86,8 +89,10 @@ def render(room: Classroom, swarm: str, join: str, online: frozenset[bytes], now
             *(f"<div><dt>{dt}</dt><dd>{escape(dd)}</dd></div>" for dt, dd in facts),
             "</dl></div>",
             '<section class="join"><h2>Join this class</h2><p>Give this link to the class. Who joins with it ',
-            "agrees that you see its model's skills and may pause it.</p>",
-            f"<code>{escape(join)}</code></section>",
+            "agrees that you see its model's skills and may pause it. ",
+            "Click it to select it, or let phones read the code.</p>",
+            f'<div><code>{escape(join)}</code><img alt="The link as a QR code" src="{_qr(join)}"></div>',
+            "</section>",
             '<div class="pair"><section><h2>Skills over time</h2>',
             "<p>New puzzles that each model solves, since it joined</p>",
             _table(room, pupils, online),
@@ -163,14 +168,29 @@ def _ring(room: Classroom, pupils: Sequence[bytes]) -> str:
     )
     dots = "".join(
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="1.6"><title>{escape(name(key))}</title></circle>'
+        + (_label(name(key), x, y) if len(pupils) <= _NAMED else "")
         for key, (x, y) in place.items()
     )
     (a, b), number = drawn[0]
     said = f"Most went from {name(a)} to {name(b)}: {number} groups of answers."
     return (
-        f'<svg class="ring" viewBox="0 0 100 100" role="img" aria-label="{escape(said)}">{arcs}{dots}</svg>'
+        f'<svg class="ring" viewBox="-28 -4 156 108" role="img" aria-label="{escape(said)}">{arcs}{dots}</svg>'
         f"<p>{escape(said)}</p>"
     )
+
+
+def _label(text: str, x: float, y: float) -> str:
+    """Beside a dot of the ring, on its outer side."""
+    side, anchor = (2.6, "start") if x >= 50 else (-2.6, "end")
+    return f'<text x="{x + side:.1f}" y="{y + 1.2:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+@cache
+def _qr(text: str) -> str:
+    """The text as a QR code, an address of its own data."""
+    import segno
+
+    return str(segno.make_qr(text).png_data_uri(scale=4, border=4))
 
 
 def _discoveries(some: Sequence[Discovery], now: float) -> str:
@@ -204,7 +224,8 @@ def skills(room: Classroom) -> bytes:
         ]
         for key, mark in marks
     ]
-    return _csv(("model", "time", "round", "solved", *families), rows)
+    titles = (FAMILIES[one].title for one in families)
+    return _csv(("model", "time", "round", "solved", *titles), rows)
 
 
 def discoveries(room: Classroom) -> bytes:
@@ -213,13 +234,13 @@ def discoveries(room: Classroom) -> bytes:
         [
             name(one.pupil),
             _time(one.at),
-            one.family,
+            FAMILIES[one.family].title,
             " ".join(map(name, one.before)),
             "" if one.after_s is None else f"{one.after_s:.0f}",
         ]
         for one in room.discoveries
     ]
-    return _csv(("model", "time", "family", "answers_came_from", "seconds_after"), rows)
+    return _csv(("model", "time", "puzzle", "answers came from", "seconds after them"), rows)
 
 
 def _csv(head: Sequence[str], rows: Sequence[Sequence[object]]) -> bytes:

@@ -20,7 +20,7 @@ from app.ui.language.texts import number, percent, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import LEAD, TITLE
 from app.ui.theme.theme import font
-from app.ui.view.view import View
+from app.ui.view.view import View, wilson
 from app.ui.view.words import day
 from app.ui.widgets.icons import drawn
 from app.ui.widgets.pieces import Empty, IconButton, Label, boxed, column, row, stack
@@ -78,7 +78,7 @@ class Curve(QFrame):
         self._slider.setAccessibleName(tr("Smoothing"))
         self._slider.valueChanged.connect(lambda at: self.chart.set_smooth(_SMOOTH[at]))
         self._log = IconButton(
-            theme, "log", tr("Shows early rounds wider (logarithmic axis)"), tr("Early rounds")
+            theme, "log", tr("Gives early rounds more room (logarithmic axis)"), tr("Zoom to the start")
         )
         self._log.setCheckable(True)
         self._log.toggled.connect(self.chart.set_log)
@@ -141,7 +141,7 @@ class Curve(QFrame):
         self._name.say(tr("New puzzles solved"))
         self._error.setVisible(bool(curve))
         self._figure.say(percent(curve[-1].share, 1) if curve else "–")
-        self._error.say(f"± {number(100 * curve[-1].stderr, 1)}" if curve else "")
+        self._error.say(_doubt(curve[-1]) if curve else "")
         self._error.setToolTip(
             tr("Puzzles no one trains on (held-out). ± is one standard error: right two times out of three.")
         )
@@ -232,6 +232,16 @@ class Curve(QFrame):
         name = f"shoal-{self._what}.{ending}"
         path, _ = QFileDialog.getSaveFileName(self, title, str(Path.home() / name), f"*.{ending}")
         return Path(path) if path else None
+
+
+def _doubt(probe: Probe) -> str:
+    """The standard error; where none or all of the puzzles were solved, which have none, the 95 % bound."""
+    if probe.stderr or not probe.questions:
+        return f"± {number(100 * probe.stderr, 1)}"
+    low, high = wilson(probe.share, probe.questions, z=1.96)
+    if probe.share:
+        return tr("at least {share}", share=percent(low))
+    return tr("at most {share}", share=percent(high))
 
 
 def _moment(at: float) -> str:

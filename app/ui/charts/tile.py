@@ -194,7 +194,7 @@ def _change(family: FamilyView) -> str:
     points = round(100 * (family.latest - family.first))
     if not points:
         return tr("no change")
-    return tr("{sign}{n} points", sign="+" if points > 0 else "−", n=abs(points))
+    return counted("{sign}{n} point", "{sign}{n} points", abs(points), sign="+" if points > 0 else "−")
 
 
 class Tiles(QWidget):

@@ -94,7 +94,7 @@ class TryIt(Page):
             self._race = RaceCard(self.theme, self.race, self._end_race)
             self.body.insertWidget(0, self._race)
         self._card.complain("")
-        self._race.begin()
+        self._race.begin(self._view.curve)
         self._racing = self._chatting.ask(self._home, lambda number: messages.Race(number=number))
         self._show_list()
         self._show_stage()

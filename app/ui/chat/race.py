@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtWidgets import QFrame, QGridLayout, QWidget
 
 from app.chat.messages import PUZZLES, Lap, Result, Try
 from app.common.text import safe, safe_line
+from app.node.record.records import Probe
 from app.ui.language.texts import counted, number, tr
 from app.ui.theme import Theme
 from app.ui.widgets.exchange import show_verdict
@@ -21,6 +22,7 @@ class RaceCard(QFrame):
         self._theme = theme
         self._running = False
         self._complaint = ""
+        self._curve: Sequence[Probe] = ()
         self.result = Result()
         self._title, self._about = Label(tr("Race"), "heading"), Label("", "soft")
         self._again = button(tr("Race again"), again)
@@ -31,8 +33,9 @@ class RaceCard(QFrame):
         self._inside = column(head, score, self._laps, gap=12, margins=(20, 16, 20, 16))
         self.setLayout(self._inside)
 
-    def begin(self) -> None:
-        """Without answers yet."""
+    def begin(self, curve: Sequence[Probe] = ()) -> None:
+        """Without answers yet; `curve` is what was measured on many more puzzles."""
+        self._curve = curve
         self._running, self._complaint, self.result = True, "", Result()
         self._about.say(counted("{n} new puzzle, one try each", "{n} new puzzles, one try each", PUZZLES))
         before, self._laps = self._laps, QWidget()
@@ -76,7 +79,7 @@ class RaceCard(QFrame):
             n=result.puzzles,
         )
         self._score.say(self._complaint or (score(result) if over else so_far))
-        self._sure.tell(sure(result) if over else "")
+        self._sure.tell(" ".join(filter(None, (sure(result), measured(self._curve)))) if over else "")
         self.setAccessibleName(f"{self._score.text()} {self._sure.text()}".strip())
 
 
@@ -99,21 +102,35 @@ class Side(QWidget):
 
 
 def score(result: Result) -> str:
-    """The score, with its error."""
     return tr(
-        "Your model solves {after} of {n} now, {before} before: {lead} ± {error}.",
+        "Your model solves {after} of {n} now, {before} before.",
         after=result.after,
         before=result.before,
         n=result.puzzles,
-        lead=("+" if result.lead > 0 else "") + number(result.lead),
-        error=number(result.error, 1),
     )
 
 
 def sure(result: Result) -> str:
-    """What that says."""
-    if not result.sure:
-        return tr("So close could be chance. Each race draws new puzzles: race again to know more.")
-    if result.lead < 0:
+    """What that says, by the exact sign test of the puzzles that only one of both solved."""
+    if result.sure and result.lead > 0:
+        return tr("Chance hardly explains that: it really learned.")
+    if result.sure:
         return tr("Chance hardly explains that. Its newest rounds made it worse on these.")
-    return tr("Chance hardly explains that: it really learned.")
+    if not result.lead:
+        return tr("No difference on these.")
+    return tr("{n} puzzles are too few to be sure.", n=result.puzzles)
+
+
+def measured(curve: Sequence[Probe]) -> str:
+    """The first and the latest measurement on the same held-out puzzles; empty before there are two."""
+    if len(curve) < 2 or not curve[-1].questions:
+        return ""
+    first, last = curve[0], curve[-1]
+    said = tr(
+        "On all {n} puzzles it is measured with: {before} of 100 at the start, {after} now.",
+        n=number(last.questions),
+        before=number(100 * first.share),
+        after=number(100 * last.share),
+    )
+    apart = abs(last.share - first.share) >= 2 * (first.stderr**2 + last.stderr**2) ** 0.5
+    return said if apart else f"{said} {tr('Too early to tell.')}"

@@ -41,6 +41,8 @@ class ModelActions:
     """To its best round; what it learned later is deleted."""
     start_over: Callable[[str], None] = _nothing
     keep_token: Callable[[str], None] = _nothing
+    serve: Callable[[bool], None] = _nothing
+    """Whether other programs on this computer may use the chosen model."""
     host: Callable[[], str] = _hub
     """Where models come from: the hub, or the mirror of the settings."""
 

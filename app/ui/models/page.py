@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtWidgets import QFileDialog, QFrame, QVBoxLayout, QWidget
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication, QFileDialog, QFrame, QVBoxLayout, QWidget
 
 from app.node.data.library import Library, ModelEntry
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.texts import counted, size, tr
+from app.ui.models.door_card import DoorCard
 from app.ui.models.row import ModelRow
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
 from app.ui.view.parts import Holdings
 from app.ui.view.view import NodeStatus, View
 from app.ui.widgets.bend import Stat, stats_row
-from app.ui.widgets.pieces import IconButton, Label, card, column
+from app.ui.widgets.pieces import CopyButton, IconButton, Label, boxed, card, column, row
 
+RELEASED_MS = 60
 _RUNS = (NodeStatus.LEARNING, NodeStatus.STARTING, NodeStatus.WAITING)
 
 
@@ -36,10 +39,13 @@ class Models(Page):
         self._stat_row.setLayout(stats_row(*self._stats))
         self._problem = Label("", "bad", wrap=True)
         self._said = Label("", "good", wrap=True)
+        self._copy = CopyButton(theme, tr("Copy the command"), self._command)
+        self._copy.hide()
         self._reading = Label(tr("Looking at what you have."), "soft")
         self._here, self._there = ModelSection(tr("On this computer")), ModelSection(tr("Available"))
         self._others = ModelSection(tr("Downloaded by other apps"))
         self._rows: dict[str, ModelRow] = {}
+        self._door = DoorCard(theme, actions)
         self._left = Label("", "soft", wrap=True)
         self._left_card = card(
             column(Label(tr("Training without its model"), "heading"), self._left, gap=6), padding=20
@@ -48,9 +54,10 @@ class Models(Page):
         for part in (
             self._stat_row,
             self._problem,
-            self._said,
+            boxed(row(self._said, self._copy, gap=12, fill=0)),
             self._reading,
             self._here,
+            self._door,
             self._others,
             self._there,
             self._left_card,
@@ -59,12 +66,20 @@ class Models(Page):
             self.add(part)
         self.body.addStretch(1)
         self._view = View()
+        self._released = QTimer(self, singleShot=True, interval=RELEASED_MS)
+        self._released.timeout.connect(lambda: self.show_view(self._view))
+
+    def _command(self) -> str:
+        return self._view.models.command if self._view.models is not None else ""
 
     def enter(self) -> None:
         self.ask.models.refresh()
 
     def show_view(self, view: View) -> None:
         self._view = view
+        if QApplication.mouseButtons() and self.underMouse():  # nothing moves away under a click
+            self._released.start()
+            return
         holdings = view.models
         library = holdings.library if holdings is not None else None
         for part in (self._stat_row, self._here, self._others, self._there, self._source):
@@ -73,10 +88,13 @@ class Models(Page):
         self._problem.setVisible(bool(self._problem.text()))
         self._said.say(holdings.said if holdings is not None else "")
         self._said.setVisible(bool(self._said.text()))
+        self._copy.setVisible(holdings is not None and bool(holdings.command))
         self._reading.setVisible(library is None and not self._problem.text())
+        self._door.setVisible(library is not None)
         if holdings is None or library is None:
             self._left_card.hide()
             return
+        self._door.show_holdings(holdings)
         self._say_stats(library)
         self._show_rows(holdings, library)
         kept = sum(training.bytes for training in library.orphans)
@@ -114,6 +132,7 @@ class Models(Page):
         names = {model.name for model in library.models}
         for name in [name for name in self._rows if name not in names]:
             self._rows.pop(name).deleteLater()
+        focused = next((row for row in self._rows.values() if row.focused()), None)
         here = sorted(
             (model for model in library.models if model.installed),
             key=lambda model: model.name != holdings.chosen,
@@ -127,6 +146,9 @@ class Models(Page):
             group.setVisible(bool(models))
             for model in models:
                 self._rows[model.name].show_model(model, holdings, running, learning)
+        if focused is not None and not focused.focused():
+            focused.show()  # in another section it would be shown a moment later, and have no focus yet
+            focused.keep_focus()
 
     def _row(self, model: ModelEntry) -> ModelRow:
         if model.name not in self._rows:

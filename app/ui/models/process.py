@@ -21,7 +21,7 @@ from app.node.data.library import Library
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import percent, tr
 from app.ui.process.child import Child
-from app.ui.view.parts import Fetch, Holdings
+from app.ui.view.parts import Fetch, Holdings, ServedDoor
 from app.ui.view.settings import Choices
 
 MAX_LINE = 2**22
@@ -47,7 +47,9 @@ class Fetching(QObject):
         super().__init__()
         self._home, self._choices = home, choices
         self.holdings = Holdings(chosen=str(choices["model"]))
-        self._reader, self._getter, self._doer = child(), child(), child()
+        self._reader, self._getter, self._doer, self._server = child(), child(), child(), child()
+        self._server.line.connect(self._serves)
+        self._server.ended.connect(self._served)
         self._reader.line.connect(self._read)
         self._reader.ended.connect(self._has_read)
         self._getter.line.connect(self._heard)
@@ -156,12 +158,35 @@ class Fetching(QObject):
         mirror = str(self._choices["mirror"]) or os.environ.get("HF_ENDPOINT", "")
         return urlsplit(mirror).hostname or mirror or "huggingface.co"
 
+    def serve(self, on: bool) -> None:
+        """Opens the door for other programs on this computer, to the model that is chosen now, or closes it."""
+        self._server.end()
+        self._change(door=None, door_opening=on, door_problem="")
+        if on:
+            where = ["--home", str(self._home), "--model", self.holdings.chosen]
+            engine = str(self._choices["engine"])
+            self._server.start(["serve", "--json", "--attached", *where, "--engine", engine], hear=True)
+
+    def _serves(self, line: bytes) -> None:
+        try:
+            told: dict[str, Any] = msgspec.json.decode(line, type=dict[str, Any])
+        except msgspec.MsgspecError:
+            return
+        if told.get("event") == "serving":
+            door = ServedDoor(url=told["url"], token=told["token"], model=told["models"][0])
+            self._change(door=door, door_opening=False)
+
+    def _served(self, code: int) -> None:
+        """It ended by itself."""
+        ended = tr("Other programs can't use your model: the server stopped. Turn it on again.")
+        self._change(door=None, door_opening=False, door_problem=spoken(self._server.complaint) or ended)
+
     def close(self) -> None:
         """For the window's end: returns when every process is gone."""
         self.blockSignals(True)
         self._tick.stop()
         self._second.stop()
-        for one in (self._reader, self._getter, self._doer):
+        for one in (self._reader, self._getter, self._doer, self._server):
             one.blockSignals(True)
             one.end(wait=True)
 
@@ -187,7 +212,8 @@ class Fetching(QObject):
 
     def _exported(self, code: int) -> None:
         if code == 0:
-            self._change(said=exported(*(str(self._told_last.get(key, "")) for key in ("folder", "command"))))
+            folder, command = (str(self._told_last.get(key, "")) for key in ("folder", "command"))
+            self._change(said=exported(folder, command), command="" if in_lm_studio(folder) else command)
         else:
             ended = tr("The export failed. The log in Settings says why.")
             self._change(said="", problem=spoken(str(self._told_last.get("sentence", ended))))
@@ -263,7 +289,9 @@ class Fetching(QObject):
                     retry_at=None,
                 )
             case "elsewhere":
-                fetch = msgspec.structs.replace(fetch, note=spoken(str(event["sentence"])), retry_at=None)
+                fetch = msgspec.structs.replace(
+                    fetch, note=spoken(str(event["sentence"])), retry_at=None, packed=True
+                )
             case "waiting":
                 at = time.time() + float(event["seconds"])
                 fetch = msgspec.structs.replace(
@@ -306,16 +334,22 @@ class Fetching(QObject):
             self._second.start() if waits else self._second.stop()
 
     def _change(self, **fields: object) -> None:
-        self.holdings = msgspec.structs.replace(self.holdings, **fields)
+        gone = {"command": ""} if "said" in fields and "command" not in fields else {}
+        self.holdings = msgspec.structs.replace(self.holdings, **gone, **fields)
         self._keep_time()
         self._tick.stop()
         self.changed.emit(self.holdings)
 
 
+def in_lm_studio(folder: str) -> bool:
+    studio = lm_studio()
+    return studio is not None and Path(folder).is_relative_to(studio)
+
+
 def exported(folder: str, command: str) -> str:
     """Where it lies now, and the one thing to do there."""
-    place, studio = Path(folder), lm_studio()
-    if studio is not None and place.is_relative_to(studio):
+    place = Path(folder)
+    if in_lm_studio(folder):
         return tr("It's in LM Studio now: pick {name} there.", name=place.name)
     said = tr("Exported to {folder}", folder=folder)
     return said + "\n" + tr("For Ollama, run this once: {command}", command=command) if command else said

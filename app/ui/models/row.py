@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import (
     QApplication,
     QFileDialog,
@@ -26,7 +26,7 @@ from app.ui.language.texts import number, tr
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
 from app.ui.view.parts import Fetch, Holdings
-from app.ui.widgets.pieces import Elided, Label, button, column, row
+from app.ui.widgets.pieces import Elided, Label, bring_into_sight, button, column, row
 from engines.models.needs import FitVerdict
 
 _STEPS = 1000
@@ -109,7 +109,7 @@ class ModelRow(QFrame):
     def show_model(self, model: ModelEntry, holdings: Holdings, running: bool, learning: bool) -> None:
         """`running`: a node learns, or will as soon as it may; `learning`: at this moment."""
         assert holdings.library is not None
-        focused = self._focused()
+        focused = self.focused()
         self._model, self._holdings, self._running = model, holdings, running
         chosen = holdings.chosen == model.name
         fetch = holdings.fetch if holdings.fetch is not None and holdings.fetch.name == model.name else None
@@ -159,14 +159,14 @@ class ModelRow(QFrame):
         self._delete.setText(tr("Remove") if model.local else tr("Delete"))
         self._delete.setToolTip(tr("Choose another model to learn with first.") if chosen else "")
         self._name_buttons()
-        if focused and not self._focused():
-            self._focus()
+        if focused and not self.focused():
+            self.keep_focus()
 
-    def _focused(self) -> bool:
+    def focused(self) -> bool:
         has = QApplication.focusWidget()
         return has is not None and self.isAncestorOf(has)
 
-    def _focus(self) -> None:
+    def keep_focus(self) -> None:
         """What can be pressed now, in this row: Qt would go on to the next model's."""
         for one in (self._use, self._cancel, self._get, self._retry, self._delete):
             if one.isVisible() and one.isEnabled():
@@ -273,10 +273,10 @@ class ModelRow(QFrame):
         assert training is not None
         self._panel.ask(
             tr(
-                "Start over with round 1? What {title} learned in {rounds} rounds, and its history, is deleted "
+                "Start over with round 1? What {title} learned up to round {n}, and its history, is deleted "
                 "for good. The model itself and your other models stay.",
                 title=self._model.title,
-                rounds=number(training.rounds),
+                n=number(training.rounds),
             ),
             tr("Delete it, start over"),
             lambda: self._ask.start_over(self.name),
@@ -288,8 +288,8 @@ class ModelRow(QFrame):
         self._panel.ask(text, tr("Learn with this"), lambda: self._ask.learn(self.name))
 
     def _close(self) -> None:
-        if self._focused():
-            self._focus()
+        if self.focused():
+            self.keep_focus()
         self._panel.hide()
 
     def _button(self, text: str, act: Callable[[], object], look: str = "") -> QPushButton:
@@ -359,6 +359,7 @@ class RowPanel(QFrame):
         self._token_line.setVisible(token is not None)
         self.show()
         self._yes.setFocus()
+        QTimer.singleShot(0, self, lambda: bring_into_sight(self))
 
     def _keep(self) -> None:
         if self._keep_token is not None and self._token.text().strip():

@@ -14,7 +14,7 @@ from app.ui.overview.note import remember
 from app.ui.theme import Theme
 from app.ui.view import model_words, words
 from app.ui.view.view import View
-from app.ui.widgets.pieces import Elided, IconButton, Label, button, column, row
+from app.ui.widgets.pieces import Elided, IconButton, Label, boxed, button, column, row
 from engines.models.needs import FitVerdict
 
 _LATELY = 50
@@ -30,25 +30,33 @@ class NextCard(QFrame):
         self._larger = Elided("", "faint")
         self._others = button(tr("Learn with others"), lambda: self._do(lambda: actions.learn("others")))
         self._harder = button(
-            tr("Harder puzzles"), lambda: self._do(actions.harder), hint=tr("Every kind of puzzle a level up")
+            tr("Harder puzzles"), self._make_harder, hint=tr("Every kind of puzzle a level up")
         )
         self._bigger = button(tr("A bigger model"), lambda: actions.go("models"))
         self._rest = button(tr("Let it rest"), lambda: self._do(actions.pause))
         away = IconButton(theme, "cross", tr("Put this away"))
         away.clicked.connect(lambda: self._do(lambda: None))
-        choices = row(self._others, self._harder, self._bigger, self._rest, self._larger, gap=8, fill=4)
+        self._told: int | None = None
+        """The safe round at which harder puzzles were asked for: said until the next one."""
+        self._choices = boxed(
+            row(self._others, self._harder, self._bigger, self._rest, self._larger, gap=8, fill=4)
+        )
         head = row(self._title, self._why, away, gap=10, fill=1)
-        self.setLayout(column(head, choices, gap=6, margins=(20, 6, 10, 12)))
+        self.setLayout(column(head, self._choices, gap=6, margins=(20, 6, 10, 12)))
         self.hide()
 
     def show_view(self, view: View) -> None:
         self._view = view
+        if self._told is not None and view.safe_round == self._told:
+            return
+        self._told = None
         due = note.next_due(view, self._actions.choices.memory.seen, self._actions.choices)
         if due and self.isHidden() and view.models is None:
             self._actions.models.refresh()
         self.setVisible(due)
         if not due:
             return
+        self._choices.show()
         self._title.say(tr("What next?"))
         self._why.say(why(view))
         self._others.setVisible(view.solo)
@@ -56,9 +64,20 @@ class NextCard(QFrame):
         self._larger.say(about(model) if model is not None else "")
         self.setAccessibleName(f"{self._title.text()} {self._why.text()}")
 
+    def _make_harder(self) -> None:
+        """The card stays to say so: nothing else on the page changes before the next round."""
+        self._do(self._actions.harder)
+        self._told = self._view.safe_round
+        self._title.say(tr("Harder puzzles"))
+        self._why.say(tr("From the next round on, every kind of puzzle is a level harder."))
+        self.setAccessibleName(f"{self._title.text()} {self._why.text()}")
+        self._choices.hide()
+        self.show()
+
     def _do(self, act: object) -> None:
         last = self._view.curve[-1].round if self._view.curve else 0
         remember(self._actions, next_of=note.model(self._view), next_at=last)
+        self._told = None
         self.hide()
         if callable(act):
             act()

@@ -173,7 +173,7 @@ class Detail(QFrame):
         self._question = Label("", wrap=True)
         self._question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._verdict = Label("", "caption")
-        self._legend = Label(tr("Grey: its working. Framed: its answer."), "caption", wrap=True)
+        self._legend = Label(tr("Grey is its working, the label behind it its answer."), "caption", wrap=True)
         self._answers = column(gap=8)
         self._rows: list[AnswerRow] = []
         inside = boxed(

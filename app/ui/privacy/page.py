@@ -36,6 +36,11 @@ class Privacy(Page):
         self.add(self._figures)
         self._list = self._messages_card()
         self.add(self._list)
+        self._door = Label("", wrap=True)
+        self._door_card = card(
+            column(Label(tr("Other programs on this computer"), "heading"), self._door, gap=6), padding=24
+        )
+        self.add(self._door_card)
         self.add(_never())
         self._updates = UpdatesCard(theme, actions)
         self.add(self._updates)
@@ -57,9 +62,19 @@ class Privacy(Page):
         self._answer.say(answer)
         self._why.say(why)
         self._switch.show_on(not view.solo)
-        self._cut.setVisible(not view.solo)
+        self._cut.say(words.meeting_point_to_be() if view.solo else tr("Turn off to disconnect right away."))
         self._show_figures()
         self._show_messages()
+        door = view.models.door if view.models is not None else None
+        self._door_card.setVisible(door is not None)
+        if door is not None:
+            self._door.say(
+                tr(
+                    "A door is open at {address}. Programs on this computer that have the token can ask your "
+                    "model. No other computer can.",
+                    address=door.url,
+                )
+            )
         self._where.say(view.home)
         self._updates.show_view(view)
         self._draw()
@@ -74,7 +89,7 @@ class Privacy(Page):
         self._switch = Switch(self.theme, tr("Learn with others"))
         self._switch.toggled.connect(self._turn)
         top = row(self._sign, column(self._answer, self._why, gap=6), gap=18, fill=1)
-        self._cut = Label(tr("Turn off to disconnect right away."), "soft", wrap=True)
+        self._cut = Label("", "soft", wrap=True)
         said = column(Label(tr("Learn with others"), "strong"), self._cut, gap=3)
         stop = row(said, self._switch, gap=24, fill=0)
         return card(column(top, rule(), stop, gap=16), padding=28)
@@ -163,13 +178,15 @@ def told(view: View) -> tuple[str, str]:
         )
     if not swarm.connected:
         return tr("Nothing right now"), spoken(swarm.sentence) or tr("Looking for a swarm.")
-    rate = size(swarm.bytes_per_hour) if swarm.bytes_per_hour is not None else None
-    answer = tr("Answers to puzzles, {rate} an hour", rate=rate) if rate else tr("Answers to puzzles")
-    return answer, tr(
-        "As text, to {relay}, signed with the made-up name {name}.",
-        relay=swarm.relay_name or swarm.relay or "–",
-        name=swarm.name or "–",
-    )
+    where = {"relay": swarm.relay_name or swarm.relay or "–", "name": swarm.name or "–"}
+    if not swarm.given and not any(one.outgoing and one.kind == "pub" for one in swarm.messages):
+        answer = tr("No puzzle answers yet")
+        why = tr("It signed in to {relay} with the made-up name {name}.", **where)
+    else:
+        sent = size(swarm.bytes_per_hour or 0)
+        answer = tr("Puzzle answers, {size} in the last hour", size=sent)
+        why = tr("As text, to {relay}, signed with the made-up name {name}.", **where)
+    return answer, " ".join(filter(None, (why, words.meeting_point(swarm))))
 
 
 def _never() -> QFrame:
@@ -178,8 +195,8 @@ def _never() -> QFrame:
         (
             tr("Your files and what you type"),
             tr(
-                "Shoal only reads its own folder. Your puzzle answers go out only after you say yes to "
-                "the text."
+                "Shoal reads its own folder and the models that other apps downloaded. Your puzzle answers "
+                "go out only after you say yes to the text."
             ),
         ),
         (

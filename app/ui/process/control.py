@@ -75,7 +75,7 @@ class Control(QObject):
         self._minute.timeout.connect(self._new_minute)
         self._minute.start()
         self._invite = ""
-        self._resting = False
+        self._resting = self._gives_way = False
         self._past = HistoryReader(home)
         self._past.read.connect(self._recalled)
         link.line.connect(self._line)
@@ -227,14 +227,17 @@ class Control(QObject):
             self._launch()
 
     def change_model(self) -> None:
-        """Another model was chosen: its own past is shown, and a node that runs gives way to one with it."""
+        """Another model was chosen: its own past is shown, and a node that runs gives way to one with it. What
+        that still says is about the model before, and is not shown any more."""
         view = self.view
         state = NodeStatus.PAUSED if view.state is NodeStatus.FAILED else view.state
         waits = tr("Shoal waits until you start it.") if state is NodeStatus.PAUSED else view.reason
-        self._fold = Fold(msgspec.structs.replace(without_past(view), state=state, reason=waits))
+        model = str(self._choices["model"]) or STARTER
+        self._fold = Fold(msgspec.structs.replace(without_past(view), state=state, reason=waits, model=model))
         self._recall()
         if self._link.running:
             self._launch()
+            self._gives_way = self._link.closing
         self._soon()
 
     def change_past(self) -> None:
@@ -306,6 +309,8 @@ class Control(QObject):
         return [*named, "--questions-share", memory.questions_share] if named else []
 
     def _line(self, line: bytes) -> None:
+        if self._gives_way:
+            return
         now = self._clock()
         try:
             name = self._fold.line(line, now)
@@ -318,6 +323,7 @@ class Control(QObject):
         self._soon()
 
     def _starting(self) -> None:
+        self._gives_way = False
         swarm = (
             None if self.view.solo else self.view.swarm
         )  # the node before may have told of its own to the end

@@ -69,6 +69,11 @@ class NodeProcess(QObject):
         """Whether a node runs, or is about to be started again."""
         return self._wanted
 
+    @property
+    def closing(self) -> bool:
+        """Whether the node that runs was told to end: what it still says is about what was wanted before."""
+        return self._process is not None and self._closing
+
     def runs_with(self, options: Sequence[str], secret: str) -> bool:
         """Whether a node runs with these options and this secret, and goes on."""
         same = list(options) == self._options and secret == self._secret

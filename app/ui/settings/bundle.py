@@ -11,7 +11,7 @@ from PySide6.QtCore import QProcess, QTimer
 from PySide6.QtWidgets import QDialog, QFileDialog, QListWidget, QPlainTextEdit, QWidget
 
 from app.common import remedy
-from app.ui.language.texts import size, tr
+from app.ui.language.texts import counted, size, tr
 from app.ui.process.child import surround
 from app.ui.settings import diagnostics
 from app.ui.theme.palette import SMALL
@@ -72,7 +72,9 @@ class BundleDialog(QDialog):
         self._patience.stop()
         said = bytes(self._doctor.readAllStandardOutput().data()).decode("utf-8", "replace")
         self._take(said or tr("{doctor} said nothing.", doctor=remedy.command("doctor")))
-        self._said.say(tr("{n} files, {size}", n=len(self.files), size=size(self._bytes)))
+        self._said.say(
+            counted("{n} file, {size}", "{n} files, {size}", len(self.files), size=size(self._bytes))
+        )
 
     @property
     def _bytes(self) -> int:

@@ -142,6 +142,7 @@ class Desktop:
                 back=self.fetching.back,
                 start_over=self.fetching.start_over,
                 keep_token=self.fetching.keep_token,
+                serve=self.fetching.serve,
                 host=self.fetching.host,
             ),
             engine=self._engine_actions(),

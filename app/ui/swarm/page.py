@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
 
 from app.node.record.snapshot import SwarmView
@@ -15,6 +16,7 @@ from app.ui.swarm.archive_card import ArchiveCard
 from app.ui.swarm.private_card import PrivateCard
 from app.ui.theme import Theme
 from app.ui.view.view import View
+from app.ui.view.words import meeting_point, meeting_point_to_be
 from app.ui.widgets.bend import Bend, Stat, stats_row
 from app.ui.widgets.invite import InviteField, class_words
 from app.ui.widgets.pieces import (
@@ -90,7 +92,9 @@ class SwarmPage(Page):
         self._nobody.sentence.say(sentence)
         self._class.show_swarm(swarm)
         peers = swarm.peers
-        self._count.say(counted("{n} peer", "{n} peers", len(peers)))
+        self._count.say(
+            counted("{n} peer shared answers", "{n} peers shared answers", len(peers)) if peers else tr("Peers")
+        )
         self._helped.setVisible(swarm.helped > 0 and bool(view.rules.get("receipts", True)))
         helped = swarm.helped
         self._helped.say(
@@ -100,7 +104,8 @@ class SwarmPage(Page):
         self._find.setVisible(len(peers) > 8)
         self._table.show_rows(peers)
         online, given, taken, traffic = self._stats
-        online.say(tr("Online now"), number(swarm.online), tr("others in this swarm"))
+        others = counted("other in this swarm", "others in this swarm", swarm.online)
+        online.say(tr("Online now"), number(swarm.online), others)
         on_way = (
             counted("{n} on its way", "{n} on their way", swarm.waiting) if swarm.waiting else tr("all arrived")
         )
@@ -114,9 +119,9 @@ class SwarmPage(Page):
         taken.say(tr("Learned from"), number(view.taken), turned)
         rate = swarm.bytes_per_hour
         traffic.say(
-            tr("Data used"),
+            tr("Data sent"),
             size(rate) if rate is not None else "–",
-            tr("an hour") if rate is not None else tr("not measured yet"),
+            tr("in the last hour") if rate is not None else tr("not measured yet"),
         )
 
 
@@ -145,7 +150,10 @@ class Alone(QWidget):
         find = button(tr("Find or start a swarm on this network"), lambda: actions.join(""), "flat")
         self._address.words.setFixedWidth(400)
         lines = (row(self._address, join, gap=8), self._address.complaint, self._address.words, row(1, find, 1))
-        ask = boxed(column(*lines, gap=10))
+        opens = Label(meeting_point_to_be(), "caption", wrap=True)
+        opens.setFixedWidth(400)
+        opens.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        ask = boxed(column(*lines, opens, gap=10))
         empty = Empty(
             theme,
             "swarm",
@@ -199,7 +207,8 @@ class RelayCard(QFrame):
         inside = Bend(column(state, self._name, gap=4), invite, gap=12, least=720)
         inside.setStretch(0, 1)
         inside.setStretch(1, 1)
-        self.setLayout(column(inside, margins=(20, 14, 16, 14)))
+        self._open = Label("", "soft", wrap=True)
+        self.setLayout(column(inside, self._open, gap=8, margins=(20, 14, 16, 14)))
 
     def show_swarm(self, swarm: SwarmView) -> None:
         self._state.look("good" if swarm.connected else "warn")
@@ -209,6 +218,7 @@ class RelayCard(QFrame):
         self._sentence.say(tr("to the relay at {address}", address=swarm.relay_name) if there else said)
         self._state.setToolTip("\n".join(filter(None, (said, swarm.relay))))
         self._name.say(tr("Others see you as {name}.", name=swarm.name) if swarm.name else "")
+        self._open.tell(meeting_point(swarm))
         self._invite.setVisible(bool(swarm.invite))
         self._copy.setVisible(bool(swarm.invite))
         if self._invite.text() != swarm.invite:

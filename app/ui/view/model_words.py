@@ -132,6 +132,8 @@ def progress(fetch: Fetch) -> str:
         total=size(fetch.total),
         share=percent(fetch.have / fetch.total),
     )
+    if fetch.packed:
+        line = tr("{line}, compressed", line=line)
     if fetch.have >= fetch.total:
         return tr("{line}, checking", line=line)
     if fetch.per_second:
@@ -182,8 +184,8 @@ def deleting(model: ModelEntry) -> str:
     if model.training is None:
         return goes
     kept = tr(
-        "What it learned here stays ({rounds} rounds, {size}). Download the model again to use it.",
-        rounds=number(model.training.rounds),
+        "What it learned here stays ({rounds}, {size}). Download the model again to use it.",
+        rounds=counted("{n} round", "{n} rounds", model.training.rounds),
         size=size(model.training.bytes),
     )
     return f"{goes} {kept}"

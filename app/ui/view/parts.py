@@ -37,8 +37,18 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
     total: int = 0
     per_second: float | None = None
     left_s: float | None = None
+    packed: bool = False
+    """It comes compressed, in a Python package, so it is smaller on the way."""
     note: str = ""
     retry_at: float | None = None
+
+
+class ServedDoor(msgspec.Struct, frozen=True, kw_only=True):
+    """The model for other programs on this computer: where, with what token, under which name."""
+
+    url: str
+    token: str
+    model: str
 
 
 class Holdings(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +63,12 @@ class Holdings(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
     said: str = ""
     """What was done last, for example that the token is kept."""
+    door: ServedDoor | None = None
+    """Open for other programs."""
+    door_opening: bool = False
+    door_problem: str = ""
+    command: str = ""
+    """What the owner runs after that, for example in Ollama."""
 
 
 class UpdateStage(Enum):

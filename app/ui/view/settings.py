@@ -57,7 +57,7 @@ SETTINGS: tuple[Setting, ...] = (
         default=True,
         group=mark("Learning"),
         label=mark("Learn as soon as Shoal opens"),
-        help=mark("Off: it waits until you start it. A pause stays a pause."),
+        help=mark("Off: it waits until you start it. After a pause it always waits for you."),
         words=mark("autostart begin automatic"),
     ),
     Setting(
@@ -65,7 +65,7 @@ SETTINGS: tuple[Setting, ...] = (
         kind="choice",
         default="alone",
         group=mark("Learning"),
-        label=mark("Company"),
+        label=mark("Learn alone or together"),
         help=mark(
             "Alone, nothing leaves this computer. With others, only puzzle answers are shared, as plain text."
         ),

@@ -9,9 +9,9 @@ from datetime import date
 
 from PySide6.QtCore import QDateTime, QLocale
 
-from app.models.catalogue import find
+from app.models.catalogue import title
 from app.node.record.reasons import Reason
-from app.node.record.snapshot import Ruling
+from app.node.record.snapshot import Ruling, SwarmView
 from app.sapo.families import FAMILIES
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import number, percent, span, tr
@@ -162,8 +162,7 @@ _DIGEST = re.compile(r"-[0-9a-f]{12}$")
 
 def model_name(view: View) -> str:
     """What the model is called in the catalogue, or else by who made it."""
-    known = find(view.model)
-    return known.title if known is not None else _DIGEST.sub("", view.model)
+    return _DIGEST.sub("", title(view.model))
 
 
 _LONG_S = 10
@@ -248,4 +247,21 @@ def guessed(family: str) -> str:
     share, answer = guess(family)
     return (
         tr("Guessing {answer} solves up to {share}.", answer=tr(answer), share=percent(share)) if answer else ""
+    )
+
+
+def meeting_point(swarm: SwarmView | None) -> str:
+    """That this computer is the relay of its network, and where; empty where it is not."""
+    if swarm is None or swarm.open_port is None:
+        return ""
+    return tr(
+        "This computer is the meeting point: port {port} is open to your network while it learns with others.",
+        port=swarm.open_port,
+    )
+
+
+def meeting_point_to_be() -> str:
+    """What happens where no swarm is found."""
+    return tr(
+        "No swarm here yet? Then this computer becomes the meeting point: it opens a port to your network."
     )

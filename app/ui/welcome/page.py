@@ -242,8 +242,8 @@ class Company(QWidget):
                 theme,
                 tr("With others on this network"),
                 tr(
-                    "Finds Shoals on this network, or starts a swarm you can invite people to. They swap "
-                    "puzzle answers, as plain text."
+                    "Finds Shoals on this network. If there are none, it opens a port and starts a swarm. They "
+                    "swap puzzle answers, as plain text."
                 ),
             ),
         )

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QProgressBar,
     QPushButton,
+    QScrollArea,
     QSizePolicy,
     QStackedWidget,
     QToolButton,
@@ -274,6 +275,16 @@ class Notice(QFrame):
 # A button that copies a text, and says that it did.
 
 SAID_MS = 2000
+
+
+def bring_into_sight(widget: QWidget) -> None:
+    """Scrolls the page so far that all of a widget is seen, which has just been shown on it."""
+    above = widget.parentWidget()
+    while above is not None and not isinstance(above, QScrollArea):
+        above = above.parentWidget()
+    if above is not None and (inside := above.widget()) is not None:
+        inside.layout().activate()
+        above.ensureWidgetVisible(widget, 0, 24)
 
 
 class CopyButton(IconButton):

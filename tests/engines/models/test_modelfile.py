@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -63,7 +64,8 @@ def test_the_same_words(name: str, make_model: MakeModel, tmp_path: Path) -> Non
     tokenizer = ChatTokenizer(open_folder(folder))
     found = modelfile.turns(tokenizer)
     template = found.template()
-    bos = tokenizer.special["bos_token"]
+    bare = tokenizer.library.encode("").tokens
+    bos = tokenizer.special["bos_token"] if tokenizer.special["bos_token"] in bare else ""
     words = commands(modelfile.write(open_folder(folder), "./base.gguf", system="Solve it."))
     assert set(words) <= {"FROM", "TEMPLATE", "SYSTEM", "PARAMETER"} and words.count("FROM") == 1
 
@@ -81,6 +83,16 @@ def test_the_same_words(name: str, make_model: MakeModel, tmp_path: Path) -> Non
     else:
         both = fill(template, "", question[1], "2") + fill(template, "", more[1], "")
         assert both.removesuffix(found.after_answer) == own(question, answer, more)
+
+
+def test_a_first_token_that_no_one_adds_is_written(make_model: MakeModel, tmp_path: Path) -> None:
+    """SmolLM2 opens each turn with what its settings call the token that begins a text."""
+    folder = make_speaking(make_model, tmp_path / "model")
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"bos_token": "<|im_start|>"}))
+    (folder / "chat_template.jinja").write_text(CHATML)
+    text = modelfile.write(open_folder(folder), "./base.gguf")
+    assert 'TEMPLATE """{{ if .System }}<|im_start|>system' in text and "{{ end }}<|im_start|>user" in text
 
 
 def test_the_file(make_model: MakeModel, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from app.swarm.client import outbox
 from app.ui.view.settings import Choices
 
 ROOT = Path(__file__).parents[3]
-WITH = {2: (3, 1, 1)}
+WITH = {2: (3, 1, 1), 3: (4, 1, 1)}
 """Formats of the data folder, and with which formats of history, checkpoints and outbox each of them goes."""
 
 

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from app.node.data.format import NewerError
+from app.node.history import history
 from app.node.history.store import Store
 from app.node.record import errors, records
 from app.sapo.questions import Coordinates
@@ -61,6 +62,12 @@ def test_writing_a_round_again_leaves_no_doubles(store: Store, tmp_path: Path) -
             1,
             1,
         )
+
+
+def test_what_is_read_back_has_its_question_without_making_it_again(store: Store, tmp_path: Path) -> None:
+    known = msgspec.structs.replace(GROUP, question="What is the greatest common divisor of 4 and 6?")
+    store.add_round(round_row(1), [known, GROUP])
+    assert [one.question for one in history.read(tmp_path).groups] == [known.question, None]
 
 
 def test_forgetting_what_lies_beyond_a_round(store: Store) -> None:

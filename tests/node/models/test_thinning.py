@@ -24,7 +24,8 @@ def home(tmp_path: Path) -> Path:
         for at in range(1, 61):
             db.execute("INSERT INTO rounds VALUES (?, '{}')", (at,))
             db.execute(
-                "INSERT INTO groups VALUES (?, 0, 'own', 'gcd', 0, 7, 0, 'v', '[1]', '[true]', '[1]', ?, NULL)",
+                "INSERT INTO groups VALUES (?, 0, 'own', 'gcd', 0, 7, 0, 'v', '[1]', '[true]', '[1]', ?, "
+                "NULL, 'gcd(4, 6)?')",
                 (at, "x" * 50_000),
             )
         db.execute("INSERT INTO probes VALUES (0, 'm', '{}')")
@@ -49,7 +50,8 @@ def kinds(home: Path) -> dict[str, int]:
 
 def texts(home: Path) -> int:
     with closing(sqlite3.connect(home / "models" / "starter-1" / "history.sqlite")) as db, db:
-        return int(db.execute("SELECT count(*) FROM groups WHERE completions IS NOT NULL").fetchone()[0])
+        kept = "SELECT count(*) FROM groups WHERE completions IS NOT NULL OR question IS NOT NULL"
+        return int(db.execute(kept).fetchone()[0])
 
 
 def test_without_a_limit_or_below_it_nothing_happens(home: Path) -> None:

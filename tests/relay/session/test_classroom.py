@@ -21,6 +21,7 @@ from app.relay.page.teacher import HEADERS
 from app.relay.session.classroom import AWAY_S, DISCOVERIES, KEYS_OF_A_COMPUTER, MARKS, PUPILS, Classroom
 from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
+from app.sapo.families import FAMILIES
 from app.swarm.identity.names import name
 from app.swarm.invite.invite import parse
 from app.swarm.wire.frames import from_relay, to_frame
@@ -164,7 +165,12 @@ def test_the_page_is_words_and_drawings_without_scripts(room: Classroom) -> None
     room.learning = False
     assert "Let everybody learn" in teacher.render(room, "s", "i", frozenset(), 1_000.0).decode()
     assert teacher.skills(room).decode().splitlines()[1].startswith(name(A))
-    assert "seconds_after" in teacher.discoveries(room).decode()
+    assert FAMILIES["gcd"].title in teacher.skills(room).decode().splitlines()[0]
+    assert FAMILIES["gcd"].title in teacher.discoveries(room).decode().splitlines()[1]
+    codes = [values["src"] for tag, values in page.tags if tag == "img"]
+    assert len(codes) == 1 and codes[0].startswith("data:image/png"), "the link as a QR code"
+    ring = html[html.index('class="ring"') :]
+    assert f">{name(A)}</text>" in ring and f">{name(B)}</text>" in ring
 
 
 def say(session: Session, message: Auth | ClassProgress | AskStats) -> object:
@@ -241,6 +247,7 @@ def test_a_class_as_it_runs(school: dict[str, str], tmp_path: Path) -> None:
 
         await until(lambda: ann.status.connected and bob.status.connected)
         assert ann.status.in_class and not bob.status.in_class
+        assert name(ANN.key) in get(page) and "1 of 1" in get(page), "also before anything was measured"
         ann.progress(3, 0.25, {"gcd": 0.5})
         bob.progress(3, 0.25, {"gcd": 0.5})
         await until(lambda: "25 %" in get(page))

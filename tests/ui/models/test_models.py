@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 import msgspec
 import numpy as np
@@ -190,6 +193,34 @@ def test_the_focus_stays_with_the_model(qtbot: QtBot, page: Models) -> None:
     look(page, views.holdings(fetch=Fetch(name=QWEN), queue=()))
     focus = QApplication.focusWidget()
     assert focus is shown(page)["Cancel: Qwen3 0.6B"], focus and focus.accessibleName()
+    library = views.holdings().library
+    assert library is not None
+    there = msgspec.structs.replace(library.find(QWEN), installed=True, partial=None)
+    arrived = tuple(there if one.name == QWEN else one for one in library.models)
+    moved = msgspec.structs.replace(library, models=arrived)
+    look(page, msgspec.structs.replace(views.holdings(fetch=None, queue=()), library=moved))
+    focus = QApplication.focusWidget()
+    assert focus is shown(page)["Learn with this: Qwen3 0.6B"], focus and focus.accessibleName()
+
+
+def test_a_question_is_seen_whole_and_nothing_moves_under_a_click(qtbot: QtBot, page: Models) -> None:
+    page.resize(968, 420)
+    look(page, views.holdings(fetch=None, queue=()))
+    last = page._rows[
+        [name for name, one in page._rows.items() if one._get.isVisible() and one._get.isEnabled()][-1]
+    ]
+    page.verticalScrollBar().setValue(last.y())
+    last._ask_get()
+    QApplication.processEvents()
+    bottom = last._panel.mapTo(page.viewport(), last._panel.rect().bottomLeft()).y()
+    assert bottom <= page.viewport().height(), "below the edge"
+    asked = shown(page)["Not now"]
+    qtbot.mousePress(asked, Qt.MouseButton.LeftButton)
+    look(page, views.holdings(fetch=Fetch(name=QWEN), queue=()))
+    during = page._rows[QWEN]._cancel.isVisible()
+    qtbot.mouseRelease(asked, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: page._rows[QWEN]._cancel.isVisible(), timeout=PATIENCE_MS)
+    assert not during and not last._panel.isVisible(), "the click was eaten"
 
 
 def choose(page: Models, model: str, text: str) -> None:
@@ -207,7 +238,7 @@ def test_going_back_and_starting_over_say_what_goes_before(
     press(qtbot, page, "Back to its best")
     choose(page, "starter", "Start over")
     said = texts(page)
-    assert "learned in 160 rounds" in said and "its history" in said and "other models stay" in said
+    assert "learned up to round 160" in said and "its history" in said and "other models stay" in said
     press(qtbot, page, "Not now")
     assert asked == [("back", "starter")]
     choose(page, "starter", "Start over")
@@ -359,6 +390,35 @@ def _gone(pid: int) -> bool:
         return True
 
 
+def test_the_door_for_other_programs_opens_and_closes(fetching: Fetching, page: Models, qtbot: QtBot) -> None:
+    def ask() -> int:
+        door = fetching.holdings.door
+        assert door is not None
+        asked = Request(f"{door.url}/models", headers={"Authorization": f"Bearer {door.token}"})
+        with urlopen(asked, timeout=60) as answer:
+            return len(json.load(answer)["data"])
+
+    fetching.serve(True)
+    assert fetching.holdings.door_opening
+    qtbot.waitUntil(lambda: fetching.holdings.door is not None, timeout=120_000)
+    assert ask() == 2
+    door = fetching.holdings.door
+    look(page, views.holdings(door=door))
+    press(qtbot, page, "Copy token")
+    assert door is not None and QApplication.clipboard().text() == door.token
+    assert door.token not in texts(page)
+    fetching.serve(False)
+    with pytest.raises(AssertionError):
+        ask()
+    where = urlsplit(door.url)
+
+    def closed() -> bool:
+        with socket.socket() as one:
+            return one.connect_ex((str(where.hostname), int(where.port or 0))) != 0
+
+    qtbot.waitUntil(closed, timeout=60_000)
+
+
 def test_what_failed_stays_with_its_sentence(fetching: Fetching, hub: StandIn, qtbot: QtBot) -> None:
     hub.status = [(404, {"X-Error-Code": "RepoNotFound"})]
     fetching.get(hub.id)
@@ -398,9 +458,11 @@ def test_another_model_has_another_past_and_another_node(tmp_path: Path, qtbot: 
     """The node gives way to one with --model; what the first learned is not shown any more."""
     script = tmp_path / "node.py"
     script.write_text(
-        "import pathlib, sys\n"
+        "import json, pathlib, sys\n"
         "with (pathlib.Path(__file__).parent / 'starts').open('a') as file: print(*sys.argv[1:], file=file)\n"
         "sys.stdin.read()\n"
+        "probe = dict(event='probe', round=1, pass_at_1=0.5, stderr=0.1, families={}, questions=4)\n"
+        "if '--model' not in sys.argv: print(json.dumps(probe))\n"
     )
     choices = Choices(tmp_path)
     link = NodeProcess(tmp_path, [str(script)])
@@ -416,6 +478,7 @@ def test_another_model_has_another_past_and_another_node(tmp_path: Path, qtbot: 
         qtbot.waitUntil(lambda: starts.read_text().count("\n") == 2, timeout=PATIENCE_MS)
         first, second = starts.read_text().splitlines()
         assert "--model" not in first and second.endswith("--model Some/Model")
+        assert (control.view.model, control.view.curve) == ("Some/Model", ()), "the one before is heard no more"
     finally:
         control.close()
 

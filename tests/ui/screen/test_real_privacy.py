@@ -56,7 +56,7 @@ def test_what_leaves_is_shown_as_it_leaves_and_stops_at_once(
         assert "Nothing" in said(page)
         desktop.control.join(relay)
         qtbot.waitUntil(lambda: (desktop.control.view.swarm or _NONE).given > 0, timeout=PATIENCE_MS)
-        qtbot.waitUntil(lambda: "Answers to puzzles, " in said(page), timeout=PATIENCE_MS)
+        qtbot.waitUntil(lambda: "Puzzle answers, " in said(page), timeout=PATIENCE_MS)
         swarm = desktop.control.view.swarm
         assert (
             swarm is not None and swarm.bytes_per_hour and swarm.received_per_hour and swarm.name in said(page)

@@ -40,7 +40,7 @@ def test_peers_are_a_list_that_can_be_searched(qtbot: QtBot, light: Theme, actio
     qtbot.addWidget(page)
     page.show_view(swarm())
     assert page._peers.currentIndex() == 1 and not page._find.isHidden()
-    assert page._count.text() == f"{len(PEERS)} peers"
+    assert page._count.text() == f"{len(PEERS)} peers shared answers"
 
 
 def test_how_many_models_own_answers_helped_is_said_unless_thanks_are_off(

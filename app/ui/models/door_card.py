@@ -1,0 +1,82 @@
+"""Use it in other programs: a switch that opens the model to programs on this computer, and what they need."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QFrame, QWidget
+
+from app.ui.frame.frame import Actions
+from app.ui.language.texts import tr
+from app.ui.theme import Theme
+from app.ui.view.parts import Holdings, ServedDoor
+from app.ui.widgets.pieces import CopyButton, Elided, Label, boxed, column, row, rule
+from app.ui.widgets.selecting import Switch
+
+_HIDDEN = 9
+"""Characters of the token that are shown."""
+
+
+class DoorCard(QFrame):
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__()
+        self.setProperty("look", "card")
+        self._door: ServedDoor | None = None
+        self._switch = Switch(theme, tr("Use it in other programs"))
+        self._switch.toggled.connect(lambda on: actions.models.serve(on))
+        self._why = Label("", "soft", wrap=True)
+        self._problem = Label("", "bad", wrap=True)
+        title = column(Label(tr("Use it in other programs"), "heading"), self._why, gap=4)
+        self._address, self._token, self._name = (
+            Elided("", "strong"),
+            Elided("", "strong"),
+            Elided("", "strong"),
+        )
+        copies = (
+            (tr("Address"), self._address, CopyButton(theme, tr("Copy address"), lambda: self._part("url"))),
+            (tr("Token"), self._token, CopyButton(theme, tr("Copy token"), lambda: self._part("token"))),
+            (tr("Model"), self._name, CopyButton(theme, tr("Copy name"), lambda: self._part("model"))),
+        )
+        lines: list[QWidget] = []
+        for what, value, copy in copies:
+            name = Label(what, "soft")
+            name.setMinimumWidth(80)
+            lines.append(boxed(row(name, value, copy, gap=12, fill=1)))
+        how = Label(
+            tr(
+                "For Open WebUI, Continue, llm and others: pick “OpenAI-compatible” there, then paste these. "
+                "Add :before to the name to ask the model as it came."
+            ),
+            "soft",
+            wrap=True,
+        )
+        self._open = boxed(column(rule(), *lines, how, gap=10))
+        self.setLayout(
+            column(
+                boxed(row(title, self._switch, gap=24, fill=0)),
+                self._problem,
+                self._open,
+                gap=12,
+                margins=(20, 16, 20, 16),
+            )
+        )
+        self.show_holdings(Holdings(chosen=""))
+
+    def show_holdings(self, holdings: Holdings) -> None:
+        self._door = door = holdings.door
+        self._switch.show_on(door is not None or holdings.door_opening)
+        self._why.say(
+            tr("Programs on this computer can ask your model. Learning pauses while it answers.")
+            if door is not None
+            else tr("Opening …")
+            if holdings.door_opening
+            else tr("Off. Turn on to chat with your model in other programs on this computer.")
+        )
+        self._problem.say(holdings.door_problem)
+        self._problem.setVisible(bool(holdings.door_problem))
+        self._open.setVisible(door is not None)
+        if door is not None:
+            self._address.say(door.url)
+            self._token.say(door.token[:_HIDDEN] + "…")
+            self._name.say(door.model)
+
+    def _part(self, name: str) -> str:
+        return str(getattr(self._door, name)) if self._door is not None else ""
