@@ -128,12 +128,13 @@ def scored(
     sequences_S: Sequence[tuple[Tokens, Tokens]],
     tokens: int,
     logprobs: Callable[[list[tuple[Tokens, Tokens]], list[int]], list[float]],
+    shared: bool = True,
 ) -> list[list[float]]:
     """Log-probabilities of every completion's tokens, in micro-batches: `logprobs` gives those of some
-    sequences, and of all their completions' tokens, one after another."""
+    sequences, and of all their completions' tokens, one after another. `shared` as in `micro_batches`."""
     results: list[list[float]] = [[] for _ in sequences_S]
     filled = [index for index, (_, completion) in enumerate(sequences_S) if completion]
-    for piece in micro_batches([sequences_S[index] for index in filled], tokens):
+    for piece in micro_batches([sequences_S[index] for index in filled], tokens, shared):
         part = [sequences_S[filled[index]] for index in piece]
         tokens_C = [token for _, completion in part for token in completion]
         found = iter(logprobs(part, tokens_C))
@@ -181,17 +182,20 @@ def packed_tokens(sequences_S: Sequence[tuple[Tokens, Tokens]]) -> int:
     return sum(map(len, prompts)) + sum(max(0, len(completion) - 1) for _, completion in sequences_S)
 
 
-def micro_batches(rows_S: Sequence[tuple[Tokens, Tokens]], tokens: int) -> list[list[int]]:
+def micro_batches(rows_S: Sequence[tuple[Tokens, Tokens]], tokens: int, shared: bool = True) -> list[list[int]]:
     """Indices of the rows of each micro-batch: whole groups over one prompt where they fit, sorted by length.
 
-    Each holds at most `tokens` computed tokens, or a single row that is longer.
+    Each holds at most `tokens` computed tokens, or a single row that is longer; prompts count once for each
+    row unless they are `shared`.
 
     >>> micro_batches([([1], [2, 3]), ([7], [2] * 9), ([1], [4, 5])], 5)
     [[0, 2], [1]]
+    >>> micro_batches([([1, 1], [2, 3]), ([1, 1], [4, 5])], 5, shared=False)
+    [[0], [1]]
     """
     groups: dict[tuple[int, ...], list[int]] = {}
     for index, (prompt, _) in enumerate(rows_S):
-        groups.setdefault(tuple(prompt), []).append(index)
+        groups.setdefault(tuple(prompt) if shared else (index,), []).append(index)
     for group in groups.values():
         group.sort(key=lambda index: len(rows_S[index][1]))
 

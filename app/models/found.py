@@ -1,5 +1,6 @@
 """Models that other programs on this computer have fetched already: Hugging Face's tools, LM Studio, Ollama,
-Jan, llama.cpp. Looks at names, sizes and headers; loads nothing, changes nothing, opens no socket."""
+Jan, GPT4All, llama.cpp, browsers. Looks at names, sizes and headers; loads nothing, changes nothing, opens no
+socket."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from engines.contract import EngineError
+from engines.files import read_json
 from engines.models.needs import Shape
 from engines.sound import sound
 
@@ -21,8 +23,12 @@ _MOST = 200
 """Files of one program: anyone who keeps more of them waits for the list."""
 _DEEP = 4
 _MODEL_LAYER = "application/vnd.ollama.image.model"
-_PART = re.compile(r"mmproj|-0000[2-9]-of-", re.IGNORECASE)
+_PART = re.compile(r"mmproj|-(?!0*1-of-)\d{5}-of-\d{5}\.gguf$", re.IGNORECASE)
 """Eyes of a model, and the later pieces of one: not models themselves."""
+_FIRST = re.compile(r"-0*1-of-(?!0*1\.)\d{5}\.gguf$", re.IGNORECASE)
+"""The first piece of several. Its header says so behind the words, where a list doesn't read."""
+_MODEL = re.compile(r"\.gguf$|^config\.json$", re.IGNORECASE)
+_DOWNLOADS = "Downloads"
 
 
 class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +50,7 @@ class ModelFolders(msgspec.Struct, frozen=True, kw_only=True):
     """Where programs keep their models, by the program's name."""
 
     gguf: tuple[tuple[str, Path], ...]
+    """LM Studio keeps folders for MLX there too."""
     ollama: tuple[Path, ...]
     hugging_face: Path
 
@@ -63,15 +70,17 @@ def places(
     )
     jan = {"darwin": mac / "Application Support" / "Jan" / "data", "win32": roaming / "Jan" / "data"}
     jan_data = jan.get(system, data / "Jan" / "data")
+    nomic = {"darwin": mac / "Application Support", "win32": local}.get(system, data) / "nomic.ai" / "GPT4All"
     hub = variables.get("HF_HUB_CACHE") or Path(variables.get("HF_HOME") or cache / "huggingface") / "hub"
     return ModelFolders(
         gguf=(
-            ("LM Studio", own / ".lmstudio" / "models"),
-            ("LM Studio", own / ".cache" / "lm-studio" / "models"),
+            *(("LM Studio", root) for root in _lm_studio(own)),
             ("Jan", own / "jan" / "models"),
             ("Jan", jan_data / "models"),
             ("Jan", jan_data / "llamacpp" / "models"),
+            ("GPT4All", nomic),
             ("llama.cpp", Path(variables.get("LLAMA_CACHE") or llama)),
+            (_DOWNLOADS, own / "Downloads"),
         ),
         ollama=(
             Path(variables.get("OLLAMA_MODELS") or own / ".ollama" / "models"),
@@ -79,6 +88,24 @@ def places(
         ),
         hugging_face=Path(hub),
     )
+
+
+class _StudioSettings(msgspec.Struct, frozen=True):
+    models: str = msgspec.field(default="", name="downloadsFolder")
+
+
+def _lm_studio(own: Path) -> Iterator[Path]:
+    """Its folders of models: where its settings say, then the usual ones of its home, which a file can name."""
+    homes, pointer = [own / ".lmstudio", own / ".cache" / "lm-studio"], own / ".lmstudio-home-pointer"
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        if pointer.is_file() and (named := pointer.read_text("utf-8").strip()):
+            homes.insert(0, Path(named))
+    for home in homes:
+        settings = home / "settings.json"
+        kept = read_json(settings, _StudioSettings) if settings.is_file() else None
+        if kept is not None and kept.models:
+            yield Path(kept.models)
+        yield home / "models"
 
 
 def lm_studio(where: ModelFolders | None = None) -> Path | None:
@@ -103,13 +130,15 @@ def find(where: ModelFolders | None = None) -> list[FoundModel]:
 
 def _files(roots: tuple[tuple[str, Path], ...]) -> Iterator[FoundModel]:
     for program, root in roots:
-        for path in islice(_below(root, _DEEP), _MOST):
-            if (one := _file(path, program)) is not None:
+        for path in islice(_below(root, 1 if program == _DOWNLOADS else _DEEP), _MOST):
+            one = _file(path, program) if path.suffix.casefold() == ".gguf" else _folder(path.parent, program)
+            if one is not None:
                 yield one
 
 
 def _below(folder: Path, depth: int) -> Iterator[Path]:
-    """GGUF files in a folder and those below it; links to folders are not followed."""
+    """GGUF files, and the config.json of model folders, in a folder and those below it; links to folders are
+    not followed."""
     try:
         entries = sorted(os.scandir(folder), key=lambda one: one.name)
     except OSError:
@@ -119,7 +148,7 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
             if entry.is_dir(follow_symlinks=False):
                 if depth:
                     yield from _below(Path(entry.path), depth - 1)
-            elif entry.name.casefold().endswith(".gguf") and not _PART.search(entry.name) and entry.is_file():
+            elif _MODEL.search(entry.name) and not _PART.search(entry.name) and entry.is_file():
                 yield Path(entry.path)
 
 
@@ -151,7 +180,7 @@ class _Manifest(msgspec.Struct, frozen=True):
 def _file(path: Path, program: str, title: str = "") -> FoundModel | None:
     """What a GGUF file's header says of it; None where there is no such file. Whatever is in it, the others are
     listed."""
-    from engines.models.gguf import config, header  # here: an installed app's node does without gguf
+    from engines.models.gguf import config, header, tokenizer  # here: an installed app's node does without gguf
 
     try:
         if not path.is_file():
@@ -159,7 +188,8 @@ def _file(path: Path, program: str, title: str = "") -> FoundModel | None:
         size = path.stat().st_size
         with sound(path):
             said = header.glimpse(path)
-            config.family(said, path.name)
+            config.family(said, path.name, pieces=2 if _FIRST.search(path.name) else 1)
+            tokenizer.readable(said.values, path.name, whole=False)
             shape, problem = config.rough_shape(said, path.name), ""
     except FileNotFoundError:
         return None
@@ -168,7 +198,7 @@ def _file(path: Path, program: str, title: str = "") -> FoundModel | None:
         size = 0 if isinstance(error, OSError) else size
     return FoundModel(
         name=str(path),
-        title=title or path.stem,
+        title=title or config.named(path),
         program=program,
         folder=str(path.parent),
         bytes=size,
@@ -178,26 +208,54 @@ def _file(path: Path, program: str, title: str = "") -> FoundModel | None:
     )
 
 
-def _hugging_face(cache: Path) -> Iterator[FoundModel]:
-    """Whole models of the known families in Hugging Face's own cache."""
+class _Config(msgspec.Struct, frozen=True):
+    architectures: list[str] = []
+
+
+def _folder(folder: Path, program: str, name: str = "") -> FoundModel | None:
+    """A whole model as a folder; None where it is none that answers in text. MLX's quantised ones are listed
+    with the reason why they cannot learn."""
     from engines.models.folder import open_folder, read_architecture
 
+    kinds = (read_json(folder / "config.json", _Config) or _Config()).architectures
+    if not (kinds and kinds[0].endswith("ForCausalLM")):
+        return None
+    shape, problem, size = None, "", 0
+    try:
+        opened = open_folder(folder)
+        known = read_architecture(opened.config)
+        size = opened.weight_bytes
+        if known is not None:
+            shape = Shape(**{name: getattr(known, name) for name in Shape.__struct_fields__})
+    except EngineError as error:
+        if name or not any(folder.glob("*.safetensors")):
+            return None  # of a download that was cut short, say
+        problem = str(error)
+    return FoundModel(
+        name=name or str(folder),
+        title=name or folder.name,
+        program=program,
+        folder=str(folder),
+        bytes=size,
+        ready=not problem,
+        shape=shape,
+        problem=problem,
+    )
+
+
+def _hugging_face(cache: Path) -> Iterator[FoundModel]:
+    """Whole models in Hugging Face's own cache, and GGUF files, which llama.cpp keeps there too."""
     for place in islice(sorted(cache.glob("models--*--*")), _MOST):
         with contextlib.suppress(OSError, UnicodeDecodeError, EngineError):
             main = place / "refs" / "main"
             commit = main.read_text("ascii").strip() if main.is_file() else ""
             if not commit.isalnum():
                 continue
-            folder = open_folder(place / "snapshots" / commit)
-            known = read_architecture(folder.config)
-            if known is None:
-                continue
-            yield FoundModel(
-                name=folder.name,
-                title=folder.name,
-                program="Hugging Face",
-                folder=str(folder.path),
-                bytes=folder.weight_bytes,
-                ready=True,
-                shape=Shape(**{name: getattr(known, name) for name in Shape.__struct_fields__}),
-            )
+            snapshot, id = place / "snapshots" / commit, place.name.removeprefix("models--").replace("--", "/")
+            for path in _below(snapshot, 1):
+                if path.suffix.casefold() == ".gguf":
+                    one = _file(path, "Hugging Face")
+                else:
+                    one = _folder(snapshot, "Hugging Face", id) if path.parent == snapshot else None
+                if one is not None:
+                    yield one

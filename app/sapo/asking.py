@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 import msgspec
 
@@ -65,8 +66,8 @@ def messages(question: str, way: Way = TAGGED, examples: Sequence[Example] = ())
 
 
 def extract_answer(completion: str) -> str | None:
-    """The answer a completion commits to: the last closed `<answer>` pair, else what follows the last `#` or
-    `\\boxed`, whichever comes later.
+    """The answer a completion commits to: the last closed `<answer>` pair, else what follows the last `#` on
+    its line, with the rows of a grid below it, or `\\boxed`, whichever of the two comes later.
 
     None when there is none, when it is empty or longer than MAX_ANSWER. Only one candidate is ever taken, so
     listing many answers earns nothing. What chat models write around a result is forgiven.
@@ -75,6 +76,8 @@ def extract_answer(completion: str) -> str | None:
     ('-4', '2')
     >>> extract_answer("so \\\\boxed{\\\\frac{1}{2}}."), extract_answer("# **\u22127**."), extract_answer("7")
     ('\\\\frac{1}{2}', '-7', None)
+    >>> extract_answer("4*7=28. #28\\n\\nSolve"), extract_answer("#9 5\\n0 5\\nSolve this")
+    ('28', '9 5\\n0 5')
     """
     end = completion.rfind(CLOSE)
     if end >= 0:
@@ -84,7 +87,7 @@ def extract_answer(completion: str) -> str | None:
         short, boxed = completion.rfind(SHORT), completion.rfind(_BOXED)
         if max(short, boxed) < 0:
             return None
-        found = _braced(completion, boxed + len(_BOXED)) if boxed > short else completion[short + 1 :]
+        found = _braced(completion, boxed + len(_BOXED)) if boxed > short else _on_line(completion[short + 1 :])
     answer = _bare(found)
     return answer if 0 < len(answer) <= MAX_ANSWER else None
 
@@ -115,6 +118,29 @@ def shows_work(completion: str) -> bool:
     return end > 0 and bool(completion[:end].strip())
 
 
+def _on_line(text: str) -> str:
+    """The first line that is not blank, with those below it that have as many cells, as rows of a grid do: what
+    a model writes after them is no part of its answer. All of the text where the line is a mark alone, such as
+    the one that opens code."""
+    first, *below = text.lstrip().split("\n")
+    if first.startswith("```") or not any(map(str.isalnum, first)):
+        return text
+    width = len(first.split())
+    rows = takewhile(lambda line: width > 1 and _cells(line) == width, below)
+    return "\n".join([first, *rows]) if _cells(first) else first
+
+
+def _cells(line: str) -> int:
+    """How many cells a row of a grid has; 0 where a word is longer than one.
+
+    >>> _cells("_ Q _ _"), _cells("[1, 10],"), _cells("Solve 2 + 3")
+    (4, 2, 0)
+    """
+    words = line.split()
+    return len(words) if all(len(word) <= _WIDEST_CELL for word in words) else 0
+
+
+_WIDEST_CELL = 4
 _NUMBER = re.compile(r"-?\d{1,40}(?:[./]\d{1,40})?")
 
 

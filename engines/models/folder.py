@@ -52,7 +52,7 @@ def open_folder(path: Path) -> Folder:
                 "take a version of the model with .safetensors files."
             )
         raise EngineError(f"{path.name} has no .safetensors weights: download the model again.")
-    if "quantization_config" in config:
+    if {"quantization_config", "quantization"} & config.keys():  # the second is MLX's
         raise EngineError(
             f"{path.name} is quantised, and that can't be trained here: take the unquantised model."
         )

@@ -84,12 +84,14 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Needs(msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes. `least` is what it runs with at all, layers computed twice; `sampling` and `learning` are what the
-    two halves of a round take with room to spare; `disk` is what has still to be written."""
+    """Bytes. `least` is what it runs with at all, layers computed twice; `sampling` and `learning` are what
+    must be free for the two halves of a round to have room to spare, and `takes` what they then take; `disk` is
+    what has still to be written."""
 
     least: int
     sampling: int
     learning: int
+    takes: int = 0
     disk: int = 0
 
 
@@ -114,11 +116,14 @@ def needs(
     def learning(tokens: int, checkpointing: bool) -> int:
         return weights + adapter + int(tokens * shape.token_bytes(checkpointing, size) / ACTIVATIONS)
 
+    # the learner's own bounds on a processor (engines.torch_lora.learner)
+    micro_batch = min(GOOD_TOKENS * shape.token_bytes(False, size), max(2**29, weights // 2))
     opening = int((2 if merged else 1.5) * stored * size)  # with less the engine refuses to open it
     return Needs(
         least=max(opening, sampling, learning(LEAST_TOKENS, checkpointing=True)),
         sampling=sampling,
         learning=max(opening, sampling, learning(GOOD_TOKENS, checkpointing=False)),
+        takes=max(weights + adapter + micro_batch, sampling),
         disk=disk,
     )
 
@@ -183,7 +188,8 @@ def fits(model: Needs, memory: MemoryRoom, disk_free: int) -> Fit:
         )
     else:
         verdict = FitVerdict.FITS
-        said = f"It fits: it needs {in_bytes(model.learning)} of memory, and {in_bytes(memory.free)} are free."
+        takes = in_bytes(model.takes or model.learning)
+        said = f"It fits: it takes {takes} of memory, and {in_bytes(memory.free)} are free."
     return Fit(verdict=verdict, sentence=said)
 
 

@@ -7,6 +7,7 @@ transformers for the same would cost more than a second. The template's surround
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Any
 
 import jinja2
@@ -30,7 +31,8 @@ _SPECIALS = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "c
 class ChatTokenizer:
     """`stops` are the tokens that end a sampled completion, `end` the one put behind finished foreign text;
     `template` is the chat template's text, None without one; `talks` says whether it shows the model what was
-    said before, so that there is a conversation."""
+    said before, so that there is a conversation. `opening` is what the tokenizer itself puts before a text: the
+    prompts of a model without a template begin with it, as a template writes its own."""
 
     def __init__(self, folder: Folder) -> None:
         settings = _optional(folder, "tokenizer_config.json")
@@ -49,6 +51,7 @@ class ChatTokenizer:
                 f"The chat template of {folder.name} is damaged ({_line(error)}): download the model again."
             ) from error
         self._merges_system = False
+        self.opening = [] if self.template else self._opening(settings)
         self.talks = self._try()
         self._controls = {
             id for id, token in self._tokenizer.get_added_tokens_decoder().items() if token.special
@@ -69,6 +72,26 @@ class ChatTokenizer:
                 f"{self._name} names no end token, so its answers would never end: choose another."
             )
         return frozenset(stops), stops[0]
+
+    def _opening(self, settings: dict[str, Any]) -> list[int]:
+        """`add_bos_token` of tokenizer_config.json decides where it is given, else the post-processor of
+        tokenizer.json, as in transformers."""
+        bos = self._tokenizer.token_to_id(self._special.get("bos_token", ""))
+        said = settings.get("add_bos_token")
+        if isinstance(said, bool):
+            return [bos] if said and bos is not None else []
+        encoded = self._tokenizer.encode("a", add_special_tokens=True)
+        added = list(takewhile(lambda one: one[1], zip(encoded.ids, encoded.special_tokens_mask, strict=True)))
+        return [id for id, _ in added] if len(added) < len(encoded.ids) else []
+
+    def pauses(self) -> frozenset[int]:
+        """Tokens that end with a blank line. The plain template puts one behind each message, so an answer of a
+        model without a template ends there; such a model seldom gives the end token."""
+        if self.template:
+            return frozenset()
+        ids = range(self._tokenizer.get_vocab_size(with_added_tokens=True))
+        texts = self._tokenizer.decode_batch([[id] for id in ids], skip_special_tokens=True)
+        return frozenset(id for id, text in zip(ids, texts, strict=True) if text.endswith("\n\n"))
 
     def _try(self) -> bool:
         """Raises EngineError for a template that takes too long, or refuses every prompt."""
@@ -112,7 +135,7 @@ class ChatTokenizer:
             raise EngineError(
                 f"The chat template of {self._name} refuses the prompt ({_line(error)}): choose another model."
             ) from error
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        ids: list[int] = [*self.opening, *self._tokenizer.encode(text, add_special_tokens=False).ids]
         if not ids:
             raise EngineError(
                 f"The chat template of {self._name} makes nothing of the prompt: choose another model."
@@ -227,7 +250,7 @@ class ModelText:
 
     def __init__(self, tokenizer: ChatTokenizer, name: str, context: int) -> None:
         self._tokenizer, self._name, self._context = tokenizer, name, context
-        self.stops, self.talks = tokenizer.stops, tokenizer.talks
+        self.stops, self.talks = tokenizer.stops | tokenizer.pauses(), tokenizer.talks
 
     def prompt(self, prompt: Messages) -> list[int]:
         return self._tokenizer.prompt(prompt)
@@ -262,8 +285,9 @@ class ModelText:
         return tell
 
     def write(self, groups_P: Sequence[Sequence[Sampled]]) -> list[list[Completion]]:
-        """Sampled tokens with their text."""
-        texts = iter(self._tokenizer.texts([ids for group in groups_P for ids, _, _ in group]))
+        """Sampled tokens with their text, which leaves out what ended it."""
+        answers = [ids[:-1] if finished else ids for group in groups_P for ids, _, finished in group]
+        texts = iter(self._tokenizer.texts(answers))
         return [
             [
                 Completion(tokens_T=ids, logprobs_T=logps, finished=finished, text=next(texts))

@@ -88,7 +88,7 @@ def _gather_gradient(
     """Adds the gradient of all `rows` of a batch to the adapter's. Gives the loss, `logprobs.mismatch` and the
     number of micro-batches."""
     sequences = [(row.prompt_T, row.completion_T) for row in rows]
-    pieces = micro_batches(sequences, limits.tokens)
+    pieces = micro_batches(sequences, limits.tokens, network.shares(limits.checkpointing))
     total, total_apart = 0.0, torch.zeros(3, dtype=torch.float64)
     for piece in pieces:
         states = network.states(adapter, [sequences[index] for index in piece], limits.checkpointing)
@@ -134,4 +134,7 @@ def score(
         out: list[float] = logprobs(states, torch.tensor(tokens, device=network.device)).tolist()
         return out
 
-    return memory(network.device).learning(lambda: scored(sequences_S, limits.tokens, found), limits, notice)
+    def score_all() -> list[list[float]]:
+        return scored(sequences_S, limits.tokens, found, network.shares(False))
+
+    return memory(network.device).learning(score_all, limits, notice)

@@ -3344,14 +3344,14 @@ answer: a*b</translation>
    <translation>Engine wird entfernt</translation>
   </message>
   <message>
-   <source>roughly {n} round an hour here</source>
-   <translation>hier grob {n} Runde pro Stunde</translation>
+   <source>about {n} round an hour here</source>
+   <translation>hier etwa {n} Runde pro Stunde</translation>
   </message>
   <message numerus="yes">
-   <source>roughly {n} rounds an hour here</source>
+   <source>about {n} rounds an hour here</source>
    <translation>
-    <numerusform>hier grob {n} Runde pro Stunde</numerusform>
-    <numerusform>hier grob {n} Runden pro Stunde</numerusform>
+    <numerusform>hier etwa {n} Runde pro Stunde</numerusform>
+    <numerusform>hier etwa {n} Runden pro Stunde</numerusform>
    </translation>
   </message>
   <message>
@@ -3394,15 +3394,12 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
-   <source>about {n} round an hour here</source>
-   <translation>hier etwa {n} Runde pro Stunde</translation>
+   <source>a round takes {least} to {most} here</source>
+   <translation>eine Runde dauert hier {least} bis {most}</translation>
   </message>
-  <message numerus="yes">
-   <source>about {n} rounds an hour here</source>
-   <translation>
-    <numerusform>hier etwa {n} Runde pro Stunde</numerusform>
-    <numerusform>hier etwa {n} Runden pro Stunde</numerusform>
-   </translation>
+  <message>
+   <source>about {n} rounds a minute here</source>
+   <translation>hier etwa {n} Runden pro Minute</translation>
   </message>
   <message>
    <source>{n} other kinds are too hard yet.</source>
@@ -3495,14 +3492,6 @@ answer: a*b</translation>
   <message>
    <source>{rounds}, {size}</source>
    <translation>{rounds}, {size}</translation>
-  </message>
-  <message>
-   <source>about {n} rounds a minute here</source>
-   <translation>hier etwa {n} Runden pro Minute</translation>
-  </message>
-  <message>
-   <source>roughly {n} rounds a minute here</source>
-   <translation>hier grob {n} Runden pro Minute</translation>
   </message>
   <message>
    <source>{n} round</source>
@@ -8446,6 +8435,14 @@ answer: a*b</translation>
    <translation>Der Tokenizer von {name} hat Wörter, die GGUF selbst braucht:</translation>
   </message>
   <message>
+   <source>{name} names no end token, so its answers would never end:</source>
+   <translation>{name} nennt kein Endzeichen, seine Antworten würden nie enden:</translation>
+  </message>
+  <message>
+   <source>choose another.</source>
+   <translation>Wähle ein anderes.</translation>
+  </message>
+  <message>
    <source>The tokenizer of {name} is of another kind than byte-level BPE, which alone is read from GGUF files here:</source>
    <translation>Der Tokenizer von {name} ist kein Byte-BPE, und nur das wird hier aus GGUF-Dateien gelesen:</translation>
   </message>
@@ -8456,14 +8453,6 @@ answer: a*b</translation>
   <message>
    <source>{name} cuts text in a way that isn't known here ({str}):</source>
    <translation>{name} zerlegt Text auf eine Art, die hier nicht bekannt ist ({str}):</translation>
-  </message>
-  <message>
-   <source>{name} names no end token, so its answers would never end:</source>
-   <translation>{name} nennt kein Endzeichen, seine Antworten würden nie enden:</translation>
-  </message>
-  <message>
-   <source>choose another.</source>
-   <translation>Wähle ein anderes.</translation>
   </message>
   <message>
    <source>{name} in {folder} is missing or damaged:</source>
@@ -8594,8 +8583,8 @@ answer: a*b</translation>
    <translation>Passt:</translation>
   </message>
   <message>
-   <source>it needs {learning} of memory, and {free} are free.</source>
-   <translation>Braucht {learning} Arbeitsspeicher, {free} sind frei.</translation>
+   <source>it takes {takes} of memory, and {free} are free.</source>
+   <translation>Braucht {takes} Arbeitsspeicher, {free} sind frei.</translation>
   </message>
   <message>
    <source>{name} has no tokenizer:</source>
@@ -8734,8 +8723,20 @@ answer: a*b</translation>
    <translation>Dieser Computer hat {cuda} CUDA-Geräte, gezählt ab 0.</translation>
   </message>
   <message>
-   <source>This model's architecture can't answer several times from one prompt:</source>
-   <translation>Die Bauart dieses Modells kann nicht mehrmals auf eine Frage antworten:</translation>
+   <source>{name} can't learn here yet:</source>
+   <translation>{name} kann hier noch nicht lernen:</translation>
+  </message>
+  <message>
+   <source>its architecture, {family}, keeps what it has read in a way Shoal doesn't know.</source>
+   <translation>Seine Bauart {family} merkt sich Gelesenes auf eine Weise, die Shoal nicht kennt.</translation>
+  </message>
+  <message>
+   <source>Choose a Qwen, Llama, Gemma or Mistral model.</source>
+   <translation>Wähle ein Modell von Qwen, Llama, Gemma oder Mistral.</translation>
+  </message>
+  <message>
+   <source>{name} has no linear layers that LoRA could train:</source>
+   <translation>{name} hat keine linearen Schichten, die LoRA trainieren könnte:</translation>
   </message>
   <message>
    <source>{name} can't be opened:</source>
@@ -8748,10 +8749,6 @@ answer: a*b</translation>
   <message>
    <source>choose a Qwen2, Qwen3 or Llama model.</source>
    <translation>Wähle ein Modell von Qwen2, Qwen3 oder Llama.</translation>
-  </message>
-  <message>
-   <source>{name} has no linear layers that LoRA could train:</source>
-   <translation>{name} hat keine linearen Schichten, die LoRA trainieren könnte:</translation>
   </message>
   <message>
    <source>Upper and lower case and extra spaces don't matter.</source>

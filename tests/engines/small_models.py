@@ -45,17 +45,42 @@ def tokenizer() -> Any:
     )
 
 
-def config_of(family: str, **changes: Any) -> Any:
-    from transformers import GPTNeoXConfig, LlamaConfig, MistralConfig, Qwen2Config, Qwen3Config
+_DELTA = dict(
+    linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=8, linear_value_head_dim=8, head_dim=8
+)
+_MAMBA = dict(
+    mamba_n_heads=4, mamba_d_head=16, mamba_n_groups=1, mamba_d_state=8, mamba_d_ssm=64, mamba_chunk_size=8
+)
+_EXPERTS = dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16)
+_HYBRID = dict(layer_types=["linear_attention", "full_attention"])
+_FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "qwen2": ("Qwen2Config", {}),
+    "qwen3": ("Qwen3Config", dict(head_dim=12)),
+    "llama": ("LlamaConfig", {}),
+    "mistral": ("MistralConfig", {}),
+    "gemma2": ("Gemma2Config", dict(head_dim=8, sliding_window=4, query_pre_attn_scalar=8)),
+    "qwen3_5_text": ("Qwen3_5TextConfig", {**_DELTA, **_HYBRID}),
+    "qwen3_next": ("Qwen3NextConfig", {**_DELTA, **_HYBRID, **_EXPERTS, "shared_expert_intermediate_size": 16}),
+    "lfm2": ("Lfm2Config", dict(layer_types=["conv", "full_attention"], block_auto_adjust_ff_dim=False)),
+    "granitemoehybrid": (
+        "GraniteMoeHybridConfig",
+        {**_MAMBA, "layer_types": ["mamba", "attention"], "num_local_experts": 0, "logits_scaling": 4.0},
+    ),
+    "falcon_h1": ("FalconH1Config", _MAMBA),
+    "mamba2": ("Mamba2Config", dict(state_size=8, num_heads=4, head_dim=16, n_groups=1, chunk_size=8)),
+    "rwkv": ("RwkvConfig", dict(attention_hidden_size=32)),
+}
 
-    kinds = {"qwen2": Qwen2Config, "qwen3": Qwen3Config, "llama": LlamaConfig, "mistral": MistralConfig}
-    settings: dict[str, Any] = {**SIZES, "vocab_size": len(WORDS) + 4, **changes}
+
+def config_of(family: str, **changes: Any) -> Any:
+    import transformers
+
+    settings: dict[str, Any] = {**SIZES, "vocab_size": len(WORDS) + 4}
     if family == "gpt_neox":
         settings.pop("num_key_value_heads")
-        return GPTNeoXConfig(**settings)
-    if family == "qwen3":
-        settings = {"head_dim": 12, **settings}
-    return kinds[family](**settings)
+        return transformers.GPTNeoXConfig(**settings, **changes)
+    kind, more = _FAMILIES[family]
+    return getattr(transformers, kind)(**{**settings, **more, **changes})
 
 
 def reference(folder: Path, dtype: torch.dtype = torch.float32) -> Any:

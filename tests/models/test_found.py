@@ -70,6 +70,67 @@ def test_every_programs_place(file: Path, tmp_path: Path) -> None:
     assert listed["Some/Model"].installed and not listed[str(blob)].installed
 
 
+def test_folders_moved_places_and_names_that_say_nothing(file: Path, tmp_path: Path) -> None:
+    """LM Studio's home and models can be elsewhere, and hold folders; Jan calls every file model.gguf;
+    `llama-cli -hf` keeps files in Hugging Face's cache; browsers in Downloads."""
+    moved, studio = tmp_path / "disk" / "models", tmp_path / "studio"
+    studio.mkdir()
+    (tmp_path / ".lmstudio-home-pointer").write_text(f"{studio}\n")
+    (studio / "settings.json").write_text(json.dumps({"downloadsFolder": str(moved)}))
+    shutil.copytree(starter_folder(), moved / "mlx-community" / "whole")
+    quantised = Path(shutil.copytree(starter_folder(), moved / "mlx-community" / "4bit"))
+    settings = json.loads((quantised / "config.json").read_text())
+    (quantised / "config.json").write_text(json.dumps({**settings, "quantization": {"bits": 4}}))
+    hub = tmp_path / ".cache" / "huggingface" / "hub"
+    mistral = Path(shutil.copytree(starter_folder(), hub / "models--Some--Mistral" / "snapshots" / "abc123"))
+    changed = {**settings, "model_type": "mistral", "architectures": ["MistralForCausalLM"]}
+    (mistral / "config.json").write_text(json.dumps(changed))
+    speech = Path(shutil.copytree(starter_folder(), hub / "models--Some--Speech" / "snapshots" / "abc123"))
+    changed = {**settings, "model_type": "whisper", "architectures": ["WhisperForConditionalGeneration"]}
+    (speech / "config.json").write_text(json.dumps(changed))
+    files = {
+        "Jan": tmp_path / "jan" / "models" / "Qwen3-0.6B" / "model.gguf",
+        "GPT4All": tmp_path / ".local" / "share" / "nomic.ai" / "GPT4All" / "own.gguf",
+        "Downloads": tmp_path / "Downloads" / "own.gguf",
+        "Hugging Face": hub / "models--ggml-org--own-GGUF" / "snapshots" / "abc123" / "own.gguf",
+    }
+    for path in files.values():
+        path.parent.mkdir(parents=True)
+        shutil.copyfile(file, path)
+    for place in hub.iterdir():
+        (place / "refs").mkdir()
+        (place / "refs" / "main").write_text("abc123")
+    rows = {(one.program, one.title): one for one in find(places(tmp_path, {}, "linux"))}
+    assert set(rows) == {
+        *(("LM Studio", name) for name in ("whole", "4bit")),
+        *(("Hugging Face", name) for name in ("Some/Mistral", "own")),
+        *(("Jan", "Qwen3-0.6B"), ("GPT4All", "own"), ("Downloads", "own")),
+    }
+    assert "quantised" in rows["LM Studio", "4bit"].problem and not rows["LM Studio", "4bit"].ready
+    assert rows["Hugging Face", "Some/Mistral"].ready and not rows["Hugging Face", "Some/Mistral"].problem
+    whole = str(moved / "mlx-community" / "whole")
+    assert rows["LM Studio", "whole"].name == whole and rows["LM Studio", "whole"].shape is not None
+    library = survey(tmp_path / "home", elsewhere=places(tmp_path, {}, "linux"))
+    (entry,) = (model for model in library.models if model.name == whole)
+    assert entry.installed and entry.local and entry.program == "LM Studio" and entry.title == "whole"
+
+
+def test_what_would_be_refused_when_taken_never_fits(file: Path, tmp_path: Path) -> None:
+    """Another kind of tokenizer, and the first piece of several, whose header says so behind its words."""
+    content = bytearray(file.read_bytes())
+    kind = content.index(b"tokenizer.ggml.model") + len("tokenizer.ggml.model") + 12
+    assert content[kind : kind + 4] == b"gpt2"
+    content[kind : kind + 4] = b"bert"
+    (tmp_path / "pieces.gguf").write_bytes(content)
+    for name in ("own-00001-of-00003", "own-00002-of-00003", "own-00011-of-00012", "whole-00001-of-00001"):
+        shutil.copyfile(file, tmp_path / f"{name}.gguf")
+    where = ModelFolders(gguf=(("Jan", tmp_path),), ollama=(), hugging_face=tmp_path)
+    rows = {row.title: row.problem for row in find(where)}
+    assert set(rows) == {"pieces", "own-00001-of-00003", "whole-00001-of-00001"}
+    assert "byte-level BPE" in rows["pieces"] and "several pieces" in rows["own-00001-of-00003"]
+    assert rows["whole-00001-of-00001"] == ""
+
+
 def test_the_programs_own_variables_and_other_systems(file: Path, tmp_path: Path) -> None:
     shutil.copytree(file.parent, tmp_path / "cache")
     ollama(tmp_path / "elsewhere", file)

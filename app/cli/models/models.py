@@ -112,12 +112,13 @@ def _row(model: ModelEntry) -> str:
 
 
 def _pace(model: ModelEntry) -> str:
-    """As far as anybody can tell; "~" where no round was played here yet."""
+    """A range where no round was played here yet."""
     if not model.round_s:
         return ""
-    estimated = "" if model.training is not None and model.training.round_s else "~"
-    a_minute = 60 / model.round_s
-    return f"{estimated}{a_minute:.0f}/min" if a_minute >= 1 else f"{estimated}{60 * a_minute:.0f}/h"
+    least, most = model.round_s
+    unit_s, unit = (60, "min") if least <= 60 else (3600, "h")
+    slow, fast = round(unit_s / most), round(unit_s / least)
+    return f"{fast}/{unit}" if slow == fast else f"{slow}-{fast}/{unit}"
 
 
 def _list_placed(library: Library) -> None:

@@ -23,6 +23,8 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int
     round_s: float | None = None
     """Mean seconds of a round so far, on this computer; None before the first."""
+    answer_s: float | None = None
+    """Seconds for an answer in its first look on this computer; None before that."""
     begins: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     """Families that it can learn from, and those that are too hard so far."""
@@ -56,8 +58,9 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
     commit: str = ""
     partial: Partial | None = None
     training: Training | None = None
-    round_s: float | None = None
-    """Seconds of a round here, estimated where none was played yet; None where no one can tell."""
+    round_s: tuple[float, float] | None = None
+    """The least and the most seconds of a round here, the same once one was played; None where no one can
+    tell."""
     recommended: bool = False
 
 

@@ -1,8 +1,9 @@
-"""How fast a model will learn here, before it has played a round: an estimate from its size.
+"""How fast a model will learn here, before it has played a round: a range, until it is measured.
 
 The work of a round grows with parameters times tokens. The constants are those of a round of SmolLM2 135M
 (8 questions, 8 answers) on two cores in 16 bits; where a model of some size has played rounds on this very
-computer, its seconds take their place.
+computer, its seconds take their place. Its own first look, which answers the same kind of questions, tells more
+than either, and it was slowed by the same other programs.
 """
 
 from __future__ import annotations
@@ -24,33 +25,54 @@ _TELLING = 50e6
 """Parameters from which on a model's own rounds tell how long those of others take."""
 
 
+_FREE, _BUSY = 1.0, 4.0
+"""The range around an estimate by size: 12 s were said of SmolLM2 135M in 32 bits on two cores, which took 8 to
+16 s there, and 36 to 42 s while llama.cpp was compiled; 57 s of 0.5 billion parameters, which took 220."""
+_KNOWN = (0.7, 2.0)
+"""The same where another model has played here."""
+_ANSWERS = 64
+_LOOKED = (0.2, 0.9)
+"""The seconds of a round, in the time that the first look took for as many answers: 0.22 to 0.87 in six homes
+of SmolLM2 135M. Without examples, prompts are short."""
+
+
 class RoundWork(msgspec.Struct, frozen=True, kw_only=True):
-    """`round_s` is what a round took here so far, None before the first."""
+    """`round_s` is what a round took here so far, None before the first; `answer_s` what an answer took in the
+    first look, None before it."""
 
     parameters: int
     max_tokens: int
     round_s: float | None = None
+    answer_s: float | None = None
 
 
-def seconds(work: RoundWork, cores: int, dtype: Dtype, others: Iterable[RoundWork] = ()) -> float:
-    """The seconds of a round: as measured, or estimated.
+def seconds(work: RoundWork, cores: int, dtype: Dtype, others: Iterable[RoundWork] = ()) -> tuple[float, float]:
+    """The least and the most seconds of a round: both as measured, or a range.
 
     >>> small = RoundWork(parameters=135_000_000, max_tokens=64)
     >>> seconds(small, 2, "bfloat16"), seconds(small, 4, "float32")
-    (7.0, 7.0)
+    ((7.0, 28.0), (7.0, 28.0))
     >>> known = RoundWork(parameters=135_000_000, max_tokens=64, round_s=12.0)
+    >>> seconds(known, 2, "bfloat16")
+    (12.0, 12.0)
     >>> seconds(RoundWork(parameters=270_000_000, max_tokens=64), 2, "bfloat16", [known])
-    22.0
+    (15.4, 44.0)
+    >>> seconds(RoundWork(parameters=135_000_000, max_tokens=64, answer_s=1.5), 2, "bfloat16", [known])
+    (19.2, 86.4)
     """
     if work.round_s is not None:
-        return work.round_s
+        return work.round_s, work.round_s
+    if work.answer_s is not None:
+        least, most = _LOOKED
+        return round(least * _ANSWERS * work.answer_s, 2), round(most * _ANSWERS * work.answer_s, 2)
     telling = [one for one in others if one.round_s is not None and one.parameters >= _TELLING]
-    factor = 1.0
+    factor, (least, most) = 1.0, (_KNOWN if telling else (_FREE, _BUSY))
     if telling:
         nearest = min(telling, key=lambda one: abs(one.parameters - work.parameters))
         assert nearest.round_s is not None
         factor = max(nearest.round_s - FIXED_S, 0.1) / _computing_s(nearest, cores, dtype)
-    return round(FIXED_S + factor * _computing_s(work, cores, dtype), 2)
+    expected = FIXED_S + factor * _computing_s(work, cores, dtype)
+    return round(least * expected, 2), round(most * expected, 2)
 
 
 def _computing_s(work: RoundWork, cores: int, dtype: Dtype) -> float:

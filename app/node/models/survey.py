@@ -20,6 +20,7 @@ from app.node.data.library import Library, ModelEntry, Training
 from app.node.history import checkpoint
 from app.node.models.pace import RoundWork, seconds
 from app.node.round import placing
+from engines.choice import SAMPLER_BYTES, sampler_kind
 from engines.contract import EngineError
 from engines.facts import cores
 from engines.models.folder import ModelSettings, count_parameters, open_folder, read_architecture, read_settings
@@ -31,9 +32,12 @@ STARTER_ABOUT = "Comes with Shoal. Tiny: it gets better within minutes, on any c
 PROGRAM = 340_000_000
 """Bytes that a trainer takes before it holds a model: Python with torch and llama.cpp. Its starter was measured
 at 411 MB in all."""
-COPIED = 2
-"""Bytes of each parameter in the copy of the weights that llama.cpp answers with. SmolLM2 135M was measured at
-1.94 GB in all, while it was placed and learned."""
+ROWS = 64
+"""Answers of a round, whose keys and values llama.cpp holds at once, up to _KEYS bytes."""
+_KEYS, _TOKENS = 640 << 20, 256
+SPARE = 1.15
+"""What was measured, in sums of the parts: SmolLM2 135M took 1.94 GB where they are 2.2, and 0.5 billion
+parameters 4.9 where they are 4.3."""
 
 
 def survey(
@@ -52,7 +56,10 @@ def survey(
     others = find_elsewhere(elsewhere)
     ready = {one.name: one for one in others if one.ready and one.name not in installed}
     installed |= {
-        one.name: Installed(name=one.name, folder=one.folder, bytes=one.bytes) for one in ready.values()
+        one.name: Installed(
+            name=one.name, folder=one.folder, bytes=one.bytes, local=Path(one.name).is_absolute()
+        )
+        for one in ready.values()
     }
     taken = {one.name for one in installed.values()}
     models = [_starter(room)]
@@ -98,12 +105,14 @@ def trainings(home: Path) -> list[Training]:
 def _training(folder: Path) -> Training:
     found = placing.read(folder)
     rounds, seconds = _learned(folder)
+    answers = sum(one.answers for one in found.tried) if found else 0
     best = read_json(folder / checkpoint.BEST / checkpoint.STATE, _Point)
     return Training(
         folder=str(folder),
         bytes=size(folder),
         rounds=rounds,
         round_s=seconds / rounds if rounds and seconds else None,
+        answer_s=found.seconds / answers if found and found.seconds and answers else None,
         begins=(*found.in_play, *found.later) if found else (),
         waiting=found.waiting if found else (),
         best=best.state.round if best is not None else None,
@@ -136,13 +145,15 @@ class _Room(msgspec.Struct, frozen=True):
 
     def judge(self, shape: Shape, stored: int, max_tokens: int, missing: int) -> tuple[Needs, Fit]:
         found = needs(shape, self.dtype, stored_parameters=stored, max_tokens=max_tokens, disk=missing)
-        found = msgspec.structs.replace(found, learning=found.learning + COPIED * shape.parameters)
+        copy = int(SAMPLER_BYTES[sampler_kind(shape.parameters)] * shape.parameters)
+        keys = min(_KEYS, ROWS * shape.row_bytes(_TOKENS, 2))
+        takes = int(SPARE * (found.takes + copy + keys + PROGRAM))
+        found = msgspec.structs.replace(found, learning=found.learning + copy, takes=takes)
         left = MemoryRoom(free=max(0, self.memory.free - PROGRAM), most=max(0, self.memory.most - PROGRAM))
-        shown = msgspec.structs.replace(found, learning=found.learning + PROGRAM)
-        return shown, fits(found, left, self.disk)
+        return found, fits(found, left, self.disk)
 
     def paced(self, models: list[ModelEntry]) -> tuple[ModelEntry, ...]:
-        """With the seconds of a round, as far as anybody can tell."""
+        """With the seconds of a round, as far as anyone can tell."""
         works = {model.name: work for model in models if (work := _work(model)) is not None}
         here = cores()
         return tuple(
@@ -156,8 +167,13 @@ class _Room(msgspec.Struct, frozen=True):
 def _work(model: ModelEntry) -> RoundWork | None:
     if not model.parameters:
         return None
-    measured = model.training.round_s if model.training is not None else None
-    return RoundWork(parameters=model.parameters, max_tokens=model.max_tokens, round_s=measured)
+    known = model.training
+    return RoundWork(
+        parameters=model.parameters,
+        max_tokens=model.max_tokens,
+        round_s=known.round_s if known else None,
+        answer_s=known.answer_s if known else None,
+    )
 
 
 def _starter(room: _Room) -> ModelEntry:
@@ -195,7 +211,7 @@ def _entry(entry: Entry, room: _Room, here: Installed | None, partial: Partial |
         chat=entry.chat,
         parameters=entry.shape.parameters,
         max_tokens=entry.settings.max_tokens,
-        learning=found.learning,
+        learning=found.takes,
         fit=fit,
         commit=here.source.commit if here and here.source else "",
         partial=partial,
@@ -237,7 +253,7 @@ def _found(one: FoundModel, room: _Room) -> ModelEntry:
         shown,
         parameters=one.shape.parameters,
         max_tokens=ModelSettings().max_tokens,
-        learning=known.learning,
+        learning=known.takes,
         fit=fit,
     )
 
@@ -259,7 +275,7 @@ def _judged(model: ModelEntry, folder: Path, room: _Room) -> ModelEntry:
         folder=str(folder),
         parameters=shape.parameters,
         max_tokens=tokens,
-        learning=found.learning,
+        learning=found.takes,
         fit=fit,
     )
 

@@ -71,17 +71,16 @@ def facts(model: ModelEntry) -> str:
 
 
 def pace(model: ModelEntry) -> str:
-    """How fast it learns on this computer; "roughly" where no round was played here yet."""
+    """How fast it learns on this computer; a range where no round was played here yet."""
     if not model.round_s:
         return ""
-    known = model.training is not None and model.training.round_s is not None
-    a_minute, an_hour = round(60 / model.round_s), max(1, round(3600 / model.round_s))
+    least, most = model.round_s
+    if least != most:
+        return tr("a round takes {least} to {most} here", least=span(least), most=span(most))
+    a_minute, an_hour = round(60 / most), max(1, round(3600 / most))
     if a_minute >= 2:
-        text = tr("about {n} rounds a minute here") if known else tr("roughly {n} rounds a minute here")
-        return text.format(n=number(a_minute))
-    if known:
-        return counted("about {n} round an hour here", "about {n} rounds an hour here", an_hour)
-    return counted("roughly {n} round an hour here", "roughly {n} rounds an hour here", an_hour)
+        return tr("about {n} rounds a minute here", n=number(a_minute))
+    return counted("about {n} round an hour here", "about {n} rounds an hour here", an_hour)
 
 
 _NAMED = 5

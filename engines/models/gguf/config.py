@@ -41,11 +41,12 @@ _MOST_BLOCKS = 1000
 """The deepest models have 126."""
 
 
-def family(header: Header, name: str) -> str:
-    """What the file says it is, by header alone. Raises EngineError where that cannot be trained here."""
+def family(header: Header, name: str, pieces: int = 1) -> str:
+    """What the file says it is, by header alone. `pieces` are those its name speaks of. Raises EngineError
+    where that cannot be trained here."""
     if header.values.get("general.type", "model") != "model":
         raise EngineError(f"{name} is a part of a model, not a whole one: choose the file of the model itself.")
-    if header.values.get("split.count", 1) not in (0, 1):
+    if header.values.get("split.count", pieces) not in (0, 1):
         raise EngineError(f"{name} is one of several pieces of a model: choose one that is a single file.")
     found = header.values.get("general.architecture")
     if found not in KNOWN:
@@ -198,10 +199,19 @@ def _unlike(name: str) -> EngineError:
 def title(header: Header, path: Path) -> str:
     """Its file's name, as its owner knows it, or the model's own where that is a digest, as one short line."""
     said = header.values.get("general.name")
-    named = path.suffix.lower() == ".gguf" or not isinstance(said, str)
-    text = path.stem if named else str(said)
+    own = path.suffix.lower() == ".gguf" or not isinstance(said, str)
+    text = named(path) if own else str(said)
     kept = re.sub(r"[^\w .,:()+-]", "", text).strip()
     return (kept or path.stem)[:60]
+
+
+def named(path: Path) -> str:
+    """A file's own name, or that of its folder where it is only called a model, as all of Jan's are.
+
+    >>> named(Path("models/Qwen3-0.6B/model.gguf")), named(Path("models/Qwen3-0.6B-Q8_0.gguf"))
+    ('Qwen3-0.6B', 'Qwen3-0.6B-Q8_0')
+    """
+    return path.parent.name if path.stem.casefold() in ("model", "ggml-model") else path.stem
 
 
 # From a GGUF file to a model folder as Hugging Face lays it out: what llama.cpp runs becomes what can learn.

@@ -191,6 +191,7 @@ _ENDS = frozenset(
     ["<|im_end|>", "<|eot_id|>", "<|endoftext|>", "<|eom_id|>", "<|end_of_text|>", "<|end|>", "<end_of_turn>"]
 )
 """At these control tokens llama.cpp ends an answer too, whatever else the header says."""
+_READ = {"model": "gpt2", "pre": "gpt-2"}
 _ROLES = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}
 
 
@@ -205,18 +206,7 @@ class Words:
 def read_tokenizer(header: Header, rows: int, name: str) -> Words:
     """The tokenizer for an embedding of `rows` rows. Raises EngineError."""
     values = header.values
-    if values.get("tokenizer.ggml.model") != "gpt2":
-        raise EngineError(
-            f"The tokenizer of {name} is of another kind than byte-level BPE, which alone is read from GGUF "
-            "files here: take the model as a folder with a tokenizer.json."
-        )
-    said = values.get("tokenizer.ggml.pre")
-    pre = _SAME.get(str(said), said)
-    if pre not in CUTS:
-        raise EngineError(
-            f"{name} cuts text in a way that isn't known here ({str(said)[:40]!a}): take the model as a "
-            "folder with a tokenizer.json."
-        )
+    pre = readable(values, name)
     tokens, merges = _texts(header, TOKENS), _texts(header, MERGES)
     types: list[Any] = values[TYPES] if isinstance(values.get(TYPES), list) else []
     if not len(tokens) == len(types) == rows or len(set(tokens)) != rows or "" in tokens:
@@ -227,7 +217,7 @@ def read_tokenizer(header: Header, rows: int, name: str) -> Words:
     if ids["eos"] is None:
         raise EngineError(f"{name} names no end token, so its answers would never end: choose another.")
     bos = ids["bos"] if values.get("tokenizer.ggml.add_bos_token", pre == "llama-bpe") is True else None
-    settings = _settings(str(pre), vocabulary, types, merges, None if bos is None else (tokens[bos], bos))
+    settings = _settings(pre, vocabulary, types, merges, None if bos is None else (tokens[bos], bos))
     text = _built(settings, vocabulary, name)
     ends = {id for word, id in vocabulary.items() if word in _ENDS and types[id] == gguf.TokenType.CONTROL}
     others = {id for key in ("eot", "eom") if (id := _id(header, key, rows)) is not None}
@@ -244,6 +234,24 @@ def read_tokenizer(header: Header, rows: int, name: str) -> Words:
     if isinstance(template, str) and template:
         files["chat_template.jinja"] = template
     return Words(files, stops)
+
+
+def readable(values: Mapping[str, Any], name: str, whole: bool = True) -> str:
+    """llama.cpp's name for the way of cutting text. Raises EngineError for a tokenizer that isn't read here,
+    SentencePiece's for one; of values that aren't `whole`, only by what they say."""
+    kind, said = (values.get(f"tokenizer.ggml.{key}", None if whole else known) for key, known in _READ.items())
+    if kind != "gpt2":
+        raise EngineError(
+            f"The tokenizer of {name} is of another kind than byte-level BPE, which alone is read from GGUF "
+            "files here: take the model as a folder with a tokenizer.json."
+        )
+    pre = _SAME.get(str(said), said)
+    if pre not in CUTS:
+        raise EngineError(
+            f"{name} cuts text in a way that isn't known here ({str(said)[:40]!a}): take the model as a "
+            "folder with a tokenizer.json."
+        )
+    return str(pre)
 
 
 def _settings(

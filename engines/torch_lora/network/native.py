@@ -129,6 +129,9 @@ class NativeNetwork:
         self._merges = merges(device, parameters)
         self._skinny = on_cpu and dtype == torch.float32 and parameters >= TINY and skinny_is_faster()
 
+    def shares(self, checkpointing: bool) -> bool:
+        return True
+
     def states(
         self, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]], checkpointing: bool
     ) -> States:

@@ -41,6 +41,10 @@ class Network(Protocol):
     dtype: torch.dtype
     weight_bytes: int
 
+    def shares(self, checkpointing: bool) -> bool:
+        """Whether `states` computes a prompt once for all completions behind it."""
+        ...
+
     def states(
         self, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]], checkpointing: bool
     ) -> States:

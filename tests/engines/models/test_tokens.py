@@ -15,7 +15,7 @@ import pytest
 from engines.contract import EngineError
 from engines.models.folder import open_folder
 from engines.models.template import ChatTemplate
-from engines.models.tokens import ChatTokenizer
+from engines.models.tokens import ChatTokenizer, ModelText
 from engines.torch_lora import open_engine
 
 ROOT = Path(__file__).parents[3]
@@ -96,6 +96,35 @@ def test_several_templates_and_none(tiny: Path, tmp_path: Path) -> None:
     assert tokens.prompt(MESSAGES) == tokens.completion("w2", finished=False)
     plain = with_template(tiny, tmp_path / "none", None)
     assert plain.prompt(MESSAGES) == [5, 6, 7, 2, 8]  # "odd" is not in the vocabulary
+
+
+def test_without_a_template_a_prompt_opens_as_the_tokenizer_opens_a_text(tiny: Path, tmp_path: Path) -> None:
+    """`<ask>`, token 3, stands for a beginning; w5 stands for a token that ends with a blank line."""
+    text = [5, 6, 7, 2, 8]
+    for number, said in enumerate((True, False)):
+        told = with_template(tiny, tmp_path / str(number), None, bos_token="<ask>", add_bos_token=said)
+        assert told.prompt(MESSAGES) == ([3, *text] if said else text)
+        assert with_template(tiny, tmp_path / f"{number}t", CHATTY, add_bos_token=said).opening == []
+    folder = tmp_path / "by itself"
+    plain = with_template(tiny, folder, None)
+    assert plain.prompt(MESSAGES) == text and plain.pauses() == frozenset()
+    settings = json.loads((folder / "tokenizer.json").read_text())
+    settings["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "<ask>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
+        "special_tokens": {"<ask>": {"id": "<ask>", "ids": [3], "tokens": ["<ask>"]}},
+    }
+    vocabulary = settings["model"]["vocab"]
+    vocabulary["w5\n\n"] = vocabulary.pop("w5")
+    vocabulary["a"] = vocabulary.pop("w20")
+    (folder / "tokenizer.json").write_text(json.dumps(settings))
+    model = open_folder(folder)
+    assert ChatTokenizer(model).prompt(MESSAGES) == [3, *text]
+    found = ModelText(ChatTokenizer(model), "tiny", 256)
+    assert found.stops == {1, vocabulary["w5\n\n"]}
+    answer = found.write([[([5, vocabulary["w5\n\n"]], [-1.0, -1.0], True)]])[0][0]
+    assert answer.text == "w1" and answer.finished and len(answer.tokens_T) == 2
 
 
 @pytest.mark.parametrize(

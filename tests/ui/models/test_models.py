@@ -108,7 +108,7 @@ def test_everything_is_said(page: Models) -> None:
         "41.0 GB",
         "40 rounds learned, 20.0 MB",
         "about 6 rounds a minute here",
-        "roughly 3 rounds a minute here",
+        "a round takes 20 s to 80 s here",
         "Comes with Shoal. Tiny",
         "It can begin with: Sums, Greatest common divisor.\nToo hard yet: Least common multiple.",
     ):
