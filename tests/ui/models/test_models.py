@@ -572,7 +572,7 @@ def test_a_file_let_go_over_the_window_is_taken(
     window = MainWindow(light, replace(actions, models=asking(asked)))
     qtbot.addWidget(window)
     window.show()
-    file, other, folder = tmp_path / "own.GGUF", tmp_path / "notes.txt", tmp_path / "model"
+    file, other, folder = tmp_path / "own.GGUF", tmp_path / "notes.pdf", tmp_path / "model"
     folder.mkdir()
     for one in (file, other, folder / "config.json"):
         one.write_text("{}")
