@@ -97,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Exit code 1 when no engine can run here."""
-    if not args.json:
+    if not args.json and sys.stderr.isatty():
         say("Looking at this computer and its engines. That takes some seconds.", sys.stderr)
     findings = examine(args.home, args.model)
     if args.json:
