@@ -302,7 +302,8 @@ def test_an_older_history_is_taken_over(bench: Bench) -> None:
 
     bench.run(rounds=1)
     with sqlite3.connect(bench.history) as db:
-        db.execute("ALTER TABLE groups DROP COLUMN peer")
+        for later in ("peer", "question"):
+            db.execute(f"ALTER TABLE groups DROP COLUMN {later}")
         db.execute("PRAGMA user_version=1")
     seen = bench.run(rounds=1, external=2, swarm=Shelf([peer_group(1)]))
     assert of(Round, seen)[0].round == 2
