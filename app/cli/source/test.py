@@ -33,10 +33,10 @@ def main(args: argparse.Namespace) -> int:
 
 
 def workers() -> int:
-    """Two for each processor: a test waits about half of its time, for processes, sockets and timers. Fewer
-    where the memory does not suffice."""
+    """One for each processor, fewer where the memory does not suffice. Tests wait about half of their time, but
+    with two for each processor those that look for peers on the network come too late now and then."""
     fit = psutil.virtual_memory().total // WORKER_BYTES
-    return int(max(1, min(2 * (os.cpu_count() or 1), fit, MOST_WORKERS)))
+    return int(max(1, min(os.cpu_count() or 1, fit, MOST_WORKERS)))
 
 
 def distribution(arguments: list[str], count: int) -> list[str]:
