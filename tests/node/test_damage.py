@@ -207,6 +207,6 @@ def test_another_model_gets_a_folder_of_its_own(bench: Bench) -> None:
     bench.run(rounds=2)
     (bench.model / "model.safetensors").write_bytes(b"other weights")
     seen = bench.run(rounds=1)
-    assert "another model" in of(events.NodeNote, seen)[0].sentence
+    assert "a curve of its own" in of(events.NodeNote, seen)[0].sentence
     assert of(Round, seen)[0].round == 1
     assert len(list(bench.home.glob("models/*"))) == 2

@@ -195,7 +195,7 @@ def test_bad_input_is_one_sentence(kind: str, make_model: MakeModel, tmp_path: P
     folder = copied(make_model("qwen2"), tmp_path / "model", damage)
     out = tmp_path / "out"
     with pytest.raises(EngineError, match=says) as caught:
-        gguf.write(folder, out / "model.gguf", ids_only=True)
+        gguf.write(folder, out / "model.gguf", ids_only="tokenizer" not in kind)
     assert "\n" not in str(caught.value)
     assert not out.exists() or not list(out.iterdir())
 
