@@ -218,7 +218,7 @@ def test_memory_pressure_steps_down_and_says_so(tiny: Path, monkeypatch: pytest.
         return states(adapter, sequences, checkpointing)  # type: ignore[arg-type]
 
     monkeypatch.setattr(engine._base.network, "states", short_of_memory)
-    monkeypatch.setattr(learner, "micro_batches", lambda rows, tokens: [[0, 1], [2, 3]])
+    monkeypatch.setattr(learner, "micro_batches", lambda rows, tokens, shared: [[0, 1], [2, 3]])
     stats = engine.step(batch(*ROWS))
     assert seen == [(600, False), (600, False), (300, False), (150, False), (150, True), (150, True)]
     assert engine.notes == [
