@@ -44,7 +44,7 @@ SLOW = (
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def rank(item: pytest.Item) -> int:
-        place = item.path.relative_to(FOLDER).as_posix()
+        place = os.path.relpath(item.path, FOLDER).replace(os.sep, "/")
         return next((at for at, name in enumerate(SLOW) if place.startswith(f"{name}/")), len(SLOW))
 
     items.sort(key=rank)

@@ -119,15 +119,16 @@ def shows_work(completion: str) -> bool:
 
 
 def _on_line(text: str) -> str:
-    """The first line that is not blank, with those below it that have as many cells, as rows of a grid do: what
-    a model writes after them is no part of its answer. All of the text where the line is a mark alone, such as
-    the one that opens code."""
+    """The first line that is not blank, with those below it that have as many cells, as rows of a grid do, or
+    that are a number like it: what a model writes after them is no part of its answer. All of the text where
+    the line is a mark alone, such as the one that opens code."""
     first, *below = text.lstrip().split("\n")
     if first.startswith("```") or not any(map(str.isalnum, first)):
         return text
     width = len(first.split())
-    rows = takewhile(lambda line: width > 1 and _cells(line) == width, below)
-    return "\n".join([first, *rows]) if _cells(first) else first
+    cells = _cells if width > 1 else _numbers
+    rows = takewhile(lambda line: cells(line) == width, below)
+    return "\n".join([first, *rows]) if cells(first) else first
 
 
 def _cells(line: str) -> int:
@@ -138,6 +139,10 @@ def _cells(line: str) -> int:
     """
     words = line.split()
     return len(words) if all(len(word) <= _WIDEST_CELL for word in words) else 0
+
+
+def _numbers(line: str) -> int:
+    return int(_NUMBER.fullmatch(line.strip()) is not None)
 
 
 _WIDEST_CELL = 4

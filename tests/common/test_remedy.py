@@ -135,7 +135,7 @@ def test_a_sentence_names_what_this_copy_has(name: str, kind: str, monkeypatch: 
 
 def test_the_scoring_process_is_a_part_of_the_engine(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     class Lost:
-        def __init__(self) -> None:
+        def __init__(self, command: object) -> None:
             pass
 
         def wait_until_ready(self, late: object) -> None:

@@ -43,7 +43,7 @@ def test_examples_are_earlier_turns_of_the_same_talk() -> None:
         ("rows. #4 3 1\n2 1 3\n\nSolve this", "4 3 1\n2 1 3"),
         ("#4 3\n2 1\nSolve this", "4 3\n2 1"),
         ("#```\n1 0\n0 1\n```", "1 0\n0 1"),
-        ("#28\n29\n30", "28"),
+        ("#28\n29\n30", "28\n29\n30"),
         ("\\boxed{1", None),
         ("it is 7", None),
         ("#", None),
