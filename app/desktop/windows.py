@@ -45,7 +45,7 @@ class LastLines(io.TextIOBase):
     def said(self) -> str:
         """Its last lines.
 
-        >>> heard = Heard()
+        >>> heard = LastLines()
         >>> print("shoal: It is so.", file=heard)
         >>> heard.said()
         'shoal: It is so.'

@@ -136,9 +136,10 @@ class TrainingRun:
             await self._ready()
         if self._active.due(self.state):
             await self._place()
-        elif self._remembered is None:
+            return False
+        if self._remembered is None:  # no step of its own: one that is done forgets a trainer's deaths
             self._remembered = await self._small_talk()
-        elif self._probe_due():
+        if self._probe_due():
             await self._probe()
         elif again := self._joining():
             await self._join(again)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.common import fetch, files
+from app.common import files
 from app.common.connection import Fault, host_of
 from app.common.rate import Patience
 from app.install.errors import PackError, UpdateError, update_disk_error
@@ -254,6 +254,8 @@ def _load(home: Path, where: str, patience: Patience) -> tuple[bytes, bytes]:
 
 
 def _ask(where: str, content: bytes, signature: bytes, patience: Patience) -> tuple[bytes, bytes]:
+    from app.common import fetch  # aiohttp, which a window that only reads what is known does without
+
     try:
         (fresh,) = fetch.ask([(f"{where}.sig", feeds.SIGNATURE)], patience)
         if content and fresh == signature:
