@@ -14,7 +14,6 @@ from pathlib import Path
 import msgspec
 
 from app.common import files
-from app.common.connection import Fault, host_of
 from app.common.rate import Patience
 from app.install.errors import PackError, UpdateError, update_disk_error
 from app.install.packs import place
@@ -254,7 +253,8 @@ def _load(home: Path, where: str, patience: Patience) -> tuple[bytes, bytes]:
 
 
 def _ask(where: str, content: bytes, signature: bytes, patience: Patience) -> tuple[bytes, bytes]:
-    from app.common import fetch  # aiohttp, which a window that only reads what is known does without
+    from app.common import fetch  # with aiohttp, which a window that only reads what is known does without
+    from app.common.connection import Fault, host_of
 
     try:
         (fresh,) = fetch.ask([(f"{where}.sig", feeds.SIGNATURE)], patience)
