@@ -304,11 +304,10 @@ def test_a_client_recalls_what_it_was_not_given(tmp_path: Path) -> None:
         first = await say(ann, Recall(rid=4, k=4, tasks=(LEVEL,)))
         assert isinstance(first, BatchReply) and first.rid == 4 and len(first.items) == 4
         assert first.age_p50_s is not None and abs(first.age_p50_s - 5 * 3600) < 600
-        second = await say(ann, Recall(rid=5, k=4, tasks=(LEVEL,)))
-        ids = {item(raw).id for raw in (*first.items, *second.items)}
-        assert len(ids) == 6 == len(first.items) + len(second.items)
-        for rid in (6, 7):
-            assert not (await say(ann, Recall(rid=rid, k=4, tasks=(LEVEL,)))).items
+        given = list(first.items)
+        for rid in (5, 6, 7):  # its looks are limited, so that one of six may be found only the next time
+            given += (await say(ann, Recall(rid=rid, k=4, tasks=(LEVEL,)))).items
+        assert len({item(raw).id for raw in given}) == 6 == len(given)
         refused = await say(ann, Recall(rid=8, k=4, tasks=(LEVEL,)))
         assert isinstance(refused, Err) and refused.code is Code.RATE_LIMITED and refused.rid == 8
         await state.close()
