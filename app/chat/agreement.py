@@ -30,7 +30,7 @@ _SEED = 40
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
-    """Answers that are equal to the letter, of so many puzzles; `different` holds the others: puzzle, here,
+    """How many answers are equal to the letter, and of how many; `different` holds the others: puzzle, here,
     exported."""
 
     puzzles: int

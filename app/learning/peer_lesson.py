@@ -46,14 +46,14 @@ FAMILIES, ANSWERS = 4, 96
 """Families that a lesson teaches at most, and peers' right answers that it needs in all."""
 READ = 6
 """Answers of each family that are read before a lesson. Those families are taught whose answers are least
-unlikely, in nats for a whole answer: of nine families the four likeliest opened, and only these (LOG.md)."""
+unlikely, in nats for a whole answer: of eight families that were taught these four gained most (LOG.md)."""
 OWN, OWN_ROUNDS = 64, 16
-"""Own right answers that are mixed in at most. After so many rounds there are enough of them that a lesson is
-broad with LEAST answers of peers."""
+"""OWN: the most own right answers that are mixed in. OWN_ROUNDS: rounds after which there are enough of them,
+and LEAST answers of peers suffice for a lesson; before that it needs ANSWERS."""
 AUTHORS = 2
 """Independent authors that a lesson needs, unless one of them is vouched for."""
 PASSES = 3
-"""Over a lesson's answers (LOG.md)."""
+"""How often a lesson goes over its answers (LOG.md)."""
 EVERY, AGAIN, DOUBLINGS = 2, 20, 4
 """Rounds between two lessons: EVERY where the latest brought a family on, which is practised in between, else
 AGAIN, because a lesson takes as long as several rounds. A family that gained nothing waits AGAIN rounds, and

@@ -46,7 +46,8 @@ FEW = 8
 
 
 Rewards = tuple[Sequence[int], Sequence[int]]
-"""Of a question's answers, and of the same answers held against another question; none where there is none."""
+"""Of a question's answers, and of the same answers held against another question (empty if
+there is none)."""
 
 
 class FamilyTried(msgspec.Struct, frozen=True, kw_only=True):

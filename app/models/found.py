@@ -213,7 +213,7 @@ class _Config(msgspec.Struct, frozen=True):
 
 
 def _folder(folder: Path, program: str, name: str = "") -> FoundModel | None:
-    """A whole model as a folder; None where it is none that answers in text. MLX's quantised ones are listed
+    """A whole model as a folder; None if it doesn't answer in text. MLX's quantised ones are listed
     with the reason why they cannot learn."""
     from engines.models.folder import open_folder, read_architecture
 

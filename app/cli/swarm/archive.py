@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.common import remedy
 from app.common.home import home
 from app.common.text import safe_line
 
@@ -94,7 +95,7 @@ def _export(file: Path, state: Path | None, place: Path) -> tuple[dict[str, obje
     return (
         {"file": str(file), "groups": written, "authors": authors},
         f"{_groups(written)} of {_authors(authors)} in {safe_line(str(file))}. Another Shoal learns from it: "
-        f"shoal archive import FILE.",
+        f"{remedy.command('archive import FILE')}.",
     )
 
 
@@ -138,7 +139,10 @@ def _show(place: Path) -> tuple[dict[str, object], str]:
     from app.swarm.intake import archive
 
     if not (place / archive.FILE).exists():
-        return {"groups": 0, "authors": 0}, "Nothing was imported. shoal archive import FILE does that."
+        return {
+            "groups": 0,
+            "authors": 0,
+        }, f"Nothing was imported. {remedy.command('archive import FILE')} does that."
     lines, _ = archive.read(place / archive.FILE)
     by_author = Counter(line.group.pk for line in lines)
     return (

@@ -120,7 +120,7 @@ def _inert(text: str) -> str:
 
 
 def keep(folder: Path, mark: str, made: Measured) -> None:
-    """Keeps a measurement as the latest, and as the first where there is none before it. Raises OSError."""
+    """Keeps a measurement as the latest, and as the first if there is no earlier one. Raises OSError."""
     place = folder / FOLDER
     place.mkdir(parents=True, exist_ok=True)
     before = files.read_json(place / f"{mark}-first.json", Measured)

@@ -168,7 +168,7 @@ class _Asking:
     ) -> list[tuple[FamilyQuestions, list[Rewards]]]:
         """The rewards of each question. A family's questions are asked one after another, because their
         examples are read once then. `number` is that of the first question among all, for the sampler's seed;
-        `tell` hears the share of answers that is there."""
+        `tell` hears the share of the answers that have come, 0 to 1."""
         questions = [await self._questions(*one) for one in asked]
         examples = [await self._examples(way, one.family, one.level) for one in asked]
         turns = [(at, question) for at, some in enumerate(questions) for question in some]

@@ -64,7 +64,7 @@ class Snooze(msgspec.Struct, frozen=True):
 SERVING = "serving"
 """A file in the data folder, touched while another program's request is answered (app.serve)."""
 _SERVED_S = 2.0
-"""So long after its last touch it counts, also where the server was killed."""
+"""Seconds after its last touch for which learning gives way, also where the server was killed."""
 
 
 def show_serving(home: Path) -> None:

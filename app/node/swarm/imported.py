@@ -2,7 +2,7 @@
 
 `shoal archive import` checks a file and puts its groups into the data folder. A node checks them again, because
 its version may be another one since, and adds them to its `PeerBuffer`, where they wait for a lesson
-(app.learning.peer_lesson). Whoever imports a file vouches for its authors. It needs no socket."""
+(app.learning.peer_lesson). The owner who imports a file vouches for its authors. No socket is opened."""
 
 from __future__ import annotations
 
