@@ -53,6 +53,13 @@ class Own:
     scored: ScoredGroup
     prompt_T: list[int]
     completions_G: Sequence[Completion]
+    key: Completion | None = None
+    """The true answer to a question of the owner's, where none of the completions has it: it stands beside
+    them as one more, so that they are not all wrong. Its log-probs are the learner's."""
+
+    @property
+    def all_G(self) -> list[Completion]:
+        return [*self.completions_G, *([self.key] if self.key else [])]
 
 
 @dataclass(frozen=True)
@@ -137,10 +144,11 @@ def weighty(weights_GT: Weights) -> bool:
 def _own_group(own: Own) -> TrainGroup:
     """The sampler's log-probs stand for the learner's in `running_logprob`: where another program sampled they
     differ by a hundredth of a nat in the mean, and only gates for peers go by them."""
+    keyed = own.key is not None
     return TrainGroup(
-        rewards_G=own.scored.rewards_G,
-        finished_G=own.scored.group.finished_G,
-        lengths_G=tuple(len(completion.tokens_T) for completion in own.completions_G),
+        rewards_G=own.scored.rewards_G + (1,) * keyed,
+        finished_G=own.scored.group.finished_G + (True,) * keyed,
+        lengths_G=tuple(len(completion.tokens_T) for completion in own.all_G),
     )
 
 
@@ -204,7 +212,7 @@ def _own_rows(own: Own, weights_GT: Weights, recipe: Recipe, by_another: bool) -
             old_logprobs_T=completion.logprobs_T if recipe.clip and not by_another else None,
             sampler_logprobs_T=completion.logprobs_T if by_another else None,
         )
-        for completion, weights_T in zip(own.completions_G, weights_GT, strict=True)
+        for completion, weights_T in zip(own.all_G, weights_GT, strict=True)
         if any(weights_T)
     ]
 

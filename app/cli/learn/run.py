@@ -170,7 +170,7 @@ def main(args: argparse.Namespace) -> int:
             home,
             own,
             hear,
-            swarm=_swarm(plan, home, joins) if joins else _imported(home),
+            swarm=_swarm(plan, home, joins, sets) if joins else _imported(home),
             hold=args.hold,
             governed=args.rules,
             sets=[one.file for one in sets],
@@ -250,7 +250,9 @@ def _joins(args: argparse.Namespace) -> Joins:
     return Joins.named(relays, private)
 
 
-def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> NodeSwarm:
+def _swarm(
+    plan: settings.Settings, home: Path, joins: Joins, sets: Sequence[question_sets.KeptSet]
+) -> NodeSwarm:
     from app.node.rules.preferences import Preferences
     from app.node.swarm.member import SwarmMember
 
@@ -262,6 +264,7 @@ def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> NodeSwarm:
         families=tuple(plan.families),
         receipts=lambda: bool(Preferences(home).values["receipts"]),
         people=lambda: bool(Preferences(home).values["people"]),
+        shared=lambda: [one.made for one in sets if one.shared],
     )
 
 

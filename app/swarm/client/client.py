@@ -37,10 +37,12 @@ from app.swarm.wire.protocol import (
     CLASS,
     ERASE,
     PEOPLE,
+    QUESTIONS,
     RECEIPTS,
     SHARES,
     STATS_SUB,
     ZLIB,
+    AskQuestions,
     AskStats,
     BatchReply,
     Bye,
@@ -50,6 +52,7 @@ from app.swarm.wire.protocol import (
     Err,
     FromClient,
     FromRelay,
+    HandedOut,
     Ok,
     Recall,
     RelayNotice,
@@ -84,9 +87,10 @@ class Client:
         tls: ssl.SSLContext | None = None,
         rng: Random | None = None,
         thanked: Thanked | None = None,
+        handed: Callable[[str], None] = lambda content: None,
     ) -> None:
-        """`thanked` counts receipts. Raises InviteError, a ValueError, for an address that is none, and
-        ValueError without any."""
+        """`thanked` counts receipts, `handed` gets a question set that the class hands out. Raises InviteError,
+        a ValueError, for an address that is none, and ValueError without any."""
         now = time.monotonic()
         self._identity, self._tell, self._tls = identity, tell, tls
         self.ledger = Ledger()
@@ -99,7 +103,7 @@ class Client:
         self._samples = Samples(now)
         self._asked: deque[FromClient] = deque(maxlen=8)
         self._reporter = Reporter(identity, now)
-        self._thanked = thanked
+        self._thanked, self._handed = thanked, handed
         self._wake = asyncio.Event()
         self._again = asyncio.Event()
         self._joined: Joined | None = None
@@ -326,6 +330,9 @@ class Client:
             case Erased():
                 if self._erased is not None and not self._erased.done():
                     self._erased.set_result(message.groups)
+            case HandedOut():
+                if self._in_class:
+                    self._handed(message.content)
             case Thanks():
                 if self._thanked is not None and self._publisher.swarm is not None:
                     self._thanked.count(message, self._publisher.swarm, {self._identity.key.hex()})
@@ -349,6 +356,8 @@ class Client:
     async def _write(self, connection: Connection, joined: Joined) -> None:
         if STATS_SUB in joined.hello.caps:
             await connection.send(AskStats(subscribe=True))
+        if self._in_class and QUESTIONS in joined.hello.caps:
+            await connection.send(AskQuestions())
         while True:
             self._wake.clear()
             now = time.monotonic()
