@@ -1,7 +1,8 @@
 """Lesson zero: a model learns to answer without examples what it can answer behind them.
 
 Cross-entropy on a few dozen of its own right answers, each token weighing the same within a minibatch; nothing
-of anybody else's enters it. What comes after is the ordinary round.
+of anybody else's enters it. For a question set these are its owner's answers to rows that are trained on. What
+comes after is the ordinary round.
 """
 
 from __future__ import annotations

@@ -1761,6 +1761,10 @@ answer: a*b</translation>
    <translation>Ansehen</translation>
   </message>
   <message>
+   <source>No, thanks</source>
+   <translation>Nein, danke</translation>
+  </message>
+  <message>
    <source>Learn {name}</source>
    <translation>{name} lernen</translation>
   </message>
@@ -1846,10 +1850,6 @@ answer: a*b</translation>
   <message>
    <source>Check answers as</source>
    <translation>Antworten prüfen als</translation>
-  </message>
-  <message>
-   <source>No, thanks</source>
-   <translation>Nein, danke</translation>
   </message>
   <message>
    <source>{path} can't be deleted ({why}).</source>
@@ -6150,8 +6150,12 @@ answer: a*b</translation>
    <translation>Es fängt damit an: {families}.</translation>
   </message>
   <message>
-   <source>First it learns from {lesson} of its own right answers.</source>
-   <translation>Zuerst lernt es aus {lesson} eigenen richtigen Antworten.</translation>
+   <source>First it learns {keys} answers from your questions.</source>
+   <translation>Zuerst lernt es {keys} Antworten aus deinen Fragen.</translation>
+  </message>
+  <message>
+   <source>First it learns from {own} of its own right answers.</source>
+   <translation>Zuerst lernt es aus {own} eigenen richtigen Antworten.</translation>
   </message>
   <message>
    <source>Later come {later}.</source>

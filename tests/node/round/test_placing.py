@@ -74,6 +74,7 @@ def test_a_question_set_is_taught_by_its_own_answers(tmp_path: Path, pupil: None
     seen = bench.run(rounds=3, place=True, families={made.family_name: 0})
     (placed,) = of(events.Placed, seen)
     assert placed.families == {made.family_name: 0} and placed.lesson >= placement.SOME / 2
+    assert placed.sentence.endswith(f"First it learns {placed.lesson} answers from your questions.")
     answers = {row.question: f"#{row.answer}" for row in rows_}
     lesson = kept(bench).lesson
     assert all(one.completion == answers[one.question] for one in lesson)

@@ -153,6 +153,19 @@ def own_group() -> OwnGroup:
     return OwnGroup(Asked(coordinates=place, text=SECRET, held_out=False), scored)
 
 
+def test_what_is_sealed_opens_with_the_same_file_alone() -> None:
+    group = own_group().scored.group
+    for texts in (("#1", "#2"), ("", "\u00e9 \U0001f41f" * 99)):
+        told = msgspec.structs.replace(group, completions_G=texts)
+        sealed = SharedSet.of(MADE).sealed(told)
+        assert SharedSet.of(msgspec.structs.replace(MADE, name="Other name")).opened(sealed) == told
+        assert {len(one) for one in sealed.completions_G} != {len(one) for one in texts}
+        assert WireTask.of(sealed.coordinates).family.startswith("set_")
+        fewer = msgspec.structs.replace(MADE, rows=MADE.rows[1:])
+        assert SharedSet.of(fewer).opened(sealed) is None
+    assert SharedSet.of(MADE).opened(group) is None
+
+
 def test_a_question_of_the_owners_own_has_no_form_on_the_wire() -> None:
     with pytest.raises(ValueError):
         WireTask.of(own_group().scored.group.coordinates)
@@ -212,6 +225,7 @@ async def asked_for_everything(home: Path, invites: list[Invite]) -> list[bytes]
     return [bytes(one) for one in batch.items]
 
 
+@pytest.mark.long
 def test_in_a_private_swarm_holders_of_the_file_share_and_others_cannot_read(tmp_path: Path) -> None:
     told: dict[str, list[Round]] = {}
     with private_swarm() as invites:
@@ -246,6 +260,7 @@ def test_in_a_private_swarm_holders_of_the_file_share_and_others_cannot_read(tmp
     assert [another.opened(one) for one in groups] == [None] * len(groups)
 
 
+@pytest.mark.long
 def test_a_class_hands_questions_out_and_pupils_see_them_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -58,10 +58,12 @@ def card(qtbot: QtBot, light: Theme, actions: Actions, asked: list[object], tmp_
 
 
 def buttons(card: OwnQuestions) -> list[str]:
+    QApplication.processEvents()
     return [one.text() for one in card.findChildren(QPushButton) if one.isVisibleTo(card)]
 
 
 def pressed(card: OwnQuestions, text: str) -> None:
+    QApplication.processEvents()  # what was added last is shown by an event
     next(one for one in card.findChildren(QPushButton) if one.text() == text and one.isVisibleTo(card)).click()
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
