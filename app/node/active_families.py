@@ -114,8 +114,7 @@ class ActiveFamilies:
         )
 
     async def look(self, tools: Tools) -> Placement:
-        """Asks the next questions of a first look (app.node.round.placing). Save what it has found with `keep`.
-        """
+        """Asks the next questions of a first look (app.node.round.placing). Save the result with `keep`."""
         candidates, before = self._healer.candidates or self.settings.families, self._look
         if before is None and self._found is not None and not beginning(self._found):
             before = msgspec.structs.replace(self._found, families={}, joined={}, looking=True)

@@ -24,8 +24,8 @@ class Effort(msgspec.Struct, frozen=True, kw_only=True):
     """Share of the measured budget of tokens at once, and with it of memory."""
 
     def rest_s(self, worked_s: float) -> float:
-        """Seconds to rest after `worked_s` seconds of work, at most as long as the owner would wait for a stop.
-        """
+        """Seconds to rest after `worked_s` seconds of work, at most as long as the owner would wait for a
+        stop."""
         return min(5.0, self.rest * max(0.0, worked_s))
 
 

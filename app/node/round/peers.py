@@ -51,8 +51,7 @@ class OwnGroup:
 
 
 class NodeSwarm(Protocol):
-    """The swarm, as a node and its rounds see it. No failure in it ends a node, and rounds never wait for it.
-    """
+    """The swarm, as a node and its rounds see it. No failure in it ends a node; rounds never wait for it."""
 
     def take_groups(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
         """Takes up to `most` groups, chosen by `app.sapo.mixing.choose`. They are reserved until `settle_round`

@@ -51,8 +51,8 @@ async def teach_from_peers(tools: Tools, before: NodeState, lesson: PeerLesson) 
 
 
 async def unlikeliness(tools: Tools, before: NodeState, lesson: PeerLesson) -> dict[str, float]:
-    """Mean nats of a whole answer, over a few answers of each family that fit this model. Raises TrainerDied.
-    """
+    """Mean nats of a whole answer, over a few answers of each family that fit this model. Raises
+    TrainerDied."""
     tools.report(Phase.LEARNING)
     found: dict[str, float] = {}
     for part in lesson.parts:

@@ -139,8 +139,7 @@ def _paths(home: Path) -> list[Path]:
 
 
 def _checked(answer: OwnerAnswer, sandbox: Sandbox) -> PeerGroup | None:
-    """The answer as a peer's group would be checked; None if it is wrong or its question may not be trained on.
-    """
+    """The answer, checked as a peer's group is; None if it is wrong or its question may not be trained on."""
     asked = sandbox.questions([answer.coordinates])[0]
     if isinstance(asked, QuestionError) or asked.held_out or unsafe(answer.text):
         return None

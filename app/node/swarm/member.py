@@ -261,8 +261,8 @@ class SwarmMember:
             together.create_task(self._keep_showing())
 
     async def _key(self) -> StoredIdentity:
-        """Loads the key. Tells the owner immediately if the keyring waits for a password. Raises IdentityError.
-        """
+        """Loads the key. Tells the owner immediately if the keyring waits for a password. Raises
+        IdentityError."""
         patience_s = _PROMPT_PATIENCE_S if kept_in_keyring(self._folder) else PATIENCE_S
         opening = asyncio.create_task(open_identity(self._folder, patience_s=patience_s))
         try:

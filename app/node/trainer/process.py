@@ -308,8 +308,8 @@ def _without_tokens(completion: Completion) -> Completion:
 
 
 def _listen(requests: queue.SimpleQueue[bytes]) -> None:
-    """Reads requests in a thread of its own, so that the end of the input ends even a trainer deep in its work.
-    """
+    """Reads requests in a thread of its own, so that the end of the input ends even a trainer that is
+    working."""
     while line := sys.stdin.buffer.readline(messages.MAX_LINE + 1):
         requests.put(line)
     os._exit(0)
