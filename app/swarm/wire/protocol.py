@@ -146,7 +146,7 @@ class Receipts(_FromClient, frozen=True, kw_only=True, tag="receipts"):
 
 
 class AskStats(_FromClient, frozen=True, kw_only=True, tag="stats"):
-    """Asks for the swarm's figures: once, or with `subscribe` every 10 seconds until it is sent again as false."""
+    """Asks for the swarm's figures: once, or with `subscribe` every 10 seconds until sent again as false."""
 
     subscribe: bool | None = None
 
