@@ -144,8 +144,8 @@ class Intake:
         per_author: Quotas = _SHARE,
     ) -> None:
         """`own_keys` are all keys that this data folder ever signed with. `longest` is in characters of a
-        completion, `families` are those accepted, `sets` returns the question sets accepted too, and `per_author`
-        limits each author."""
+        completion, `families` are those accepted, `sets` returns the question sets accepted too, and
+        `per_author` limits each author."""
         self._sandbox, self._swarm, self._longest, self._oldest_s = sandbox, swarm, longest, oldest_s
         self._per_author = per_author
         self._own = frozenset(key.hex() for key in own_keys)
