@@ -1079,6 +1079,10 @@
    <translation>{title} passt hierher: {pace}.</translation>
   </message>
   <message>
+   <source>Put this away</source>
+   <translation>Ausblenden</translation>
+  </message>
+  <message>
    <source>Learn with others</source>
    <translation>Mit anderen lernen</translation>
   </message>
@@ -1095,10 +1099,6 @@
    <translation>Ausruhen lassen</translation>
   </message>
   <message>
-   <source>Put this away</source>
-   <translation>Ausblenden</translation>
-  </message>
-  <message>
    <source>What next?</source>
    <translation>Wie weiter?</translation>
   </message>
@@ -1111,16 +1111,16 @@
    <translation>{family}: {sentence}</translation>
   </message>
   <message>
-   <source>Every kind of puzzle a level up</source>
-   <translation>Jede Art Rätsel eine Stufe höher</translation>
-  </message>
-  <message>
    <source>Twenty rounds learned. Is it better than it was? Let both race.</source>
    <translation>Zwanzig Runden gelernt. Ist es besser als vorher? Lass beide antreten.</translation>
   </message>
   <message>
    <source>Watch the race</source>
    <translation>Zum Rennen</translation>
+  </message>
+  <message>
+   <source>Every kind of puzzle a level up</source>
+   <translation>Jede Art Rätsel eine Stufe höher</translation>
   </message>
   <message>
    <source>See the answers</source>
@@ -2314,53 +2314,6 @@ answer: a*b</translation>
    <translation>Führ {setup} aus; das repariert die Installation.</translation>
   </message>
   <message>
-   <source>Diagnostics</source>
-   <translation>Diagnose</translation>
-  </message>
-  <message>
-   <source>Files of the bundle</source>
-   <translation>Dateien des Pakets</translation>
-  </message>
-  <message>
-   <source>What is in this file</source>
-   <translation>Was in dieser Datei steht</translation>
-  </message>
-  <message>
-   <source>Save …</source>
-   <translation>Sichern …</translation>
-  </message>
-  <message>
-   <source>This is exactly what gets saved. Keys, invites, tokens, answers and your name are left out. Nothing is sent.</source>
-   <translation>Genau das wird gesichert. Schlüssel, Einladungen, Token, Antworten und dein Name fehlen. Nichts wird gesendet.</translation>
-  </message>
-  <message>
-   <source>Still looking.</source>
-   <translation>Wird noch gesucht.</translation>
-  </message>
-  <message>
-   <source>Looking at this computer …</source>
-   <translation>Dieser Computer wird angesehen …</translation>
-  </message>
-  <message>
-   <source>{n} file, {size}</source>
-   <translation>{n} Datei, {size}</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} files, {size}</source>
-   <translation>
-    <numerusform>{n} Datei, {size}</numerusform>
-    <numerusform>{n} Dateien, {size}</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Save the diagnostics</source>
-   <translation>Diagnose sichern</translation>
-  </message>
-  <message>
-   <source>{doctor} said nothing.</source>
-   <translation>{doctor} hat nichts gesagt.</translation>
-  </message>
-  <message>
    <source>Any time</source>
    <translation>Jederzeit</translation>
   </message>
@@ -2379,10 +2332,6 @@ answer: a*b</translation>
   <message>
    <source>{name}, until</source>
    <translation>{name}, bis</translation>
-  </message>
-  <message>
-   <source>That didn't work: try again.</source>
-   <translation>Das hat nicht geklappt: Versuch es noch einmal.</translation>
   </message>
   <message>
    <source>Other Shoals won't know you as {name} any more, and trust starts over. Your model keeps what it learned. Only its recovery words bring {name} back: write them down first.</source>
@@ -2407,6 +2356,10 @@ answer: a*b</translation>
   <message>
    <source>You get a name when you first learn with others.</source>
    <translation>Du bekommst einen Namen, sobald du zum ersten Mal mit anderen lernst.</translation>
+  </message>
+  <message>
+   <source>That didn't work: try again.</source>
+   <translation>Das hat nicht geklappt: Versuch es noch einmal.</translation>
   </message>
   <message>
    <source>Restore from words …</source>
@@ -2525,6 +2478,49 @@ answer: a*b</translation>
    <translation>Protokoll</translation>
   </message>
   <message>
+   <source>Diagnostics</source>
+   <translation>Diagnose</translation>
+  </message>
+  <message>
+   <source>Files of the bundle</source>
+   <translation>Dateien des Pakets</translation>
+  </message>
+  <message>
+   <source>What is in this file</source>
+   <translation>Was in dieser Datei steht</translation>
+  </message>
+  <message>
+   <source>Save …</source>
+   <translation>Sichern …</translation>
+  </message>
+  <message>
+   <source>This is exactly what gets saved. Keys, invites, tokens, answers and your name are left out. Nothing is sent.</source>
+   <translation>Genau das wird gesichert. Schlüssel, Einladungen, Token, Antworten und dein Name fehlen. Nichts wird gesendet.</translation>
+  </message>
+  <message>
+   <source>Still looking.</source>
+   <translation>Wird noch gesucht.</translation>
+  </message>
+  <message>
+   <source>Looking at this computer …</source>
+   <translation>Dieser Computer wird angesehen …</translation>
+  </message>
+  <message>
+   <source>{n} file, {size}</source>
+   <translation>{n} Datei, {size}</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} files, {size}</source>
+   <translation>
+    <numerusform>{n} Datei, {size}</numerusform>
+    <numerusform>{n} Dateien, {size}</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Save the diagnostics</source>
+   <translation>Diagnose sichern</translation>
+  </message>
+  <message>
    <source>{n} line</source>
    <translation>{n} Zeile</translation>
   </message>
@@ -2538,6 +2534,10 @@ answer: a*b</translation>
   <message>
    <source>The log is empty.</source>
    <translation>Das Protokoll ist leer.</translation>
+  </message>
+  <message>
+   <source>{doctor} said nothing.</source>
+   <translation>{doctor} hat nichts gesagt.</translation>
   </message>
   <message>
    <source>Relay</source>
@@ -2780,83 +2780,6 @@ answer: a*b</translation>
    <translation>Weiterlernen, verkleinert</translation>
   </message>
   <message>
-   <source>A file of answers goes where no network does, by USB stick for example. Each answer is checked before your model learns from it.</source>
-   <translation>Eine Datei mit Antworten kommt auch dorthin, wo kein Netz ist, etwa per USB-Stick. Jede Antwort wird geprüft, bevor dein Modell davon lernt.</translation>
-  </message>
-  <message>
-   <source>{n} answered puzzle passed the checks.</source>
-   <translation>{n} gelöstes Rätsel hat die Prüfung bestanden.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} answered puzzles passed the checks.</source>
-   <translation>
-    <numerusform>{n} gelöstes Rätsel hat die Prüfung bestanden.</numerusform>
-    <numerusform>{n} gelöste Rätsel haben die Prüfung bestanden.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Learn from a file …</source>
-   <translation>Von einer Datei lernen …</translation>
-  </message>
-  <message>
-   <source>Save answers as a file …</source>
-   <translation>Antworten als Datei speichern …</translation>
-  </message>
-  <message>
-   <source>Learn from a file</source>
-   <translation>Von einer Datei lernen</translation>
-  </message>
-  <message>
-   <source>Save answers as a file</source>
-   <translation>Antworten als Datei speichern</translation>
-  </message>
-  <message>
-   <source>{n} was turned away.</source>
-   <translation>{n} wurde abgewiesen.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} were turned away.</source>
-   <translation>
-    <numerusform>{n} wurde abgewiesen.</numerusform>
-    <numerusform>{n} wurden abgewiesen.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Your model learns from them after the next start of Shoal.</source>
-   <translation>Dein Modell lernt davon nach dem nächsten Start von Shoal.</translation>
-  </message>
-  <message>
-   <source>Your model learns from them in the next rounds.</source>
-   <translation>Dein Modell lernt davon in den nächsten Runden.</translation>
-  </message>
-  <message>
-   <source>Checking each answer …</source>
-   <translation>Jede Antwort wird geprüft …</translation>
-  </message>
-  <message>
-   <source>Saving …</source>
-   <translation>Wird gespeichert …</translation>
-  </message>
-  <message>
-   <source>{n} answered puzzle is saved.</source>
-   <translation>{n} gelöstes Rätsel ist gespeichert.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} answered puzzles are saved.</source>
-   <translation>
-    <numerusform>{n} gelöstes Rätsel ist gespeichert.</numerusform>
-    <numerusform>{n} gelöste Rätsel sind gespeichert.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Answers as a file</source>
-   <translation>Antworten als Datei</translation>
-  </message>
-  <message>
-   <source>That didn't work. Try again.</source>
-   <translation>Das hat nicht geklappt. Versuche es noch einmal.</translation>
-  </message>
-  <message>
    <source>No one else is here yet</source>
    <translation>Noch ist niemand sonst da</translation>
   </message>
@@ -3024,6 +2947,21 @@ answer: a*b</translation>
    <translation>Gesehen</translation>
   </message>
   <message>
+   <source>A file of answers goes where no network does, by USB stick for example. Each answer is checked before your model learns from it.</source>
+   <translation>Eine Datei mit Antworten kommt auch dorthin, wo kein Netz ist, etwa per USB-Stick. Jede Antwort wird geprüft, bevor dein Modell davon lernt.</translation>
+  </message>
+  <message>
+   <source>{n} answered puzzle passed the checks.</source>
+   <translation>{n} gelöstes Rätsel hat die Prüfung bestanden.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} answered puzzles passed the checks.</source>
+   <translation>
+    <numerusform>{n} gelöstes Rätsel hat die Prüfung bestanden.</numerusform>
+    <numerusform>{n} gelöste Rätsel haben die Prüfung bestanden.</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>Six words</source>
    <translation>Sechs Wörter</translation>
   </message>
@@ -3044,6 +2982,41 @@ answer: a*b</translation>
    <translation>Wieder beitreten</translation>
   </message>
   <message>
+   <source>Learn from a file …</source>
+   <translation>Von einer Datei lernen …</translation>
+  </message>
+  <message>
+   <source>Save answers as a file …</source>
+   <translation>Antworten als Datei speichern …</translation>
+  </message>
+  <message>
+   <source>Learn from a file</source>
+   <translation>Von einer Datei lernen</translation>
+  </message>
+  <message>
+   <source>Save answers as a file</source>
+   <translation>Antworten als Datei speichern</translation>
+  </message>
+  <message>
+   <source>{n} was turned away.</source>
+   <translation>{n} wurde abgewiesen.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} were turned away.</source>
+   <translation>
+    <numerusform>{n} wurde abgewiesen.</numerusform>
+    <numerusform>{n} wurden abgewiesen.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Your model learns from them after the next start of Shoal.</source>
+   <translation>Dein Modell lernt davon nach dem nächsten Start von Shoal.</translation>
+  </message>
+  <message>
+   <source>Your model learns from them in the next rounds.</source>
+   <translation>Dein Modell lernt davon in den nächsten Runden.</translation>
+  </message>
+  <message>
    <source>Anyone who has these words can join. Share them only with people you trust.</source>
    <translation>Wer diese Wörter hat, kann beitreten. Gib sie nur Leuten, denen du vertraust.</translation>
   </message>
@@ -3056,6 +3029,25 @@ answer: a*b</translation>
    <translation>Wörter ausblenden</translation>
   </message>
   <message>
+   <source>Checking each answer …</source>
+   <translation>Jede Antwort wird geprüft …</translation>
+  </message>
+  <message>
+   <source>Saving …</source>
+   <translation>Wird gespeichert …</translation>
+  </message>
+  <message>
+   <source>{n} answered puzzle is saved.</source>
+   <translation>{n} gelöstes Rätsel ist gespeichert.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} answered puzzles are saved.</source>
+   <translation>
+    <numerusform>{n} gelöstes Rätsel ist gespeichert.</numerusform>
+    <numerusform>{n} gelöste Rätsel sind gespeichert.</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>Make new words</source>
    <translation>Neue Wörter</translation>
   </message>
@@ -3066,6 +3058,14 @@ answer: a*b</translation>
   <message>
    <source>The words can't be saved: {why}.</source>
    <translation>Die Wörter lassen sich nicht speichern: {why}.</translation>
+  </message>
+  <message>
+   <source>Answers as a file</source>
+   <translation>Antworten als Datei</translation>
+  </message>
+  <message>
+   <source>That didn't work. Try again.</source>
+   <translation>Das hat nicht geklappt. Versuche es noch einmal.</translation>
   </message>
   <message>
    <source>Starts a private swarm</source>
@@ -3989,6 +3989,33 @@ answer: a*b</translation>
    <translation>lernt</translation>
   </message>
   <message>
+   <source>Step {n} of {all}</source>
+   <translation>Schritt {n} von {all}</translation>
+  </message>
+  <message>
+   <source>about {n} round an hour</source>
+   <translation>etwa {n} Runde je Stunde</translation>
+  </message>
+  <message numerus="yes">
+   <source>about {n} rounds an hour</source>
+   <translation>
+    <numerusform>etwa {n} Runde je Stunde</numerusform>
+    <numerusform>etwa {n} Runden je Stunde</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>{engine} on {device}</source>
+   <translation>{engine} auf {device}</translation>
+  </message>
+  <message>
+   <source>The speed test failed. Learning works without it.</source>
+   <translation>Der Test hat nicht geklappt. Das Lernen geht auch ohne.</translation>
+  </message>
+  <message>
+   <source>The speed test took too long. Learning works without it.</source>
+   <translation>Der Test dauerte zu lange. Das Lernen geht auch ohne.</translation>
+  </message>
+  <message>
    <source>Progress of the speed test</source>
    <translation>Fortschritt des Tests</translation>
   </message>
@@ -4123,33 +4150,6 @@ answer: a*b</translation>
   <message>
    <source>You can change this any time.</source>
    <translation>Du kannst das jederzeit ändern.</translation>
-  </message>
-  <message>
-   <source>Step {n} of {all}</source>
-   <translation>Schritt {n} von {all}</translation>
-  </message>
-  <message>
-   <source>about {n} round an hour</source>
-   <translation>etwa {n} Runde je Stunde</translation>
-  </message>
-  <message numerus="yes">
-   <source>about {n} rounds an hour</source>
-   <translation>
-    <numerusform>etwa {n} Runde je Stunde</numerusform>
-    <numerusform>etwa {n} Runden je Stunde</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>{engine} on {device}</source>
-   <translation>{engine} auf {device}</translation>
-  </message>
-  <message>
-   <source>The speed test failed. Learning works without it.</source>
-   <translation>Der Test hat nicht geklappt. Das Lernen geht auch ohne.</translation>
-  </message>
-  <message>
-   <source>The speed test took too long. Learning works without it.</source>
-   <translation>Der Test dauerte zu lange. Das Lernen geht auch ohne.</translation>
   </message>
   <message>
    <source>{n} token</source>
@@ -5839,6 +5839,14 @@ answer: a*b</translation>
    <translation>Nichts wurde verändert.</translation>
   </message>
   <message>
+   <source>The data folder {home} belongs to {owner}, and this is root:</source>
+   <translation>Der Datenordner {home} gehört {owner}, und dies ist root:</translation>
+  </message>
+  <message>
+   <source>start Shoal without sudo.</source>
+   <translation>starte Shoal ohne sudo.</translation>
+  </message>
+  <message>
    <source>The data folder {home} was last used by {by}, and this is {installed}, which doesn't know how it is kept now:</source>
    <translation>Den Datenordner {home} hat zuletzt {by} benutzt, und {installed} weiß nicht, wie er jetzt aufgebaut ist:</translation>
   </message>
@@ -5849,14 +5857,6 @@ answer: a*b</translation>
   <message>
    <source>Nothing in it was changed.</source>
    <translation>Darin wurde nichts verändert.</translation>
-  </message>
-  <message>
-   <source>The data folder {home} belongs to {owner}, and this is root:</source>
-   <translation>Der Datenordner {home} gehört {owner}, und dies ist root:</translation>
-  </message>
-  <message>
-   <source>start Shoal without sudo.</source>
-   <translation>starte Shoal ohne sudo.</translation>
   </message>
   <message>
    <source>The data folder {home} can't be made ({strerror}):</source>
@@ -6223,14 +6223,6 @@ answer: a*b</translation>
    <translation>Er bleibt als {name2}.</translation>
   </message>
   <message>
-   <source>There is no best round yet: Shoal picks one at the second measurement.</source>
-   <translation>Es gibt noch keine beste Runde: Shoal wählt sie bei der zweiten Messung.</translation>
-  </message>
-  <message>
-   <source>The best round can't be read ({error}).</source>
-   <translation>Die beste Runde lässt sich nicht lesen ({error}).</translation>
-  </message>
-  <message>
    <source>Shoal deleted {before} of old answers, logs and cached files.</source>
    <translation>Shoal hat {before} alter Antworten, Protokolle und Zwischendateien gelöscht.</translation>
   </message>
@@ -6259,12 +6251,20 @@ answer: a*b</translation>
    <translation>Starte einmal {remedy}, dabei wird nach beschädigten Dateien gesehen, dann versuch es noch einmal.</translation>
   </message>
   <message>
+   <source>There is no best round yet: Shoal picks one at the second measurement.</source>
+   <translation>Es gibt noch keine beste Runde: Shoal wählt sie bei der zweiten Messung.</translation>
+  </message>
+  <message>
    <source>Nothing was learned yet with {name} in {home}:</source>
    <translation>Mit {name} wurde in {home} noch nichts gelernt:</translation>
   </message>
   <message>
    <source>start {remedy}, or name another model or data folder with --model and --home.</source>
    <translation>Starte {remedy}, oder nenne mit --model und --home ein anderes Modell oder einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>The best round can't be read ({error}).</source>
+   <translation>Die beste Runde lässt sich nicht lesen ({error}).</translation>
   </message>
   <message>
    <source>It connects as soon as this round is done, so that nothing is lost.</source>
@@ -6603,34 +6603,6 @@ answer: a*b</translation>
    <translation>Der frühere Verlauf bleibt als {name}.</translation>
   </message>
   <message>
-   <source>{file} isn't what its name says:</source>
-   <translation>{file} ist nicht, was der Name sagt:</translation>
-  </message>
-  <message>
-   <source>copy or download it again.</source>
-   <translation>Kopier oder lade es noch einmal.</translation>
-  </message>
-  <message>
-   <source>{said} is damaged or another file than the manifest names:</source>
-   <translation>{said} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
-  </message>
-  <message>
-   <source>{file} holds a file that no wheel may hold ({name}):</source>
-   <translation>{file} enthält eine Datei, die nicht in ein Wheel gehört ({name}):</translation>
-  </message>
-  <message>
-   <source>don't use it.</source>
-   <translation>Benutz es nicht.</translation>
-  </message>
-  <message>
-   <source>{file} would write over {name} of another package:</source>
-   <translation>{file} würde {name} eines anderen Pakets überschreiben:</translation>
-  </message>
-  <message>
-   <source>report this pack.</source>
-   <translation>Melde dieses Paket.</translation>
-  </message>
-  <message>
    <source>The manifest has {content} bytes and {MANIFEST} are allowed:</source>
    <translation>Das Verzeichnis hat {content} Byte, erlaubt sind {MANIFEST}:</translation>
   </message>
@@ -6863,6 +6835,14 @@ answer: a*b</translation>
    <translation>Eine frühere Installation geht noch zu Ende.</translation>
   </message>
   <message>
+   <source>{file} isn't what its name says:</source>
+   <translation>{file} ist nicht, was der Name sagt:</translation>
+  </message>
+  <message>
+   <source>copy or download it again.</source>
+   <translation>Kopier oder lade es noch einmal.</translation>
+  </message>
+  <message>
    <source>{name} isn't in {folder}:</source>
    <translation>{name} ist nicht in {folder}:</translation>
   </message>
@@ -6871,8 +6851,28 @@ answer: a*b</translation>
    <translation>Kopier alle Dateien des Pakets dorthin, dann versuch es noch einmal.</translation>
   </message>
   <message>
+   <source>{said} is damaged or another file than the manifest names:</source>
+   <translation>{said} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
+  </message>
+  <message>
    <source>{path} is damaged or another file than the manifest names:</source>
    <translation>{path} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
+  </message>
+  <message>
+   <source>{file} holds a file that no wheel may hold ({name}):</source>
+   <translation>{file} enthält eine Datei, die nicht in ein Wheel gehört ({name}):</translation>
+  </message>
+  <message>
+   <source>don't use it.</source>
+   <translation>Benutz es nicht.</translation>
+  </message>
+  <message>
+   <source>{file} would write over {name} of another package:</source>
+   <translation>{file} würde {name} eines anderen Pakets überschreiben:</translation>
+  </message>
+  <message>
+   <source>report this pack.</source>
+   <translation>Melde dieses Paket.</translation>
   </message>
   <message>
    <source>Another Shoal is downloading or installing the new version:</source>

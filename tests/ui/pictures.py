@@ -19,7 +19,7 @@ from app.ui.theme import Theme
 from app.ui.view.parts import Holdings
 from app.ui.view.settings import Choices
 from app.ui.view.view import View
-from app.ui.welcome.trial import TrialStage
+from app.ui.welcome.machine import TrialStage
 from tests.ui import engine_views, views
 
 

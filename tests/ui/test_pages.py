@@ -35,7 +35,7 @@ from app.swarm.wire.limits import LineMessage
 from app.ui.charts.curve import Curve
 from app.ui.charts.tile import Tile
 from app.ui.frame.frame import Actions
-from app.ui.overview.next import why
+from app.ui.overview.note import why
 from app.ui.overview.page import Overview
 from app.ui.pages.about import about
 from app.ui.pages.history import HistoryPage

@@ -5,7 +5,11 @@ There is no random state to save: every draw follows from the identity and the r
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
+
 from app.learning.state import LearningState
+from app.node.record.records import GroupRow, Round
 from app.sapo.asking import TAGGED, Way
 
 
@@ -33,3 +37,13 @@ class NodeState(LearningState, frozen=True, kw_only=True):
     groups: int | None = None
     rate: float = 1.0
     """Where the node has changed what the settings say, because nothing was gained; `rate` is a factor."""
+
+
+@dataclass(frozen=True)
+class SafeRound:
+    """A round that is safe: the state as saved, its folder and what the history says of it."""
+
+    state: NodeState
+    folder: Path
+    row: Round
+    groups: list[GroupRow]

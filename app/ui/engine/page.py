@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QPushButton, QSizePolicy, QWi
 
 from app.install.packs.events import Offered
 from app.install.packs.place import VARIABLE
-from app.ui.frame.actions import EngineActions
+from app.ui.frame.frame import EngineActions
 from app.ui.language.texts import number, tr
 from app.ui.theme import Theme
 from app.ui.view import engine_words as words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from app.install.packs.events import Offered, Pack
-from app.ui.frame.actions import EngineActions
+from app.ui.frame.frame import EngineActions
 from app.ui.language.texts import number, size, tr
 from app.ui.view import engine_words as words
 from app.ui.view.parts import EnginePack

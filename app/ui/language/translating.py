@@ -55,7 +55,7 @@ _UNSEEN = {
     "app/node/history/history.py": "a language of databases",
     "app/node/trainer/messages.py": "faults of the protocol",
     "app/node/rules/preferences.py": "a table of its own",
-    "app/node/terminal/quiet.py": "the terminal's",
+    "app/node/terminal/lines.py": "the terminal's",
     "app/node/record/reasons.py": "a table of its own",
     "app/node/record/settings.py": "the command line's",
     "app/node/record/snapshot.py": "the terminal's",

@@ -7,7 +7,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QButtonGroup, QFrame, QProgressBar, QWidget
 
 from app.node.data.library import ModelEntry
-from app.ui.frame.actions import ModelActions
+from app.ui.frame.frame import ModelActions
 from app.ui.language.texts import size, tr
 from app.ui.models.row import RowPanel, can_be_had
 from app.ui.theme import Theme

@@ -12,8 +12,7 @@ from app.ui.fish.pond import Pond
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import ago, counted, number, percent, span, tr
-from app.ui.overview.next import NextCard
-from app.ui.overview.note import NoteLine
+from app.ui.overview.note import NextCard, NoteLine
 from app.ui.overview.now import Now
 from app.ui.theme import Theme
 from app.ui.updates.card import UpdateLine

@@ -20,10 +20,9 @@ from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.pages import about
-from app.ui.settings.bundle import BundleDialog
 from app.ui.settings.editors import editor
-from app.ui.settings.identity_section import IdentitySection
-from app.ui.settings.logview import LogView
+from app.ui.settings.identity import IdentitySection
+from app.ui.settings.logview import BundleDialog, LogView
 from app.ui.settings.storage import Storage
 from app.ui.theme import Theme
 from app.ui.updates.card import UpdateCard

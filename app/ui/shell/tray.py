@@ -12,8 +12,7 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 
-from app.ui.frame.actions import pauses
-from app.ui.frame.frame import Actions
+from app.ui.frame.frame import Actions, pauses
 from app.ui.language.texts import tr
 from app.ui.view import words
 from app.ui.view.view import NodeStatus, View

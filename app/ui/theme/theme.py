@@ -11,8 +11,7 @@ from PySide6.QtGui import QColor, QFont, QFontDatabase, QPalette
 from PySide6.QtWidgets import QApplication
 
 from app.ui.theme import palette as sizes
-from app.ui.theme.palette import DARK, LIGHT, Palette
-from app.ui.theme.sheet import sheet
+from app.ui.theme.palette import DARK, LIGHT, Palette, sheet
 
 FONTS = Path(__file__).parents[3] / "resources" / "fonts"
 Choice = Literal["system", "light", "dark"]

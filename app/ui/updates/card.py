@@ -10,7 +10,7 @@ from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QFrame, QWidget
 
 from app.install.updates.asking import UpdateOffer, notes_in
-from app.ui.frame.actions import UpdateActions
+from app.ui.frame.frame import UpdateActions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import ago, size, tr
 from app.ui.view.model_words import progress

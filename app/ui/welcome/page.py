@@ -15,9 +15,7 @@ from app.ui.language.texts import size, tr
 from app.ui.theme import Theme
 from app.ui.view.parts import EnginePack
 from app.ui.view.view import View
-from app.ui.welcome.machine import Machine
-from app.ui.welcome.step import Act, point, step_layout, where
-from app.ui.welcome.trial import TrialRun
+from app.ui.welcome.machine import Act, Machine, TrialRun, point, step_layout, where
 from app.ui.widgets.icons import drawn
 from app.ui.widgets.invite import InviteField
 from app.ui.widgets.option import Option, OptionGroup

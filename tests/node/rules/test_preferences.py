@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from app.cli.learn import run
+from app.cli import run
 from app.common import files
 from app.node.record import settings
 from app.node.record.effort import Dial

@@ -16,8 +16,7 @@ from pytestqt.qtbot import QtBot
 from app.install.packs import place
 from app.install.packs.events import PackStatus
 from app.ui.engine.process import Packing
-from app.ui.frame.actions import EngineActions
-from app.ui.frame.frame import Actions, Page
+from app.ui.frame.frame import Actions, EngineActions, Page
 from app.ui.overview.page import Overview
 from app.ui.privacy.page import told
 from app.ui.process.control import Control
@@ -28,7 +27,7 @@ from app.ui.theme import Theme
 from app.ui.view.parts import EnginePack, lacking
 from app.ui.view.settings import Choices
 from app.ui.view.view import NodeStatus, Problem, View
-from app.ui.welcome.trial import TrialRun
+from app.ui.welcome.machine import TrialRun
 from tests.ui import engine_views, views
 
 

@@ -25,8 +25,7 @@ from safetensors.numpy import save
 
 from app.models.shelf import Shelf
 from app.node.data.library import ModelEntry
-from app.ui.frame.actions import ModelActions
-from app.ui.frame.frame import Actions
+from app.ui.frame.frame import Actions, ModelActions
 from app.ui.models.page import Models
 from app.ui.models.picker import ModelPicker
 from app.ui.models.process import Fetching

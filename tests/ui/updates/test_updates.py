@@ -17,8 +17,7 @@ from app.desktop.login import LinuxAutostart
 from app.install.updates import asking as known
 from app.install.updates.asking import UpdateOffer
 from app.install.updates.feed import UpdateTrust
-from app.ui.frame.actions import UpdateActions
-from app.ui.frame.frame import Actions
+from app.ui.frame.frame import Actions, UpdateActions
 from app.ui.overview.page import Overview
 from app.ui.privacy.page import Privacy
 from app.ui.process.child import Child

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
+from app.cli import _hub_token, _wheel
 from app.cli._terminal import TerminalLine, agreed, json_line, say, stop_quietly
-from app.cli.models import _hub_token, _wheel
 from app.common import remedy
 from app.common.files import read_json
 from app.common.home import home as data_folder
@@ -28,7 +28,7 @@ from app.node.data.home import folder as made_folder
 from app.node.data.home import held
 from app.node.data.library import Library, ModelEntry, history_of
 from app.node.healing import titles
-from app.node.models import restart
+from app.node.models import trained
 from app.node.models.survey import survey
 from app.node.record.errors import NodeError
 from engines.contract import EngineError
@@ -321,8 +321,8 @@ def _change_learned(args: argparse.Namespace, home: Path) -> int:
         raise NodeError("Nothing was changed.")
     with held(home, args.wait):
         if over:
-            restart.start_over(home, folder)
-        round_ = 0 if over else restart.back_to_best(home, folder, folder.name.rpartition("-")[2])
+            trained.start_over(home, folder)
+        round_ = 0 if over else trained.back_to_best(home, folder, folder.name.rpartition("-")[2])
     if args.json:
         json_line({"round": round_})
     else:

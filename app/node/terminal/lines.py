@@ -1,4 +1,5 @@
-"""A node under a window of another process: its snapshots go out as JSON lines, orders come in as JSON lines.
+"""A node without a view in this terminal: under a window of another process, or with one plain line for what is
+worth a line in a log. For a window snapshots go out as JSON lines, and orders come in as JSON lines.
 
 out   {"event":"snapshot","snapshot":{..}}     whenever it changed, large parts only when they did
       {"event":"round",..} and "probe"         whole, as they have just been written into the history
@@ -18,7 +19,8 @@ from typing import Any, TextIO
 
 import msgspec
 
-from app.node.record import commands
+from app.node.record import commands, events
+from app.node.record.records import Probe, Round
 from app.node.record.snapshot import Snapshot
 
 _LARGE = ("answers", "swarm")
@@ -87,3 +89,39 @@ def listen(
         order(commands.Stop())
 
     threading.Thread(target=work, name="orders", daemon=True).start()
+
+
+def log_line(event: events.Event) -> str | None:
+    """An event for people, None where it says nothing new."""
+    match event:
+        case events.Started():
+            at = f"continuing after round {event.round}" if event.round else "starting fresh"
+            where = f"{event.engine.name} ({event.engine.device}, {event.engine.dtype})"
+            return f"{event.model} on {where}, {event.recipe} recipe, {at}."
+        case Round():
+            return f"Round {event.round}: {'; '.join(event.gist)}; {event.seconds:.1f} s."
+        case Probe():
+            return f"New puzzles solved after round {event.round}: {event} of {event.questions}."
+        case (
+            events.TrainerRestarted()
+            | events.NodeNote()
+            | events.Placed()
+            | events.SkillLearned()
+            | events.Flat()
+            | events.Decided()
+            | events.CommandRefused()
+        ):
+            return event.sentence
+        case events.IdentityNamed():
+            return f"Others see you as {event.name}."
+        case events.LinkChanged():
+            alone = "" if event.state == "connected" else " It keeps learning on its own; nothing is lost."
+            return f"{event.sentence}{alone}"
+        case (
+            events.Checkpointed()
+            | events.SwarmDone()
+            | events.Holding()
+            | events.SettingsNow()
+            | events.NodeEnded()
+        ):
+            return None

@@ -15,7 +15,7 @@ SUMMARY = "run the tests; arguments go to pytest, for example -m long, -k name, 
 PASSES_ON = True
 """Arguments are pytest's, not ours."""
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 WORKER_BYTES = 2_500_000_000
 """Memory of a worker: a torch of its own (0.4 GB), and the node, trainer or window that its test starts."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from app.cli._terminal import say
-from app.cli.swarm.identity import told as told_key
+from app.cli.identity import told as told_key
 from app.common import files, home
 from app.common.authorities import system_proxy, without_password
 from app.common.process.surroundings import left_out

@@ -60,7 +60,7 @@ def _train(args: argparse.Namespace) -> int:
 
 def _measure(args: argparse.Namespace) -> int:
     from app.common.home import home as data_folder
-    from app.lab.regime import RegimeError, read_levels
+    from app.lab.plan import RegimeError, read_levels
     from app.lab.starter.corpus import measure
     from app.models.shelf import locate
     from engines.models.folder import read_settings
@@ -95,8 +95,8 @@ def _measure(args: argparse.Namespace) -> int:
 
 def _specialists(args: argparse.Namespace) -> int:
     from app.common.home import home as data_folder
-    from app.lab.regime import RegimeError, read_regime
-    from app.lab.starter.specialists import Teaching, teach
+    from app.lab.plan import RegimeError, read_regime
+    from app.lab.starter.pretrain import Teaching, teach
     from app.models.shelf import locate
 
     def tell(name: str, step: int) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.cli.swarm import _operator
+from app.cli import _operator
 from app.common import remedy
 from app.common.process.surroundings import PRIVATE, piped
 from app.common.text import whole

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from app.cli import _joining, _operator
 from app.cli._terminal import say
-from app.cli.swarm import _joining, _operator
 from app.common.text import whole
 
 if TYPE_CHECKING:

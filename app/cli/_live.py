@@ -20,7 +20,7 @@ from app.node.node import Node
 from app.node.record import commands, events
 from app.node.record.reasons import Reason
 from app.node.rules.orders import serving
-from app.node.terminal.attached import listen
+from app.node.terminal.lines import listen
 from app.node.terminal.terminal import Terminal, closing
 from app.node.trainer import solo
 

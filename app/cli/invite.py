@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.cli.swarm._operator import KEY_FILE
+from app.cli._operator import KEY_FILE
 from app.common.text import whole
 from app.swarm.invite.invite import InviteError, where
 from app.swarm.invite.private import ANYBODY, mint, new_words

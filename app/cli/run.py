@@ -18,9 +18,7 @@ from app.models.catalogue import full_name
 from app.models.gguf_shelf import is_gguf
 from app.models.shelf import locate
 from app.node.data import question_sets
-from app.node.data.format import check as check_format
-from app.node.data.format import stamp as stamp_format
-from app.node.data.home import folder, held, identity
+from app.node.data.home import check_format, folder, held, identity, stamp_format
 from app.node.governing import FactsFile, Governor, Provider, by_owner, decided
 from app.node.node import Node
 from app.node.record import events, settings
@@ -28,8 +26,7 @@ from app.node.record.errors import NodeError, UsageError
 from app.node.record.reasons import Reason
 from app.node.record.records import Probe
 from app.node.round.peers import NodeSwarm, default_external
-from app.node.terminal.attached import SnapshotLines
-from app.node.terminal.quiet import sentence
+from app.node.terminal.lines import SnapshotLines, log_line
 from app.node.terminal.terminal import closing
 from app.sapo.recipes import RECIPES
 from app.sapo.sets.question_set import SetError
@@ -38,7 +35,7 @@ from engines.opening import AUTO, CHOICES
 
 if TYPE_CHECKING:
     from app.node.swarm.joining import Joins
-from app.cli.learn._live import LiveTerminal, LiveView, play
+from app.cli._live import LiveTerminal, LiveView, play
 
 SUMMARY = "learn without a window, with a view in this terminal"
 
@@ -120,7 +117,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
     parser.add_argument(
         "--snapshots", action="store_true", help=argparse.SUPPRESS
-    )  # for a window: app.node.terminal.attached
+    )  # for a window: app.node.terminal.lines
     parser.add_argument(
         "--hold", action="store_true", help=argparse.SUPPRESS
     )  # with orders: wait for one to begin
@@ -212,7 +209,7 @@ def _facts(file: Path | None, say: Callable[[str], None]) -> Provider:
 
 
 def _say(event: events.Event) -> None:
-    if said := sentence(event):
+    if said := log_line(event):
         print(said, file=sys.stderr, flush=True)
 
 
@@ -239,7 +236,7 @@ def _joins(args: argparse.Namespace) -> Joins:
     relays = [piped() if one == PIPED else one for one in args.relay or ()]
     private = None
     if args.private:
-        from app.cli.swarm._joining import ask_private
+        from app.cli._joining import ask_private
         from app.relay.access import AccessError
         from app.swarm.invite.private import PrivateError
 

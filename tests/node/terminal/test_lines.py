@@ -13,7 +13,7 @@ from app.node.record import commands
 from app.node.record.events import Event, JsonLines
 from app.node.record.records import Round
 from app.node.record.snapshot import Phase, SwarmView
-from app.node.terminal.attached import SnapshotLines, listen
+from app.node.terminal.lines import SnapshotLines, listen
 from app.swarm.wire.limits import LineMessage
 from tests.node.record.test_views import POINTS, SNAPSHOT
 

@@ -20,9 +20,7 @@ import msgspec
 
 from app.common import remedy
 from app.common.home import home
-from app.node.data.format import check as check_format
-from app.node.data.format import stamp as stamp_format
-from app.node.data.home import folder, held
+from app.node.data.home import check_format, folder, held, stamp_format
 from app.node.record.errors import BusyError
 from app.swarm.identity.identity import WORDS, Identity, IdentityError
 from app.swarm.identity.storage import (

@@ -12,8 +12,7 @@ import msgspec
 from app.common.remedy import command
 from app.lab.arms import RECIPES, Arm, ArmError, parse_arms
 from app.lab.journal import JournalError
-from app.lab.plan import StudyPlan, digest
-from app.lab.regime import Regime, RegimeError, read_levels, read_regime, regimes
+from app.lab.plan import Regime, RegimeError, StudyPlan, digest, read_levels, read_regime, regimes
 from app.sapo import curriculum
 from app.sapo.asking import WAYS
 from app.sapo.families import FAMILIES
