@@ -439,6 +439,76 @@
    <translation>Noch zu früh, um es zu sagen.</translation>
   </message>
   <message>
+   <source>It is as long as your model is good: {n} of 100 new puzzles.</source>
+   <translation>Je besser dein Modell, desto länger: {n} von 100 neuen Rätseln.</translation>
+  </message>
+  <message>
+   <source>A small fish. It grows once your model has been measured.</source>
+   <translation>Ein kleiner Fisch. Er wächst, sobald dein Modell gemessen wurde.</translation>
+  </message>
+  <message>
+   <source>Stripes, for what it mostly solves: {families}.</source>
+   <translation>Streifen für das, was es meistens löst: {families}.</translation>
+  </message>
+  <message>
+   <source>Fins: {n} level climbed.</source>
+   <translation>Flossen: {n} Stufe geschafft.</translation>
+  </message>
+  <message numerus="yes">
+   <source>Fins: {n} levels climbed.</source>
+   <translation>
+    <numerusform>Flossen: {n} Stufe geschafft.</numerusform>
+    <numerusform>Flossen: {n} Stufen geschafft.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>The fish of {name}</source>
+   <translation>Der Fisch von {name}</translation>
+  </message>
+  <message>
+   <source>Your model's fish</source>
+   <translation>Der Fisch deines Modells</translation>
+  </message>
+  <message>
+   <source>For 1 hour</source>
+   <translation>Für 1 Stunde</translation>
+  </message>
+  <message>
+   <source>For 3 hours</source>
+   <translation>Für 3 Stunden</translation>
+  </message>
+  <message>
+   <source>Until tomorrow morning</source>
+   <translation>Bis morgen früh</translation>
+  </message>
+  <message>
+   <source>{family}: the first right answer, after a wrong one.</source>
+   <translation>{family}: die erste richtige Antwort, nach einer falschen.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{family}: the first right answer, after {n} wrong ones.</source>
+   <translation>
+    <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
+    <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>{family}: reached level {n}.</source>
+   <translation>{family}: Stufe {n} erreicht.</translation>
+  </message>
+  <message>
+   <source>{family}: half of its answers are right now.</source>
+   <translation>{family}: Jetzt ist die Hälfte der Antworten richtig.</translation>
+  </message>
+  <message>
+   <source>It solves half of all new puzzles.</source>
+   <translation>Es löst die Hälfte aller neuen Rätsel.</translation>
+  </message>
+  <message>
+   <source>It had seen answers of {peer} before.</source>
+   <translation>Es hatte vorher Antworten von {peer} gesehen.</translation>
+  </message>
+  <message>
    <source>Installation of the engine</source>
    <translation>Installation der Engine</translation>
   </message>
@@ -551,8 +621,40 @@
    <translation>Installier sie. Was dein Modell gelernt hat, ist sicher.</translation>
   </message>
   <message>
+   <source>This is version {version}</source>
+   <translation>Dies ist Version {version}</translation>
+  </message>
+  <message>
    <source>No engine is installed. Learning needs one.</source>
    <translation>Keine Engine installiert. Zum Lernen braucht es eine.</translation>
+  </message>
+  <message>
+   <source>Checking for updates …</source>
+   <translation>Sucht nach Updates …</translation>
+  </message>
+  <message>
+   <source>Version {version} is available</source>
+   <translation>Version {version} ist verfügbar</translation>
+  </message>
+  <message>
+   <source>Developer copy: updates come with git pull.</source>
+   <translation>Entwicklerkopie: Updates kommen mit git pull.</translation>
+  </message>
+  <message>
+   <source>Asking {host}. The request says nothing about you or this computer.</source>
+   <translation>Fragt {host}. Die Anfrage sagt nichts über dich oder diesen Computer.</translation>
+  </message>
+  <message>
+   <source>You're up to date. Checked {ago}.</source>
+   <translation>Du bist auf dem neuesten Stand. Nachgesehen {ago}.</translation>
+  </message>
+  <message>
+   <source>you have {version}</source>
+   <translation>du hast {version}</translation>
+  </message>
+  <message>
+   <source>The system is installing it …</source>
+   <translation>Das System installiert es …</translation>
   </message>
   <message>
    <source>Go back to the previous one</source>
@@ -587,6 +689,58 @@
    <translation>Engine entfernen</translation>
   </message>
   <message>
+   <source>Progress of the download</source>
+   <translation>Fortschritt des Downloads</translation>
+  </message>
+  <message>
+   <source>Check now</source>
+   <translation>Jetzt nachsehen</translation>
+  </message>
+  <message>
+   <source>Copy the command</source>
+   <translation>Befehl kopieren</translation>
+  </message>
+  <message>
+   <source>Show the file</source>
+   <translation>Datei zeigen</translation>
+  </message>
+  <message>
+   <source>Open its page</source>
+   <translation>Ihre Seite öffnen</translation>
+  </message>
+  <message>
+   <source>Asks {host} once.</source>
+   <translation>Fragt {host} einmal.</translation>
+  </message>
+  <message>
+   <source>See what is new</source>
+   <translation>Neues ansehen</translation>
+  </message>
+  <message>
+   <source>Skip this one</source>
+   <translation>Diese überspringen</translation>
+  </message>
+  <message>
+   <source>Yes, once a day</source>
+   <translation>Ja, einmal am Tag</translation>
+  </message>
+  <message>
+   <source>No</source>
+   <translation>Nein</translation>
+  </message>
+  <message>
+   <source>Shoal hasn't checked for updates yet.</source>
+   <translation>Shoal hat noch nicht nach Updates gesucht.</translation>
+  </message>
+  <message>
+   <source>Downloaded and checked. It replaces this version, which is kept beside it, and Shoal reopens.</source>
+   <translation>Geladen und geprüft. Sie ersetzt diese Version, die daneben aufgehoben wird, und Shoal öffnet sich neu.</translation>
+  </message>
+  <message>
+   <source>of {day}</source>
+   <translation>vom {day}</translation>
+  </message>
+  <message>
    <source>Work on the engine</source>
    <translation>Arbeit an der Engine</translation>
   </message>
@@ -603,74 +757,44 @@
    <translation>{n} %  ·  {line}</translation>
   </message>
   <message>
-   <source>It is as long as your model is good: {n} of 100 new puzzles.</source>
-   <translation>Je besser dein Modell, desto länger: {n} von 100 neuen Rätseln.</translation>
+   <source>Download</source>
+   <translation>Herunterladen</translation>
   </message>
   <message>
-   <source>A small fish. It grows once your model has been measured.</source>
-   <translation>Ein kleiner Fisch. Er wächst, sobald dein Modell gemessen wurde.</translation>
+   <source>Try again</source>
+   <translation>Noch einmal</translation>
   </message>
   <message>
-   <source>Stripes, for what it mostly solves: {families}.</source>
-   <translation>Streifen für das, was es meistens löst: {families}.</translation>
+   <source>Install and restart</source>
+   <translation>Installieren und neu starten</translation>
   </message>
   <message>
-   <source>Fins: {n} level climbed.</source>
-   <translation>Flossen: {n} Stufe geschafft.</translation>
-  </message>
-  <message numerus="yes">
-   <source>Fins: {n} levels climbed.</source>
-   <translation>
-    <numerusform>Flossen: {n} Stufe geschafft.</numerusform>
-    <numerusform>Flossen: {n} Stufen geschafft.</numerusform>
-   </translation>
+   <source>It installs when you say so. What your model learned stays.</source>
+   <translation>Installiert wird, wenn du es sagst. Was dein Modell gelernt hat, bleibt.</translation>
   </message>
   <message>
-   <source>The fish of {name}</source>
-   <translation>Der Fisch von {name}</translation>
+   <source>Check for updates once a day?</source>
+   <translation>Einmal am Tag nach Updates suchen?</translation>
   </message>
   <message>
-   <source>Your model's fish</source>
-   <translation>Der Fisch deines Modells</translation>
+   <source>Shoal asks {host} while this window is open. The request says nothing about you or this computer. Change it any time in Settings.</source>
+   <translation>Shoal fragt {host}, solange dieses Fenster offen ist. Die Anfrage sagt nichts über dich oder diesen Computer. Ändern kannst du das in den Einstellungen.</translation>
   </message>
   <message>
-   <source>For 1 hour</source>
-   <translation>Für 1 Stunde</translation>
+   <source>Downloaded and checked. Learning stops, the system asks for your password and installs it, and Shoal reopens.</source>
+   <translation>Geladen und geprüft. Das Lernen hält an, das System fragt nach deinem Passwort und installiert sie, und Shoal öffnet sich neu.</translation>
   </message>
   <message>
-   <source>For 3 hours</source>
-   <translation>Für 3 Stunden</translation>
+   <source>Downloaded and checked. Its installer opens, and Shoal quits.</source>
+   <translation>Geladen und geprüft. Das Installationsprogramm öffnet sich, und Shoal beendet sich.</translation>
   </message>
   <message>
-   <source>Until tomorrow morning</source>
-   <translation>Bis morgen früh</translation>
+   <source>Downloaded and checked. It opens and Shoal quits: drag it into Applications.</source>
+   <translation>Geladen und geprüft. Sie öffnet sich, Shoal beendet sich: Zieh sie in Programme.</translation>
   </message>
   <message>
-   <source>{family}: the first right answer, after a wrong one.</source>
-   <translation>{family}: die erste richtige Antwort, nach einer falschen.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{family}: the first right answer, after {n} wrong ones.</source>
-   <translation>
-    <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
-    <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>{family}: reached level {n}.</source>
-   <translation>{family}: Stufe {n} erreicht.</translation>
-  </message>
-  <message>
-   <source>{family}: half of its answers are right now.</source>
-   <translation>{family}: Jetzt ist die Hälfte der Antworten richtig.</translation>
-  </message>
-  <message>
-   <source>It solves half of all new puzzles.</source>
-   <translation>Es löst die Hälfte aller neuen Rätsel.</translation>
-  </message>
-  <message>
-   <source>It had seen answers of {peer} before.</source>
-   <translation>Es hatte vorher Antworten von {peer} gesehen.</translation>
+   <source>That didn't work. The log in Settings says why.</source>
+   <translation>Das hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
    <source>{n} s</source>
@@ -777,10 +901,6 @@
    <translation>Datei öffnen</translation>
   </message>
   <message>
-   <source>Copy the command</source>
-   <translation>Befehl kopieren</translation>
-  </message>
-  <message>
    <source>Looking at what you have.</source>
    <translation>Sieht nach, was du hast.</translation>
   </message>
@@ -853,10 +973,6 @@
   <message>
    <source>Looking at what fits.</source>
    <translation>Sieht nach, was passt.</translation>
-  </message>
-  <message>
-   <source>Download</source>
-   <translation>Herunterladen</translation>
   </message>
   <message>
    <source>downloaded</source>
@@ -1233,10 +1349,6 @@
   <message>
    <source>Last saved</source>
    <translation>Zuletzt gespeichert</translation>
-  </message>
-  <message>
-   <source>Try again</source>
-   <translation>Noch einmal</translation>
   </message>
   <message>
    <source>{share} of {n}</source>
@@ -2242,10 +2354,6 @@ answer: a*b</translation>
    <translation>Sucht einen Schwarm.</translation>
   </message>
   <message>
-   <source>Developer copy: updates come with git pull.</source>
-   <translation>Entwicklerkopie: Updates kommen mit git pull.</translation>
-  </message>
-  <message>
    <source>Other programs on this computer</source>
    <translation>Andere Programme auf diesem Computer</translation>
   </message>
@@ -3072,114 +3180,6 @@ answer: a*b</translation>
    <translation>Startet einen privaten Schwarm</translation>
   </message>
   <message>
-   <source>This is version {version}</source>
-   <translation>Dies ist Version {version}</translation>
-  </message>
-  <message>
-   <source>Checking for updates …</source>
-   <translation>Sucht nach Updates …</translation>
-  </message>
-  <message>
-   <source>Version {version} is available</source>
-   <translation>Version {version} ist verfügbar</translation>
-  </message>
-  <message>
-   <source>Asking {host}. The request says nothing about you or this computer.</source>
-   <translation>Fragt {host}. Die Anfrage sagt nichts über dich oder diesen Computer.</translation>
-  </message>
-  <message>
-   <source>You're up to date. Checked {ago}.</source>
-   <translation>Du bist auf dem neuesten Stand. Nachgesehen {ago}.</translation>
-  </message>
-  <message>
-   <source>you have {version}</source>
-   <translation>du hast {version}</translation>
-  </message>
-  <message>
-   <source>The system is installing it …</source>
-   <translation>Das System installiert es …</translation>
-  </message>
-  <message>
-   <source>Progress of the download</source>
-   <translation>Fortschritt des Downloads</translation>
-  </message>
-  <message>
-   <source>Check now</source>
-   <translation>Jetzt nachsehen</translation>
-  </message>
-  <message>
-   <source>Show the file</source>
-   <translation>Datei zeigen</translation>
-  </message>
-  <message>
-   <source>Open its page</source>
-   <translation>Ihre Seite öffnen</translation>
-  </message>
-  <message>
-   <source>Asks {host} once.</source>
-   <translation>Fragt {host} einmal.</translation>
-  </message>
-  <message>
-   <source>See what is new</source>
-   <translation>Neues ansehen</translation>
-  </message>
-  <message>
-   <source>Skip this one</source>
-   <translation>Diese überspringen</translation>
-  </message>
-  <message>
-   <source>Yes, once a day</source>
-   <translation>Ja, einmal am Tag</translation>
-  </message>
-  <message>
-   <source>No</source>
-   <translation>Nein</translation>
-  </message>
-  <message>
-   <source>Shoal hasn't checked for updates yet.</source>
-   <translation>Shoal hat noch nicht nach Updates gesucht.</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. It replaces this version, which is kept beside it, and Shoal reopens.</source>
-   <translation>Geladen und geprüft. Sie ersetzt diese Version, die daneben aufgehoben wird, und Shoal öffnet sich neu.</translation>
-  </message>
-  <message>
-   <source>of {day}</source>
-   <translation>vom {day}</translation>
-  </message>
-  <message>
-   <source>Install and restart</source>
-   <translation>Installieren und neu starten</translation>
-  </message>
-  <message>
-   <source>It installs when you say so. What your model learned stays.</source>
-   <translation>Installiert wird, wenn du es sagst. Was dein Modell gelernt hat, bleibt.</translation>
-  </message>
-  <message>
-   <source>Check for updates once a day?</source>
-   <translation>Einmal am Tag nach Updates suchen?</translation>
-  </message>
-  <message>
-   <source>Shoal asks {host} while this window is open. The request says nothing about you or this computer. Change it any time in Settings.</source>
-   <translation>Shoal fragt {host}, solange dieses Fenster offen ist. Die Anfrage sagt nichts über dich oder diesen Computer. Ändern kannst du das in den Einstellungen.</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. Learning stops, the system asks for your password and installs it, and Shoal reopens.</source>
-   <translation>Geladen und geprüft. Das Lernen hält an, das System fragt nach deinem Passwort und installiert sie, und Shoal öffnet sich neu.</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. Its installer opens, and Shoal quits.</source>
-   <translation>Geladen und geprüft. Das Installationsprogramm öffnet sich, und Shoal beendet sich.</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. It opens and Shoal quits: drag it into Applications.</source>
-   <translation>Geladen und geprüft. Sie öffnet sich, Shoal beendet sich: Zieh sie in Programme.</translation>
-  </message>
-  <message>
-   <source>That didn't work. The log in Settings says why.</source>
-   <translation>Das hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
    <source>put it elsewhere</source>
    <translation>leg sie anderswohin</translation>
   </message>
@@ -3529,10 +3529,6 @@ answer: a*b</translation>
    <translation>noch nichts gelernt</translation>
   </message>
   <message>
-   <source>The engine isn't installed. You can install it from Overview.</source>
-   <translation>Die Engine ist nicht installiert. Installieren kannst du sie in der Übersicht.</translation>
-  </message>
-  <message>
    <source>Appearance</source>
    <translation>Darstellung</translation>
   </message>
@@ -3661,8 +3657,8 @@ answer: a*b</translation>
    <translation>autostart anmeldung hochfahren sitzung automatisch</translation>
   </message>
   <message>
-   <source>Updates</source>
-   <translation>Updates</translation>
+   <source>Engine and updates</source>
+   <translation>Engine und Updates</translation>
   </message>
   <message>
    <source>Off: Shoal never checks on its own. On: only while this window is open and it doesn't learn alone. Nothing is downloaded or installed without you.</source>
@@ -3767,6 +3763,10 @@ answer: a*b</translation>
   <message>
    <source>Keep everything still</source>
    <translation>Alles bleibt stehen</translation>
+  </message>
+  <message>
+   <source>The engine isn't installed. You can install it from Overview.</source>
+   <translation>Die Engine ist nicht installiert. Installieren kannst du sie in der Übersicht.</translation>
   </message>
   <message>
    <source>{name} on {device}, {dtype}</source>
@@ -6335,6 +6335,10 @@ answer: a*b</translation>
    <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
   </message>
   <message>
+   <source>It is as at the first start.</source>
+   <translation>Es gilt wieder der Wert vom ersten Start.</translation>
+  </message>
+  <message>
    <source>Hours are now set for weekdays ({weekday}) and for weekends ({weekend}).</source>
    <translation>Die Zeiten gelten jetzt für Wochentage ({weekday}) und für Wochenenden ({weekend}).</translation>
   </message>
@@ -6343,16 +6347,12 @@ answer: a*b</translation>
    <translation>Sieh sie in den Einstellungen nach.</translation>
   </message>
   <message>
-   <source>{text} is no span of hours; write it like 22:00-07:00.</source>
-   <translation>{text} ist keine Zeitspanne; schreib sie wie 22:00-07:00.</translation>
-  </message>
-  <message>
-   <source>It is as at the first start.</source>
-   <translation>Es gilt wieder der Wert vom ersten Start.</translation>
-  </message>
-  <message>
    <source>{label} must be {wanted}.</source>
    <translation>{label}: {wanted}.</translation>
+  </message>
+  <message>
+   <source>{text} is no span of hours; write it like 22:00-07:00.</source>
+   <translation>{text} ist keine Zeitspanne; schreib sie wie 22:00-07:00.</translation>
   </message>
   <message>
    <source>It restarts and plays round {round} again.</source>
@@ -9077,6 +9077,10 @@ answer: a*b</translation>
   <message>
    <source>install Shoal again</source>
    <translation>installier Shoal neu</translation>
+  </message>
+  <message>
+   <source>Hours are now set for weekdays ({weekday}) and for weekends ({weekend}). Check them in Settings.</source>
+   <translation>Zeiten gelten jetzt für Wochentage ({weekday}) und Wochenenden ({weekend}). Prüfe sie in den Einstellungen.</translation>
   </message>
   <message>
    <source>on or off</source>

@@ -15,8 +15,8 @@ from app.chat.messages import ChatMessageError, ModelOpened, Reply, Request
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.process.child import Child
-from app.ui.view.parts import lacking
 from app.ui.view.settings import Choices
+from app.ui.view.view import lacking
 
 AWAY_S = 180
 """So long after the page was left the model stays in memory."""

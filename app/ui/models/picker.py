@@ -12,7 +12,7 @@ from app.ui.language.texts import size, tr
 from app.ui.models.row import RowPanel, can_be_had
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
-from app.ui.view.parts import Holdings
+from app.ui.view.view import Holdings
 from app.ui.widgets.option import Radio
 from app.ui.widgets.pieces import Elided, Label, button, column, row
 

@@ -25,7 +25,7 @@ from app.ui.language.spoken import spoken
 from app.ui.language.texts import number, tr
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
-from app.ui.view.parts import Fetch, Holdings
+from app.ui.view.view import Fetch, Holdings
 from app.ui.widgets.pieces import Elided, Label, bring_into_sight, button, column, row
 from engines.models.needs import FitVerdict
 

@@ -15,7 +15,7 @@ from app.ui.frame.frame import IdentityActions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.process.child import Child
-from app.ui.view.parts import Persona
+from app.ui.view.view import Persona
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Elided, Label, button, column, row, rule
 

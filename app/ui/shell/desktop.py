@@ -17,8 +17,9 @@ from app.models.catalogue import STARTER
 from app.node.data import question_sets
 from app.node.data.library import history_of
 from app.node.history import history
-from app.ui.engine.process import Packing
 from app.ui.frame.frame import Actions, EngineActions, IdentityActions, ModelActions, UpdateActions
+from app.ui.install.packing import Packing
+from app.ui.install.updating import Updating
 from app.ui.language.texts import tr
 from app.ui.models.process import Fetching
 from app.ui.process.control import Control
@@ -32,7 +33,6 @@ from app.ui.shell.tray import Tray
 from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
 from app.ui.theme.theme import Choice
-from app.ui.updates.process import Updating
 from app.ui.view.settings import Choices
 from app.ui.view.view import Problem, View
 from app.ui.widgets.invite import follow, must_ask

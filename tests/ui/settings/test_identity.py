@@ -24,7 +24,7 @@ from app.ui.settings.page import SettingsPage
 from app.ui.shell import login
 from app.ui.shell.desktop import Desktop
 from app.ui.theme import Theme
-from app.ui.view.parts import Persona
+from app.ui.view.view import Persona
 from tests.ui import views
 
 MINE = Key(bytes(range(32)))

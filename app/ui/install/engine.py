@@ -14,8 +14,7 @@ from app.ui.frame.frame import EngineActions
 from app.ui.language.texts import number, tr
 from app.ui.theme import Theme
 from app.ui.view import engine_words as words
-from app.ui.view.parts import EnginePack
-from app.ui.view.view import View
+from app.ui.view.view import EnginePack, View
 from app.ui.widgets.option import Option, OptionGroup
 from app.ui.widgets.pieces import Elided, Label, button, card, column, progress_bar, row
 

@@ -22,8 +22,8 @@ from app.install.updates.feed import UpdateTrust, trust
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.process.child import Child
-from app.ui.view.parts import UpdateStage, UpdateView
 from app.ui.view.settings import Choices
+from app.ui.view.view import UpdateStage, UpdateView
 
 MAX_LINE = 2**18
 TICK_MS = 250

@@ -18,8 +18,7 @@ from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.process.child import Child
 from app.ui.process.logs import PACK
-from app.ui.view.parts import EnginePack, PackActivity
-from app.ui.view.view import Problem
+from app.ui.view.view import EnginePack, PackActivity, Problem
 
 MAX_LINE = 2**20
 TICK_MS = 200
