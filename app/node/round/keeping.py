@@ -1,5 +1,5 @@
 """Making a round safe: checkpoint and history together, in an order that survives kill -9 and a full disk.
-While the disk is full a node waits, and goes on by itself when there is room."""
+While the disk is full a node waits, and continues by itself when there is room."""
 
 from __future__ import annotations
 
@@ -32,10 +32,8 @@ from app.sapo.groups import ScoredGroup
 
 
 async def keep(played: Played, link: TrainerLink, store: Store, root: Path, model: str, run: int) -> SafeRound:
-    """Adapter and state to disk, rows into the history, and then the checkpoint's name, which makes the round
-    count.
-
-    Raises DiskFullError; nothing of the round is left then, and older safe points are untouched.
+    """Writes adapter and state to disk, rows into the history, and last the checkpoint's name, which makes the
+    round count. Raises DiskFullError; then nothing of the round is left, and older checkpoints are untouched.
     """
     state = msgspec.structs.replace(played.state, saved_at=time.time())
     row = round_row(played, run)
@@ -106,7 +104,7 @@ def round_row(played: Played, run: int) -> Round:
 
 
 def _shown(played: Played) -> tuple[tuple[str, str, int], ...]:
-    """Who, which family and which level: for each peer group with a right answer that was learned from."""
+    """Author, family and level of each peer group that was learned from and has a right answer."""
     pairs = zip(played.mixed.groups_P, played.weighed.peer, strict=True)
     return tuple(
         (group.peer, group.scored.group.coordinates.family, group.scored.group.coordinates.level)
@@ -116,7 +114,7 @@ def _shown(played: Played) -> tuple[tuple[str, str, int], ...]:
 
 
 def group_rows(played: Played, at: float) -> list[GroupRow]:
-    """Own groups first, then peers'."""
+    """The rows of the history, own groups first, then peers'."""
     own = zip(played.questions_P, played.scored_P, strict=True)
     every: list[tuple[str, ScoredGroup, str | None]] = [(asked.text, scored, None) for asked, scored in own]
     every += [(group.question, group.scored, group.peer) for group in played.mixed.groups_P]
@@ -137,20 +135,20 @@ def group_rows(played: Played, at: float) -> list[GroupRow]:
 
 
 AGAIN_S = 15.0
-"""Between two looks whether there is room."""
+"""Seconds between two checks whether there is room."""
 _CHUNK = 2**20
 Written = TypeVar("Written")
 
 
 class DiskPatience:
-    """Repeats what a full disk refused. `checkpoints` is the folder that the next checkpoint goes to."""
+    """Retries writes that a full disk refused. `checkpoints` is the folder of the next checkpoint."""
 
     def __init__(self, home: Path, checkpoints: Path, watch: SnapshotWriter, telling: EventFanout) -> None:
         self._home, self._checkpoints, self._watch, self._telling = home, checkpoints, watch, telling
         self._full = False
 
     async def write(self, put: Callable[[], Written]) -> Written:
-        """What `put` returns, as soon as the disk takes what it writes."""
+        """Returns what `put` returns, as soon as the disk takes what it writes."""
 
         async def at_once() -> Written:
             return put()
@@ -158,7 +156,7 @@ class DiskPatience:
         return await self.finish(at_once)
 
     async def finish(self, put: Callable[[], Awaitable[Written]]) -> Written:
-        """The same for what takes its time."""
+        """The same for a write that takes long enough to need a thread."""
         while True:
             try:
                 with room_on_disk(self._home):
@@ -172,7 +170,7 @@ class DiskPatience:
             return written
 
     async def wait(self) -> None:
-        """Says once that the disk is full, and returns when it takes another checkpoint."""
+        """Says once that the disk is full, and returns when there is room for another checkpoint."""
         self._watch.report(Phase.NO_ROOM)
         if not self._full:
             self._full = True
@@ -186,8 +184,9 @@ class DiskPatience:
 
 
 def has_room(root: Path) -> bool:
-    """Whether the disk takes another checkpoint of the newest one's size (at least 1 MiB), tried by writing so
-    much and removing it: quotas and limits know no figure of free bytes. Blocks."""
+    """Whether the disk has room for another checkpoint of the newest one's size (at least 1 MiB). It writes
+    that many bytes and removes them, because quotas and limits don't show in the figure of free bytes. Blocks.
+    """
     need = max((files.size(folder) for folder in checkpoint.newest_first(root)[:1]), default=0)
     content = os.urandom(_CHUNK)  # disks that compress would take zeros
     try:

@@ -1,7 +1,7 @@
-"""A setting: declared once, with its type, default, label, help and words to find it by. The node's own are in
-app.node.rules.preferences, the window's in app.ui.view.settings; anyone who shows or checks one goes by its
-declaration alone. And the kind of setting that is a span of hours: when a node may run, one span for weekdays
-and one for weekends, as the clock on the wall shows them.
+"""A setting: declared once, with its type, default, label, help and search words. The node's own are in
+app.node.rules.preferences, the window's in app.ui.view.settings; everything that shows or checks a setting uses
+its declaration alone. And the kind of setting that is a span of hours: when a node may run, one span for
+weekdays and one for weekends, as the clock on the wall shows them.
 
 Texts are English here; a window translates them where it shows them.
 """
@@ -20,7 +20,7 @@ ANY_TIME, NEVER = "any", "never"
 DAY_MIN = 24 * 60
 _QUARTER_S = 15 * 60
 _AHEAD_S = 8 * 24 * 3600
-"""How far ahead the next change is looked for: every change of a week lies in it."""
+"""How far ahead the next change is searched: every change of a week falls within it."""
 _SPAN = re.compile(r"(\d{1,2}):(00|15|30|45)-(\d{1,2}):(00|15|30|45)")
 _OLD_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _OLD_WINDOW = re.compile(r"([a-z]{3})(?:-([a-z]{3}))?\s+(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})")
@@ -133,7 +133,7 @@ Kind = Literal["switch", "number", "choice", "names", "hours", "text"]
 one line of text."""
 
 AS_AT_FIRST = "It is as at the first start."
-"""What becomes of a setting that was saved with a value that it cannot have."""
+"""What happens to a saved setting whose value is no longer allowed."""
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,15 +152,15 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     most: int = 0
     unit: str = ""
     restarts: bool = False
-    """Holds from the learner's next start."""
+    """A change applies when the trainer next starts."""
     reopens: bool = False
-    """Holds when the window is opened the next time."""
+    """A change applies when the window is next opened."""
     elsewhere: bool = False
-    """The system keeps it, no file of ours."""
+    """The system stores it, not one of our files."""
 
 
 def misfit(setting: Setting, value: object) -> str:
-    """What a value of this setting must be, where `value` is not; empty where it fits.
+    """What a value of this setting must be, if `value` is not allowed; empty if it is.
 
     >>> misfit(Setting(key="k", kind="number", default=1, group="", label="", help="", least=1, most=9), 12)
     'a whole number from 1 to 9'

@@ -1,5 +1,5 @@
 """Why a peer's group is not used: a word for the counters, a sentence for people. And which text is unsafe: it
-shows itself otherwise than it is to a person, to a terminal, or to a model's tokenizer."""
+looks different from what it is to a person, to a terminal, or to a model's tokenizer."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class IntakeReason(StrEnum):
 
     @property
     def deliberate(self) -> bool:
-        """Whether no honest node would have signed it: it counts against the author."""
+        """Whether no honest node would have signed it, so that it counts against the author."""
         return self in _DELIBERATE
 
 
@@ -92,7 +92,7 @@ _DELIBERATE = frozenset(
 
 
 def of_flaw(flaw: Flaw) -> IntakeReason:
-    """The reason of the same name; what has none here is of the wrong shape."""
+    """The reason of the same name; a flaw without one here counts as a wrong shape."""
     try:
         return IntakeReason(flaw.value)
     except ValueError:
@@ -101,11 +101,12 @@ def of_flaw(flaw: Flaw) -> IntakeReason:
 
 _BREAKS = str.maketrans("", "", "\n\r\t")
 _MARKS = 8
-"""Combining marks on one letter: no script needs more, and a heap of them covers the lines around it."""
+"""Maximum combining marks on one letter: no script needs more, and a heap of them covers the lines around it.
+"""
 _CONTROL_WORDS = re.compile(
     r"<[|｜][^<>|｜]{1,48}[|｜]>|</?s>|<(?:bos|eos|pad|unk|mask)>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>"
 )
-"""How chat models write where a turn ends and who speaks: in a peer's text they could only forge that."""
+"""How chat models mark where a turn ends and who speaks; in a peer's text these could only be forgeries."""
 
 
 def unsafe(text: str) -> bool:
