@@ -95,7 +95,7 @@ def add_orders(parser: argparse.ArgumentParser) -> None:
 
 def operators(args: argparse.Namespace) -> frozenset[bytes]:
     """Public keys of those who give orders and invite. Raises OperatorError."""
-    from app.swarm.wire import signing
+    from app.common import signing
 
     keys = set()
     for text in args.operator:

@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 
 from app.cli._operator import KEY_FILE
+from app.common import signing
 from app.common.text import whole
 from app.swarm.invite.invite import InviteError, where
 from app.swarm.invite.private import ANYBODY, mint, new_words
-from app.swarm.wire import signing
 
 SUMMARY = "invite others: a link, or the six words of a private swarm"
 DAYS = 7

@@ -18,7 +18,6 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from fnmatch import fnmatchcase
 from pathlib import Path
 from threading import Lock
-from urllib.parse import quote, urljoin
 
 import msgspec
 import psutil
@@ -28,8 +27,9 @@ from app.common.connection import Fault
 from app.common.rate import Patience
 from app.install.errors import PackError, pack_disk_error
 from app.install.packs import programs
-from app.install.packs.manifest import PackManifest, Wheel, is_address, plain
+from app.install.packs.manifest import PackManifest, Wheel, plain
 from app.install.packs.programs import Interpreter
+from app.install.signed import is_address
 
 Tell = Callable[[int, str], None]
 """Bytes that are here, of all wheels, and the file they belong to."""
@@ -59,7 +59,7 @@ def fetch_wheels(
         for wheel in wheels:
             if not is_address(base) and not is_address(wheel.url) and not fetch.right(to / wheel.file, wheel):
                 fetch.copy(_beside(Path(base), wheel.url), wheel, to)
-        orders = [fetch.PieceOrder(wheel, _sources(manifest, wheel, base)) for wheel in wheels]
+        orders = [fetch.PieceOrder(wheel, wheel.addresses(base, manifest.mirrors)) for wheel in wheels]
         fetch.bring(orders, to, heard, waiting, patience, came=came)
     except Fault as caught:
         raise PackError(str(caught)) from caught
@@ -82,11 +82,6 @@ def _beside(folder: Path, name: str) -> Path:
     if not (folder / name).is_file():
         raise PackError(f"{name} isn't in {folder}: copy all files of the pack there, then try again.")
     return folder / name
-
-
-def _sources(manifest: PackManifest, wheel: Wheel, base: str) -> list[str]:
-    first = wheel.url if is_address(wheel.url) else urljoin(base, quote(wheel.url))
-    return [first, *(f"{mirror.rstrip('/')}/{quote(wheel.file)}" for mirror in manifest.mirrors)]
 
 
 FILE_COST = 60_000

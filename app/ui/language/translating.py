@@ -68,7 +68,7 @@ _UNSEEN = {
     "app/swarm/wire/frames.py": "what relays answer to programs",
     "app/swarm/wire/protocol.py": "what relays answer to programs",
     "app/swarm/wire/signin.py": "what relays answer to programs",
-    "app/swarm/wire/signing.py": "a fault in the source",
+    "app/common/signing.py": "a fault in the source",
     "app/models/catalogue.py": "a table of its own",
 }
 """Files of the learner whose sentences no window shows."""
