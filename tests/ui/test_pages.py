@@ -51,8 +51,7 @@ from app.ui.view import words
 from app.ui.view.settings import SETTINGS
 from app.ui.view.view import FamilyView, LevelReached, NodeStatus, Step, View
 from app.ui.welcome.page import Company
-from app.ui.widgets.option import Option
-from app.ui.widgets.selecting import Segments, Switch
+from app.ui.widgets.selecting import Option, Segments, Switch
 from tests.ui import views
 
 PAGES = ("overview", "live", "skills", "swarm", "history", "models", "tryit", "privacy", "settings", "help")

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.node.history.milestones import Milestone, MilestoneKind
 from app.sapo.questions import Coordinates
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
@@ -190,6 +191,14 @@ class Actions:
     engine: EngineActions = field(default_factory=EngineActions)
     updates: UpdateActions = field(default_factory=UpdateActions)
     identity: IdentityActions = field(default_factory=IdentityActions)
+
+
+def open_milestone(one: Milestone, actions: Actions) -> None:
+    """The answers of that round. A measurement keeps none, so it opens what was measured."""
+    if one.kind is MilestoneKind.MEASURED_HALF:
+        actions.go("skills")
+    else:
+        actions.show_round(one.round)
 
 
 class Page(QScrollArea):

@@ -15,8 +15,8 @@ from app.ui.language.texts import number, tr
 from app.ui.theme import Theme
 from app.ui.view import engine_words as words
 from app.ui.view.view import EnginePack, View
-from app.ui.widgets.option import Option, OptionGroup
 from app.ui.widgets.pieces import Elided, Label, button, card, column, progress_bar, row
+from app.ui.widgets.selecting import Option, OptionGroup
 
 
 class EnginePanel(QWidget):

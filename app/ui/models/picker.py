@@ -13,8 +13,8 @@ from app.ui.models.row import RowPanel, can_be_had
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
 from app.ui.view.view import Holdings
-from app.ui.widgets.option import Radio
 from app.ui.widgets.pieces import Elided, Label, button, column, row
+from app.ui.widgets.selecting import Radio
 
 
 class ModelPicker(QWidget):

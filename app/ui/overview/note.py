@@ -14,8 +14,7 @@ from PySide6.QtWidgets import QFrame
 from app.learning import flat
 from app.node.data.library import ModelEntry
 from app.node.history.milestones import Milestone
-from app.ui.frame.frame import Actions
-from app.ui.frame.milestone_words import open_, told
+from app.ui.frame.frame import Actions, open_milestone
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import number, tr
 from app.ui.theme import Theme
@@ -102,7 +101,7 @@ class NoteLine(QFrame):
                 tr("Twenty rounds learned. Is it better than it was? Let both race."), tr("Watch the race")
             )
         elif self._milestone is not None:
-            self._say(told(self._milestone), tr("See the answers"))
+            self._say(words.milestone(self._milestone), tr("See the answers"))
 
     def _say(self, sentence: str, act: str) -> None:
         self._said.say(sentence)
@@ -111,7 +110,9 @@ class NoteLine(QFrame):
 
     def _do(self) -> None:
         one = self._milestone
-        act: Callable[[], None] = self._actions.race if one is None else lambda: open_(one, self._actions)
+        act: Callable[[], None] = (
+            self._actions.race if one is None else lambda: open_milestone(one, self._actions)
+        )
         self._put_away()
         act()
 

@@ -20,8 +20,8 @@ from app.ui.process.child import Child
 from app.ui.process.logs import tail
 from app.ui.theme import Theme
 from app.ui.view.view import View
-from app.ui.widgets.option import Option, OptionGroup
 from app.ui.widgets.pieces import Label, button, card, column, progress_bar, row
+from app.ui.widgets.selecting import Option, OptionGroup
 from engines.facts import ENGINES
 
 MOST = 2**20

@@ -13,12 +13,12 @@ from app.ui.frame.frame import Actions
 from app.ui.install.engine import EnginePanel
 from app.ui.language.texts import size, tr
 from app.ui.theme import Theme
+from app.ui.theme.theme import drawn
 from app.ui.view.view import EnginePack, View
 from app.ui.welcome.machine import Act, Machine, TrialRun, point, step_layout, where
-from app.ui.widgets.icons import drawn
 from app.ui.widgets.invite import InviteField
-from app.ui.widgets.option import Option, OptionGroup
 from app.ui.widgets.pieces import Label, button, column, row
+from app.ui.widgets.selecting import Option, OptionGroup
 
 ALONE, FIND, INVITE = "alone", "find", "invite"
 _LEAST_TEXT = 320
