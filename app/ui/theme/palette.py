@@ -36,7 +36,6 @@ class Palette(msgspec.Struct, frozen=True, kw_only=True):
     peer: str
     peer_soft: str
     good: str
-    good_soft: str
     warn: str
     warn_soft: str
     bad: str
@@ -68,7 +67,6 @@ LIGHT = Palette(
     peer="#5255b3",
     peer_soft="#e8e8f8",
     good="#23724f",
-    good_soft="#dff1e8",
     warn="#8a5a0b",
     warn_soft="#fbf0d9",
     bad="#b23a37",
@@ -100,7 +98,6 @@ DARK = Palette(
     peer="#a3a8f0",
     peer_soft="#23284a",
     good="#6fcfa0",
-    good_soft="#15362a",
     warn="#e3b567",
     warn_soft="#382d16",
     bad="#f08d84",

@@ -119,7 +119,7 @@ class AnswerCard(QFrame):
         super().__init__()
         self.setProperty("look", "quiet")
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self._theme, self._plain_name = theme, name
+        self._theme = theme
         self._name, self._verdict, self._sign = Label(name, "strong"), Label("", "good"), Label("")
         self._text, self._foot = Label("", wrap=True), Label("", "faint")
         if as_code:
