@@ -1,4 +1,6 @@
-"""A private swarm: six words that are shown to those who may join, or taken from somebody who made them."""
+"""Cards of the swarm page. A private swarm: six words that are shown to those who may join, or taken from
+somebody who made them. Answers as a file, for a computer that no relay reaches; both buttons run `shoal
+archive`."""
 
 from __future__ import annotations
 
