@@ -49,8 +49,8 @@ def folder(chosen: Path | None) -> Path:
 
 
 def check_owner(home: Path) -> None:
-    """Raises NodeError, with the command that mends, where root would work in somebody's folder, or where a
-    start as root left files in it that this user may not read or write: they aren't damaged."""
+    """Raises NodeError, with the command that repairs it, if root would work in somebody else's folder, or if a
+    start as root left files in it that this user may not read or write (which would look like damage)."""
     owner, user = home.stat().st_uid, os.geteuid()
     if user == 0 and owner != 0:
         raise NodeError(
@@ -76,8 +76,8 @@ def _user(number: int) -> str:
 
 @contextmanager
 def held(home: Path, wait_s: float = 0.0) -> Iterator[None]:
-    """Holds the data folder for this process alone. Raises BusyError when another node still has it after
-    `wait_s`, NodeError where it cannot be written."""
+    """Holds the data folder for this process alone. Raises BusyError if another node still has it after
+    `wait_s`, NodeError if it cannot be written."""
     with ExitStack() as held:
         try:
             held.enter_context(files.alone(home / "lock", wait_s))
@@ -99,9 +99,8 @@ def held(home: Path, wait_s: float = 0.0) -> Iterator[None]:
 
 
 def identity(home: Path, seed: int | None) -> bytes:
-    """The 32 bytes that this node's questions and samples follow from; made silently at the first start.
-
-    A `seed` stands in for them, for runs that can be repeated; the node's own stay untouched. Raises NodeError.
+    """The 32 bytes from which this node's questions and samples follow; created silently at the first start. A
+    `seed` replaces them for repeatable runs, without touching the node's own. Raises NodeError.
     """
     if seed is not None:
         return blake2b(f"shoal seed {seed}".encode(), digest_size=IDENTITY_BYTES).digest()
@@ -118,7 +117,8 @@ def identity(home: Path, seed: int | None) -> bytes:
 
 
 def model_folder(home: Path, name: str, mark: str) -> Path:
-    """Where one model's checkpoints and history lie. The name is for people, the mark tells models apart."""
+    """Where one model's checkpoints and history are stored. The name is for people, the mark identifies the
+    model."""
     readable = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.")[-40:] or "model"
     return home / "models" / f"{readable}-{mark}"
 
@@ -141,24 +141,23 @@ def model_mark(model: Path) -> str:
     return digest.hexdigest()[:8]
 
 
-# No one else reads the data folder: it and its folders are 0700, its files 0600, on systems that have modes. On
-# Windows the platform's own place belongs to its person already; a folder that --home names keeps its rights.
-# What a process makes gets these modes from `app.common.home.MASK`; here the folders of an older Shoal are
-# closed.
+# Nobody else can read the data folder: it and its folders have mode 0700, its files 0600, on systems with
+# modes. On Windows the platform's own place already belongs to its user; a folder that --home names keeps its
+# rights. New files get these modes from `app.common.home.MASK`; here the folders of an older Shoal are closed.
 
 _OTHERS = 0o077
 
 
 def make_private(home: Path) -> None:
-    """Makes the data folder if missing and closes it. Raises OSError where it cannot be made."""
+    """Creates the data folder if missing and closes it to others. Raises OSError if it cannot be created."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.name == "posix":
         close_to_others(home)
 
 
 def close_to_others(home: Path) -> None:
-    """Closes what is ours, and the folder itself unless something else lies in it or all may write there.
-    What the system does not let us close stays as it is."""
+    """Closes our files to others, and the folder itself unless it has other contents or everybody may write
+    there. Files whose mode the system refuses to change stay as they are."""
     for entry in contents.ours(home):
         if _open_to_others(entry):
             _close_tree(entry)
@@ -167,7 +166,7 @@ def close_to_others(home: Path) -> None:
 
 
 def _close_tree(entry: Path) -> None:
-    """A folder itself comes last: killed before, it is gone through again at the next start."""
+    """A folder itself is closed last: if the process is killed before, the next start goes through it again."""
     if stat.S_ISDIR(entry.lstat().st_mode):
         for folder, folders, names in os.walk(entry):
             for name in (*folders, *names):
@@ -176,7 +175,7 @@ def _close_tree(entry: Path) -> None:
 
 
 def _open_to_others(path: Path) -> bool:
-    """Whether others may do anything with it. Links have no modes of their own."""
+    """Whether others have any rights to it. Links have no modes of their own."""
     with suppress(OSError):
         mode = path.lstat().st_mode
         return not stat.S_ISLNK(mode) and bool(mode & _OTHERS) and not mode & stat.S_ISVTX
@@ -194,7 +193,8 @@ def _shut(path: Path) -> None:
 
 FORMAT_FILE = "format.json"
 FORMAT = 3
-"""Goes up with the format of the history, the checkpoints, the outbox or any other file of the data folder."""
+"""Increases with the format of the history, the checkpoints, the outbox or any other file of the data
+folder."""
 
 
 class Format(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,7 +207,7 @@ class NewerError(NodeError):
 
 
 def check_format(home: Path) -> None:
-    """Raises NewerError where a newer version keeps the folder in a way that this one does not know."""
+    """Raises NewerError if a newer version stores the folder in a way that this one does not know."""
     found = read_format(home)
     if found is not None and found.format > FORMAT:
         by = f"Shoal {found.version}" if installed.ordered(found.version)[0] else "a newer Shoal"
@@ -219,7 +219,7 @@ def check_format(home: Path) -> None:
 
 
 def stamp_format(home: Path) -> None:
-    """Says that this version used it. Raises NewerError as `check` does."""
+    """Records that this version used it. Raises NewerError as `check` does."""
     check_format(home)
     own = Format(format=FORMAT, version=installed.version())
     if read_format(home) != own:
@@ -228,12 +228,12 @@ def stamp_format(home: Path) -> None:
 
 
 def read_format(home: Path) -> Format | None:
-    """A file that says nothing sensible says nothing; folders from before there was one have none."""
+    """The recorded version. None for an invalid file, and for folders from before there was one."""
     return files.read_json(home / FORMAT_FILE, Format)
 
 
 def newer_format(what: str, found: int) -> NewerError:
-    """For a file that says its own format."""
+    """The error for a file that states its own, newer format."""
     return NewerError(
         f"{what} is of format {found}, which this version of Shoal ({installed.version()}) doesn't know: "
         "install the newer version that wrote it, or name another folder with --home. Nothing was changed."

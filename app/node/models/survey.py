@@ -34,11 +34,11 @@ PROGRAM = 340_000_000
 """Bytes that a trainer takes before it holds a model: Python with torch and llama.cpp. Its starter was measured
 at 411 MB in all."""
 ROWS = 64
-"""Answers of a round, whose keys and values llama.cpp holds at once, up to _KEYS bytes."""
+"""Answers of a round whose keys and values llama.cpp holds at a time, up to _KEYS bytes."""
 _KEYS, _TOKENS = 640 << 20, 256
 SPARE = 1.15
-"""What was measured, in sums of the parts: SmolLM2 135M took 1.94 GB where they are 2.2, and 0.5 billion
-parameters 4.9 where they are 4.3."""
+"""Factor on the sum of the parts: SmolLM2 135M took 1.94 GB where the parts sum to 2.2, and 0.5 billion
+parameters 4.9 where they sum to 4.3."""
 
 
 def survey(
@@ -47,7 +47,7 @@ def survey(
     dtype: Dtype | None = None,
     elsewhere: ModelFolders | None = None,
 ) -> Library:
-    """Reads it all again; takes some tenths of a second, more on slow disks. `elsewhere` is where other
+    """Reads everything again; takes some tenths of a second, more on slow disks. `elsewhere` is where other
     programs keep their models."""
     shelf = Shelf(home)
     room = _Room(memory or memory_here(), dtype or likely_dtype(), shelf.free())
@@ -130,7 +130,7 @@ class _Point(msgspec.Struct, frozen=True):
 
 
 def _learned(folder: Path) -> tuple[int, float]:
-    """Rounds in the newest safe point, and the seconds they took."""
+    """Rounds in the newest checkpoint, and the seconds they took."""
     newest = next(iter(checkpoint.newest_first(folder / "checkpoints")), None)
     found = re.search(r"(\d+)$", newest.name) if newest else None
     if newest is None or found is None:
@@ -154,7 +154,7 @@ class _Room(msgspec.Struct, frozen=True):
         return found, fits(found, left, self.disk)
 
     def paced(self, models: list[ModelEntry]) -> tuple[ModelEntry, ...]:
-        """With the seconds of a round, as far as anyone can tell."""
+        """With the seconds of a round, if they can be predicted."""
         works = {model.name: work for model in models if (work := _work(model)) is not None}
         here = cores()
         return tuple(
@@ -262,7 +262,7 @@ def _found(one: FoundModel, room: _Room) -> ModelEntry:
 
 
 def _judged(model: ModelEntry, folder: Path, room: _Room) -> ModelEntry:
-    """With what its own config says of it; without where that cannot be read."""
+    """With what its own config says of it; without that if it cannot be read."""
     try:
         opened = open_folder(folder)
         known = read_architecture(opened.config)
@@ -284,7 +284,7 @@ def _judged(model: ModelEntry, folder: Path, room: _Room) -> ModelEntry:
 
 
 def _training_place(home: Path, model: ModelEntry) -> Path | None:
-    """Where its training is, by the name and the mark that `./shoal run` gives it."""
+    """Where its training is, from the name and mark that `./shoal run` uses."""
     if not model.installed or not model.folder:
         return None
     folder = Path(model.folder)
@@ -301,29 +301,29 @@ def _training_place(home: Path, model: ModelEntry) -> Path | None:
 # more than either, and it was slowed by the same other programs.
 
 FIXED_S = 2.0
-"""The seconds that every round takes, whatever the model: drawing, scoring, saving."""
+"""Seconds that every round takes, whatever the model: drawing, scoring, saving."""
 _REFERENCE = 135e6 * 64
 _REFERENCE_S = 5.0
 _REFERENCE_CORES = 2
 _MOST_CORES = 8
-"""More bring little more."""
+"""More cores bring little more."""
 _TELLING = 50e6
-"""Parameters from which on a model's own rounds tell how long those of others take."""
+"""Parameters from which a model's own rounds predict those of other models."""
 
 
 _FREE, _BUSY = 1.0, 4.0
 """The range around an estimate by size: 12 s were said of SmolLM2 135M in 32 bits on two cores, which took 8 to
 16 s there, and 36 to 42 s while llama.cpp was compiled; 57 s of 0.5 billion parameters, which took 220."""
 _KNOWN = (0.7, 2.0)
-"""The same where another model has played here."""
+"""The range if another model has played here."""
 _ANSWERS = 64
 _LOOKED = (0.2, 0.9)
-"""The seconds of a round, in the time that the first look took for as many answers: 0.22 to 0.87 in six homes
-of SmolLM2 135M. Without examples, prompts are short."""
+"""Seconds of a round relative to the time that the first look took for as many answers: 0.22 to 0.87 in six
+homes of SmolLM2 135M. Without examples, prompts are short."""
 
 
 class RoundWork(msgspec.Struct, frozen=True, kw_only=True):
-    """`round_s` is what a round took here so far, None before the first; `answer_s` what an answer took in the
+    """`round_s` is the mean duration of a round here, None before the first; `answer_s` of an answer in the
     first look, None before it."""
 
     parameters: int

@@ -1,9 +1,8 @@
-"""What a model learned in this data folder: read, taken back to its best, or deleted.
+"""What a model learned in this data folder: its newest whole checkpoint and its history, both read-only; and
+what an owner can undo of it, which needs exclusive use of the data folder: start over, or go back to its best.
 
-Reading takes the newest whole safe point and the history as they are.
-
-A node may be learning beside it and replace the very files. So the safe point is copied first and checked as a
-copy; where that fails because it has just been replaced, the next newest is looked for.
+A node may be learning beside it and replace the very files. So the checkpoint is copied first and checked as a
+copy; where that fails because it has just been replaced, the next newest is tried.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ _PAUSE_S = 0.2
 
 
 class Trained(msgspec.Struct, frozen=True, kw_only=True):
-    """`folder` is a copy of the safe point: adapter in PEFT's files, and its state. The rest is of the history
-    up to its round; what the history does not tell is empty."""
+    """`folder` is a copy of the checkpoint: adapter in PEFT's files, and its state. The other fields are from
+    the history up to its round; empty if the history does not have them."""
 
     folder: Path
     state: NodeState
@@ -47,13 +46,12 @@ class Trained(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NothingLearned(NodeError):
-    """There is no safe point."""
+    """There is no checkpoint."""
 
 
 def newest(home: Path, model: Path, copy: Path) -> Trained:
-    """The newest safe point of the model in the folder `model`, copied to `copy`, which must not exist.
-
-    Raises NothingLearned, or NodeError where every safe point is damaged."""
+    """The newest checkpoint of the model in the folder `model`, copied to `copy`, which must not exist. Raises
+    NothingLearned, or NodeError if every checkpoint is damaged."""
     mark = model_mark(model)
     reason = ""
     for _ in range(TRIES):
@@ -81,7 +79,8 @@ def newest(home: Path, model: Path, copy: Path) -> Trained:
 
 
 def _newest_first(home: Path, mark: str) -> list[Path]:
-    """The safe points of a model, under whatever name it was trained, the last written folder's first."""
+    """The checkpoints of a model, under whatever name it was trained, the most recently written folder's
+    first."""
     found = []
     for folder in (home / "models").glob(f"*-{mark}"):
         for safe in checkpoint.newest_first(folder / "checkpoints"):
@@ -93,7 +92,7 @@ def _newest_first(home: Path, mark: str) -> list[Path]:
 
 
 def _with_history(file: Path, trained: Trained) -> Trained:
-    """With what the history adds. One that is missing or cannot be read adds nothing."""
+    """Adds what the history has; one that is missing or cannot be read adds nothing."""
     try:
         with closing(history.opened(file)) as db:
             return _filled(db, trained)
@@ -137,10 +136,9 @@ def start_over(home: Path, folder: Path) -> None:
 
 
 def back_to_best(home: Path, folder: Path, model: str) -> int:
-    """The model is again what it was after its best-measured round, which is returned; later rounds are
-    deleted. `model` is its mark (app.node.data.home.model_mark). Raises NodeError.
-
-    Killed on the way, the model is at a later round than the best, never damaged."""
+    """Puts the model back to its best-measured round, which is returned; later rounds are deleted. `model` is
+    its mark (app.node.data.home.model_mark). Raises NodeError. If killed on the way, the model is at a later
+    round than the best, never damaged."""
     best, root = folder / checkpoint.BEST, folder / "checkpoints"
     if not best.is_dir():
         raise NodeError("There is no best round yet: Shoal picks one at the second measurement.")

@@ -1,5 +1,5 @@
-"""The two cards of Try it: where a question is put (a puzzle is drawn or words are typed, and the owner's
-answer is checked), and the race of the model as it came against what it has become."""
+"""The two cards of Try it. One draws a puzzle or takes typed words, and checks the owner's own answer; the
+other shows the race of the model as it came against what it has become."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from app.ui.widgets.selecting import Picker, Segments
 MAX_WORK = 1000
 """Characters of a person's working."""
 _HIGH = 88
-"""Pixels of the box for a question."""
+"""Height in pixels of the box for a question."""
 
 
 class QuestionCard(QFrame):
-    """It knows which puzzle is in its box; what happens with a question is the page's."""
+    """Knows which puzzle is in its box; the page decides what happens with it."""
 
     asked = Signal()
     drawn = Signal(str)
-    """A puzzle of this sort is wanted."""
+    """Asks for a puzzle of this kind."""
     judged = Signal()
-    """The owner wants the own answer checked."""
+    """The owner wants their own answer checked."""
     changed = Signal()
-    """Another text is in the box, or somebody else is to answer."""
+    """The text in the box or who has to answer has changed."""
 
     def __init__(self, theme: Theme, stop: Callable[[], object]) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class QuestionCard(QFrame):
         return cast(Sides, self.sides.value)
 
     def take(self, puzzle: PuzzleDrawn) -> None:
-        """A puzzle that was drawn comes into the box."""
+        """Puts a drawn puzzle into the box."""
         self.puzzle = None
         self.question.setPlainText(safe(puzzle.text))
         self.puzzle, self.told = puzzle, False
@@ -79,7 +79,7 @@ class QuestionCard(QFrame):
         self._complaint.tell(sentence)
 
     def show_stage(self, opened: ModelOpened | None, busy: bool) -> None:
-        """`opened` is the model, where it is loaded."""
+        """`opened` is the model, if it is loaded."""
         self.send.setText(tr("Ask both") if self.sides.value == "both" else tr("Ask"))
         self.send.setEnabled(not busy and bool(self.question.toPlainText().strip()))
         for one in (self._draw_one, self._teach_one, self._check):
@@ -121,7 +121,7 @@ class QuestionCard(QFrame):
         return row(self._draw_one, self._teach_one, self.family, self.level, 1, gap=8)
 
     def _own(self) -> QWidget:
-        """The owner's answer, with the working or without."""
+        """The owner's answer, with the working if there is any."""
         self.own = field(tr("Or solve it yourself"), tr("Your own answer"), 190)
         self.own.setMaxLength(MAX_ANSWER)
         self.work = field(tr("Your working, such as 4-1=3"), tr("Your working"))
@@ -154,14 +154,14 @@ class QuestionCard(QFrame):
             self._sort.say(tr("a puzzle it never trained on") if puzzle.unseen else tr("a puzzle of practice"))
 
     def _edited(self) -> None:
-        """Words of one's own are no puzzle any more."""
+        """The text was edited, so it is no longer a puzzle."""
         if self.puzzle is not None and self.question.toPlainText().strip() != safe(self.puzzle.text):
             self.puzzle = None
         self.changed.emit()
 
 
 class QuestionField(QPlainTextEdit):
-    """Where a question is typed. Enter asks it, Shift and Enter begin a new line, Tab goes on."""
+    """A field for a question. Enter asks it, Shift+Enter begins a new line, Tab moves on."""
 
     def __init__(self, ask: Callable[[], object]) -> None:
         super().__init__()
@@ -197,7 +197,7 @@ class RaceCard(QFrame):
         self.setLayout(self._inside)
 
     def begin(self, curve: Sequence[Probe] = ()) -> None:
-        """Without answers yet; `curve` is what was measured on many more puzzles."""
+        """Shows the puzzles without answers; `curve` is the figure measured on many more puzzles."""
         self._curve = curve
         self._running, self._complaint, self.result = True, "", Result()
         self._about.say(counted("{n} new puzzle, one try each", "{n} new puzzles, one try each", PUZZLES))
@@ -216,7 +216,7 @@ class RaceCard(QFrame):
         self._say()
 
     def lap(self, lap: Lap) -> None:
-        """One more puzzle was answered by both."""
+        """Both models have answered one more puzzle."""
         self._after.say(counted("After {n} round", "After {n} rounds", lap.learned))
         self.result = self.result.plus(lap.before.solved, lap.after.solved)
         puzzle = Elided("")
@@ -227,7 +227,7 @@ class RaceCard(QFrame):
         self._say()
 
     def done(self, sentence: str = "") -> None:
-        """No more laps come; `sentence` says why, where it did not get to its end."""
+        """The race is over; `sentence` says why if it ended early."""
         self._running, self._complaint = False, sentence
         self._say()
 
@@ -247,7 +247,7 @@ class RaceCard(QFrame):
 
 
 class Side(QWidget):
-    """One side's answer to a puzzle."""
+    """One model's answer to a puzzle."""
 
     def __init__(self, theme: Theme, name: str, tried: Try) -> None:
         super().__init__()
@@ -274,7 +274,7 @@ def score(result: Result) -> str:
 
 
 def sure(result: Result) -> str:
-    """What that says, by the exact sign test of the puzzles that only one of both solved."""
+    """What the result means, by the exact sign test on the puzzles that only one of both solved."""
     if result.sure and result.lead > 0:
         return tr("Chance hardly explains that: it really learned.")
     if result.sure:

@@ -1,4 +1,4 @@
-"""The frame that all pages share: a title, room for buttons beside it, and a body that scrolls when it must."""
+"""The frame that all pages share: a title, room for buttons beside it, and a body that scrolls if it must."""
 
 from __future__ import annotations
 
@@ -38,88 +38,89 @@ def _hub() -> str:
 
 @dataclass(frozen=True)
 class ModelActions:
-    """`name` is what --model takes. Anyone who calls `get` has shown the person what it means and was told
-    yes."""
+    """`name` is an argument of --model. `get` must only be called after the person was told what it means and
+    agreed."""
 
     refresh: Callable[[], None] = _nothing
     """Reads the library again; View.models follows."""
     get: Callable[[str], None] = _nothing
     cancel: Callable[[str], None] = _nothing
     retry: Callable[[str], None] = _nothing
-    """Tries a download that waits again, now."""
+    """Retries a waiting download now."""
     remove: Callable[[str], None] = _nothing
     choose: Callable[[str], None] = _nothing
-    """Learns with it; a node that runs changes over."""
+    """Chooses the model that learns; a running node switches to it."""
     learn: Callable[[str], None] = _nothing
-    """The same, and begins at once where nothing runs."""
+    """The same, and starts learning if nothing runs."""
     add_folder: Callable[[str], None] = _nothing
     export: Callable[[str, str, str], None] = _nothing
-    """What a model has learned, in a format of `./shoal export`, into a new folder."""
+    """Writes what a model has learned, in a format of `./shoal export`, into a new folder."""
     back: Callable[[str], None] = _nothing
-    """To its best round; what it learned later is deleted."""
+    """Puts the model back to its best round; what it learned later is deleted."""
     start_over: Callable[[str], None] = _nothing
     keep_token: Callable[[str], None] = _nothing
     serve: Callable[[bool], None] = _nothing
     """Whether other programs on this computer may use the chosen model."""
     host: Callable[[], str] = _hub
-    """Where models come from: the hub, or the mirror of the settings."""
+    """Where models are downloaded from: the hub, or the mirror of the settings."""
 
 
 @dataclass(frozen=True)
 class IdentityActions:
-    """Anyone who calls `words`, `restore` or `renew` has shown the person what it means and was told yes."""
+    """`words`, `restore` and `renew` must only be called after the person was told what they mean and
+    agreed."""
 
     refresh: Callable[[], None] = _nothing
     """Looks again; View.persona follows."""
     words: Callable[[Callable[[str], None]], None] = _nothing
-    """Gives the recovery words to this function; where they cannot be had, View.persona says why."""
+    """Passes the recovery words to this function; if they are not available, View.persona says why."""
     restore: Callable[[str], None] = _nothing
-    """From these words. Learning rests meanwhile."""
+    """Restores the identity of these words. Learning pauses meanwhile."""
     renew: Callable[[], None] = _nothing
-    """Takes a new name. Learning rests meanwhile."""
+    """Makes a new name. Learning pauses meanwhile."""
 
 
 @dataclass(frozen=True)
 class UpdateActions:
-    """View.update_view follows."""
+    """Their results are in View.update_view."""
 
     check: Callable[[], None] = _nothing
-    """Asks at once: the person pressed a button that says whom."""
+    """Checks now, because the person pressed a button that names the host."""
     fetch: Callable[[], None] = _nothing
     install: Callable[[], None] = _nothing
     cancel: Callable[[], None] = _nothing
     show: Callable[[], None] = _nothing
-    """Opens the folder with the file."""
+    """Opens the folder with the downloaded file."""
     decide: Callable[[bool], None] = _nothing
-    """Whether it may look once a day."""
+    """Whether it may check once a day."""
     hide: Callable[[str], None] = _nothing
-    """Says no more about this version on the overview."""
+    """Stops showing this version on the overview."""
 
 
 @dataclass(frozen=True)
 class EngineActions:
-    """Anyone who calls `install` or `remove` has shown the person what it means and was told yes."""
+    """`install` and `remove` must only be called after the person was told what they mean and agreed."""
 
     refresh: Callable[[], None] = _nothing
     """Looks again; View.pack follows."""
     install: Callable[[str, str], None] = _nothing
-    """A pack's name, and the folder it is taken from; one of them may be empty."""
+    """Takes a pack's name, and the folder to install it from; one of them may be empty."""
     repair: Callable[[], None] = _nothing
     rollback: Callable[[], None] = _nothing
     remove: Callable[[str], None] = _nothing
     retry: Callable[[], None] = _nothing
     cancel: Callable[[], None] = _nothing
     put_elsewhere: Callable[[str], None] = _nothing
-    """Into this folder, from now on."""
+    """Stores engines in this folder from now on."""
     not_now: Callable[[str], None] = _nothing
-    """The offer of this version is not made again by itself."""
+    """Does not offer this version again unasked."""
 
 
 HOUR_S = 3600.0
 
 
 def pauses(menu: QMenu, snooze: Callable[[float | None], None]) -> None:
-    """Fills a menu with how long a pause can be that ends by itself."""
+    """Fills a menu with the lengths of pauses that end by themselves."""
     for text, seconds in (
         (tr("For 1 hour"), HOUR_S),
         (tr("For 3 hours"), 3 * HOUR_S),
@@ -139,54 +140,55 @@ class Actions:
     start: Callable[[], None]
     """Contributes from now on, as the rules allow."""
     contribute: Callable[[bool], None]
-    """Whether it is to learn whenever no one uses the computer."""
+    """Whether it learns whenever nobody uses the computer."""
     insist: Callable[[], None]
     """Learns for a while whatever else runs on this computer."""
     pause: Callable[[], None]
     snooze: Callable[[float | None], None]
-    """For so many seconds, or until tomorrow."""
+    """Pauses for this many seconds, or until tomorrow."""
     finish: Callable[[], None]
     """Pauses after the round in flight."""
     learn: Callable[[str], None]
-    """"alone" or with "others", from now on."""
+    """Learns "alone" or with "others" from now on."""
     alone: Callable[[], None]
-    """Whatever it does, it does it alone from now on; a pause stays one."""
+    """Learns alone from now on; a pause stays a pause."""
     join: Callable[[str], None]
-    """With an invite, or with "" wherever a swarm is found."""
+    """Joins by an invite, or with "" any swarm that is found."""
     join_private: Callable[[str], None]
-    """With these six words. Raises OSError where they cannot be kept."""
+    """Joins the private swarm of these six words. Raises OSError if they cannot be stored."""
     go: Callable[[str], None]
-    """To another page, by its key."""
+    """Shows another page, by its key."""
     show_family: Callable[[str], None]
-    """The answers to puzzles of this family."""
+    """Shows the answers to puzzles of this family."""
     show_round: Callable[[int], None]
-    """The answers of this round."""
+    """Shows the answers of this round."""
     show_rule: Callable[[str], None]
-    """The settings, at the setting of this key."""
+    """Shows the setting with this key."""
     show_help: Callable[[str], None]
-    """The help, at the page of this key."""
+    """Shows the help page with this key."""
     want_questions: Callable[[Iterable[Coordinates]], None]
-    """The texts of these; they come with a View."""
+    """Asks for the texts of these questions; they come with a View."""
     set_choice: Callable[[str, object], None]
     """Raises OSError where it cannot be saved, and AutostartError for starting at login."""
     set_rule: Callable[[str, object], None]
     """Raises PreferenceError for a value that cannot be, OSError where it cannot be saved."""
     starts_at_login: Callable[[], bool]
     reopen: Callable[[], None]
-    """The window ends, and opens again."""
+    """Closes the window and opens it again."""
     move_data: Callable[[Path], None]
-    """To this folder. The window ends, and opens again there."""
+    """Moves the data to this folder, with the window closed, and opens it again."""
     remove_all: Callable[[], None]
-    """Everything that Shoal keeps on this computer. The window ends."""
+    """Removes everything that Shoal stores on this computer, and closes the window."""
     choices: Choices
     skip: Callable[[], None] = lambda: None
-    """Starts to learn without the rest of the first look."""
+    """Starts learning without the rest of the first look."""
     harder: Callable[[], None] = lambda: None
-    """Harder puzzles, from the next round on."""
+    """Asks harder puzzles from the next round on."""
     race: Callable[[], None] = lambda: None
-    """Twenty new puzzles, before against after."""
+    """Races the model before training against the trained one on twenty new puzzles."""
     learn_questions: Callable[[tuple[str, ...], str], None] = lambda marks, share: None
-    """Question sets by the hashes of their contents, from now on, and how much of each round they are."""
+    """Learns these question sets (hashes of their contents) from now on; the share is their part of each
+    round."""
     models: ModelActions = field(default_factory=ModelActions)
     engine: EngineActions = field(default_factory=EngineActions)
     updates: UpdateActions = field(default_factory=UpdateActions)
@@ -194,7 +196,7 @@ class Actions:
 
 
 def open_milestone(one: Milestone, actions: Actions) -> None:
-    """The answers of that round. A measurement keeps none, so it opens what was measured."""
+    """Shows the answers of that round. A measurement keeps no answers, so its curve is shown."""
     if one.kind is MilestoneKind.MEASURED_HALF:
         actions.go("skills")
     else:
@@ -202,10 +204,10 @@ def open_milestone(one: Milestone, actions: Actions) -> None:
 
 
 class Page(QScrollArea):
-    """A page; `body` is filled by the one who makes it. `key` names it for good, `title` is for people."""
+    """A page; its creator fills `body`. `key` names it permanently, `title` is for people."""
 
     lasting = True
-    """Whether it holds what its owner would miss: a search, a conversation, a place in a list."""
+    """Whether it holds state its owner would miss: a search, a conversation, a place in a list."""
 
     def __init__(self, theme: Theme, actions: Actions, title: str) -> None:
         super().__init__()
@@ -236,13 +238,13 @@ class Page(QScrollArea):
         raise NotImplementedError
 
     def enter(self) -> None:
-        """Somebody looks at this page now."""
+        """The page is shown."""
 
     def leave(self) -> None:
-        """No one does any more: another page is shown, or no window."""
+        """The page is no longer shown."""
 
     def close_down(self) -> None:
-        """The window ends: whatever this page has started ends too."""
+        """The window ends: ends whatever this page has started."""
 
     def add(self, item: QWidget | QLayout, stretch: int = 0) -> None:
         if isinstance(item, QWidget):
@@ -252,8 +254,8 @@ class Page(QScrollArea):
 
 
 class _Outside(QWidget):
-    """What scrolls. Its height follows from its width alone: the least height of wrapped texts is the one that
-    they have when they are narrow, and would leave a page's end empty."""
+    """The scrolling part. Its height follows from its width alone: the minimum height of wrapped text is the
+    one at minimum width, and would leave a page's end empty."""
 
     def minimumSizeHint(self) -> QSize:
         least = super().minimumSizeHint()

@@ -1,5 +1,5 @@
-"""Engine and updates in the settings: which engine is installed and what can be done with it; and a new version
-of Shoal, that it is there, what is new, how far its download is. The overview has a line of it."""
+"""Engine and updates in the settings: which engine is installed and what can be done with it; a new version of
+Shoal, what is new, and the progress of its download. The overview shows one line of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from app.ui.widgets.pieces import Label, boxed, button, column, progress_bar, ro
 
 
 class EngineSection(QWidget):
-    """Shows one EnginePack; asks before anything is fetched or removed."""
+    """Shows one EnginePack; asks before anything is downloaded or removed."""
 
     def __init__(self, ask: EngineActions) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class EngineSection(QWidget):
         self._show_offers(pack)
 
     def _show_offers(self, pack: EnginePack) -> None:
-        """Those that are not the one in use, each with what it costs."""
+        """The engines other than the one in use, each with its cost."""
         free = pack.standing.free // 10**8 if pack.standing is not None else 0
         wanted = [(offer, free) for offer in pack.offers if not _in_use(offer, pack.current) or not pack.there]
         if wanted != self._shown:
@@ -240,7 +240,7 @@ class UpdateLine(QFrame):
         self.hide()
 
     def show_update(self, now: UpdateView, question: bool) -> None:
-        """`question`: this is a moment at which one may be asked something."""
+        """`question`: whether this is a good moment to ask something."""
         self._update_view = now
         there = now.offer is not None and now.offer.version != now.hidden
         asks = question and now.undecided and now.stage is not UpdateStage.CHECKOUT and not there
@@ -276,7 +276,7 @@ def update_title(now: UpdateView) -> str:
 
 
 def update_about(now: UpdateView) -> str:
-    """What the title leaves open."""
+    """Details that the title leaves out."""
     if now.stage is UpdateStage.CHECKOUT:
         return tr("Developer copy: updates come with git pull.")
     if now.stage is UpdateStage.ASKING:
@@ -304,7 +304,7 @@ def update_about(now: UpdateView) -> str:
 
 
 def update_news(offer: UpdateOffer | None) -> str:
-    """The release's own lines, in the person's language."""
+    """The release notes, in the person's language."""
     if offer is None:
         return ""
     lines = notes_in(offer.notes, [QLocale().name().split("_")[0]])
@@ -312,7 +312,7 @@ def update_news(offer: UpdateOffer | None) -> str:
 
 
 def update_progress(now: UpdateView) -> str:
-    """How far the download is, or what the installer does."""
+    """The progress of the download, or what the installer does."""
     if now.note or now.offer is None:
         return now.note
     if now.stage is UpdateStage.INSTALLING:

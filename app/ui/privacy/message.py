@@ -1,8 +1,8 @@
 """A message of the protocol as people read it: what it is for, whose answers it carries, on request its exact
 text.
 
-The text is a peer's or a relay's: its puzzles are read for show alone, within limits. What cannot be read is
-left out."""
+The text is a peer's or a relay's: it is parsed for display only, within limits. What cannot be parsed is left
+out."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _GROUPS, _ANSWERS = 8, 16
 
 
 def meaning(message: LineMessage) -> str:
-    """What a message of the protocol is for (app/swarm/PROTOCOL.md); of an unknown kind, its own name."""
+    """What a message of the protocol is for (app/swarm/PROTOCOL.md); for an unknown kind, its name."""
     return {
         "hello": tr("the relay introduces itself"),
         "auth": tr("signs in"),
@@ -61,8 +61,8 @@ def meaning(message: LineMessage) -> str:
 
 
 class MessageRow(QFrame):
-    """One message: for people what it says, and on request word for word what went over the line. `opened`
-    tells that somebody has begun, or ended, to read it."""
+    """One message: its meaning, and on request the exact text that was sent. `opened` emits when somebody
+    starts or stops reading it."""
 
     opened = Signal()
 
@@ -127,7 +127,7 @@ class MessageRow(QFrame):
         self.opened.emit()
 
     def _toggle_exact(self) -> None:
-        """The field is made when it is wanted: twenty of them would cost more memory than the page."""
+        """The text field is created on demand: twenty of them would take more memory than the page."""
         if self._verbatim is not None:
             self._verbatim.hide()
             self._verbatim.deleteLater()
@@ -161,7 +161,7 @@ class GroupPart(QWidget):
 
 
 def _gist(read: Sequence[GroupRow]) -> str:
-    """What groups are about, in a line."""
+    """What the groups are about, in a line."""
     if len(read) == 1:
         group = read[0]
         return "  ·  ".join(filter(None, (family_title(group.family), _claimed(group), gist(group))))
@@ -171,7 +171,7 @@ def _gist(read: Sequence[GroupRow]) -> str:
 
 
 def _claimed(group: GroupRow) -> str:
-    """A peer's verdict is its own; this computer checks before it learns."""
+    """A peer's verdict is its own claim; this computer checks before it learns."""
     said = verdict(group)
     return said if group.peer is None else tr("{verdict}, it says", verdict=said)
 
@@ -198,7 +198,7 @@ class _Body(msgspec.Struct):
 
 
 def groups(message: LineMessage) -> list[GroupRow]:
-    """The groups that a message carries, of a long one those in its beginning."""
+    """The groups in a message; of a long one, those at its beginning."""
     if message.kind == "pub":
         wholes: Iterator[object] = _values(message.text.split(UNPACKED)[0], 0)
     elif message.kind == "batch" and (at := message.text.find(_ITEMS)) >= 0:
@@ -209,7 +209,7 @@ def groups(message: LineMessage) -> list[GroupRow]:
 
 
 def _values(text: str, at: int) -> Iterator[object]:
-    """JSON values with commas between them, up to what is none."""
+    """JSON values separated by commas, up to the first that is not valid."""
     while True:
         try:
             value, at = _decoder.raw_decode(text, at)

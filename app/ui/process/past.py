@@ -1,6 +1,6 @@
-"""What is read beside the window's own work: a model's past, since a large history takes a moment, and the
-texts of questions of which only the coordinates are known. Those are made again in a child process, so that the
-library behind them takes none of the window's memory; it ends when no one has asked for a while."""
+"""What is read beside the window's own work: a model's past, because a large history takes a moment, and the
+texts of questions of which only the coordinates are known. Those are regenerated in a child process, so that
+the library stays out of the window's memory; it ends when it has not been used for a while."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from app.sapo.questions import Asked, Coordinates
 from app.sapo.scoring.sandbox import Sandbox, SandboxError
 
 READING_S = 5.0
-"""So long the window's end waits for a history that is still being read."""
+"""Seconds that the window's end waits for a history that is still being read."""
 
 
 class HistoryReader(QObject):
-    """`read` brings the History of the model that was asked for."""
+    """`read` emits the History of the model that was asked for."""
 
     read = Signal(object)
 
@@ -32,7 +32,7 @@ class HistoryReader(QObject):
         self._readers: list[threading.Thread] = []
 
     def look(self, model: str) -> None:
-        """Reads it again. Returns at once."""
+        """Reads it again in the background. Returns immediately."""
 
         def work() -> None:
             found = history.read(history_of(self._home, model))
@@ -44,20 +44,20 @@ class HistoryReader(QObject):
         self._readers[-1].start()
 
     def close(self) -> None:
-        """Waits for what is still being read: the last to hold this object must not be another thread."""
+        """Waits for the reading thread, which must not be the last to hold this object."""
         for reader in self._readers:
             reader.join(READING_S)
 
 
 MOST = 1000
-"""Texts that are remembered; the oldest are forgotten first."""
+"""Maximum texts remembered; the oldest are dropped first."""
 AT_ONCE = 24
 IDLE_MS = 20_000
 
 
 class Questions(QObject):
-    """`changed` tells all texts that are known. What cannot be made, of another version for example, stays
-    unknown and is not tried again."""
+    """`changed` emits all known texts. Questions that cannot be made, for example of another version, stay
+    unknown and are not tried again."""
 
     changed = Signal(object)
     _made = Signal(object)

@@ -1,7 +1,9 @@
-"""The diagnostics that help to find a fault, as a few text files: versions and state, what doctor says, the
-settings, the last events, the ends of the logs. Nothing that people or models wrote, and `cleaned` takes out
-what no one else may read: invites, tokens, keys, words that open something, addresses of computers, and who
-somebody is on this one. Shown before they are saved, and never sent."""
+"""Diagnostics that help to find a fault, as a few text files: versions and state, doctor's output, the
+settings, the last events, the ends of the logs.
+
+Nothing that people or models wrote is in them, and `cleaned` removes private data: invites, tokens, keys,
+secret words, addresses of computers, and the person's user name. They are shown before they are saved, and
+never sent."""
 
 from __future__ import annotations
 
@@ -54,7 +56,8 @@ _FEWEST_WORDS = 6
 
 
 def cleaned(text: str, home: Path | None = None, user: str | None = None, computer: str | None = None) -> str:
-    """The text without them. The person's folder is written as ~, wherever else their name is in a path too."""
+    """The text without private data. The person's home folder is written as ~, also where their name is in
+    another path."""
     home = home or Path.home()
     user = _user() if user is None else user
     computer = socket.gethostname() if computer is None else computer
@@ -72,7 +75,7 @@ def cleaned(text: str, home: Path | None = None, user: str | None = None, comput
 
 
 def _without_words(run: str) -> str:
-    """Hides every row of six words or more of the list that recovery words and private swarms are made of."""
+    """Hides every run of six or more words from the list that recovery words and private swarms use."""
     parts = re.split(r"([ ,_-]+)", run)
     known = _words()
     at, made = 0, ""
@@ -109,14 +112,15 @@ ROUNDS = 20
 
 
 class BundleFile(msgspec.Struct, frozen=True):
-    """One file of the bundle; `text` is what is saved, to the letter."""
+    """One file of the bundle; `text` is exactly what is saved."""
 
     name: str
     text: str
 
 
 def files(view: View, doctor: str = "") -> tuple[BundleFile, ...]:
-    """The whole bundle. `doctor` is what `./shoal doctor --json` printed, or a sentence saying why nothing."""
+    """The whole bundle. `doctor` is the output of `./shoal doctor --json`, or a sentence saying why there is
+    none."""
     home = Path(view.home)
     made = [
         BundleFile("about.txt", _about(view)),
@@ -170,7 +174,7 @@ def _pack(view: View) -> str:
 
 
 def _swarm(view: View) -> str:
-    """Figures alone: whom somebody learns with is theirs."""
+    """Figures alone, because it is private whom somebody learns with."""
     swarm = view.swarm
     if swarm is None:
         return ""
@@ -181,7 +185,7 @@ def _swarm(view: View) -> str:
 
 
 def _settings(home: Path) -> str:
-    """Both tables, with the values that hold. Of lists that somebody wrote, only how long they are."""
+    """Both tables, with the current values. Of lists that somebody wrote, only their length."""
     chosen = settings.Choices(home)
     values = dict(preferences.Preferences(home).values)
     for setting in preferences.SETTINGS:
@@ -204,7 +208,7 @@ def _data(home: Path) -> str:
 
 
 def sampler(view: View) -> str:
-    """How far apart sampler and learner were in the last rounds, where they are two programs."""
+    """How far apart sampler and learner were in the last rounds, if they are two programs."""
     sampled = [one for one in view.rounds if one.mismatch is not None][-ROUNDS:]
     return "".join(
         f"round {one.round}: mismatch {one.mismatch:.2e} nats, "

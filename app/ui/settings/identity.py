@@ -1,6 +1,6 @@
-"""The owner's identity in the settings, and the processes behind it. Each is a process of its own (./shoal
-identity), so that keys and keyrings stay out of the window; only recovery words that somebody wants to see come
-into it."""
+"""The owner's identity in the settings: the name among other Shoals, where its key is, its recovery words, and
+how to change it. Each action is a process of its own (./shoal identity), so that keys and keyrings stay out of
+the window; only recovery words that somebody wants to see enter it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from app.ui.widgets.pieces import Elided, Label, button, column, row, rule
 
 MAX_LINE = 2**16
 WAIT_S = 15
-"""So long a node may take to end before another identity is taken."""
+"""Seconds that a node may take to end before another identity is used."""
 
 MakeChild = Callable[[], Child]
 
 
 class IdentityControl(QObject):
-    """`changed` tells the new Persona. The node is to end at `resting`, and may start again at `awake`."""
+    """`changed` emits the new Persona. The node has to end at `resting`, and may start again at `awake`."""
 
     changed = Signal(object)
     resting = Signal()
@@ -47,28 +47,28 @@ class IdentityControl(QObject):
         self._then: Callable[[str], None] | None = None
 
     def refresh(self) -> None:
-        """Looks where the key is, in the background."""
+        """Looks up where the key is, in the background."""
         if not self._reader.running and not self.persona.busy:
             self._start(self._reader, "--json")
 
     def words(self, then: Callable[[str], None]) -> None:
-        """Gives the recovery words to `then`. The person has agreed to see them."""
+        """Passes the recovery words to `then`. The person has agreed to see them."""
         if not self._teller.running:
             self._then = then
             self._change(failed="")
             self._start(self._teller, "show", "--yes")
 
     def restore(self, words: str) -> None:
-        """Becomes the identity of these words, or of the passphrase of a sealed key. The person has agreed."""
+        """Restores the identity of these words, or of the passphrase of a sealed key. The person has agreed."""
         line = " ".join(words.split()).encode("utf-8", "replace")
         self._replace("restore", line + b"\n\n")
 
     def renew(self) -> None:
-        """Takes a new name. The person has agreed to it."""
+        """Makes a new name. The person has agreed."""
         self._replace("new", b"")
 
     def close(self) -> None:
-        """For the window's end: returns when every process is gone."""
+        """For the window's end: returns when every process has ended."""
         self.blockSignals(True)
         self._then = None
         for one in (self._reader, self._teller, self._doer):
@@ -122,12 +122,12 @@ class IdentityControl(QObject):
 
 WORDS = 24
 SHOWN_MS = 180_000
-"""Recovery words go out of sight by themselves after this time."""
+"""Milliseconds after which recovery words are hidden automatically."""
 _COLUMNS = 4
 
 
 class IdentitySection(QWidget):
-    """Shows one Persona; asks before a secret is shown or another name is taken."""
+    """Shows one Persona; asks before a secret is shown or the name is changed."""
 
     def __init__(self, ask: IdentityActions) -> None:
         super().__init__()
@@ -173,7 +173,7 @@ class IdentitySection(QWidget):
             one.setEnabled(persona.asked and not persona.busy)
 
     def hide_words(self) -> None:
-        """They leave the window's memory, too."""
+        """Hides the words and removes them from the window's memory."""
         self._timer.stop()
         self._words.say("")
         self._words.hide()
@@ -228,7 +228,7 @@ class IdentitySection(QWidget):
 
 
 class WordsBox(QFrame):
-    """Recovery words in their order, one below the other in columns."""
+    """Recovery words in order, in columns read downwards."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -250,7 +250,7 @@ class WordsBox(QFrame):
         self.setLayout(column(grid, Label(advice, "soft", wrap=True), gap=12, margins=(16, 14, 16, 14)))
 
     def say(self, words: str) -> None:
-        """All of them, or none at all."""
+        """Shows all words, or none."""
         found = words.split()
         for at, label in enumerate(self._labels):
             label.say(found[at] if at < len(found) else "")
@@ -317,7 +317,7 @@ def told(persona: Persona) -> str:
 
 
 def losing(name: str) -> str:
-    """What becomes of a name when another one is taken."""
+    """What happens to the present name when another one is used."""
     return tr(
         "Other Shoals won't know you as {name} any more, and trust starts over. Your model keeps "
         "what it learned. Only its recovery words bring {name} back: write them down first.",

@@ -1,5 +1,5 @@
-"""The logs, as they grow: one at a time, filtered, copied, and where they lie; and the diagnostics bundle,
-whose files are shown before anything is saved."""
+"""The logs, updated as they grow: one at a time, with a filter, a copy button, and their folder; and the
+diagnostics bundle, whose files are shown before anything is saved."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LOOK_MS = 700
 
 
 class LogView(QWidget):
-    """The logs of one data folder. Reads only while somebody looks at it."""
+    """The logs of one data folder. Reads only while it is visible."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -128,8 +128,8 @@ _DOCTOR_MS = 90_000
 
 
 class BundleDialog(QDialog):
-    """Doctor is asked in a process of its own, because it loads the engines; what it says is added when it is
-    there."""
+    """Runs doctor in a process of its own, because it loads the engines; its output is added when it is
+    ready."""
 
     def __init__(self, parent: QWidget | None, view: View, doctor: Sequence[str] = DOCTOR) -> None:
         super().__init__(parent)

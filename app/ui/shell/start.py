@@ -1,6 +1,6 @@
 """Puts the window together and runs it: application, settings, theme, node, tray. The system asks the
-application by events to follow a link, to come back and to end: macOS gives a link, and a click on the icon in
-its Dock, to the program that runs instead of starting another."""
+application to follow a link, to come to the front and to quit: macOS passes a link, and a click on the icon in
+its Dock, to the running program instead of starting another."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ from app.ui.view.settings import Choices
 
 SCHEME = "shoal"
 FIRST_LINK_MS = 700
-"""A program that macOS starts for a link is given it with its first events, not as an argument."""
+"""Milliseconds to wait for a link that macOS passes with the first events, not as an argument."""
 LAUNCH_MS = 3000
-"""Being started makes a program active on macOS; until then that is no one asking for a window."""
+"""Milliseconds after the start during which being activated by macOS does not mean that somebody wants a
+window."""
 
 
 class Application(QApplication):
@@ -58,8 +59,8 @@ class Application(QApplication):
         return super().event(event)
 
     def first_link(self) -> str:
-        """The link that this program was started for, where the system tells it by an event; else empty. Looks
-        for a moment, so only who has no window of its own to show should ask."""
+        """The link that this program was started for, if the system passes it by an event; else empty. Waits a
+        moment, so call it only without a window to show."""
         if self._mac and not self._early:
             loop = QEventLoop()
             self.asked.connect(loop.quit)
@@ -155,7 +156,7 @@ def run(
 
 
 def _writable(home: Path) -> bool:
-    """Makes the data folder if need be. A disk that only reads says no to everybody."""
+    """Creates the data folder if needed. Reports a disk that is read-only."""
     with contextlib.suppress(OSError):
         make_private(home)
         return os.access(home, os.W_OK)
@@ -163,7 +164,7 @@ def _writable(home: Path) -> bool:
 
 
 def _open_again(options: list[str]) -> None:
-    """Another window, which finds the data folder where it is now."""
+    """Starts another window, which finds the data folder at its new place."""
     program = QProcess()
     words = installed.again()
     surround(program)
@@ -176,8 +177,8 @@ def _open_again(options: list[str]) -> None:
 
 
 def _quit_on_signals(application: QApplication, desktop: Desktop) -> object:
-    """Ctrl-C and a session's end quit in order. Python sees signals only between its own steps, so a socket
-    wakes Qt's loop."""
+    """Quits in order on Ctrl-C and at the end of a session. Python sees signals only between its own steps, so
+    a socket wakes Qt's loop."""
     if sys.platform == "win32":
         signal.signal(signal.SIGINT, lambda *_: desktop.quit())
         timer = QTimer(application, interval=500)
@@ -197,6 +198,7 @@ def _quit_on_signals(application: QApplication, desktop: Desktop) -> object:
 
 
 def _drain(pipe: socket.socket) -> None:
-    """Reads what woke us. It may be gone already: what a signal does runs Qt's loop inside this very call."""
+    """Reads the byte that woke the loop. The socket may be gone already: what a signal does runs Qt's loop
+    inside this very call."""
     with contextlib.suppress(BlockingIOError):
         pipe.recv(64)

@@ -270,7 +270,7 @@ def meeting_point_to_be() -> str:
 
 
 def milestone(one: Milestone) -> str:
-    """One sentence; a peer's name is told as what came before, not as the cause."""
+    """A milestone as a sentence; it names a peer as what came before, not as the cause."""
     title = tr(FAMILIES[one.family].title) if one.family in FAMILIES else one.family
     match one.kind:
         case MilestoneKind.FIRST:
