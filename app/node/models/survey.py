@@ -1,8 +1,6 @@
-"""Finds out which models there are for a data folder: the starter, those of the catalogue, those fetched, the
-owner's own folders; what each has learned here; and how much room is left; and how fast a model
-will learn here before it has played a round, a range until it is measured. Opens no socket and loads no
-model library.
-"""
+"""Finds the models of a data folder: the starter, those of the catalogue, downloaded ones, the owner's own
+folders; what each has learned here; how fast it will learn here before it has played a round; and how much room
+is left. Opens no socket and loads no model library."""
 
 from __future__ import annotations
 
@@ -296,9 +294,8 @@ def _training_place(home: Path, model: ModelEntry) -> Path | None:
 
 
 # The work of a round grows with parameters times tokens. The constants are those of a round of SmolLM2 135M (8
-# questions, 8 answers) on two cores in 16 bits; where a model of some size has played rounds on this very
-# computer, its seconds take their place. Its own first look, which answers the same kind of questions, tells
-# more than either, and it was slowed by the same other programs.
+# questions, 8 answers) on two cores in 16 bits; rounds of another model on this very computer replace them. The
+# model's own first look, which answers the same kind of questions under the same load, tells more than either.
 
 FIXED_S = 2.0
 """Seconds that every round takes, whatever the model: drawing, scoring, saving."""
