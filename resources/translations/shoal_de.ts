@@ -257,6 +257,34 @@
    <translation>Das Modell ist ausgefallen, wahrscheinlich fehlte Speicher. Schließ andere Programme und frag noch einmal.</translation>
   </message>
   <message>
+   <source>Your model solves {after} of {n} now, {before} before.</source>
+   <translation>Dein Modell löst jetzt {after} von {n}, vorher {before}.</translation>
+  </message>
+  <message>
+   <source>{n} puzzles are too few to be sure.</source>
+   <translation>{n} Rätsel sind zu wenige, um sicher zu sein.</translation>
+  </message>
+  <message>
+   <source>On all {n} puzzles it is measured with: {before} of 100 at the start, {after} now.</source>
+   <translation>An allen {n} Rätseln, an denen es gemessen wird: {before} von 100 am Anfang, {after} jetzt.</translation>
+  </message>
+  <message>
+   <source>Solved so far: {before} before, {after} after, of {n}.</source>
+   <translation>Bisher gelöst: {before} vorher, {after} nachher, von {n}.</translation>
+  </message>
+  <message>
+   <source>Chance hardly explains that: it really learned.</source>
+   <translation>Zufall erklärt das kaum: Es hat wirklich gelernt.</translation>
+  </message>
+  <message>
+   <source>Chance hardly explains that. Its newest rounds made it worse on these.</source>
+   <translation>Zufall erklärt das kaum. Die letzten Runden haben es hier schlechter gemacht.</translation>
+  </message>
+  <message>
+   <source>No difference on these.</source>
+   <translation>Kein Unterschied bei diesen.</translation>
+  </message>
+  <message>
    <source>Stop</source>
    <translation>Anhalten</translation>
   </message>
@@ -321,16 +349,42 @@
    <translation>Frage</translation>
   </message>
   <message>
+   <source>Race again</source>
+   <translation>Noch ein Rennen</translation>
+  </message>
+  <message>
+   <source>{n} new puzzle, one try each</source>
+   <translation>{n} neues Rätsel, je ein Versuch</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} new puzzles, one try each</source>
+   <translation>
+    <numerusform>{n} neues Rätsel, je ein Versuch</numerusform>
+    <numerusform>{n} neue Rätsel, je ein Versuch</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>After</source>
+   <translation>Nachher</translation>
+  </message>
+  <message>
+   <source>After {n} round</source>
+   <translation>Nach {n} Runde</translation>
+  </message>
+  <message numerus="yes">
+   <source>After {n} rounds</source>
+   <translation>
+    <numerusform>Nach {n} Runde</numerusform>
+    <numerusform>Nach {n} Runden</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>Both</source>
    <translation>Beide</translation>
   </message>
   <message>
    <source>Before</source>
    <translation>Vorher</translation>
-  </message>
-  <message>
-   <source>After</source>
-   <translation>Nachher</translation>
   </message>
   <message>
    <source>Ask</source>
@@ -365,68 +419,6 @@
    <translation>{family}, Stufe {n} von {all}</translation>
   </message>
   <message>
-   <source>a puzzle it never trained on</source>
-   <translation>ein Rätsel, an dem es nie geübt hat</translation>
-  </message>
-  <message>
-   <source>a puzzle of practice</source>
-   <translation>ein Übungsrätsel</translation>
-  </message>
-  <message>
-   <source>Your model solves {after} of {n} now, {before} before.</source>
-   <translation>Dein Modell löst jetzt {after} von {n}, vorher {before}.</translation>
-  </message>
-  <message>
-   <source>{n} puzzles are too few to be sure.</source>
-   <translation>{n} Rätsel sind zu wenige, um sicher zu sein.</translation>
-  </message>
-  <message>
-   <source>On all {n} puzzles it is measured with: {before} of 100 at the start, {after} now.</source>
-   <translation>An allen {n} Rätseln, an denen es gemessen wird: {before} von 100 am Anfang, {after} jetzt.</translation>
-  </message>
-  <message>
-   <source>Solved so far: {before} before, {after} after, of {n}.</source>
-   <translation>Bisher gelöst: {before} vorher, {after} nachher, von {n}.</translation>
-  </message>
-  <message>
-   <source>Chance hardly explains that: it really learned.</source>
-   <translation>Zufall erklärt das kaum: Es hat wirklich gelernt.</translation>
-  </message>
-  <message>
-   <source>Chance hardly explains that. Its newest rounds made it worse on these.</source>
-   <translation>Zufall erklärt das kaum. Die letzten Runden haben es hier schlechter gemacht.</translation>
-  </message>
-  <message>
-   <source>No difference on these.</source>
-   <translation>Kein Unterschied bei diesen.</translation>
-  </message>
-  <message>
-   <source>Race again</source>
-   <translation>Noch ein Rennen</translation>
-  </message>
-  <message>
-   <source>{n} new puzzle, one try each</source>
-   <translation>{n} neues Rätsel, je ein Versuch</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} new puzzles, one try each</source>
-   <translation>
-    <numerusform>{n} neues Rätsel, je ein Versuch</numerusform>
-    <numerusform>{n} neue Rätsel, je ein Versuch</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>After {n} round</source>
-   <translation>Nach {n} Runde</translation>
-  </message>
-  <message numerus="yes">
-   <source>After {n} rounds</source>
-   <translation>
-    <numerusform>Nach {n} Runde</numerusform>
-    <numerusform>Nach {n} Runden</numerusform>
-   </translation>
-  </message>
-  <message>
    <source>Close</source>
    <translation>Schließen</translation>
   </message>
@@ -437,6 +429,14 @@
   <message>
    <source>Too early to tell.</source>
    <translation>Noch zu früh, um es zu sagen.</translation>
+  </message>
+  <message>
+   <source>a puzzle it never trained on</source>
+   <translation>ein Rätsel, an dem es nie geübt hat</translation>
+  </message>
+  <message>
+   <source>a puzzle of practice</source>
+   <translation>ein Übungsrätsel</translation>
   </message>
   <message>
    <source>It is as long as your model is good: {n} of 100 new puzzles.</source>
@@ -480,33 +480,6 @@
   <message>
    <source>Until tomorrow morning</source>
    <translation>Bis morgen früh</translation>
-  </message>
-  <message>
-   <source>{family}: the first right answer, after a wrong one.</source>
-   <translation>{family}: die erste richtige Antwort, nach einer falschen.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{family}: the first right answer, after {n} wrong ones.</source>
-   <translation>
-    <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
-    <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>{family}: reached level {n}.</source>
-   <translation>{family}: Stufe {n} erreicht.</translation>
-  </message>
-  <message>
-   <source>{family}: half of its answers are right now.</source>
-   <translation>{family}: Jetzt ist die Hälfte der Antworten richtig.</translation>
-  </message>
-  <message>
-   <source>It solves half of all new puzzles.</source>
-   <translation>Es löst die Hälfte aller neuen Rätsel.</translation>
-  </message>
-  <message>
-   <source>It had seen answers of {peer} before.</source>
-   <translation>Es hatte vorher Antworten von {peer} gesehen.</translation>
   </message>
   <message>
    <source>Installation of the engine</source>
@@ -2888,173 +2861,6 @@ answer: a*b</translation>
    <translation>Weiterlernen, verkleinert</translation>
   </message>
   <message>
-   <source>No one else is here yet</source>
-   <translation>Noch ist niemand sonst da</translation>
-  </message>
-  <message>
-   <source>other in this swarm</source>
-   <translation>anderes Modell in diesem Schwarm</translation>
-  </message>
-  <message numerus="yes">
-   <source>others in this swarm</source>
-   <translation>
-    <numerusform>anderes Modell in diesem Schwarm</numerusform>
-    <numerusform>andere in diesem Schwarm</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>{n} other is online</source>
-   <translation>{n} anderes Modell ist online</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} others are online</source>
-   <translation>
-    <numerusform>{n} anderes Modell ist online</numerusform>
-    <numerusform>{n} andere Modelle sind online</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Everyone who joins appears here.</source>
-   <translation>Wer beitritt, erscheint hier.</translation>
-  </message>
-  <message>
-   <source>Learn alone</source>
-   <translation>Allein lernen</translation>
-  </message>
-  <message>
-   <source>Search peers</source>
-   <translation>Andere suchen</translation>
-  </message>
-  <message>
-   <source>Your answers helped {n} model today.</source>
-   <translation>Deine Antworten haben heute {n} Modell geholfen.</translation>
-  </message>
-  <message numerus="yes">
-   <source>Your answers helped {n} models today.</source>
-   <translation>
-    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
-    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Online now</source>
-   <translation>Gerade online</translation>
-  </message>
-  <message>
-   <source>all arrived</source>
-   <translation>alle angekommen</translation>
-  </message>
-  <message>
-   <source>Shared</source>
-   <translation>Geteilt</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} turned away after checking</source>
-   <translation>
-    <numerusform>{n} nach Prüfung abgewiesen</numerusform>
-    <numerusform>{n} nach Prüfung abgewiesen</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>each one checked here</source>
-   <translation>jede hier geprüft</translation>
-  </message>
-  <message>
-   <source>Learned from</source>
-   <translation>Gelernt aus</translation>
-  </message>
-  <message>
-   <source>Data sent</source>
-   <translation>Gesendete Daten</translation>
-  </message>
-  <message>
-   <source>They appear here with the first answer they share.</source>
-   <translation>Sie erscheinen hier mit der ersten Antwort, die sie teilen.</translation>
-  </message>
-  <message>
-   <source>Share the invite above. Everyone who joins appears here.</source>
-   <translation>Gib die Einladung oben weiter. Wer beitritt, erscheint hier.</translation>
-  </message>
-  <message>
-   <source>Join</source>
-   <translation>Beitreten</translation>
-  </message>
-  <message>
-   <source>Find or start a swarm on this network</source>
-   <translation>Schwarm in diesem Netz finden oder starten</translation>
-  </message>
-  <message>
-   <source>Your model learns alone</source>
-   <translation>Dein Modell lernt allein</translation>
-  </message>
-  <message>
-   <source>Nothing leaves this computer. In a swarm, your model also learns from other people's models. They swap puzzle answers, as plain text.</source>
-   <translation>Nichts verlässt diesen Computer. Im Schwarm lernt dein Modell auch von den Modellen anderer. Sie tauschen Rätselantworten, als Text.</translation>
-  </message>
-  <message>
-   <source>Leave the class</source>
-   <translation>Klasse verlassen</translation>
-  </message>
-  <message>
-   <source>Invite</source>
-   <translation>Einladung</translation>
-  </message>
-  <message>
-   <source>Copy invite</source>
-   <translation>Einladung kopieren</translation>
-  </message>
-  <message>
-   <source>Leaves the swarm. What it learned stays.</source>
-   <translation>Verlässt den Schwarm. Das Gelernte bleibt.</translation>
-  </message>
-  <message>
-   <source>{n} peer shared answers</source>
-   <translation>{n} Peer hat Antworten geteilt</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} peers shared answers</source>
-   <translation>
-    <numerusform>{n} Peer hat Antworten geteilt</numerusform>
-    <numerusform>{n} Peers haben Antworten geteilt</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>not measured yet</source>
-   <translation>noch nicht gemessen</translation>
-  </message>
-  <message>
-   <source>The teacher has paused everyone.</source>
-   <translation>Die Lehrkraft hat alle pausiert.</translation>
-  </message>
-  <message>
-   <source>You're in a class.</source>
-   <translation>Du bist in einer Klasse.</translation>
-  </message>
-  <message>
-   <source>Connected</source>
-   <translation>Verbunden</translation>
-  </message>
-  <message>
-   <source>Not connected</source>
-   <translation>Nicht verbunden</translation>
-  </message>
-  <message>
-   <source>to the relay at {address}</source>
-   <translation>mit dem Relay {address}</translation>
-  </message>
-  <message>
-   <source>Others see you as {name}.</source>
-   <translation>Andere sehen dich als {name}.</translation>
-  </message>
-  <message>
-   <source>Peer</source>
-   <translation>Wer</translation>
-  </message>
-  <message>
-   <source>Seen</source>
-   <translation>Gesehen</translation>
-  </message>
-  <message>
    <source>A file of answers goes where no network does, by USB stick for example. Each answer is checked before your model learns from it.</source>
    <translation>Eine Datei mit Antworten kommt auch dorthin, wo kein Netz ist, etwa per USB-Stick. Jede Antwort wird geprüft, bevor dein Modell davon lernt.</translation>
   </message>
@@ -3156,6 +2962,10 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
+   <source>Join</source>
+   <translation>Beitreten</translation>
+  </message>
+  <message>
    <source>Make new words</source>
    <translation>Neue Wörter</translation>
   </message>
@@ -3178,6 +2988,169 @@ answer: a*b</translation>
   <message>
    <source>Starts a private swarm</source>
    <translation>Startet einen privaten Schwarm</translation>
+  </message>
+  <message>
+   <source>No one else is here yet</source>
+   <translation>Noch ist niemand sonst da</translation>
+  </message>
+  <message>
+   <source>other in this swarm</source>
+   <translation>anderes Modell in diesem Schwarm</translation>
+  </message>
+  <message numerus="yes">
+   <source>others in this swarm</source>
+   <translation>
+    <numerusform>anderes Modell in diesem Schwarm</numerusform>
+    <numerusform>andere in diesem Schwarm</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>{n} other is online</source>
+   <translation>{n} anderes Modell ist online</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} others are online</source>
+   <translation>
+    <numerusform>{n} anderes Modell ist online</numerusform>
+    <numerusform>{n} andere Modelle sind online</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Everyone who joins appears here.</source>
+   <translation>Wer beitritt, erscheint hier.</translation>
+  </message>
+  <message>
+   <source>Learn alone</source>
+   <translation>Allein lernen</translation>
+  </message>
+  <message>
+   <source>Search peers</source>
+   <translation>Andere suchen</translation>
+  </message>
+  <message>
+   <source>Your answers helped {n} model today.</source>
+   <translation>Deine Antworten haben heute {n} Modell geholfen.</translation>
+  </message>
+  <message numerus="yes">
+   <source>Your answers helped {n} models today.</source>
+   <translation>
+    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
+    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Online now</source>
+   <translation>Gerade online</translation>
+  </message>
+  <message>
+   <source>all arrived</source>
+   <translation>alle angekommen</translation>
+  </message>
+  <message>
+   <source>Shared</source>
+   <translation>Geteilt</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} turned away after checking</source>
+   <translation>
+    <numerusform>{n} nach Prüfung abgewiesen</numerusform>
+    <numerusform>{n} nach Prüfung abgewiesen</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>each one checked here</source>
+   <translation>jede hier geprüft</translation>
+  </message>
+  <message>
+   <source>Learned from</source>
+   <translation>Gelernt aus</translation>
+  </message>
+  <message>
+   <source>Data sent</source>
+   <translation>Gesendete Daten</translation>
+  </message>
+  <message>
+   <source>They appear here with the first answer they share.</source>
+   <translation>Sie erscheinen hier mit der ersten Antwort, die sie teilen.</translation>
+  </message>
+  <message>
+   <source>Share the invite above. Everyone who joins appears here.</source>
+   <translation>Gib die Einladung oben weiter. Wer beitritt, erscheint hier.</translation>
+  </message>
+  <message>
+   <source>Find or start a swarm on this network</source>
+   <translation>Schwarm in diesem Netz finden oder starten</translation>
+  </message>
+  <message>
+   <source>Your model learns alone</source>
+   <translation>Dein Modell lernt allein</translation>
+  </message>
+  <message>
+   <source>Nothing leaves this computer. In a swarm, your model also learns from other people's models. They swap puzzle answers, as plain text.</source>
+   <translation>Nichts verlässt diesen Computer. Im Schwarm lernt dein Modell auch von den Modellen anderer. Sie tauschen Rätselantworten, als Text.</translation>
+  </message>
+  <message>
+   <source>Leave the class</source>
+   <translation>Klasse verlassen</translation>
+  </message>
+  <message>
+   <source>Invite</source>
+   <translation>Einladung</translation>
+  </message>
+  <message>
+   <source>Copy invite</source>
+   <translation>Einladung kopieren</translation>
+  </message>
+  <message>
+   <source>Leaves the swarm. What it learned stays.</source>
+   <translation>Verlässt den Schwarm. Das Gelernte bleibt.</translation>
+  </message>
+  <message>
+   <source>{n} peer shared answers</source>
+   <translation>{n} Peer hat Antworten geteilt</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} peers shared answers</source>
+   <translation>
+    <numerusform>{n} Peer hat Antworten geteilt</numerusform>
+    <numerusform>{n} Peers haben Antworten geteilt</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>not measured yet</source>
+   <translation>noch nicht gemessen</translation>
+  </message>
+  <message>
+   <source>The teacher has paused everyone.</source>
+   <translation>Die Lehrkraft hat alle pausiert.</translation>
+  </message>
+  <message>
+   <source>You're in a class.</source>
+   <translation>Du bist in einer Klasse.</translation>
+  </message>
+  <message>
+   <source>Connected</source>
+   <translation>Verbunden</translation>
+  </message>
+  <message>
+   <source>Not connected</source>
+   <translation>Nicht verbunden</translation>
+  </message>
+  <message>
+   <source>to the relay at {address}</source>
+   <translation>mit dem Relay {address}</translation>
+  </message>
+  <message>
+   <source>Others see you as {name}.</source>
+   <translation>Andere sehen dich als {name}.</translation>
+  </message>
+  <message>
+   <source>Peer</source>
+   <translation>Wer</translation>
+  </message>
+  <message>
+   <source>Seen</source>
+   <translation>Gesehen</translation>
   </message>
   <message>
    <source>put it elsewhere</source>
@@ -3985,8 +3958,35 @@ answer: a*b</translation>
    <translation>hält an</translation>
   </message>
   <message>
+   <source>{family}: the first right answer, after a wrong one.</source>
+   <translation>{family}: die erste richtige Antwort, nach einer falschen.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{family}: the first right answer, after {n} wrong ones.</source>
+   <translation>
+    <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
+    <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>{family}: reached level {n}.</source>
+   <translation>{family}: Stufe {n} erreicht.</translation>
+  </message>
+  <message>
+   <source>{family}: half of its answers are right now.</source>
+   <translation>{family}: Jetzt ist die Hälfte der Antworten richtig.</translation>
+  </message>
+  <message>
+   <source>It solves half of all new puzzles.</source>
+   <translation>Es löst die Hälfte aller neuen Rätsel.</translation>
+  </message>
+  <message>
    <source>learning</source>
    <translation>lernt</translation>
+  </message>
+  <message>
+   <source>It had seen answers of {peer} before.</source>
+   <translation>Es hatte vorher Antworten von {peer} gesehen.</translation>
   </message>
   <message>
    <source>Step {n} of {all}</source>
@@ -6627,8 +6627,8 @@ answer: a*b</translation>
    <translation>Nimm das Paket für diesen Computer.</translation>
   </message>
   <message>
-   <source>{title} needs {what} {least} or newer, and this system has {here}:</source>
-   <translation>{title} braucht {what} {least} oder neuer, und dieses System hat {here}:</translation>
+   <source>{title} needs {what} {least} or newer, and this system has {own}:</source>
+   <translation>{title} braucht {what} {least} oder neuer, und dieses System hat {own}:</translation>
   </message>
   <message>
    <source>update the system, or use Shoal on a newer one.</source>
