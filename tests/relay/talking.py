@@ -38,7 +38,7 @@ from app.swarm.wire.protocol import (
 from app.swarm.wire.signin import sign_in
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 60.0
+PATIENCE = 240.0
 
 
 def seed(number: int) -> bytes:

@@ -33,7 +33,7 @@ from app.swarm.wire.protocol import OPENING, SOCKET_PATH, SUBPROTOCOL, Hello, We
 from app.swarm.wire.signin import relay_id, signed_hello
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 45.0
+PATIENCE_S = 240.0
 ANN, BOB = Identity(bytes(range(32))), Identity(bytes(range(1, 33)))
 
 

@@ -134,7 +134,7 @@ def group_rows(played: Played, at: float) -> list[GroupRow]:
     ]
 
 
-AGAIN_S = 15.0
+AGAIN_S = 5.0
 """Seconds between two checks whether there is room."""
 _CHUNK = 2**20
 Written = TypeVar("Written")
