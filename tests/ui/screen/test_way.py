@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.cli.learn.questions import progress
+from app.cli.questions import progress
 from app.sapo.sets.templates import EXAMPLES
 from tests.ui.screen.person import Person, person
 from tests.ui.screen.real import trainer, wait
