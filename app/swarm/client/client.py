@@ -19,16 +19,15 @@ from typing import Literal, TypeVar
 
 from app.common.text import SAID, safe_line
 from app.sapo.groups import Group
-from app.swarm.client.asking import Samples
 from app.swarm.client.clock import RelayClock
 from app.swarm.client.connection import Connection, ConnectionEnded, connect, first_end
 from app.swarm.client.joining import Joined, ProofsOfWork, join
 from app.swarm.client.ledger import Ledger
 from app.swarm.client.outbox import Outbox
 from app.swarm.client.places import RelayEntries, RelayEntry
-from app.swarm.client.publishing import Publisher
 from app.swarm.client.receipts import Complaint, Reporter, Thanked
 from app.swarm.client.status import ConnectionStatus, Status
+from app.swarm.client.underway import Publisher, Samples
 from app.swarm.identity.identity import Identity
 from app.swarm.invite.invite import Invite
 from app.swarm.wire.limits import Code
