@@ -26,6 +26,7 @@ EVERYDAY = (
     "puzzle",
     "models",
     "export",
+    "result",
     "serve",
     "invite",
     "identity",
@@ -39,7 +40,7 @@ EVERYDAY = (
 SOURCE = ("test", "translations")
 """Commands that work on Shoal's source and so are none of an installed app."""
 
-ELSEWHERE = (*SOURCE, "bench", "curve", "export", "lab", "pack", "starter")
+ELSEWHERE = (*SOURCE, "bench", "curve", "export", "lab", "pack", "result", "starter")
 """Commands that write where their user names a place, and with that user's own modes."""
 
 ALONE = ("run", "--solo")

@@ -43,6 +43,9 @@ class ModelActions:
     keep_token: Callable[[str], None] = _nothing
     serve: Callable[[bool], None] = _nothing
     """Whether other programs on this computer may use the chosen model."""
+    result: Callable[[Callable[[str, bool], None]], None] = _nothing
+    """Saves a signed result of the chosen model where the person says; the function hears what came of it, and
+    whether that is good."""
     host: Callable[[], str] = _hub
     """Where models come from: the hub, or the mirror of the settings."""
 

@@ -14,12 +14,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtWidgets import QFileDialog
 
 from app.models.found import lm_studio
 from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library
 from app.ui.language.spoken import spoken
-from app.ui.language.texts import percent, tr
+from app.ui.language.texts import number, percent, tr
 from app.ui.process.child import Child
 from app.ui.view.parts import Fetch, Holdings, ServedDoor
 from app.ui.view.settings import Choices
@@ -59,6 +60,7 @@ class Fetching(QObject):
         self._again = False
         self._asked = False
         self._sentence = ""
+        self._hears_result: Callable[[str, bool], None] = lambda said, done: None
         self._doing: tuple[str, str] = ("", "")
         self._told_last: dict[str, Any] = {}
         self._tick = QTimer(self, singleShot=True, interval=TICK_MS)
@@ -131,6 +133,35 @@ class Fetching(QObject):
         self._do("export", name, ["export", to, "--format", form, "--model", name, "--json"])
         self._change(said=tr("Exporting …"))
 
+    def result(self, said: Callable[[str, bool], None]) -> None:
+        """A signed file of what the chosen model learned, and a page beside it in the person's language."""
+        start = str(Path.home() / "shoal-result.json")
+        to, _ = QFileDialog.getSaveFileName(None, tr("Save a result"), start, "*.json")
+        if not to:
+            return
+        if self._doer.running:
+            said(tr("Shoal is busy with another file. Try again in a moment."), False)
+            return
+        said(tr("Saving …"), True)
+        self._hears_result = said
+        self._do("result", to, ["result", "--out", to, "--model", self.holdings.chosen, "--json"])
+
+    def _has_result(self, code: int) -> None:
+        """The command's page is English; the person's takes its place."""
+        from app.node.models.result import ResultError, read  # only here: a window that saves none does without
+        from app.node.models.result_page import page
+
+        done = self._told_last
+        try:
+            if code or "file" not in done:
+                raise ResultError(self._doer.complaint or tr("The result couldn't be saved."))
+            made = page(read(Path(str(done["file"]))), tr, number)
+            Path(str(done["page"])).write_text(made, encoding="utf-8")
+        except (ResultError, OSError) as error:
+            self._hears_result(spoken(str(error)), False)
+        else:
+            self._hears_result(tr("Saved, and {page} beside it.", page=Path(str(done["page"])).name), True)
+
     def back(self, model: str) -> None:
         """To its best round."""
         self._change_past(model, "back")
@@ -199,7 +230,7 @@ class Fetching(QObject):
             return
         self._doing, self._told_last = (what, name), {}
         self._change(problem="", said="", failed={k: v for k, v in self.holdings.failed.items() if k != name})
-        self._doer.start([*arguments, "--home", str(self._home)], self._log, hear=what == "past")
+        self._doer.start([*arguments, "--home", str(self._home)], self._log, hear=what in ("past", "result"))
         if line:
             self._doer.write(line)
 
@@ -220,7 +251,9 @@ class Fetching(QObject):
 
     def _did(self, code: int) -> None:
         what, name = self._doing
-        if what == "export":
+        if what == "result":
+            self._has_result(code)
+        elif what == "export":
             self._exported(code)
         elif code == 0:
             said = tr("The access token is in the keyring.") if what == "token" else ""
