@@ -205,7 +205,8 @@ class Curve(QFrame):
 
     def picture(self) -> QPixmap:
         """The curve for others, as on a result's page: whose model, how it stands, and when."""
-        shown = [part for part in (self._figure, self._error, self._change) if not part.isHidden()]
+        error, change = ("" if one.isHidden() else one.text() for one in (self._error, self._change))
+        stands = " ".join(filter(None, (self._figure.text(), error)))
         view = self._view
         facts = (
             f"Shoal, {view.model}" if view.model else "Shoal",
@@ -214,7 +215,7 @@ class Curve(QFrame):
         )
         drawing = card(
             self.chart.line(),
-            f"{self._name.text()}: " + "  ".join(part.text() for part in shown),
+            "  ·  ".join(filter(None, (f"{self._name.text()}: {stands}", change))),
             facts,
             msgspec.to_builtins(self._theme.palette),
             tr("rounds"),
