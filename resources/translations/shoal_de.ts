@@ -899,10 +899,6 @@
    <translation>Wird gespeichert …</translation>
   </message>
   <message>
-   <source>The export failed. The log in Settings says why.</source>
-   <translation>Der Export hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
    <source>The download failed. Nothing is lost: it resumes where it stopped.</source>
    <translation>Der Download ist abgebrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
   </message>
@@ -923,8 +919,16 @@
    <translation>Gespeichert, und daneben {page}.</translation>
   </message>
   <message>
+   <source>The export failed. The log in Settings says why.</source>
+   <translation>Der Export hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
    <source>Exporting, {share}</source>
    <translation>Exportiert, {share}</translation>
+  </message>
+  <message>
+   <source>It's in Ollama now. In a terminal: {command}</source>
+   <translation>Es liegt jetzt in Ollama. Im Terminal: {command}</translation>
   </message>
   <message>
    <source>The list of models can't be read. The log in Settings says why.</source>
@@ -985,6 +989,10 @@
   <message>
    <source>Into LM Studio</source>
    <translation>In LM Studio ablegen</translation>
+  </message>
+  <message>
+   <source>Into Ollama</source>
+   <translation>In Ollama ablegen</translation>
   </message>
   <message>
    <source>Download interrupted. Nothing is lost: it resumes where it stopped.</source>
@@ -6353,6 +6361,18 @@ answer: a*b</translation>
   <message>
    <source>It is kept as {name2}.</source>
    <translation>Er bleibt als {name2}.</translation>
+  </message>
+  <message>
+   <source>Ollama didn't take it ({said}):</source>
+   <translation>Ollama hat es nicht genommen ({said}):</translation>
+  </message>
+  <message>
+   <source>start Ollama, then run {command}.</source>
+   <translation>Starte Ollama und führ dann {command} aus.</translation>
+  </message>
+  <message>
+   <source>Ollama can't be started here ({strerror}); the export itself is in {folder}.</source>
+   <translation>Ollama lässt sich hier nicht starten ({strerror}). Der Export selbst liegt in {folder}.</translation>
   </message>
   <message>
    <source>There is no best round yet: Shoal picks one at the second measurement.</source>

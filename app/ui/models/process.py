@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +32,9 @@ TICK_MS = 250
 """Progress is shown at most this often."""
 NODE_ENDS_S = 20
 """So long a node that was told to end may take, before what it learned is changed."""
+
+OLLAMA = "ollama"
+"""In place of a format: the whole model, handed to Ollama."""
 
 MakeChild = Callable[[], Child]
 
@@ -60,6 +65,8 @@ class Fetching(QObject):
         self._again = False
         self._asked = False
         self._sentence = ""
+        self._hands_on: Path | None = None
+        """The folder that goes once Ollama has what is in it."""
         self._hears_result: Callable[[str, bool], None] = lambda said, done: None
         self._doing: tuple[str, str] = ("", "")
         self._told_last: dict[str, Any] = {}
@@ -130,7 +137,9 @@ class Fetching(QObject):
 
     def export(self, name: str, form: str, to: str) -> None:
         """Writes what a model has learned, for other programs, into the new folder `to`."""
-        self._do("export", name, ["export", to, "--format", form, "--model", name, "--json"])
+        words = ["--format", "merged-gguf", "--ollama"] if form == OLLAMA else ["--format", form]
+        self._hands_on = Path(to).parent if form == OLLAMA else None
+        self._do("export", name, ["export", to, *words, "--model", name, "--json"])
         self._change(said=tr("Exporting …"))
 
     def result(self, said: Callable[[str, bool], None]) -> None:
@@ -242,7 +251,15 @@ class Fetching(QObject):
             self._change(said=tr("Exporting, {share}", share=percent(float(share))))
 
     def _exported(self, code: int) -> None:
-        if code == 0:
+        above, self._hands_on = self._hands_on, None
+        if above is not None:
+            shutil.rmtree(above, ignore_errors=True)
+        if code == 0 and above is not None:
+            name = shlex.split(str(self._told_last.get("command", "")))[2:3]
+            self._change(
+                said=tr("It's in Ollama now. In a terminal: {command}", command=f"ollama run {name[0]}")
+            )
+        elif code == 0:
             folder, command = (str(self._told_last.get(key, "")) for key in ("folder", "command"))
             self._change(said=exported(folder, command), command="" if in_lm_studio(folder) else command)
         else:
