@@ -29,7 +29,7 @@ def heights(painter: QPainter, theme: Theme, plot: QRectF, top: float) -> None:
 def rounds(
     painter: QPainter, theme: Theme, plot: QRectF, right: float, places: Sequence[tuple[float, str]]
 ) -> None:
-    """Numbers of rounds at their `places`, as far as they leave room for the axis' name, which ends at
+    """Numbers of rounds at their `places`, as far as they leave room for the axis title, which ends at
     `right`."""
     metrics = QFontMetricsF(painter.font())
     painter.setPen(theme.colour("text_faint"))

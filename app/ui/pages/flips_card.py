@@ -20,12 +20,12 @@ from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Label, boxed, button, column, row, rule
 
 _SHOWN = 12
-"""Flips that are listed of each kind."""
+"""Maximum flips listed of each kind."""
 GAINED, LOST = "gained", "lost"
 
 
 class FlipsCard(QFrame):
-    """On Skills, for puzzles and for questions of one's own alike. Hidden before the second measurement."""
+    """On Skills, for puzzles and for the owner's questions alike. Hidden before the second measurement."""
 
     def __init__(self, actions: Actions) -> None:
         super().__init__()
