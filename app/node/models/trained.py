@@ -36,8 +36,8 @@ class PlayedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trained(msgspec.Struct, frozen=True, kw_only=True):
-    """`folder` is a copy of the checkpoint: adapter in PEFT's files, and its state. `place` is the model's folder
-    in the data. The other fields are from the history up to its round; empty if the history has none."""
+    """`folder` is a copy of the checkpoint: adapter in PEFT's files, and its state. `place` is the model's
+    folder in the data. The other fields are from the history up to its round; empty if the history has none."""
 
     folder: Path
     place: Path
