@@ -38,7 +38,7 @@ from app.swarm.wire.signin import sign_in
 from app.swarm.wire.signing import public_key
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 60.0
+PATIENCE = 240.0
 
 
 def seed(number: int) -> bytes:

@@ -31,7 +31,7 @@ from app.swarm.wire.signing import public_key
 
 ROOT = Path(__file__).parents[2]
 ANN, BOB = bytes(range(32)), bytes(range(1, 33))
-PATIENCE_S = 60.0
+PATIENCE_S = 240.0
 NOWHERE = "203.0.113.9"
 """No address of this computer: a relay that is not refused ends there."""
 WORDS = "abuse boss fly battle rubber warrior"

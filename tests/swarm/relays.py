@@ -33,7 +33,7 @@ from app.swarm.wire.signin import relay_id, signed_hello
 from app.swarm.wire.signing import public_key
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 45.0
+PATIENCE_S = 240.0
 ANN, BOB = Identity(bytes(range(32))), Identity(bytes(range(1, 33)))
 
 

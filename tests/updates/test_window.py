@@ -25,7 +25,7 @@ from tests.packs.wheels import Host
 from tests.updates.releases import FILES, LIST, PUBLIC, release, trust
 from tests.updates.scenes import OFFER
 
-PATIENCE_MS = 120_000
+PATIENCE_MS = 240_000
 NEW = b"#!/bin/sh\necho new\n" + bytes(200_000)
 if sys.platform == "win32":
     pytest.skip("a shell script stands in for a one-file Shoal", allow_module_level=True)

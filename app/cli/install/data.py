@@ -1,4 +1,4 @@
-"""`./shoal data`: where everything is kept, how large it is, and moving it to another folder."""
+"""`./shoal data`: where everything is stored, its size, and moving it to another folder."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ FACTS = {
 }
 _SOURCES_S = 3.0
 _LITTLE_MB = 1000
-"""Free disk space below which there is too little: less than a small model and its training take."""
+"""Free disk space below which doctor warns: less than a small model and its training take."""
 
 MB = 2**20
 
@@ -86,7 +86,7 @@ class DoctorFindings(msgspec.Struct, frozen=True, kw_only=True):
     proxy: str
     """Without its password; empty without one."""
     sources: list[FactRow]
-    """What the rules of `run --rules` go by: every fact, from whom, and why it is unknown."""
+    """The facts behind the rules of `run --rules`: each fact, its source, and why it is unknown."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -110,8 +110,8 @@ def main(args: argparse.Namespace) -> int:
 
 
 def examine(data: Path | None, model: str) -> DoctorFindings:
-    """Looks at everything. Loads every engine's library, which takes seconds: nothing else of this program does
-    so here. Raises EngineError for a model that is not there."""
+    """Collects everything. Loads every engine's library, which takes seconds and which no other command does
+    here. Raises EngineError for a missing model."""
     place = home.home(data)
     folder = open_folder(locate(model, home=place))
     facts = gather(place)
@@ -184,7 +184,7 @@ def _sources() -> list[FactRow]:
 
 
 def told(row: FactRow) -> str:
-    """One fact for people.
+    """One fact as a line for people.
 
     >>> told(FactRow(field="idle_s", source="input idle time (X11)", value=12.3, absent=False, why=""))
     '12 s (input idle time (X11))'

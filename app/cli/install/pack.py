@@ -1,6 +1,5 @@
-"""`./shoal pack`: the engine of an installed app. A checkout has its own and needs none of this.
-
-The window runs it as a process of its own with --json, and shows what it tells.
+"""`./shoal pack`: the engine of an installed app. A checkout has its own and needs none of this. The window
+runs it as a process of its own with --json, and shows its output.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _keys(args: argparse.Namespace) -> tuple[str, ...]:
-    """Whose manifests are believed. Raises PackError."""
+    """The public keys whose manifests are trusted. Raises PackError."""
     if args.key is None:
         return manifest.trust().keys
     try:
@@ -126,7 +125,7 @@ def _wanted(
 
 
 def _named(name: str, found: SignedManifest) -> SignedManifest:
-    """No one gives out one pack as another. Raises PackError."""
+    """Checks that a manifest is of the pack that was asked for. Raises PackError."""
     if found.manifest.name != name:
         raise PackError(
             f"The manifest of {name!r} is that of {found.manifest.name!r}, so nothing was installed: tell "
@@ -146,7 +145,7 @@ def _check(root: Path, tell: Callable[[PackEvent], None]) -> int:
 
 
 def _standing() -> PackStatus:
-    """What is here and what can be had; a checkout is offered nothing."""
+    """What is installed and what is available; a checkout is offered nothing."""
     root, problem = place.folder(), ""
     packs = PackInstaller(root, lambda _: None).here()
     try:

@@ -1,4 +1,4 @@
-"""`./shoal remove --everything`: a clean end. What learned, what was kept, and what points to it all go."""
+"""`./shoal remove --everything`: removes what learned, what was stored, and what points to it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def told(plan: object) -> list[str]:
-    """What goes and what stays, for people."""
+    """What is removed and what stays, for people."""
     from app.node.data.removal import RemovalPlan
 
     assert isinstance(plan, RemovalPlan)

@@ -1,6 +1,7 @@
-"""`./shoal update`: asks for a new version of the app, fetches it, and hands it to the system's own installer.
+"""`./shoal update`: checks for a new version of the app, downloads it, and starts the system's own installer
+with it.
 
-The window runs it as a process of its own with --json, and shows what it tells.
+The window runs it as a process of its own with --json, and shows its output.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from app.install.updates.feed import Feed, ReleaseFile, UpdateTrust, trust
 
 SUMMARY = "look for a new version and install it"
 TOLD_S = 0.25
-"""Progress is told at most this often."""
+"""Minimum seconds between progress reports."""
 
 Tell = Callable[[dict[str, object]], None]
 
@@ -119,7 +120,7 @@ def _obtain(
 
 
 def _trust(args: argparse.Namespace) -> UpdateTrust:
-    """Raises UpdateError, Checkout where this copy has no releases."""
+    """The keys and addresses of releases. Raises UpdateError, Checkout if this copy has no releases."""
     if args.key is None:
         own = trust()
         return msgspec.structs.replace(own, feeds=(args.feed,)) if args.feed else own

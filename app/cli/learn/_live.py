@@ -1,4 +1,4 @@
-"""Runs a node in this process: under the view that shows it, with its keys and orders, until it is stopped."""
+"""Runs a node in this process, with the view that shows it and its keys and orders, until it is stopped."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from app.node.trainer import solo
 
 
 class Keys:
-    """`open` makes the terminal hand over each key at once and unseen, `close` gives it back as it was. Without
-    a terminal, or in the background of one, nothing happens and `there` is false. Ctrl-C stays what it is."""
+    """`open` makes the terminal deliver each key immediately and without echo, `close` restores it. Without a
+    terminal, or in the background of one, nothing happens and `there` is false. Ctrl-C is not affected."""
 
     def __init__(self) -> None:
         self._before: list[Any] | None = None
@@ -50,7 +50,7 @@ class Keys:
                 self.there = True
 
     def pressed(self) -> Iterator[str]:
-        """What was pressed since the last time, a letter at a time."""
+        """The keys pressed since the last call, one letter at a time."""
         if not self.there:
             return
         if sys.platform == "win32":
@@ -81,9 +81,10 @@ class Keys:
 
 _REFRESH_S = 0.25
 _LAST_RESORT_S = 2.5
-"""A stop that takes longer than this ends the process anyway: everything worth keeping is on the disk."""
+"""A stop that takes longer than this many seconds ends the process anyway: everything valuable is on the
+disk."""
 _ORPHAN_S = 6.0
-"""The same, counted by a thread, for an event loop that hears nothing any more."""
+"""The same, counted by a thread, for an event loop that no longer reacts."""
 
 
 class LiveView(Protocol):
@@ -143,7 +144,7 @@ class LiveTerminal:
 
 
 def _give_way(node: Node, asked: bool) -> None:
-    """A node without rules rests while another program's request is answered, and then goes on."""
+    """Pauses a node without rules while another program's request is answered."""
     ruling = node.snapshot.ruling
     resting = ruling is not None and ruling.reason == Reason.SERVING.value
     if asked and (ruling is None or ruling.run):
@@ -190,7 +191,7 @@ async def play(
 
 
 def _take_commands(node: Node, governor: Governor | None, stop: Callable[[], None]) -> None:
-    """Follows what comes in on standard input."""
+    """Carries out commands from standard input."""
     loop = asyncio.get_running_loop()
 
     def do(command: commands.Command) -> None:

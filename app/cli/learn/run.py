@@ -203,7 +203,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _facts(file: Path | None, say: Callable[[str], None]) -> Provider:
-    """What the rules go by: this computer, unless a file was named."""
+    """The source of facts for the rules: this computer, unless a file was named."""
     if file is not None:
         return FactsFile(file)
     from app.desktop import Gatherer
@@ -287,7 +287,7 @@ def _reading(model: str) -> Callable[[float], None]:
 
 
 def _public_name(model: str) -> str:
-    """What peers are told of `--model`. A folder's name is no one's business."""
+    """What peers are told of `--model`. A folder's name is private."""
     from app.models.catalogue import STARTER
 
     if model != STARTER and (is_gguf(model) or Path(model).expanduser().exists()):
@@ -340,7 +340,7 @@ def _settings(
 
 
 def _own_share(args: argparse.Namespace) -> float:
-    """Half, where puzzles were named too and no share was."""
+    """Half, if puzzles were named too and no share was given."""
     named = args.families is not None and args.questions_share == "only"
     return question_sets.SHARES["half" if named else args.questions_share]
 

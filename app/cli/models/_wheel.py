@@ -1,5 +1,5 @@
-"""Fetching a Python package's wheel the way set-up fetches packages: by pip, from the index, mirror or folder
-that it is set up for, through its proxy and with its certificates."""
+"""Downloads a Python package's wheel the way set-up does: by pip, from the index, mirror or folder that it is
+configured for, through its proxy and with its certificates."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def available() -> bool:
 
 @contextlib.contextmanager
 def _told(work: Path, tell: Callable[[int], None]) -> Iterator[None]:
-    """Tells how much has come: what pip writes on the way lies in its temporary folder."""
+    """Reports how many bytes have arrived: pip writes them to its temporary folder."""
     done = threading.Event()
 
     def watch() -> None:

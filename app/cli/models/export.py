@@ -1,4 +1,4 @@
-"""`./shoal export --format F OUT`: what the model became, in the files of other programs."""
+"""`./shoal export --format F OUT`: the trained model, as files for other programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORMATS = {
     "merged-gguf": "the whole model for llama.cpp and Ollama",
 }
 PUZZLES = "verifiers"
-"""Not the model but what it practises on."""
+"""A format that exports not the model but its puzzles."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,7 +104,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace, home: Path, exported: Path) -> int:
-    """Exit code 1 where they answer differently."""
+    """Exit code 1 if the answers differ."""
     from app.chat.agreement import agreement
     from engines import opening
     from engines.contract import Engine

@@ -1,6 +1,5 @@
-"""`./shoal models`: what models there are, fetching them, and making room again.
-
-`get` is the only part of Shoal that talks to a model hub. The window runs it as a process of its own.
+"""`./shoal models`: which models there are, downloading them, and deleting them. `get` is the only part of
+Shoal that talks to a model hub. The window runs it as a process of its own.
 """
 
 from __future__ import annotations
@@ -112,7 +111,7 @@ def _row(model: ModelEntry) -> str:
 
 
 def _pace(model: ModelEntry) -> str:
-    """A range where no round was played here yet."""
+    """A range if no round was played here yet."""
     if not model.round_s:
         return ""
     least, most = model.round_s
@@ -132,7 +131,7 @@ def _list_placed(library: Library) -> None:
 
 
 def _list_elsewhere(library: Library) -> None:
-    """What other programs have fetched: what each needs, or why it cannot learn."""
+    """Models downloaded by other programs: what each needs, or why it cannot learn."""
     others = [model for model in library.models if model.program and not model.installed]
     if others:
         say(f"\nAlready on this computer (take one over with {remedy.command('models get FILE')}):")
@@ -206,7 +205,7 @@ def _get(args: argparse.Namespace, home: Path) -> int:
 
 
 def _unknown(name: str, args: argparse.Namespace) -> EngineError:
-    """For a name that is neither the catalogue's nor one of the hub: the nearest that is."""
+    """For a name that is neither in the catalogue nor on the hub: the nearest one that is."""
     near = nearest(name)
     error = EngineError(f"There's no model called {name}; the nearest is {near.short or near.id}.")
     if args.json:
@@ -217,7 +216,7 @@ def _unknown(name: str, args: argparse.Namespace) -> EngineError:
 
 
 def _take_over(args: argparse.Namespace, home: Path) -> int:
-    """A GGUF file of the owner's becomes a model of the list."""
+    """Adds a GGUF file of the owner's to the list of models."""
     from app.models.download import DownloadDone, DownloadFailed, DownloadProgress
 
     file, told = Path(args.model).expanduser().absolute(), [-1]

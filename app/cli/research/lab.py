@@ -23,7 +23,7 @@ SUMMARY = "compare ways of learning together: whole swarms in one process, with 
 
 
 _ORDINARY = Regime(levels={})
-"""What holds where neither a regime nor an option says otherwise."""
+"""Values used if neither a regime nor an option says otherwise."""
 
 
 class LabUsageError(ValueError):
@@ -110,7 +110,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _settle(args: argparse.Namespace) -> tuple[str, ...]:
-    """Fills what no option says from the regime, else with the ordinary. Gives the regime's starters."""
+    """Fills in what no option sets, from the regime or the defaults. Returns the regime's starters."""
     regime = read_regime(args.regime) if args.regime else _ORDINARY
     _settle_models(args, regime)
     for name in Regime.__struct_fields__:
@@ -149,7 +149,7 @@ def _settle_models(args: argparse.Namespace, regime: Regime) -> None:
 
 
 def _folders(args: argparse.Namespace) -> tuple[Path, list[Path]]:
-    """Where the model lies whose settings hold, and the model of each node."""
+    """The folder of the model whose settings apply, and the model of each node."""
     from app.common.home import home as data_folder
     from app.models.shelf import locate
 
@@ -158,7 +158,7 @@ def _folders(args: argparse.Namespace) -> tuple[Path, list[Path]]:
 
 
 def _check_models(args: argparse.Namespace, folders_N: list[Path]) -> None:
-    """Different models must be able to live in one lab swarm."""
+    """Raises unless these models can be in one lab swarm."""
     from app.lab.swarm import read_alike
 
     for name, folder in zip(args.models, folders_N, strict=False):

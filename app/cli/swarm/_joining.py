@@ -1,5 +1,4 @@
-"""The options by which `./shoal relay` is told who may join and how they find it: options, words, invites,
-announcing."""
+"""Options of `./shoal relay` about who may join and how they find it: options, words, invites, announcing."""
 
 from __future__ import annotations
 
@@ -69,7 +68,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen(args: argparse.Namespace) -> Joining:
-    """Raises AccessError, PrivateError, InviteError where things do not go together or are not there."""
+    """Raises AccessError, PrivateError, InviteError for options that contradict each other or name missing
+    things."""
     mode = args.access
     for option, value, needed in (
         ("--invite-key", args.invite_key, "invite"),
@@ -176,7 +176,7 @@ def told(link: Invite, listening: str, mode: str, announced: bool) -> str:
 
 
 async def announce(link: Invite, private: bool) -> None:
-    """On the local network, until cancelled. Says so where that cannot be, and goes on without."""
+    """Announces it on the local network until cancelled. If that is impossible it says so and continues."""
     from app.swarm.invite.discovery import Advert, DiscoveryError, advertise
 
     parts = urllib.parse.urlsplit(link.url)
@@ -195,7 +195,8 @@ async def announce(link: Invite, private: bool) -> None:
 
 
 def end_with_stdin() -> None:
-    """Ends this process as SIGTERM does when standard input closes: then the one who started it has gone."""
+    """Ends this process as SIGTERM does when standard input closes, because the process that started it has
+    gone."""
 
     def wait() -> None:
         try:

@@ -108,8 +108,8 @@ def operators(args: argparse.Namespace) -> frozenset[bytes]:
 
 
 def relay_key(args: argparse.Namespace) -> bytes:
-    """The seed of the relay's key, made at its first start: who has met the relay knows it by that. Raises
-    OperatorError."""
+    """The seed of the relay's key, made at its first start: nodes that know the relay recognise it by this key.
+    Raises OperatorError."""
     from app.common.home import home
 
     if args.relay_key is not None:
@@ -118,7 +118,7 @@ def relay_key(args: argparse.Namespace) -> bytes:
 
 
 def rules(args: argparse.Namespace, public: str | None = None) -> Rules:
-    """What the options say, with the metrics' socket bound. Raises OperatorError."""
+    """The rules that the options set, with the metrics' socket bound. Raises OperatorError."""
     from app.relay.access import Rules
     from app.relay.origin import proxies
     from app.relay.server.serving import bind
@@ -162,7 +162,7 @@ def opened(args: argparse.Namespace, rules: Rules, url: str) -> dict[str, str]:
 
 
 def give(args: argparse.Namespace) -> int:
-    """Give one order and say what came of it."""
+    """Sends one order and prints the answer."""
     try:
         reply = _give(args)
     except OperatorError as error:
@@ -265,7 +265,7 @@ def _ask(url: str, content: bytes | None = None) -> tuple[int, bytes]:
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
-    """An order goes where it was sent and nowhere else: a redirect is an answer like any other."""
+    """Never follows a redirect: an order goes only to the address it was sent to."""
 
     def redirect_request(self, *_: object) -> None:
         return None

@@ -1,7 +1,8 @@
-"""`./shoal identity`: who this computer is among other Shoals, and the words that bring it back elsewhere.
+"""`./shoal identity`: this computer's identity among other Shoals, and the recovery words that restore it
+elsewhere.
 
-A secret is shown only after a yes. Recovery words come in by the terminal or standard input: what stands in a
-command line can be read by every program here.
+A secret is shown only after a yes. Recovery words are read from the terminal or standard input, because every
+program here can read a command line.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_options(parser: argparse.ArgumentParser, **defaults: object) -> None:
-    """They may stand before and behind the verb; the verb's own have no defaults, so that they undo nothing."""
+    """Options that may come before or after the verb; the verb's own copies have no defaults, so that they
+    override nothing."""
 
     def add(name: str, **options: Any) -> None:
         parser.add_argument(f"--{name}", default=defaults.get(name, argparse.SUPPRESS), **options)
@@ -157,7 +159,7 @@ def _new(args: argparse.Namespace, place: Path) -> bool:
 
 
 def _replace(args: argparse.Namespace, place: Path, identity: Identity) -> bool:
-    """Makes it the folder's, after a yes where that has another one."""
+    """Makes it the folder's key, after a yes if that already has another one."""
     try:
         before = key_location(place)
     except IdentityError:  # it is damaged, and is kept aside

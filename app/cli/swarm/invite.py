@@ -1,4 +1,4 @@
-"""`./shoal invite`: what an operator hands out so that others may join."""
+"""`./shoal invite`: invites that an operator gives to others."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _new_key(path: Path) -> int:
-    """Never over another key."""
+    """Writes a new key; never overwrites one."""
     seed = secrets.token_bytes(signing.SEED_BYTES)
     public = signing.public_key(seed).hex()
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,4 +1,4 @@
-"""`./shoal relay`: the meeting place of a swarm, and orders to one that is running."""
+"""`./shoal relay`: a relay, and orders to a running one."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _archive(args: argparse.Namespace, swarm: str) -> Archive | None:
-    """Raises BackplaneError."""
+    """Opens the archive. Raises BackplaneError."""
     if args.state is None or not args.archive:
         return None
     from app.relay.store.archive import Archive
@@ -187,7 +187,7 @@ def _archive(args: argparse.Namespace, swarm: str) -> Archive | None:
 
 
 def _port(host: str, wanted: int | None) -> int:
-    """The port that was named; else the usual one, or 0 for any where that is taken. Raises OSError."""
+    """The port that was named; else the usual one, or 0 for any if that is taken. Raises OSError."""
     from app.relay.server.serving import bind
 
     if wanted is not None:

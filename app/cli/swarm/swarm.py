@@ -65,7 +65,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 class LocalSwarm:
-    """The relay, which is started again when it ends unasked, and the nodes, which are not."""
+    """The relay, which is restarted if it ends unasked, and the nodes, which are not."""
 
     def __init__(self, place: Path, options: list[str]) -> None:
         self._place, self._options, self._url = place, options, ""
@@ -192,7 +192,7 @@ async def _spawn(arguments: list[str], log: Path) -> Process:
 
 
 async def _end(process: Process) -> None:
-    """As Ctrl-C does; a process that takes too long is killed."""
+    """Ends a process as Ctrl-C does; one that takes too long is killed."""
     if process.stdin is not None:
         process.stdin.close()
     try:

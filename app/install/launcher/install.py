@@ -32,7 +32,7 @@ PASSED_ON = {
     "timeout": "UV_HTTP_TIMEOUT",
     "default-timeout": "UV_HTTP_TIMEOUT",
 }
-"""pip's settings that hold here too, and the variable by which uv hears of each."""
+"""pip's settings that also apply here, with uv's environment variable for each."""
 
 UNREACHABLE = re.compile(
     r"Retrying \(Retry|Max retries exceeded|Failed to establish a new connection|Temporary failure in name|"
@@ -110,8 +110,8 @@ def for_pip(settings: Mapping[str, str], tmp: Path) -> dict[str, str]:
 
 
 def for_uv(settings: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """The environment of a uv that hears these settings of pip, what the owner says to uv of the same things,
-    and nothing else; it works below `folder`.
+    """The environment of a uv that gets these settings of pip, the owner's own settings of uv for the same
+    things, and nothing else; it works below `folder`.
 
     >>> for_uv({"find-links": "/a /b", "target": "/c"}, Path("/d"))["UV_FIND_LINKS"]
     '/a,/b'
@@ -143,7 +143,8 @@ def _without_pythons_own(variables: Mapping[str, str], *prefixes: str) -> dict[s
 
 
 class Installer:
-    """Installs into one environment, from locks with hashes. `folder` has uv, its cache and temporary files."""
+    """Installs into one environment, from locks with hashes. `folder` contains uv, its cache and temporary
+    files."""
 
     def __init__(self, root: str, python: Path, outer: str, folder: Path, log: Path, held: int | None) -> None:
         self._root, self._python, self._outer = root, python, outer
@@ -241,7 +242,8 @@ def run(
 
 
 def show(line: str, progress: ProgressLine) -> None:
-    """Large downloads by name and size; how many packages are fetched and in place."""
+    """Turns uv's output into progress: large downloads by name and size; how many packages are downloaded and
+    installed."""
     if (found := DOWNLOADING.match(line)) and _MEGA.search(found["size"]):
         progress.step(f"downloading {found['name']} ({found['size']})")
     elif found := re.match(r"^Prepared (\d+) packages?", line):
@@ -249,7 +251,7 @@ def show(line: str, progress: ProgressLine) -> None:
 
 
 def explain(said: Sequence[str], log: Path) -> str:
-    """What pip or uv said as one sentence for the owner: what failed, why, what to do."""
+    """The output of pip or uv as one sentence for the owner: what failed, why, what to do."""
     text = "\n".join(said)
     again = "start Shoal again: it continues from here"
     if "No space left on device" in text or "not enough space on the disk" in text or "os error 28" in text:

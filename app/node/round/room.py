@@ -15,7 +15,7 @@ from app.node.record.errors import DiskFullError, room_on_disk
 from app.node.record.snapshot import Phase
 from app.node.round.watch import EventFanout, SnapshotWriter
 
-AGAIN_S = 15.0
+AGAIN_S = 5.0
 """Seconds between two checks whether there is room."""
 _CHUNK = 2**20
 Written = TypeVar("Written")

@@ -72,4 +72,4 @@ def test_commands_come_in_what_is_none_is_refused_and_the_end_is_a_stop() -> Non
     )
     with os.fdopen(writing, "wb") as to:
         to.write(b'{"command":"finish"}\nnonsense\n{"command":"dance"}\n{"command":"stop"}\n')
-    assert [heard.get(timeout=10) for _ in range(5)] == ["finish", "?", "dance", "stop", "stop"]
+    assert [heard.get(timeout=120) for _ in range(5)] == ["finish", "?", "dance", "stop", "stop"]

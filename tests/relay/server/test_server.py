@@ -40,7 +40,7 @@ from app.swarm.wire.signin import is_relay_id, sign_in
 
 ROOT = Path(__file__).parents[3]
 ANN, BOB = bytes(range(32)), bytes(range(1, 33))
-PATIENCE = 30.0
+PATIENCE = 240.0
 
 if sys.platform == "win32":
     pytest.skip("ends the relay by SIGTERM", allow_module_level=True)

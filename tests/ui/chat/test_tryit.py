@@ -25,7 +25,7 @@ from app.ui.welcome.trial import TrialReport, TrialStage
 from app.ui.widgets.exchange import AnswerCard
 from tests.ui import views
 
-PATIENCE_MS = 60_000
+PATIENCE_MS = 240_000
 GOOD = """
 import json, sys
 from pathlib import Path
