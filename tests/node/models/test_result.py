@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.cli.learn import run
+from app.cli import run
 from app.models.shelf import locate
 from app.node.data.home import model_folder, model_mark
 from app.node.history import checkpoint, flips
