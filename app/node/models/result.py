@@ -19,6 +19,7 @@ from typing import Annotated, Any
 import msgspec
 import psutil
 
+from app.common import signing
 from app.common.text import safe, safe_line
 from app.install.updates.installed import version
 from app.models.catalogue import STARTER
@@ -31,7 +32,6 @@ from app.sapo.probe import Score, interval
 from app.sapo.questions import VERSION
 from app.sapo.sets.question_set import is_own
 from app.swarm.identity.identity import Identity, node_name
-from app.swarm.wire import signing
 from engines.contract import EngineInfo
 from engines.models.folder import open_folder, read_settings
 
