@@ -11,11 +11,11 @@ import msgspec
 
 FOLDER = Path(__file__).parent / "regimes"
 SELDOM = "seldom"
-"""The starter of a node that knows no family better than another and seldom shows its work."""
+"""The starter of a node that is equally weak in all families and seldom shows its work."""
 
 
 class RegimeError(ValueError):
-    """A regime that is not there or cannot be read. The message says which, why, and what would do."""
+    """A regime that is missing or cannot be read. The message says which, why, and what would be valid."""
 
 
 class Regime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

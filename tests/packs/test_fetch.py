@@ -226,10 +226,10 @@ def test_files_beside_a_manifest_are_taken(host: Host, files: dict[str, bytes], 
 def test_an_offline_folder_is_looked_through(files: dict[str, bytes], tmp_path: Path) -> None:
     wheels = signed(files).manifest.wheels
     folder = write_out(files, tmp_path / "stick")
-    wheel_files.copy_wheels(wheels, folder, lambda *_: None)
+    wheel_files.check_wheels(wheels, folder, lambda *_: None)
     (folder / LARGE).write_bytes(files[LARGE][:-5])
     with pytest.raises(PackError, match="is damaged"):
-        wheel_files.copy_wheels(wheels, folder, lambda *_: None)
+        wheel_files.check_wheels(wheels, folder, lambda *_: None)
     (folder / LARGE).unlink()
     with pytest.raises(PackError, match=f"{LARGE} isn't in"):
-        wheel_files.copy_wheels(wheels, folder, lambda *_: None)
+        wheel_files.check_wheels(wheels, folder, lambda *_: None)

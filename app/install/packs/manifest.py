@@ -22,12 +22,12 @@ from app.install.errors import PackError
 from app.install.packs.place import NAME, VERSION
 
 MANIFEST = 2**20
-"""Bytes of a manifest. The largest pack, CUDA for four Pythons, takes a tenth."""
+"""Maximum bytes of a manifest. The largest pack, CUDA for four Pythons, takes a tenth."""
 SIGNATURE = 256
 WHEELS = 500
 WHEEL = 2**33
 DISK = 2**36
-"""Bytes of a manifest's largest wheel and of what a pack may ask for on the disk."""
+"""Maximum bytes of a manifest's largest wheel and of what a pack may ask for on the disk."""
 TRUST = Path(__file__).resolve().parents[3] / "resources" / "packs.json"
 
 _WHEEL_FILE = re.compile(
@@ -40,7 +40,8 @@ Url = Annotated[str, msgspec.Meta(max_length=2000)]
 
 
 class Wheel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`url` is a whole address, or a name beside the manifest. `pythons` is empty where the file serves all."""
+    """`url` is a whole address, or a name beside the manifest. `pythons` is empty if the file works with
+    all."""
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")]
     version: Annotated[str, msgspec.Meta(pattern=r"^[0-9][A-Za-z0-9.+!]{0,63}\Z")]
@@ -60,7 +61,7 @@ class Wheel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def digest(self) -> str:
-        """For app.common.fetch."""
+        """In the form of app.common.fetch."""
         return f"sha256:{self.sha256}"
 
 
@@ -131,8 +132,8 @@ class PackOffer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class PackTrust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whose manifests are believed (public keys, hexadecimal), where they are (pack name to address), and what
-    is told of them."""
+    """Public keys (hexadecimal) whose manifests are trusted, the manifests' addresses by pack name, and the
+    texts about the packs."""
 
     keys: tuple[Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")], ...]
     manifests: dict[Annotated[str, msgspec.Meta(pattern=rf"^{NAME}\Z")], str] = {}
@@ -140,7 +141,7 @@ class PackTrust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def trust(path: Path = TRUST) -> PackTrust:
-    """What the build wrote into resources; a checkout has none. Raises PackError."""
+    """The values that the build wrote into resources; a checkout has none. Raises PackError."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=PackTrust)
     except FileNotFoundError:
@@ -205,14 +206,14 @@ def check_here(manifest: PackManifest) -> None:
 
 
 def system_version() -> str:
-    """glibc's version, or that of macOS; empty where it is not known."""
+    """The version of glibc or macOS; empty if unknown."""
     if sys.platform == "darwin":
         return platform.mac_ver()[0]
     return platform.libc_ver()[1] if sys.platform == "linux" and platform.libc_ver()[0] == "glibc" else ""
 
 
 def plain(name: str) -> str:
-    """A package's name as the index compares it.
+    """A package's name in the form in which the index compares it.
 
     >>> plain("Typing_Extensions"), plain("a.b--c")
     ('typing-extensions', 'a-b-c')

@@ -25,7 +25,7 @@ def fetch_wheels(
     waiting: fetch.Waiting,
     patience: Patience | None = None,
 ) -> None:
-    """All `wheels` into `to`, whole and right. Raises PackError; what has come is kept."""
+    """Downloads all `wheels` into `to`, complete and correct. Raises PackError; what has arrived is kept."""
     have = 0
 
     def heard(piece: fetch.Piece, count: int) -> None:
@@ -48,8 +48,9 @@ def fetch_wheels(
         raise pack_disk_error(error, to) from error
 
 
-def copy_wheels(wheels: tuple[Wheel, ...], folder: Path, tell: Tell) -> None:
-    """Whether a folder holds all of them: what an offline installer brings. Raises PackError."""
+def check_wheels(wheels: tuple[Wheel, ...], folder: Path, tell: Tell) -> None:
+    """Checks that a folder, as an offline installer brings it, has all wheels undamaged, and reports their
+    bytes. Raises PackError."""
     have = 0
     for wheel in wheels:
         path = _beside(folder, wheel.file)

@@ -28,7 +28,7 @@ Key = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
 class UpdateTrust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whose lists are believed (public keys, hexadecimal), and where they are: one address and its mirrors."""
+    """Public keys (hexadecimal) whose lists are trusted, and the lists' addresses: one and its mirrors."""
 
     keys: Annotated[tuple[Key, ...], msgspec.Meta(min_length=1, max_length=8)]
     feeds: Annotated[tuple[Url, ...], msgspec.Meta(min_length=1, max_length=8)]
@@ -79,11 +79,11 @@ __all__ = [
 ]
 
 FEED = 2**16
-"""Bytes of a list. A usual one has two thousand."""
+"""Maximum bytes of a list. A usual one has two thousand."""
 SIGNATURE = 256
 FILE = 2**33
 AHEAD = timedelta(days=1)
-"""So much later than this computer's clock a list may have been made: zones and clocks differ."""
+"""How far a list's date may lie ahead of this computer's clock: time zones and clocks differ."""
 
 Form = Literal["deb", "elf", "nsis", "dmg"]
 """What the owner has installed: a Debian package, one file, a Windows installer, a disk image."""
@@ -172,7 +172,7 @@ def entry(path: Path, form: Form, system: str, machine: str, url: str = "") -> R
 
 
 def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetime) -> Feed:
-    """A list that one of `keys` signed and that holds today. Raises UpdateError."""
+    """A list that one of `keys` signed and that has not expired. Raises UpdateError."""
     feed = signed(content, signature, keys)
     if feed.made > now + AHEAD:
         raise UpdateError(
@@ -188,7 +188,7 @@ def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetim
 
 
 def signed(content: bytes, signature: bytes, keys: tuple[str, ...]) -> Feed:
-    """A list that one of `keys` signed, whenever. Raises UpdateError."""
+    """A list that one of `keys` signed, expired or not. Raises UpdateError."""
     try:
         mark = bytes.fromhex(signature[:SIGNATURE].decode("ascii").strip())
     except ValueError:
