@@ -7,9 +7,9 @@ adapter, its optimiser state and the memory of both; the caller owns files and f
 token's weight means.
 
 Left out: swarms, tasks, rewards, groups and the algorithm. Credit arrives as one weight per token
-(`Row.weights_T`), computed in app.sapo, so that engines can be compared with each other on the same batch. Also
-left out: asynchronous calls and several adapters at a time (`engines.torch_lora.TorchSwarm` has those, for the
-lab), since one node learns with one.
+(`Row.weights_T`), computed in app.sapo, so that engines can be compared with each other on the same batch.
+Also left out: asynchronous calls and several adapters at a time (`engines.torch_lora.engine.TorchSwarm` has
+those, for the lab), since one node learns with one.
 
 Shape suffixes: `_P` prompts, `_G` completions of one group, `_S` sequences, `_T` tokens.
 """

@@ -1,5 +1,5 @@
-"""The parts of the view that other processes find out: the owner's name (never the secret behind it), models,
-new versions, the engine of an installed app."""
+"""Parts of the view that other processes supply: the owner's name (never the secret behind it), models, new
+versions, the engine of an installed app."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from app.ui.language.texts import tr
 
 
 class Persona(msgspec.Struct, frozen=True, kw_only=True):
-    """`name` is empty where there is none yet; `kept` and `file` are those of
-    app.swarm.identity.storage.KeyLocation. `asked`: it was looked for. `busy`: another one is being taken.
-    `failed` says why something did not go."""
+    """`name` is empty if there is none yet; `kept` and `file` are those of
+    app.swarm.identity.storage.KeyLocation. `asked`: it was looked up. `busy`: it is being replaced. `failed`
+    says why something failed."""
 
     name: str = ""
     kept: str = ""
@@ -28,9 +28,8 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fetch(msgspec.Struct, frozen=True, kw_only=True):
-    """A download in this window's charge. `note` is why it waits, `retry_at` when it tries again by itself, in
-    seconds since 1970; `left_s` and `per_second` are None until
-    they are known; before `total` is known it is 0."""
+    """A download that this window started. `note` is why it waits, `retry_at` when it retries, in seconds since
+    1970; `left_s` and `per_second` are None until they are known, and `total` is 0 until then."""
 
     name: str
     have: int = 0
@@ -38,13 +37,13 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
     per_second: float | None = None
     left_s: float | None = None
     packed: bool = False
-    """It comes compressed, in a Python package, so it is smaller on the way."""
+    """Whether it comes compressed, in a Python package, so that fewer bytes are downloaded."""
     note: str = ""
     retry_at: float | None = None
 
 
 class ServedDoor(msgspec.Struct, frozen=True, kw_only=True):
-    """The model for other programs on this computer: where, with what token, under which name."""
+    """The endpoint for other programs on this computer: its address, its token, the model's name."""
 
     url: str
     token: str
@@ -52,8 +51,8 @@ class ServedDoor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Holdings(msgspec.Struct, frozen=True, kw_only=True):
-    """`chosen` learns at the next start. `queue` waits for `fetch` to end. `failed` is the sentence of each
-    model that could not be fetched or removed, `problem` one that concerns all of them."""
+    """`chosen` learns at the next start. `queue` waits for `fetch` to end. `failed` has the sentence of each
+    model that could not be downloaded or removed, `problem` one about all of them."""
 
     chosen: str
     library: Library | None = None
@@ -62,18 +61,18 @@ class Holdings(msgspec.Struct, frozen=True, kw_only=True):
     failed: dict[str, str] = {}
     problem: str = ""
     said: str = ""
-    """What was done last, for example that the token is kept."""
+    """What was done last, for example that the token was stored."""
     door: ServedDoor | None = None
-    """Open for other programs."""
+    """The endpoint, if it is open."""
     door_opening: bool = False
     door_problem: str = ""
     command: str = ""
-    """What the owner runs after that, for example in Ollama."""
+    """The command for the owner to run next, for example in Ollama."""
 
 
 class UpdateStage(Enum):
     CHECKOUT = "checkout"
-    """git brings what is new."""
+    """A checkout, which git updates."""
     IDLE = "idle"
     ASKING = "asking"
     FETCHING = "fetching"
@@ -90,9 +89,9 @@ class UpdateView(msgspec.Struct, frozen=True, kw_only=True):
     form: str = "checkout"
     """See app.install.updates.installed."""
     host: str = ""
-    """Who is asked."""
+    """The host that is asked."""
     request: str = ""
-    """With which words."""
+    """The exact request."""
     offer: UpdateOffer | None = None
     fetched: bool = False
     have: int = 0
@@ -105,9 +104,9 @@ class UpdateView(msgspec.Struct, frozen=True, kw_only=True):
     wanted: bool = False
     """Whether it may look once a day."""
     undecided: bool = False
-    """Whether that was never asked."""
+    """Whether the owner was never asked about that."""
     hidden: str = ""
-    """The version that the owner does not want to be told of again."""
+    """The version that the owner does not want to be reminded of."""
 
 
 class PackActivity(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,10 +162,10 @@ class EnginePack(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def newer(self) -> Offered | None:
-        """What belongs to this version of Shoal instead of the one in use."""
+        """The offer for this version of Shoal, if it differs from the engine in use."""
         return self.offer(self.standing.newer) if self.standing is not None else None
 
 
 def lacking() -> str:
-    """A sentence where a process that computes could not start, because this installed app has no engine."""
+    """A sentence if nothing can compute because this installed app has no engine."""
     return tr("The engine isn't installed. You can install it from Overview.") if place.missing() else ""

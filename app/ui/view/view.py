@@ -23,18 +23,18 @@ from engines.contract import EngineInfo
 
 
 class NodeStatus(Enum):
-    """What the node is to the person in front of the window. The tray has an icon for each family of these."""
+    """The node's state as its owner sees it. The tray has an icon for each group of these."""
 
     NEW = "new"
     """Never asked to learn."""
     STARTING = "starting"
     LEARNING = "learning"
     WAITING = "waiting"
-    """A rule holds it back, or it is about to be started again; `reason` says which."""
+    """A rule makes it wait, or it is about to be restarted; `reason` says which."""
     PAUSED = "paused"
     STOPPING = "stopping"
     FAILED = "failed"
-    """`problem` says why; nothing goes on by itself."""
+    """`problem` says why; it does not continue by itself."""
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Problem(Value, frozen=True):
-    """An error as people see it: what it is called, what happened, and what to do."""
+    """An error as people see it: a title, what happened, and what to do."""
 
     title: str
     sentence: str
@@ -65,7 +65,7 @@ class FamilyView(Value, frozen=True):
     level: int
     levels: int
     kind: str = ""
-    """One of `app.sapo.families.family.FamilyKind`; empty where the family is not known here."""
+    """One of `app.sapo.families.family.FamilyKind`; empty if the family is not known here."""
     questions: int = 0
     latest: float | None = None
     first: float | None = None
@@ -91,17 +91,17 @@ class View(Value, frozen=True):
 
     state: NodeStatus = NodeStatus.NEW
     reason: str = ""
-    """One sentence: why it learns, waits or stands still."""
+    """One sentence: why it learns, waits or is stopped."""
     until: float | None = None
-    """When that ends by itself."""
+    """When that reason ends by itself."""
     willing: bool = False
-    """Whether its owner wants it to learn whenever no one uses the computer. A pause does not change that."""
+    """Whether its owner wants it to learn whenever nobody uses the computer. A pause does not change that."""
     ruling: Ruling | None = None
-    """What the node's rules say; None while no node runs."""
+    """The ruling of the node's rules; None while no node runs."""
     questions: Mapping[Coordinates, str] = {}
-    """Texts of questions, where they were made again."""
+    """Texts of questions that were regenerated."""
     words: str = ""
-    """The six of the private swarm, where this computer has some."""
+    """The six words of the private swarm, if this computer has some."""
     rules: dict[str, Any] = {}
     """The settings of app.node.rules.preferences, by key."""
     problem: Problem | None = None
@@ -124,24 +124,24 @@ class View(Value, frozen=True):
     curve: tuple[Probe, ...] = ()
     families: tuple[FamilyView, ...] = ()
     waiting: tuple[str, ...] = ()
-    """Titles of families that are too hard yet."""
+    """Titles of families that are still too hard."""
     groups: tuple[GroupRow, ...] = ()
     """The newest first, a few hundred at most."""
     sources: tuple[FirstSource, ...] = ()
-    """Which peer showed which family first."""
+    """Which peer was the first to show which family."""
     milestones: tuple[Reached, ...] = ()
     """The diary, oldest first."""
     rounds: tuple[Round, ...] = ()
     """Oldest first."""
     taken: int = 0
-    """Peers' groups that all these rounds learned from."""
+    """Number of peers' groups that all these rounds learned from."""
     runs: tuple[Run, ...] = ()
     happenings: tuple[Happening, ...] = ()
     """Oldest first."""
     today: Today = Today()
     swarm: SwarmView | None = None
     models: Holdings | None = None
-    """None until somebody has asked for them."""
+    """None until they were asked for."""
     pack: EnginePack | None = None
     """The engine of an installed app; a checkout brings its own."""
     update_view: UpdateView = UpdateView()
@@ -169,7 +169,7 @@ def wilson(share: float, n: int, z: float = 1.0) -> tuple[float, float]:
 
 
 def without_past(view: View) -> View:
-    """The same window before anything is known of what a model has learned."""
+    """The same view without anything about what a model has learned."""
     return View(
         home=view.home,
         solo=view.solo,

@@ -1,4 +1,4 @@
-"""The step that says what this computer can do, measured while its owner looks on, and offers the models."""
+"""The step that shows what this computer can do, measured while its owner looks on, and offers the models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STARTER, LARGER = "starter", "larger"
 
 
 class Machine(QWidget):
-    """What this computer can do, measured while one looks; and which model it shall be."""
+    """Measures this computer, and lets the owner choose the model."""
 
     def __init__(self, theme: Theme, actions: Actions, trial: TrialRun, go_on: Act, back: Act) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class Machine(QWidget):
         self._on.setToolTip("" if self._on.isEnabled() else tr("Pick a model first."))
 
     def begin(self) -> None:
-        """Measures, once for each model."""
+        """Measures, once per model."""
         if self._measured != self._model():
             self._measure()
 

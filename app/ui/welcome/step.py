@@ -1,4 +1,4 @@
-"""The frame that every step of the welcome stands in."""
+"""The frame of every step of the welcome."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def where(at: int, of: int) -> str:
 
 
 def step_layout(where: Label, title: str, text: str, middle: QLayout, buttons: QLayout) -> QVBoxLayout:
-    """Which step it is, its heading, what is in it, and the buttons that go on and back."""
+    """The step's number, heading, content, and buttons to continue and go back."""
     return column(
         where,
         Label(title, "hero", wrap=True),

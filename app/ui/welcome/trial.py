@@ -1,5 +1,5 @@
-"""The measured trial: `./shoal trial` beside the window, and what it found in words. It never blocks, and
-anyone who starts before it is done loses nothing but the estimate."""
+"""The measured trial: runs `./shoal trial` beside the window, and words for its result. It never blocks; an
+owner who starts before it is done only misses the estimate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.ui.process.logs import tail
 from engines.facts import ENGINES
 
 MOST = 2**20
-"""Bytes of its one line."""
+"""Maximum bytes of its one line of output."""
 PATIENCE_S = 240
 _TICK_MS = 250
 _USUAL_S = 12.0
@@ -33,7 +33,7 @@ class TriedEngine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrialReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What is used of the trial's JSON; see app.cli.models.trial."""
+    """The fields of the trial's JSON that are used; see app.cli.models.trial."""
 
     engine: str
     reason: str = ""
@@ -42,14 +42,14 @@ class TrialReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """The engine and what it runs on."""
+        """The engine and its device."""
         name = ENGINES[self.engine].title if self.engine in ENGINES else self.engine
         where = next((one.device for one in self.engines if one.name == self.engine and one.device), "")
         return tr("{engine} on {device}", engine=name, device=where) if where else name
 
     @property
     def pace(self) -> str:
-        """How fast it goes, no more exactly than a trial of some seconds can say."""
+        """The pace, no more precise than a trial of some seconds allows."""
         rate = self.rounds_per_hour
         if rate is None or not math.isfinite(rate) or rate <= 0:
             return ""
@@ -66,8 +66,8 @@ class TrialStage(Enum):
 
 
 class TrialRun(QObject):
-    """`changed`: something is to be shown again. `share` of the time it usually takes has passed; `sentence`
-    says why there is no estimate."""
+    """`changed`: something has to be shown again. `share` of the usual time has passed; `sentence` says why
+    there is no estimate."""
 
     changed = Signal()
 
@@ -93,7 +93,7 @@ class TrialRun(QObject):
         return self._clock() - self._since
 
     def start(self, home: str, model: str, engine: str) -> None:
-        """Measures this model, and no other one any more."""
+        """Measures this model instead of any other."""
         self._child.kill()
         self.findings, self.sentence = None, ""
         self._since = self._clock()
@@ -103,7 +103,7 @@ class TrialRun(QObject):
         self._go(TrialStage.RUNNING)
 
     def stop(self, wait: bool = False) -> None:
-        """Ends it: the node's own trainer wants the memory. `wait`: returns when it is gone."""
+        """Ends it, because the node's own trainer needs the memory. `wait`: returns when it has ended."""
         self._tick.stop()
         self._child.kill(wait)
         if self.stage is TrialStage.RUNNING:
@@ -138,7 +138,7 @@ class TrialRun(QObject):
 
 
 def _rough(rate: float) -> int:
-    """Two digits are as many as it can promise.
+    """Rounded to two digits.
 
     >>> _rough(1234.0), _rough(57.4), _rough(1.4)
     (1200, 57, 1)
@@ -148,7 +148,7 @@ def _rough(rate: float) -> int:
 
 
 def _last_words(log: Path | None) -> str:
-    """The last sentence that the command said for people."""
+    """The last sentence that the command printed for people."""
     lines = tail(log, _TAIL).splitlines() if log is not None else []
     said = next((line for line in reversed(lines) if line.startswith("shoal")), "")
     return spoken(said.partition(": ")[2])

@@ -1,4 +1,4 @@
-"""One of several ways to go on, with what it means; a radio button for the keyboard and screen readers."""
+"""One of several choices with its explanation; a radio button for the keyboard and screen readers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Option(QFrame):
 
 
 class OptionGroup(QGroupBox):
-    """Options of which one is chosen. `chosen` tells the value."""
+    """Options of which one is chosen. `chosen` emits the value."""
 
     chosen = Signal(object)
 

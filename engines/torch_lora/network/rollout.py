@@ -11,8 +11,8 @@ single engine is N = 1. Keys and values are stored with their rotation, the prom
 prompt) and generated tokens behind it, so a step writes one column for all rows; shorter prompts leave masked
 columns in between.
 
-Left out: paged or shared caches and joining of new rows. A round's questions start and end together, so one dense
-block, allocated once, is enough.
+Left out: paged or shared caches and joining of new rows. A round's questions start and end together, so one
+dense block, allocated once, is enough.
 """
 
 from __future__ import annotations
