@@ -47,7 +47,7 @@ ALONE = ("run", "--solo")
 command: a node that keeps learning."""
 
 FOLDER = Path(__file__).parent
-"""Where the commands are, here or in folders below."""
+"""The commands: one file each."""
 
 HOUSE = ("app", "engines")
 """Exceptions defined in these packages have a sentence for the owner; all others are bugs."""
@@ -117,8 +117,7 @@ def _open() -> int:
 def _run(name: str, *arguments: str) -> int:
     if name not in commands():
         return _unknown(name)
-    place = _files()[name].relative_to(FOLDER).with_suffix("")
-    command = importlib.import_module(".".join(["app.cli", *place.parts]))
+    command = importlib.import_module(f"app.cli.{name}")
     parser = Parser(prog=f"shoal {name}", description=_capital(command.SUMMARY) + ".")
     command.add_arguments(parser)
     if getattr(command, "PASSES_ON", False) and not {"-h", "--help"} & set(arguments[:1]):
@@ -157,7 +156,7 @@ def _unknown(name: str) -> int:
 
 def _files() -> dict[str, Path]:
     """The file of every command by its name. Names that begin with "_" are helpers of several commands."""
-    return {file.stem: file for file in FOLDER.rglob("[!_]*.py")}
+    return {file.stem: file for file in FOLDER.glob("[!_]*.py")}
 
 
 def commands() -> list[str]:

@@ -17,10 +17,10 @@ pytest.importorskip("PySide6.QtWidgets", reason="Qt's system libraries are missi
 from pytestqt.qtbot import QtBot
 
 from app.install.updates import asking, installed
-from app.ui.updates import process as module
-from app.ui.updates.process import Updating
-from app.ui.view.parts import UpdateStage, UpdateView
+from app.ui.install import updating as module
+from app.ui.install.updating import Updating
 from app.ui.view.settings import Choices
+from app.ui.view.view import UpdateStage, UpdateView
 from tests.packs.wheels import Host
 from tests.updates.releases import FILES, LIST, PUBLIC, release, trust
 from tests.updates.scenes import OFFER

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from app.install.launcher import install, pythons, stamp, system
-from app.install.launcher.progress import ProgressLine, say
+from app.install.launcher.install import ProgressLine, say
 from app.install.launcher.pythons import SetupError
 from app.install.launcher.stamp import PURPOSES, UNFINISHED
 

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from app.install.launcher import install, pythons, resting, stamp, system
 from app.install.launcher.environment import Environment, setup_lock
-from app.install.launcher.progress import ProgressLine, say
+from app.install.launcher.install import ProgressLine, say
 from app.install.launcher.pythons import SetupError
 
 SAYS = "shoal-llamacpp.says"

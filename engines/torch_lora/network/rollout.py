@@ -28,7 +28,7 @@ from engines.torch_lora.network.layout import Tokens
 from engines.torch_lora.network.matrices import Matrices, linear
 
 PREFILL_TOKENS = 4096
-"""Prompt tokens read at once; more would only make the activations larger."""
+"""Prompt tokens read in one pass; more would only make the activations larger."""
 
 
 class DecoderRollout:

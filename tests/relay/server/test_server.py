@@ -242,7 +242,7 @@ def test_what_it_cannot_do_is_one_sentence() -> None:
 
 def test_the_relay_loads_no_model_library() -> None:
     heavy = "{'torch', 'reasoning_gym', 'sympy', 'numpy'}"
-    script = f"import sys, app.cli.swarm.relay, app.relay.server.server; print({heavy} & set(sys.modules))"
+    script = f"import sys, app.cli.relay, app.relay.server.server; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

@@ -25,8 +25,7 @@ from safetensors.numpy import save
 
 from app.models.shelf import Shelf
 from app.node.data.library import ModelEntry
-from app.ui.frame.actions import ModelActions
-from app.ui.frame.frame import Actions
+from app.ui.frame.frame import Actions, ModelActions
 from app.ui.models.page import Models
 from app.ui.models.picker import ModelPicker
 from app.ui.models.process import Fetching
@@ -34,9 +33,8 @@ from app.ui.process.child import Child
 from app.ui.process.control import Control
 from app.ui.process.link import NodeProcess
 from app.ui.theme import Theme
-from app.ui.view.parts import Fetch, Holdings
 from app.ui.view.settings import Choices
-from app.ui.view.view import NodeStatus, View
+from app.ui.view.view import Fetch, Holdings, NodeStatus, View
 from tests.engines.hub import StandIn, serving
 from tests.ui import views
 
