@@ -31,10 +31,12 @@ from app.swarm.wire.limits import Code, Flaw, Refused
 from app.swarm.wire.protocol import (
     ARCHIVE,
     CLASS,
+    QUESTIONS,
     RECEIPTS,
     STATS_SUB,
     VERSIONS,
     ZLIB,
+    AskQuestions,
     AskStats,
     Auth,
     Bye,
@@ -143,6 +145,8 @@ class Session:
                 return self._ask_stats(message)
             case ClassProgress():
                 return self._progress(message)
+            case AskQuestions():
+                return self._hand_out()
 
     def fault(self, code: Code, sentence: str) -> bytes:
         """Refuses a frame that is not a message; disconnects a client that sends nothing else."""
@@ -381,6 +385,14 @@ class Session:
         if self._state.quotas.take("progress", key, self.address) == 0:
             room.progress(key, self.address, progress)
         return None
+
+    def _hand_out(self) -> bytes:
+        state, key = self._state, self.key
+        if state.handout is None or key is None or QUESTIONS not in self._caps:
+            return self.fault(Code.UNSUPPORTED, "This was not agreed on: join with an invite to a class.")
+        if (wait := state.quotas.take("questions", key, self.address)) > 0:
+            return self._too_often("This key or address asks too often.", wait)
+        return state.handout
 
     def _ask_stats(self, ask: AskStats) -> bytes:
         wait = self._state.quotas.take("stats", self.key, self.address)
