@@ -1,6 +1,15 @@
 """One client's conversation with the relay: a frame in, at most one frame out. No sockets.
 
-Only a publish waits, for its backplane; then an awaitable of the answer is returned."""
+The connection (app.relay.server.connection) sends `hello` first, then passes every frame to `receive` and sends
+the answer, and calls `closed` at the end. A frame is parsed strictly, its rate is checked, and only then is
+anything done: sign-in, publishing (app.relay.session.publisher), sampling, the archive, reports, receipts,
+figures. Only a publish waits, for its backplane; then an awaitable of the answer is returned.
+
+A session owns what belongs to one client: its key, what was agreed on, its faults and refusals. Window, quotas,
+standings and presence are shared by all sessions and belong to `RelayState`.
+
+Left out: sockets, timers and the order of answers, which are the connection's; so every rule here can be
+replayed from frames and a clock."""
 
 from __future__ import annotations
 
