@@ -162,8 +162,10 @@ def test_sets_that_are_on_and_still_there_go_to_the_node(tmp_path: Path) -> None
     assert control._questions() == []
 
 
-def test_a_question_that_flipped_several_times_is_shown_once(qtbot: QtBot, light: Theme) -> None:
-    made = FlipsCard()
+def test_a_question_that_flipped_several_times_is_shown_once(
+    qtbot: QtBot, light: Theme, actions: Actions
+) -> None:
+    made = FlipsCard(actions)
     qtbot.addWidget(made)
     pairs = [Pair(question=f"{n}?", before="#1", after=f"#{n}", was=False, now=True) for n in (2, 2, 3)]
     made._found = Flips(first=0, latest=9, pairs=tuple(pairs), contents=(2, 2, 3))
