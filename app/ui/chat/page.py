@@ -18,6 +18,7 @@ from app.ui.chat.race import RaceCard
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, span, tr
+from app.ui.models.door_card import DoorCard
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.widgets.exchange import Exchange
@@ -70,6 +71,8 @@ class TryIt(Page):
             button(tr("Race 20 puzzles"), self.race, "", tr("Before against after, side by side")),
         )
         self.add(self._empty, 1)
+        self._door = DoorCard(theme, actions)
+        self.add(self._door)
         self.body.addStretch(1)
         self._second = QTimer(self, interval=_SECOND_MS)
         self._second.timeout.connect(self._say_state)
@@ -85,6 +88,9 @@ class TryIt(Page):
     def show_view(self, view: View) -> None:
         self._home = view.home
         self._view = view
+        self._door.setVisible(view.models is not None)
+        if view.models is not None:
+            self._door.show_holdings(view.models)
 
     def race(self) -> None:
         """Twenty new puzzles, before against after."""
