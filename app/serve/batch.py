@@ -240,7 +240,7 @@ class Batch:
         warm_W = np.flatnonzero(heat_R >= _GREEDY)
         if len(warm_W):
             drawn_WV: NDArray[Any] = logits_RV[warm_W] / heat_R[warm_W, None]
-            for place, row in enumerate(warm_W):
+            for place, row in enumerate(warm_W.tolist()):
                 if rows[row].start.top_p < 1:
                     drawn_WV[place] = nucleus(drawn_WV[place], rows[row].start.top_p)
             uniforms_W = np.array([rows[row].random.random() for row in warm_W])

@@ -61,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--tokens", type=whole(1), default=48, metavar="N", help="the most of an answer (48)")
     add("--threads", type=whole(1), metavar="N", help="for both (all physical cores)")
     add("--peer", type=Path, metavar="PYTHON", help="one that has llama-cpp-python[server]")
+    add("--no-node", action="store_true", help="leave out the node: a large one's first round takes minutes")
     add("--home", type=Path, metavar="DIR", help="where the model lies (also: SHOAL_HOME)")
 
 
@@ -133,7 +134,9 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
             tell(f"llama-cpp-python's server can't be measured: {missing}")
         asked = _asked(folder, args.tokens)
         rows, growth = _measured(servers, asked, args, tell)
-        back = _learning(servers[OURS], place / "home", folder, asked, environment, tell)
+        back: dict[str, float | None] = {"back_s": None, "round_s": None}
+        if not args.no_node:
+            back = _learning(servers[OURS], place / "home", folder, asked, environment, tell)
     about = f"{model}, {threads} threads, up to {args.tokens} tokens an answer, {args.seconds} s each in turns"
     return {
         "rows": rows,
@@ -163,9 +166,12 @@ def table(figures: Mapping[str, Any]) -> list[str]:
             f"{clients} clients: {ratio:.2f} times as many requests (budget {BUDGET['ratio']}, at 8 1.5)"
         )
     lines.append(
-        f"Memory {figures['memory_mb']:.0f} MB, {figures['memory_growth_mb']:+.0f} MB since the first setting. "
-        f"Learning is back {figures['back_s']} s after the last answer, a round after {figures['round_s']} s."
+        f"Memory {figures['memory_mb']:.0f} MB, {figures['memory_growth_mb']:+.0f} MB since the first setting."
     )
+    if figures["back_s"] is not None:
+        lines.append(
+            f"Learning is back {figures['back_s']} s after the last answer, a round after {figures['round_s']} s."
+        )
     if figures["peer_missing"]:
         lines.append(f"llama-cpp-python's server was not measured: {figures['peer_missing']}")
     return [*lines, figures["about"]]
@@ -270,7 +276,7 @@ def _running(
 @contextlib.contextmanager
 def _ours(home: Path, model: str, environment: Mapping[str, str]) -> Iterator[Server]:
     home.mkdir()
-    command = [
+    command: list[str | Path] = [
         sys.executable,
         "-m",
         "app.cli",
@@ -398,7 +404,18 @@ def _learning(
 ) -> dict[str, float | None]:
     """Seconds from the last answer until a node's trainer is there again, and until its next round is done."""
     tell("A node learns in the same data folder, is asked to give way, and comes back ...")
-    command = [sys.executable, "-m", "app.cli", "run", "--solo", "--json", "--home", home, "--model", folder]
+    command: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "app.cli",
+        "run",
+        "--solo",
+        "--json",
+        "--home",
+        home,
+        "--model",
+        folder,
+    ]
     with _running([*command, "--probe-questions", "16"], environment, home / "run.err") as node:
         _until_round(node)
         trainer = _trainer(node.pid)
