@@ -169,9 +169,8 @@ def table(figures: Mapping[str, Any]) -> list[str]:
         f"Memory {figures['memory_mb']:.0f} MB, {figures['memory_growth_mb']:+.0f} MB since the first setting."
     )
     if figures["back_s"] is not None:
-        lines.append(
-            f"Learning is back {figures['back_s']} s after the last answer, a round after {figures['round_s']} s."
-        )
+        back, done = figures["back_s"], figures["round_s"]
+        lines.append(f"Learning is back {back} s after the last answer, with a round after {done} s.")
     if figures["peer_missing"]:
         lines.append(f"llama-cpp-python's server was not measured: {figures['peer_missing']}")
     return [*lines, figures["about"]]
