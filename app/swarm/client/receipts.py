@@ -15,9 +15,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from app.common import files
+from app.common import files, signing
 from app.swarm.identity.identity import Identity
-from app.swarm.wire import signing
 from app.swarm.wire.limits import REPORT_IDS
 from app.swarm.wire.protocol import Receipt, Receipts, Report, Thanks
 

@@ -20,12 +20,12 @@ from PySide6.QtWidgets import (
 from app.models.found import lm_studio
 from app.models.gguf_shelf import is_gguf
 from app.node.data.library import ModelEntry
-from app.ui.frame.actions import ModelActions
+from app.ui.frame.frame import ModelActions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import number, tr
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
-from app.ui.view.parts import Fetch, Holdings
+from app.ui.view.view import Fetch, Holdings
 from app.ui.widgets.pieces import Elided, Label, bring_into_sight, button, column, row
 from engines.models.needs import FitVerdict
 
