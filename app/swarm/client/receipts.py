@@ -84,7 +84,7 @@ class Thanked:
         return self._day if self._day.day == self._now() else Day(self._now())
 
     def save(self) -> None:
-        """Raises OSError."""
+        """Writes the file. Raises OSError."""
         if self._day.day:
             files.write_json(self._path, msgspec.to_builtins(self._day))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from app.ui.view.parts import ServedDoor
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
@@ -17,12 +18,10 @@ from pytestqt.qtbot import QtBot
 from app.chat import messages
 from app.ui.chat.page import TryIt
 from app.ui.chat.process import ChatStage, Chatting
-from app.ui.frame.actions import ModelActions
-from app.ui.frame.frame import Actions
+from app.ui.frame.frame import Actions, ModelActions
 from app.ui.overview.page import Overview
 from app.ui.process.child import Child
 from app.ui.theme import Theme
-from app.ui.view.parts import ServedDoor
 from app.ui.view.view import NodeStatus, View
 from app.ui.welcome.machine import TrialReport, TrialStage
 from app.ui.widgets.exchange import AnswerCard
