@@ -10,7 +10,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-from app.ui.view.parts import ServedDoor
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
@@ -22,7 +21,7 @@ from app.ui.frame.frame import Actions, ModelActions
 from app.ui.overview.page import Overview
 from app.ui.process.child import Child
 from app.ui.theme import Theme
-from app.ui.view.view import NodeStatus, View
+from app.ui.view.view import NodeStatus, ServedDoor, View
 from app.ui.welcome.machine import TrialReport, TrialStage
 from app.ui.widgets.exchange import AnswerCard
 from app.ui.widgets.selecting import Switch
