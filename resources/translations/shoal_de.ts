@@ -194,6 +194,10 @@
    <translation>Zieh ein Rätsel oder frag etwas Eigenes. Es antwortet zweimal: so, wie es kam, und so, wie es jetzt ist.</translation>
   </message>
   <message>
+   <source>Use it in other programs</source>
+   <translation>In anderen Programmen nutzen</translation>
+  </message>
+  <message>
    <source>Loading the model, {span}</source>
    <translation>Das Modell wird geladen, {span}</translation>
   </message>
@@ -220,6 +224,14 @@
   <message>
    <source>Answering, {span}</source>
    <translation>Antwortet, {span}</translation>
+  </message>
+  <message>
+   <source>Copy address</source>
+   <translation>Adresse kopieren</translation>
+  </message>
+  <message>
+   <source>Copy token</source>
+   <translation>Token kopieren</translation>
   </message>
   <message>
    <source>This model only solves puzzles: draw one, or pick a model that talks.</source>
@@ -806,10 +818,6 @@
    <translation>vor {n} Tagen</translation>
   </message>
   <message>
-   <source>Use it in other programs</source>
-   <translation>In anderen Programmen nutzen</translation>
-  </message>
-  <message>
    <source>Paste these where a program asks for an “OpenAI-compatible” address. Add :before to the name to ask the model as it came.</source>
    <translation>Füg sie dort ein, wo ein Programm nach einer „OpenAI-kompatiblen“ Adresse fragt. Mit :before hinter dem Namen antwortet das Modell, wie es kam.</translation>
   </message>
@@ -832,14 +840,6 @@
   <message>
    <source>Programs on this computer can ask your model. Learning pauses while it answers.</source>
    <translation>Programme auf diesem Computer können dein Modell fragen. Solange es antwortet, pausiert das Lernen.</translation>
-  </message>
-  <message>
-   <source>Copy address</source>
-   <translation>Adresse kopieren</translation>
-  </message>
-  <message>
-   <source>Copy token</source>
-   <translation>Token kopieren</translation>
   </message>
   <message>
    <source>Copy name</source>
@@ -8364,6 +8364,26 @@ answer: a*b</translation>
   <message>
    <source>The converted model was damaged and has been made again.</source>
    <translation>Das umgewandelte Modell war beschädigt und wurde neu gemacht.</translation>
+  </message>
+  <message>
+   <source>Answers of a given form need llama.cpp: {reason}</source>
+   <translation>Antworten in vorgegebener Form brauchen llama.cpp: {reason}</translation>
+  </message>
+  <message>
+   <source>llama.cpp can't read this model's vocabulary:</source>
+   <translation>llama.cpp kann den Wortschatz dieses Modells nicht lesen:</translation>
+  </message>
+  <message>
+   <source>ask without a form.</source>
+   <translation>frag ohne Formvorgabe.</translation>
+  </message>
+  <message>
+   <source>The form of the answer isn't one that llama.cpp takes:</source>
+   <translation>Diese Form der Antwort nimmt llama.cpp nicht an:</translation>
+  </message>
+  <message>
+   <source>make it simpler.</source>
+   <translation>mach sie einfacher.</translation>
   </message>
   <message>
    <source>llama.cpp needs a processor with AVX2 (2013 and later), and this one has none: PyTorch samples.</source>
