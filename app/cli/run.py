@@ -324,7 +324,7 @@ def _settings(
         groups=groups,
         external=_external(args, groups),
         max_tokens=own.max_tokens,
-        learning_rate=_rate(args, own.learning_rate),
+        learning_rate=own.learning_rate,
         rank=own.rank,
         recipe=args.recipe,
         probe_every=args.probe_every,
@@ -337,13 +337,6 @@ def _settings(
         rest=args.rest,
         place=not own.families and not args.no_placement,
     )
-
-
-def _rate(args: argparse.Namespace, usual: float) -> float:
-    """Question sets alone are learned faster: their answers are a few tokens, and checked against true ones
-    (app/lab/LOG.md)."""
-    alone = args.questions and _own_share(args) == 1.0
-    return max(usual, settings.QUESTIONS_RATE) if alone else usual
 
 
 def _own_share(args: argparse.Namespace) -> float:
