@@ -9,7 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from app.learning import peer_lesson
+from app.common.text import safe_line
+from app.learning import first_look, peer_lesson
+from app.learning.choosing import PeerGroup
 from app.learning.first_look import FIRST, beginning
 from app.learning.peer_lesson import TRIAL_QUESTIONS, OwnAnswer, PeerLesson
 from app.learning.placement import (
@@ -33,9 +35,14 @@ from app.node.round.peers import NodeSwarm
 from app.node.round.round import Tools
 from app.node.round.teaching import unlikeliness
 from app.node.round.watch import SnapshotWriter
+from app.sapo.asking import TAGGED
 from app.sapo.groups import ScoredGroup
 from app.sapo.questions import QuestionError, generate
 
+_SHOWN = 120
+"""Characters of a peer's answer in a sentence."""
+_GROUPS_SHOWN = 2
+"""Groups of each family that are kept with a lesson's round."""
 _LESSON_TRIALS = 10**6
 """Questions of lessons' trials lie behind all others of a placement."""
 
@@ -71,6 +78,7 @@ class ActiveFamilies:
     ) -> None:
         self.settings = settings
         self._folder, self._home, self._healer, self._watch, self._swarm = folder, home, healer, watch, swarm
+        self._named = settings.families
         self._found: Placement | None = None
         self._look: Placement | None = None
         self.enough = False
@@ -97,8 +105,18 @@ class ActiveFamilies:
         return fresh or self._look is not None or self._healer.place_again
 
     def read(self) -> None:
-        """Goes on with what an earlier run found."""
-        if self.settings.place and (found := placing.read(self._folder, among=self.settings.families)):
+        """Goes on with what an earlier run found. A model that names its families needs no first look to be
+        taught others."""
+        named, candidates = self._named, self._named | self.settings.others
+        if not self.settings.place and candidates == named:
+            return
+        found = placing.read(self._folder, among=candidates)
+        if not self.settings.place:
+            found = found or Placement(way=TAGGED, families=named)
+            joined = {name: level for name, level in found.joined.items() if name not in named}
+            found = msgspec.structs.replace(found, families=named, joined=joined)
+        if found is not None:
+            self._healer.candidates = self._healer.candidates or candidates
             self._go_on_with(found)
 
     def asked_as(self, state: NodeState) -> NodeState:
@@ -118,6 +136,11 @@ class ActiveFamilies:
         candidates, before = self._healer.candidates or self.settings.families, self._look
         if before is None and self._found is not None and not beginning(self._found):
             before = msgspec.structs.replace(self._found, families={}, joined={}, looking=True)
+        if self._swarm is not None:  # what comes meanwhile waits for lessons
+            self._swarm.practise_families(())
+            self._swarm.want_for_lessons(tuple(candidates))
+            if before is not None:
+                before = first_look.ordered(before, self._swarm.solved_families())
         return await placing.look(tools, candidates, before, enough=self.enough)
 
     def joining(self, round_: int) -> dict[str, int]:
@@ -185,6 +208,17 @@ class ActiveFamilies:
             everyday=everyday,
         )
 
+    def lesson_groups(self, lesson: PeerLesson, before: LessonTrial, after: LessonTrial) -> list[PeerGroup]:
+        """The groups of the first answers to each family that a lesson brought on, to be shown."""
+        assert self._swarm is not None
+        waiting = {group.id: group for group in self._swarm.waiting_groups()}
+        found: dict[str, PeerGroup] = {}
+        for part, first, last in zip(lesson.parts, before.lesson, after.lesson, strict=True):
+            if peer_lesson.gained(first, last):
+                ids = list(dict.fromkeys(answer.id for answer in part.answers))[:_GROUPS_SHOWN]
+                found |= {id: waiting[id] for id in ids if id in waiting}
+        return list(found.values())
+
     def after_lesson(
         self, lesson: PeerLesson, before: LessonTrial, after: LessonTrial, round_: int
     ) -> list[LessonResult]:
@@ -215,8 +249,8 @@ class ActiveFamilies:
         self._healer.candidates = self._healer.candidates or self.settings.families
         if found.in_play:
             self.settings = msgspec.structs.replace(self.settings, families=found.in_play)
-            if self._swarm is not None:
-                self._swarm.practise_families(found.in_play)
+        if self._swarm is not None:
+            self._swarm.practise_families(self.settings.families)
 
 
 def skill_event(result: LessonResult, lesson: PeerLesson, round_: int) -> events.SkillLearned:
@@ -226,6 +260,7 @@ def skill_event(result: LessonResult, lesson: PeerLesson, round_: int) -> events
     if others:
         sentence = f"Learned {family} from {name} and {len(others)} more."
     shown = next(one.answers[0] for one in lesson.parts if one.family == result.family)
+    sentence = f"{sentence} It began with “{safe_line(shown.completion, _SHOWN)}”."
     return events.SkillLearned(
         round=round_,
         family=result.family,

@@ -19,6 +19,7 @@ import contextlib
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -327,7 +328,8 @@ class TrainingRun:
         played = await teach_from_peers(tools, self.state, lesson)
         after = await self._active.try_lesson(tools, self.state, lesson)
         if helped(before, after):
-            await self._keep(played)
+            shown = self._active.lesson_groups(lesson, before, after)
+            await self._keep(replace(played, lesson_groups=tuple(shown)))
         else:
             self.state, _ = await resume(self._link, self._checkpoints, self._mark, self._fresh)
         opened = await self.disk.write(lambda: self._active.after_lesson(lesson, before, after, round_))

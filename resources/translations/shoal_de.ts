@@ -657,6 +657,10 @@
    </translation>
   </message>
   <message>
+   <source>{family}: learned from answers of {peer}.</source>
+   <translation>{family}: gelernt aus Antworten von {peer}.</translation>
+  </message>
+  <message>
    <source>{family}: reached level {n}.</source>
    <translation>{family}: Stufe {n} erreicht.</translation>
   </message>
@@ -1865,6 +1869,10 @@ answer: a*b</translation>
    <translation>Wie viele neue Rätsel es löst. Die Schattierung zeigt, wie sicher das ist, der Strich den Anfang.</translation>
   </message>
   <message>
+   <source>{own} kinds on its own, {others} from other models, {hard} too hard yet.</source>
+   <translation>{own} Arten von allein, {others} von anderen Modellen, {hard} noch zu schwer.</translation>
+  </message>
+  <message>
    <source>Too hard yet: {families}.</source>
    <translation>Noch zu schwer: {families}.</translation>
   </message>
@@ -2780,8 +2788,8 @@ answer: a*b</translation>
    <translation>Weiterlernen, verkleinert</translation>
   </message>
   <message>
-   <source>A file of answers goes where no network does, by USB stick for example. Each answer is checked before your model learns from it.</source>
-   <translation>Eine Datei mit Antworten kommt auch dorthin, wo kein Netz ist, etwa per USB-Stick. Jede Antwort wird geprüft, bevor dein Modell davon lernt.</translation>
+   <source>A file of answers goes where no network does, by USB stick for example. Each answer is checked before your model learns from it. Only take files from people you trust.</source>
+   <translation>Eine Datei mit Antworten kommt auch dahin, wo kein Netz ist, zum Beispiel per USB-Stick. Jede Antwort wird geprüft, bevor dein Modell daraus lernt. Nimm nur Dateien von Leuten, denen du vertraust.</translation>
   </message>
   <message>
    <source>{n} answered puzzle passed the checks.</source>
@@ -2855,6 +2863,17 @@ answer: a*b</translation>
   <message>
    <source>That didn't work. Try again.</source>
    <translation>Das hat nicht geklappt. Versuche es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{n} model says yours taught it: {kinds}.</source>
+   <translation>{n} Modell sagt, es hat von deinem gelernt: {kinds}.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} models say yours taught them: {kinds}.</source>
+   <translation>
+    <numerusform>{n} Modell sagt, es hat von deinem gelernt: {kinds}.</numerusform>
+    <numerusform>{n} Modelle sagen, sie haben von deinem gelernt: {kinds}.</numerusform>
+   </translation>
   </message>
   <message>
    <source>No one else is here yet</source>
@@ -2935,6 +2954,17 @@ answer: a*b</translation>
   <message>
    <source>Data sent</source>
    <translation>Gesendete Daten</translation>
+  </message>
+  <message>
+   <source>{n} other kind</source>
+   <translation>{n} weitere Art</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} other kinds</source>
+   <translation>
+    <numerusform>{n} weitere Art</numerusform>
+    <numerusform>{n} weitere Arten</numerusform>
+   </translation>
   </message>
   <message>
    <source>They appear here with the first answer they share.</source>
@@ -5815,6 +5845,10 @@ answer: a*b</translation>
    <translation>{family} gelernt von {name}.</translation>
   </message>
   <message>
+   <source>It began with “{completion}”.</source>
+   <translation>Es begann mit „{completion}“.</translation>
+  </message>
+  <message>
    <source>New to the mix: {new}.</source>
    <translation>Neu dabei: {new}.</translation>
   </message>
@@ -6517,6 +6551,14 @@ answer: a*b</translation>
   <message>
    <source>{folder} can't be used ({strerror}).</source>
    <translation>{folder} lässt sich nicht benutzen ({strerror}).</translation>
+  </message>
+  <message>
+   <source>{key} says it learned {title} from your model.</source>
+   <translation>{key} sagt, es hat {title} von deinem Modell gelernt.</translation>
+  </message>
+  <message>
+   <source>{number} models say they learned {title} from yours.</source>
+   <translation>{number} Modelle sagen, sie haben {title} von deinem gelernt.</translation>
   </message>
   <message>
    <source>close other programs or choose a smaller --model.</source>
@@ -7487,6 +7529,14 @@ answer: a*b</translation>
    <translation>Gib deine Wiederherstellungswörter ein ({restoring}).</translation>
   </message>
   <message>
+   <source>{name} isn't a file:</source>
+   <translation>{name} ist keine Datei:</translation>
+  </message>
+  <message>
+   <source>choose one that “shoal archive export” has written.</source>
+   <translation>Nimm eine, die „shoal archive export“ geschrieben hat.</translation>
+  </message>
+  <message>
    <source>{name} has no groups in it:</source>
    <translation>{name} enthält keine Gruppen:</translation>
   </message>
@@ -7601,6 +7651,14 @@ answer: a*b</translation>
   <message>
    <source>Its answers don't earn what it claims.</source>
    <translation>Die Antworten verdienen nicht, was behauptet wird.</translation>
+  </message>
+  <message>
+   <source>Checking the others took too long:</source>
+   <translation>Die anderen zu prüfen hat zu lange gedauert:</translation>
+  </message>
+  <message>
+   <source>import what is left as a file of its own.</source>
+   <translation>Lies den Rest als eigene Datei ein.</translation>
   </message>
   <message>
    <source>Relays on this network can be neither found nor announced ({why}):</source>

@@ -31,6 +31,7 @@ from app.node.round.peers import NodeSwarm, default_external
 from app.node.terminal.attached import SnapshotLines
 from app.node.terminal.quiet import sentence
 from app.node.terminal.terminal import closing
+from app.sapo.families import FAMILIES
 from app.sapo.recipes import RECIPES
 from app.sapo.sets.question_set import SetError
 from engines.models.folder import read_settings
@@ -259,7 +260,7 @@ def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> NodeSwarm:
         lambda say: joins.find(home, say),
         recipe=RECIPES[plan.recipe],
         external=plan.external,
-        families=tuple(plan.families),
+        families=(*plan.families, *plan.others),
         receipts=lambda: bool(Preferences(home).values["receipts"]),
         people=lambda: bool(Preferences(home).values["people"]),
     )
@@ -315,6 +316,8 @@ def _settings(
 ) -> settings.Settings:
     own = read_settings(model)
     families = _families(args, model, own.families, sets)
+    chosen = args.families is not None or args.no_placement or args.questions
+    others = {} if chosen else {name: 0 for name in FAMILIES if name not in families}
     groups = args.local or own.groups
     return settings.Settings(
         model=model.name if Path(args.model).exists() or is_gguf(args.model) else args.model,
@@ -335,6 +338,7 @@ def _settings(
         shuffled_rewards=args.shuffled_rewards,
         own_share=_own_share(args),
         rest=args.rest,
+        others=others,
         place=not own.families and not args.no_placement,
     )
 

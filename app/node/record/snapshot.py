@@ -98,6 +98,10 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     helped: int = 0
     helped_with: int = 0
     """Other models that said today that they learned from this node's groups, and from how many."""
+    taught: dict[str, int] = {}
+    """By family: how many other models ever said that this node's answers taught it to them."""
+    pupils: int = 0
+    """How many models that are in all."""
     given_ever: int = 0
     """Those of earlier runs among them."""
     waiting: int = 0

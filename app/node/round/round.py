@@ -157,6 +157,8 @@ class Played:
     lesson_families: tuple[str, ...] = ()
     lesson_from: tuple[str, ...] = ()
     """Of a peer lesson: its families, and its answers' authors."""
+    lesson_groups: tuple[PeerGroup, ...] = ()
+    """Some of the groups that it taught, the first ones first."""
 
 
 async def play(tools: Tools, before: NodeState) -> Played:

@@ -36,6 +36,7 @@ from app.swarm.wire.protocol import (
     Report,
     Sample,
     Stats,
+    Taught,
     Thanks,
     Welcome,
 )
@@ -57,7 +58,7 @@ _kinds = msgspec.json.Decoder(_Kind)
 _client = _table((Auth, Pub, Sample, Recall, Report, Receipts, Erase, AskStats, ClassProgress))
 
 
-_relay = _table((Hello, Welcome, Err, Ok, BatchReply, Stats, Erased, Thanks, RelayNotice, Bye))
+_relay = _table((Hello, Welcome, Err, Ok, BatchReply, Stats, Erased, Thanks, Taught, RelayNotice, Bye))
 
 
 _items = msgspec.json.Decoder(Envelope)

@@ -42,8 +42,9 @@ PEOPLE = "people"
 CLASS = "class"
 """A classroom: its teacher sees what a node says of its skills, and may pause it. Only where the owner joined
 as one of a class is it in the client's list."""
-RECEIPTS = "receipts"
-CAPABILITIES = (ZLIB, STATS_SUB, ERASE, RECEIPTS, PEOPLE, ARCHIVE, CLASS)
+RECEIPTS, LESSONS = "receipts", "lessons"
+"""Receipts for groups that were weighed, and for families that a lesson of an author's answers opened."""
+CAPABILITIES = (ZLIB, STATS_SUB, ERASE, RECEIPTS, LESSONS, PEOPLE, ARCHIVE, CLASS)
 SHARES = 256
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -139,10 +140,21 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     sig: Hex64
 
 
-class Receipts(_FromClient, frozen=True, kw_only=True, tag="receipts"):
-    """Says of others' groups that they were learned from. No answer."""
+class LessonReceipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """That a lesson of answers by `author` (a key) taught this key to begin with `family`; `sig` is over
+    `receipts.lesson_bytes`."""
 
-    items: Annotated[tuple[Receipt, ...], msgspec.Meta(min_length=1, max_length=REPORT_IDS)]
+    author: Hex32
+    family: FamilyName
+    sig: Hex64
+
+
+class Receipts(_FromClient, frozen=True, kw_only=True, omit_defaults=True, tag="receipts"):
+    """Says of others' groups that they were learned from, and with the capability LESSONS who taught a family.
+    No answer."""
+
+    items: Annotated[tuple[Receipt, ...], msgspec.Meta(max_length=REPORT_IDS)] = ()
+    lessons: Annotated[tuple[LessonReceipt, ...], msgspec.Meta(max_length=REPORT_IDS)] = ()
 
 
 class AskStats(_FromClient, frozen=True, kw_only=True, tag="stats"):
@@ -243,6 +255,14 @@ class Thanks(_FromRelay, frozen=True, kw_only=True, tag="thanks"):
     sig: Hex64
 
 
+class Taught(_FromRelay, frozen=True, kw_only=True, tag="taught"):
+    """The key `pk` says that this client's answers taught it `family`. Nobody has checked that."""
+
+    pk: Hex32
+    family: FamilyName
+    sig: Hex64
+
+
 class RelayNotice(_FromRelay, frozen=True, kw_only=True, tag="notice"):
     msg: Text
 
@@ -280,7 +300,7 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FromClient = Auth | Pub | Sample | Recall | Report | Receipts | Erase | AskStats | ClassProgress
-FromRelay = Hello | Welcome | Err | Ok | BatchReply | Stats | Erased | Thanks | RelayNotice | Bye
+FromRelay = Hello | Welcome | Err | Ok | BatchReply | Stats | Erased | Thanks | Taught | RelayNotice | Bye
 
 
 def agree(theirs: Sequence[str]) -> str:

@@ -30,6 +30,7 @@ FROM_CLIENT = [
     protocol.Erase(),
     protocol.Report(ids=(ID,), reason="bad_reward"),
     protocol.Receipts(items=(protocol.Receipt(id=ID, sig=SIG),)),
+    protocol.Receipts(lessons=(protocol.LessonReceipt(author=ID, family="gcd", sig=SIG),)),
     protocol.AskStats(subscribe=True),
     protocol.ClassProgress(round=3, share=0.5, families={"gcd": 0.25}),
 ]
@@ -44,6 +45,7 @@ FROM_RELAY = [
     protocol.Stats(peers=2, relays=1, rollouts_min=2.5, window=9, families={"gcd": 9}),
     protocol.Erased(groups=3),
     protocol.Thanks(id=ID, pk=ID, sig=SIG),
+    protocol.Taught(pk=ID, family="gcd", sig=SIG),
     protocol.RelayNotice(msg="Maintenance at noon"),
     protocol.Bye(reason="restart", reconnect_after_ms=1000),
 ]
