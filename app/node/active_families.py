@@ -38,11 +38,12 @@ from app.node.round.watch import SnapshotWriter
 from app.sapo.asking import TAGGED
 from app.sapo.groups import ScoredGroup
 from app.sapo.questions import QuestionError, generate
+from engines.contract import EngineError
 
 _SHOWN = 120
 """Characters of a peer's answer in a sentence."""
 _GROUPS_SHOWN = 2
-"""Groups of each family that are kept with a lesson's round."""
+"""Groups of each family, each of another author, that are kept with a lesson's round."""
 _LESSON_TRIALS = 10**6
 """Questions of lessons' trials lie behind all others of a placement."""
 
@@ -197,10 +198,18 @@ class ActiveFamilies:
 
     async def try_lesson(self, tools: Tools, state: NodeState, lesson: PeerLesson) -> LessonTrial:
         """Trials of a lesson's families and of those in play, on the same questions before and after it, and
-        the perplexity of everyday replies. Raises TrainerDied and EngineError."""
+        the perplexity of everyday replies. A family whose questions are too long for the model has no answers.
+        Raises TrainerDied and EngineError."""
         first, own = _LESSON_TRIALS + TRIAL_QUESTIONS * state.round, state.curriculum.levels
         tools.report(Phase.PLACING)
-        tried = await placing.again(tools, state.way, lesson.levels | own, first, TRIAL_QUESTIONS)
+        tried: list[FamilyTried] = []
+        for family, level in (lesson.levels | own).items():
+            try:
+                tried += await placing.again(tools, state.way, {family: level}, first, TRIAL_QUESTIONS)
+            except EngineError:  # questions longer than this model can read
+                if family in own:
+                    raise
+                tried.append(FamilyTried(family=family, level=level, questions=TRIAL_QUESTIONS))
         everyday = await language.perplexity(tools.link) if tools.engine.talks else None
         return LessonTrial(
             lesson=[one for one in tried if one.family in lesson.levels],
@@ -209,14 +218,15 @@ class ActiveFamilies:
         )
 
     def lesson_groups(self, lesson: PeerLesson, before: LessonTrial, after: LessonTrial) -> list[PeerGroup]:
-        """The groups of the first answers to each family that a lesson brought on, to be shown."""
+        """The groups of authors' first answers to each family that a lesson brought on, to be shown."""
         assert self._swarm is not None
         waiting = {group.id: group for group in self._swarm.waiting_groups()}
         found: dict[str, PeerGroup] = {}
         for part, first, last in zip(lesson.parts, before.lesson, after.lesson, strict=True):
             if peer_lesson.gained(first, last):
-                ids = list(dict.fromkeys(answer.id for answer in part.answers))[:_GROUPS_SHOWN]
-                found |= {id: waiting[id] for id in ids if id in waiting}
+                of_author = {answer.peer: answer.id for answer in reversed(part.answers)}
+                ids = [of_author[name] for name in dict.fromkeys(answer.peer for answer in part.answers)]
+                found |= {id: waiting[id] for id in ids[:_GROUPS_SHOWN] if id in waiting}
         return list(found.values())
 
     def after_lesson(

@@ -5081,8 +5081,8 @@ answer: a*b</translation>
    <translation>Für Antworten danken</translation>
   </message>
   <message>
-   <source>Tells a peer that your model learned from its answers. Never what it learned.</source>
-   <translation>Sagt einem Peer, dass dein Modell aus seinen Antworten gelernt hat. Nie, was.</translation>
+   <source>Tells a peer that your model learned from its answers, and what kind of puzzle.</source>
+   <translation>Sagt einem anderen, dass dein Modell aus seinen Antworten gelernt hat, und welche Art Rätsel.</translation>
   </message>
   <message>
    <source>receipts helped thanks share privacy</source>

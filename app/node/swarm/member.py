@@ -22,7 +22,6 @@ from urllib.parse import urlsplit
 from app.common.rate import wait_s
 from app.common.text import span
 from app.learning.choosing import JudgedGroup, PeerGroup
-from app.node.healing import titles
 from app.node.record import events
 from app.node.record.records import Probe
 from app.node.record.snapshot import SwarmView
@@ -30,6 +29,7 @@ from app.node.round.peers import OwnGroup
 from app.node.swarm.fetching import PeerFetcher
 from app.node.swarm.hosting import own_relays, reached_by_others
 from app.node.swarm.imported import feed
+from app.sapo.families import FAMILIES
 from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
@@ -441,7 +441,7 @@ class SwarmMember:
         if not self._receipts():
             return
         for family, key in news:
-            number, title = self._thanked.taught[family], titles([family])
+            number, title = self._thanked.taught[family], FAMILIES[family].title.lower()
             if number == 1:
                 self.say(f"{node_name(bytes.fromhex(key))} says it learned {title} from your model.")
             elif number.bit_count() == 1:

@@ -112,6 +112,18 @@ def test_a_model_that_names_its_families_is_taught_others_and_keeps_its_curve(be
     assert mark and kept(bench).families == named
 
 
+def test_questions_that_a_model_cannot_read_end_no_node(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_TOO_LONG", "Sort these numbers")
+    swarm = shelf()
+    swarm.waiting += waiting("number_sorting")
+    others = {"basic_arithmetic": 0, "number_sorting": 0}
+    seen = bench.run(rounds=3, families={"chain_sum": 0}, others=others, swarm=swarm)
+    assert [one.family for one in of(events.SkillLearned, seen)] == ["basic_arithmetic"]
+    assert [one.round for one in of(Round, seen)][-1] == 3
+    failed = [one for one in kept(bench).lessons if one.family == "number_sorting"]
+    assert [one.failures for one in failed] == [1], "it waits"
+
+
 def test_a_lesson_that_opens_nothing_leaves_the_adapter_and_the_rounds_as_they_were(
     bench: Bench, tmp_path: Path
 ) -> None:
