@@ -23,7 +23,7 @@ from app.swarm.wire.protocol import Receipts, Taught, Thanks
 
 
 class PublishesInFlight:
-    """The groups of one relay that are under way. How long they took is noted in `tally`."""
+    """Groups of one relay that are being published. How long they took is recorded in `tally`."""
 
     def __init__(self, tally: RelayTally) -> None:
         self._tally = tally
@@ -31,7 +31,7 @@ class PublishesInFlight:
         """By id and by key and number."""
 
     def same(self, record: CheckedGroup) -> Coroutine[Any, Any, Added] | None:
-        """The answer to a group whose id or number is on its way already; None where neither is."""
+        """The answer to a group whose id or number is already in flight; None if neither is."""
         flights = self._flights
         same = flights and (flights.get(record.id) or flights.get((record.key, record.key_seq)))
         return _as_duplicate(same) if same else None

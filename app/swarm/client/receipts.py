@@ -1,4 +1,4 @@
-"""Receipts: who learned from a group may say so to its author, signed and without content.
+"""Receipts: a node that learned from a group may say so to its author, signed and without content.
 
 A relay passes on only those of keys with standing, and each key's once a group (PROTOCOL.md). It is not trusted
 with that: the author checks the signature, takes its own groups alone, and counts each key once a group too. A
@@ -29,7 +29,7 @@ from app.swarm.wire.protocol import LessonReceipt, Receipt, Receipts, Report, Ta
 FILE = "thanks.json"
 _DOMAIN, _LESSON_DOMAIN = b"shoal-receipt-v1\0", b"shoal-lesson-v1\0"
 _OWN = 4096
-"""Own groups that are remembered: those of some hours. A group is handed out for half an hour."""
+"""Own groups remembered: those of some hours, while a group is handed out for half an hour."""
 _MOST = 16_384
 """Receipts that are remembered, so that none counts twice; keys that are told apart in a day."""
 MOST_PUPILS = 100
@@ -44,7 +44,7 @@ def receipt_bytes(swarm: str, id: str) -> bytes:
 
 
 def receipt(seed: bytes, swarm: str, id: str) -> Receipt:
-    """That the owner of `seed` learned from the group `id`."""
+    """A receipt: the owner of `seed` learned from the group `id`."""
     return Receipt(id=id, sig=signing.sign(seed, receipt_bytes(swarm, id)).hex())
 
 

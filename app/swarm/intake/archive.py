@@ -1,4 +1,4 @@
-"""Signed groups in a file: a relay's day, or what one model has found, handed on where there is no relay.
+"""Signed groups in a file: a relay's day, or one model's own groups, passed on without a relay.
 
 A line is a swarm's id and a group's envelope, as they were on the wire (app.swarm.wire.body), so files can be
 put together with `cat`. Reading trusts nothing: bytes, lines and time are bounded here, and each group goes
@@ -45,7 +45,7 @@ _NO_RATE = Quotas(publish_per_min=SAFE_INTEGER, publish_burst=SAFE_INTEGER)
 
 
 class ArchiveError(Exception):
-    """A file that is no archive; the message says what to do."""
+    """A file that is not an archive; the message says what to do."""
 
 
 class ArchivedGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -104,7 +104,7 @@ def checked(
 
 
 def write(path: Path, lines: Iterable[ArchivedGroup]) -> int:
-    """Writes a file, whole or not at all; how many groups it has. Raises OSError."""
+    """Writes a file, whole or not at all; returns its number of groups. Raises OSError."""
     unique = {line.group.id: line for line in lines}
     files.write(path, b"".join(map(_encoded, unique.values())))
     return len(unique)
@@ -145,7 +145,7 @@ def _encoded(line: ArchivedGroup) -> bytes:
 
 
 def of_relay(state: Path) -> Iterator[ArchivedGroup]:
-    """The groups in a relay's folder, running or not. Raises ArchiveError where it has no archive."""
+    """The groups in a relay's folder, whether it runs or not. Raises ArchiveError if it has no archive."""
     found = sorted(state.glob("archive-*.sqlite3"))
     if not found:
         raise ArchiveError(f"{state} is no relay's folder with an archive: name the folder that --state named.")
