@@ -177,7 +177,8 @@ class ActiveFamilies:
         resting = peer_lesson.resting_families(self._found, round_)
         known = {*self._found.in_play, *resting}
         self._swarm.want_for_lessons([one for one in self._healer.candidates if one not in known])
-        waiting = self._swarm.waiting_groups()
+        wanted = self._healer.candidates
+        waiting = [one for one in self._swarm.waiting_groups() if one.scored.group.coordinates.family in wanted]
         return peer_lesson.next_lesson(waiting, self._found, round_, self._swarm.vouches) if waiting else None
 
     def own_answers(self, latest: Iterable[ScoredGroup]) -> tuple[OwnAnswer, ...]:

@@ -31,7 +31,6 @@ from app.node.round.peers import NodeSwarm, default_external
 from app.node.terminal.attached import SnapshotLines
 from app.node.terminal.quiet import sentence
 from app.node.terminal.terminal import closing
-from app.sapo.families import FAMILIES
 from app.sapo.recipes import RECIPES
 from app.sapo.sets.question_set import SetError
 from engines.models.folder import read_settings
@@ -317,7 +316,9 @@ def _settings(
     own = read_settings(model)
     families = _families(args, model, own.families, sets)
     chosen = args.families is not None or args.no_placement or args.questions
-    others = {} if chosen else {name: 0 for name in FAMILIES if name not in families}
+    others = {} if chosen else {name: level for name, level in own.others.items() if name not in families}
+    if others:
+        settings.check_families(others, f"shoal.json of the model {model.name} names in “others”")
     groups = args.local or own.groups
     return settings.Settings(
         model=model.name if Path(args.model).exists() or is_gguf(args.model) else args.model,
