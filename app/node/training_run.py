@@ -48,10 +48,9 @@ from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase, standing
 from app.node.record.state import NodeState
 from app.node.round import language
-from app.node.round.keeping import keep
+from app.node.round.keeping import DiskPatience, keep
 from app.node.round.peers import NodeSwarm, OwnGroup
 from app.node.round.probing import due, probe
-from app.node.round.room import DiskPatience
 from app.node.round.round import Played, Tools, play
 from app.node.round.teaching import teach, teach_from_peers
 from app.node.round.watch import EventFanout, SnapshotWriter

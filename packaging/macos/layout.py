@@ -26,7 +26,7 @@ _ARCHITECTURES = 40
 
 
 def lay_out(bundle: Path, contents: Path) -> None:
-    """`bundle` has the program and _internal; `contents` is made again. Raises BuildError."""
+    """`bundle` has the program and _internal; `contents` is built from scratch. Raises BuildError."""
     shutil.rmtree(contents, ignore_errors=True)
     for name in ("MacOS", "Frameworks", "Resources"):
         (contents / name).mkdir(parents=True)
@@ -57,7 +57,7 @@ def frameworks(contents: Path) -> list[Path]:
 
 
 def is_code(path: Path) -> bool:
-    """Whether it is a Mach-O file. A link is none."""
+    """Whether it is a Mach-O file. False for links."""
     if path.is_symlink() or not path.is_file():
         return False
     with path.open("rb") as file:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.learn import questions, run
+from app.cli import questions, run
 from app.node.data import question_sets
 from app.node.data.contents import DataKind, kind
 from app.node.record.errors import UsageError

@@ -89,7 +89,7 @@ def _provide(root: str, name: str, firmly: bool) -> None:
     from pathlib import Path
 
     from app.install.launcher import optional
-    from app.install.launcher.progress import say
+    from app.install.launcher.install import say
 
     what = NEEDS.get(name, f"the engine {name} needs")
     say(f"Installing what {what}{' (some minutes)' * (name == 'llamacpp')}.")

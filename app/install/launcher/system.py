@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from app.install.launcher.progress import say
+from app.install.launcher.install import say
 from app.install.launcher.pythons import SetupError
 
 

@@ -20,13 +20,12 @@ from app.common import files, remedy
 from app.common.rate import Patience
 from app.common.text import in_bytes
 from app.install.errors import PackError, pack_disk_error
-from app.install.packs import contents, manifest, offered, place, programs
-from app.install.packs import contents as filling
-from app.install.packs import wheels as wheel_files
+from app.install.packs import manifest, offered, place, programs
 from app.install.packs.events import Pack, PackDone, PackProgress, PackStage, PackWaiting, Tell
 from app.install.packs.manifest import PackManifest, SignedManifest, Wheel
 from app.install.packs.place import MARK, Current
 from app.install.packs.programs import Interpreter, damaged_file
+from app.install.packs.wheels import copy_wheels, fetch_wheels, fill_environment, plan_unpacking
 
 SPARE = 200 * 2**20
 """Bytes that are left free on the disk in any case."""
@@ -217,13 +216,13 @@ class PackInstaller:
             self._say(PackStage.FETCH, f"{'Reading' if offline else 'Fetching'} {package}.", have, total)
 
         if offline:
-            wheel_files.copy_wheels(wheels, offline, heard)
+            copy_wheels(wheels, offline, heard)
             return
 
         def waiting(sentence: str, seconds: float) -> None:
             self.tell(PackWaiting(sentence=sentence, seconds=seconds))
 
-        wheel_files.fetch_wheels(signed.manifest, wheels, signed.base, files, heard, waiting, self.patience)
+        fetch_wheels(signed.manifest, wheels, signed.base, files, heard, waiting, self.patience)
 
     def _fill(
         self,
@@ -235,7 +234,7 @@ class PackInstaller:
         lock: int,
     ) -> None:
         """With the bytes that are unpacked, of those that the wheels say they hold."""
-        tasks = contents.plan(
+        tasks = plan_unpacking(
             wanted.wheels_for(python.version), files, environment, python.version, wanted.skip
         )
         total = sum(sum(task.sizes) for task in tasks)
@@ -250,7 +249,7 @@ class PackInstaller:
             self._say(PackStage.FILL, "Unpacking the engine.", min(have, total), total)
 
         heard(0)
-        filling.fill_environment(tasks, python, work, lock, heard)
+        fill_environment(tasks, python, work, lock, heard)
         self._say(PackStage.FILL, "The engine is unpacked.", total, total)
 
     def _check_age(self, wanted: PackManifest) -> None:

@@ -9,7 +9,7 @@ from standard input and tells bytes on standard output; it ends when no one list
     {"errno": 28, "strerror": "No space left on device", "path": FILE}
 
 Only the standard library is used, for any Python that a pack can have. What goes where was decided, and
-checked, by app.install.packs.contents; here the digest of each wheel is checked once more, on the very file
+checked, by app.install.packs.wheels; here the digest of each wheel is checked once more, on the very file
 that is then unpacked.
 """
 

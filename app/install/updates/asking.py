@@ -17,7 +17,7 @@ from app.common import files
 from app.common.rate import Patience
 from app.install.errors import PackError, UpdateError, update_disk_error
 from app.install.packs import place
-from app.install.packs.manifest import is_address
+from app.install.signed import SIGNATURE, here, is_address
 from app.install.updates import feed as feeds
 from app.install.updates import installed
 from app.install.updates.feed import Feed, ReleaseFile, UpdateTrust
@@ -216,7 +216,7 @@ def stored_list(home: Path, keys: tuple[str, ...], now: datetime) -> Feed | None
 
 def file_for(feed: Feed, form: str) -> ReleaseFile | None:
     """The file for this computer and this kind of installation."""
-    return feed.file_for(*installed.here(), form)
+    return feed.file_for(*here(), form)
 
 
 def _newest(
@@ -257,7 +257,7 @@ def _ask(where: str, content: bytes, signature: bytes, patience: Patience) -> tu
     from app.common.connection import Fault, host_of
 
     try:
-        (fresh,) = fetch.ask([(f"{where}.sig", feeds.SIGNATURE)], patience)
+        (fresh,) = fetch.ask([(f"{where}.sig", SIGNATURE)], patience)
         if content and fresh == signature:
             return content, signature
         (found,) = fetch.ask([(where, feeds.FEED)], patience)

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
-from urllib.parse import quote, urljoin
 
 import msgspec
 
@@ -23,7 +22,7 @@ from app.common.connection import Fault
 from app.common.rate import Patience
 from app.common.text import in_bytes, safe_line
 from app.install.errors import UpdateError, update_disk_error
-from app.install.packs.manifest import is_address
+from app.install.signed import is_address
 from app.install.updates import asking, installed
 from app.install.updates.feed import Feed, ReleaseFile
 
@@ -54,7 +53,7 @@ def fetch_update(
         _check_room(folder, file)
         if not is_address(where) and not is_address(file.url):
             return fetch.copy(Path(where).parent / file.file, file, folder)
-        order = fetch.PieceOrder(file, addresses_of(feed, file, where))
+        order = fetch.PieceOrder(file, file.addresses(where, feed.mirrors))
         fetch.bring([order], folder, lambda _, count: heard(count), waiting, patience)
         return folder / file.file
     except Fault as caught:
@@ -68,11 +67,6 @@ def fetch_update(
         ) from error
     except OSError as error:
         raise update_disk_error(error, folder) from error
-
-
-def addresses_of(feed: Feed, file: ReleaseFile, where: str) -> list[str]:
-    first = file.url if is_address(file.url) else urljoin(where, quote(file.file))
-    return [first, *(f"{mirror.rstrip('/')}/{quote(file.file)}" for mirror in feed.mirrors)]
 
 
 def fetched_file(home: Path, file: ReleaseFile) -> Path | None:

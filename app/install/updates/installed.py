@@ -6,7 +6,6 @@ Whatever starts Shoal later (at login, from a link) names `program`; it follows 
 from __future__ import annotations
 
 import os
-import platform
 import re
 import shlex
 import sys
@@ -138,13 +137,6 @@ def ordered(version: str) -> tuple[tuple[int, ...], int, int]:
     while numbers and not numbers[-1]:
         numbers.pop()
     return tuple(numbers), _STEPS[found[2]], int(found[3] or 0)
-
-
-def here() -> tuple[str, str]:
-    """System and machine, as feeds and manifests name them."""
-    machine = platform.machine().lower()
-    system = {"win32": "windows", "darwin": "macos"}.get(sys.platform, "linux")
-    return system, {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
 
 
 def outside(environment: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -10,8 +10,8 @@ from statistics import median
 from typing import Any
 
 from app.common.rate import Bucket, Rate
-from app.relay.session.answers import Figures, batch, refusal, waiting_ms
 from app.relay.session.publisher import Outcome, SignedInKey
+from app.relay.session.sampling import Figures, batch, refusal, waiting_ms
 from app.relay.session.shared import CONNECTIONS_OF_A_KEY, RelayState
 from app.relay.store.archive import Archive, Old
 from app.relay.store.backplane import Unavailable

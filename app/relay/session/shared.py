@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from app.common import signing
 from app.common.rate import Rate
 from app.relay import presence as relays
 from app.relay.access import Access, OpenAccess
@@ -31,7 +32,7 @@ from app.relay.store.lines import SITE
 from app.relay.store.window import Added, Clock, Window, WindowLimits
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
-from app.swarm.wire import limits, signin, signing
+from app.swarm.wire import limits, signin
 from app.swarm.wire.protocol import ARCHIVE, CAPABILITIES, CLASS, VERSIONS, Info, Stats
 
 if TYPE_CHECKING:

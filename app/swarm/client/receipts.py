@@ -19,10 +19,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from app.common import files
+from app.common import files, signing
 from app.sapo.families import FAMILIES
 from app.swarm.identity.identity import Identity
-from app.swarm.wire import signing
 from app.swarm.wire.limits import REPORT_IDS
 from app.swarm.wire.protocol import LessonReceipt, Receipt, Receipts, Report, Taught, Thanks
 

@@ -28,8 +28,7 @@ from app.sapo.questions import VERSION, QuestionError, UnmadeQuestion
 from app.sapo.scoring.sandbox import Sandbox, SandboxResting
 from app.sapo.scoring.scoring import score_group
 from app.swarm.identity import identity
-from app.swarm.intake.reasons import IntakeReason, of_flaw
-from app.swarm.intake.unsafe import unsafe
+from app.swarm.intake.reasons import IntakeReason, of_flaw, unsafe
 from app.swarm.wire.body import Body, Envelope, check_age, unseal
 from app.swarm.wire.frames import item
 from app.swarm.wire.limits import COMPLETION, OLDEST_S, Quotas, Refused, allowance

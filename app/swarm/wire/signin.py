@@ -15,7 +15,7 @@ from itertools import count
 
 import msgspec
 
-from app.swarm.wire import signing
+from app.common import signing
 from app.swarm.wire.limits import Flaw, Refused
 from app.swarm.wire.protocol import CAPABILITIES, CLASS, Auth, Hello, agree
 

@@ -1,4 +1,4 @@
-"""The frame that all pages share: a title, room for buttons beside it, and a body that scrolls when it must."""
+"""The frame that all pages share: a title, room for buttons beside it, and a body that scrolls if it must."""
 
 from __future__ import annotations
 
@@ -7,15 +7,127 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLayout,
+    QMenu,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
+from app.node.history.milestones import Milestone, MilestoneKind
 from app.sapo.questions import Coordinates
-from app.ui.frame.actions import EngineActions, IdentityActions, ModelActions, UpdateActions
+from app.ui.language.texts import tr
 from app.ui.theme import Theme
 from app.ui.view.settings import Choices
 from app.ui.view.view import View
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Label, column, row
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+def _hub() -> str:
+    return "huggingface.co"
+
+
+@dataclass(frozen=True)
+class ModelActions:
+    """`name` is an argument of --model. `get` must only be called after the person was told what it means and
+    agreed."""
+
+    refresh: Callable[[], None] = _nothing
+    """Reads the library again; View.models follows."""
+    get: Callable[[str], None] = _nothing
+    cancel: Callable[[str], None] = _nothing
+    retry: Callable[[str], None] = _nothing
+    """Retries a waiting download now."""
+    remove: Callable[[str], None] = _nothing
+    choose: Callable[[str], None] = _nothing
+    """Chooses the model that learns; a running node switches to it."""
+    learn: Callable[[str], None] = _nothing
+    """The same, and starts learning if nothing runs."""
+    add_folder: Callable[[str], None] = _nothing
+    export: Callable[[str, str, str], None] = _nothing
+    """Writes what a model has learned, in a format of `./shoal export`, into a new folder."""
+    back: Callable[[str], None] = _nothing
+    """Puts the model back to its best round; what it learned later is deleted."""
+    start_over: Callable[[str], None] = _nothing
+    keep_token: Callable[[str], None] = _nothing
+    serve: Callable[[bool], None] = _nothing
+    """Whether other programs on this computer may use the chosen model."""
+    host: Callable[[], str] = _hub
+    """Where models are downloaded from: the hub, or the mirror of the settings."""
+
+
+@dataclass(frozen=True)
+class IdentityActions:
+    """`words`, `restore` and `renew` must only be called after the person was told what they mean and
+    agreed."""
+
+    refresh: Callable[[], None] = _nothing
+    """Looks again; View.persona follows."""
+    words: Callable[[Callable[[str], None]], None] = _nothing
+    """Passes the recovery words to this function; if they are not available, View.persona says why."""
+    restore: Callable[[str], None] = _nothing
+    """Restores the identity of these words. Learning pauses meanwhile."""
+    renew: Callable[[], None] = _nothing
+    """Makes a new name. Learning pauses meanwhile."""
+
+
+@dataclass(frozen=True)
+class UpdateActions:
+    """Their results are in View.update_view."""
+
+    check: Callable[[], None] = _nothing
+    """Checks now, because the person pressed a button that names the host."""
+    fetch: Callable[[], None] = _nothing
+    install: Callable[[], None] = _nothing
+    cancel: Callable[[], None] = _nothing
+    show: Callable[[], None] = _nothing
+    """Opens the folder with the downloaded file."""
+    decide: Callable[[bool], None] = _nothing
+    """Whether it may check once a day."""
+    hide: Callable[[str], None] = _nothing
+    """Stops showing this version on the overview."""
+
+
+@dataclass(frozen=True)
+class EngineActions:
+    """`install` and `remove` must only be called after the person was told what they mean and agreed."""
+
+    refresh: Callable[[], None] = _nothing
+    """Looks again; View.pack follows."""
+    install: Callable[[str, str], None] = _nothing
+    """Takes a pack's name, and the folder to install it from; one of them may be empty."""
+    repair: Callable[[], None] = _nothing
+    rollback: Callable[[], None] = _nothing
+    remove: Callable[[str], None] = _nothing
+    retry: Callable[[], None] = _nothing
+    cancel: Callable[[], None] = _nothing
+    put_elsewhere: Callable[[str], None] = _nothing
+    """Stores engines in this folder from now on."""
+    not_now: Callable[[str], None] = _nothing
+    """Does not offer this version again unasked."""
+
+
+HOUR_S = 3600.0
+
+
+def pauses(menu: QMenu, snooze: Callable[[float | None], None]) -> None:
+    """Fills a menu with the lengths of pauses that end by themselves."""
+    for text, seconds in (
+        (tr("For 1 hour"), HOUR_S),
+        (tr("For 3 hours"), 3 * HOUR_S),
+        (tr("Until tomorrow morning"), None),
+    ):
+        menu.addAction(text).triggered.connect(lambda _=False, seconds=seconds: snooze(seconds))
+
 
 WIDEST = 1240
 """Wider windows leave room at the right instead of stretching lines."""
@@ -28,65 +140,74 @@ class Actions:
     start: Callable[[], None]
     """Contributes from now on, as the rules allow."""
     contribute: Callable[[bool], None]
-    """Whether it is to learn whenever no one uses the computer."""
+    """Whether it learns whenever nobody uses the computer."""
     insist: Callable[[], None]
     """Learns for a while whatever else runs on this computer."""
     pause: Callable[[], None]
     snooze: Callable[[float | None], None]
-    """For so many seconds, or until tomorrow."""
+    """Pauses for this many seconds, or until tomorrow."""
     finish: Callable[[], None]
     """Pauses after the round in flight."""
     learn: Callable[[str], None]
-    """"alone" or with "others", from now on."""
+    """Learns "alone" or with "others" from now on."""
     alone: Callable[[], None]
-    """Whatever it does, it does it alone from now on; a pause stays one."""
+    """Learns alone from now on; a pause stays a pause."""
     join: Callable[[str], None]
-    """With an invite, or with "" wherever a swarm is found."""
+    """Joins by an invite, or with "" any swarm that is found."""
     join_private: Callable[[str], None]
-    """With these six words. Raises OSError where they cannot be kept."""
+    """Joins the private swarm of these six words. Raises OSError if they cannot be stored."""
     go: Callable[[str], None]
-    """To another page, by its key."""
+    """Shows another page, by its key."""
     show_family: Callable[[str], None]
-    """The answers to puzzles of this family."""
+    """Shows the answers to puzzles of this family."""
     show_round: Callable[[int], None]
-    """The answers of this round."""
+    """Shows the answers of this round."""
     show_rule: Callable[[str], None]
-    """The settings, at the setting of this key."""
+    """Shows the setting with this key."""
     show_help: Callable[[str], None]
-    """The help, at the page of this key."""
+    """Shows the help page with this key."""
     want_questions: Callable[[Iterable[Coordinates]], None]
-    """The texts of these; they come with a View."""
+    """Asks for the texts of these questions; they come with a View."""
     set_choice: Callable[[str, object], None]
     """Raises OSError where it cannot be saved, and AutostartError for starting at login."""
     set_rule: Callable[[str, object], None]
     """Raises PreferenceError for a value that cannot be, OSError where it cannot be saved."""
     starts_at_login: Callable[[], bool]
     reopen: Callable[[], None]
-    """The window ends, and opens again."""
+    """Closes the window and opens it again."""
     move_data: Callable[[Path], None]
-    """To this folder. The window ends, and opens again there."""
+    """Moves the data to this folder, with the window closed, and opens it again."""
     remove_all: Callable[[], None]
-    """Everything that Shoal keeps on this computer. The window ends."""
+    """Removes everything that Shoal stores on this computer, and closes the window."""
     choices: Choices
     skip: Callable[[], None] = lambda: None
-    """Starts to learn without the rest of the first look."""
+    """Starts learning without the rest of the first look."""
     harder: Callable[[], None] = lambda: None
-    """Harder puzzles, from the next round on."""
+    """Asks harder puzzles from the next round on."""
     race: Callable[[], None] = lambda: None
-    """Twenty new puzzles, before against after."""
+    """Races the model before training against the trained one on twenty new puzzles."""
     learn_questions: Callable[[tuple[str, ...], str], None] = lambda marks, share: None
-    """Question sets by the hashes of their contents, from now on, and how much of each round they are."""
+    """Learns these question sets (hashes of their contents) from now on; the share is their part of each
+    round."""
     models: ModelActions = field(default_factory=ModelActions)
     engine: EngineActions = field(default_factory=EngineActions)
     updates: UpdateActions = field(default_factory=UpdateActions)
     identity: IdentityActions = field(default_factory=IdentityActions)
 
 
+def open_milestone(one: Milestone, actions: Actions) -> None:
+    """Shows the answers of that round. A measurement keeps no answers, so its curve is shown."""
+    if one.kind is MilestoneKind.MEASURED_HALF:
+        actions.go("skills")
+    else:
+        actions.show_round(one.round)
+
+
 class Page(QScrollArea):
-    """A page; `body` is filled by the one who makes it. `key` names it for good, `title` is for people."""
+    """A page; its creator fills `body`. `key` names it permanently, `title` is for people."""
 
     lasting = True
-    """Whether it holds what its owner would miss: a search, a conversation, a place in a list."""
+    """Whether it holds state its owner would miss: a search, a conversation, a place in a list."""
 
     def __init__(self, theme: Theme, actions: Actions, title: str) -> None:
         super().__init__()
@@ -117,13 +238,13 @@ class Page(QScrollArea):
         raise NotImplementedError
 
     def enter(self) -> None:
-        """Somebody looks at this page now."""
+        """The page is shown."""
 
     def leave(self) -> None:
-        """No one does any more: another page is shown, or no window."""
+        """The page is no longer shown."""
 
     def close_down(self) -> None:
-        """The window ends: whatever this page has started ends too."""
+        """The window ends: ends whatever this page has started."""
 
     def add(self, item: QWidget | QLayout, stretch: int = 0) -> None:
         if isinstance(item, QWidget):
@@ -133,8 +254,8 @@ class Page(QScrollArea):
 
 
 class _Outside(QWidget):
-    """What scrolls. Its height follows from its width alone: the least height of wrapped texts is the one that
-    they have when they are narrow, and would leave a page's end empty."""
+    """The scrolling part. Its height follows from its width alone: the minimum height of wrapped text is the
+    one at minimum width, and would leave a page's end empty."""
 
     def minimumSizeHint(self) -> QSize:
         least = super().minimumSizeHint()

@@ -14,8 +14,7 @@ from app.ui.models.door_card import DoorCard
 from app.ui.models.row import ModelRow
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
-from app.ui.view.parts import Holdings
-from app.ui.view.view import NodeStatus, View
+from app.ui.view.view import Holdings, NodeStatus, View
 from app.ui.widgets.bend import Stat, stats_row
 from app.ui.widgets.pieces import CopyButton, IconButton, Label, boxed, card, column, row
 
@@ -176,7 +175,7 @@ class ModelSection(QFrame):
         self.setLayout(column(Label(title, "heading"), self._list, gap=10))
 
     def place(self, rows: list[ModelRow]) -> None:
-        """These, in this order; rows that stay where they are are not touched."""
+        """Shows these rows in this order; rows that keep their place are not touched."""
         places = [self._list.itemAt(at) for at in range(self._list.count())]
         there = [place.widget() for place in places if place is not None]
         if there != rows:

@@ -1,5 +1,6 @@
-"""One gentle line beside the overview's title: a milestone, or the first race. One at a time, no note
-twice, and no late one. It moves nothing else, takes no focus, and can be put away."""
+"""What the overview says beside its figures, one thing at a time, none twice and none late: one short line
+beside the title (a milestone, or the first race), and a card of what to do next when the curve has been flat.
+Both can be dismissed; the line moves nothing else and takes no focus."""
 
 from __future__ import annotations
 
@@ -11,31 +12,34 @@ import msgspec
 from PySide6.QtWidgets import QFrame
 
 from app.learning import flat
+from app.node.data.library import ModelEntry
 from app.node.history.milestones import Milestone
-from app.ui.frame.frame import Actions
-from app.ui.frame.milestone_words import open_, told
-from app.ui.language.texts import tr
+from app.ui.frame.frame import Actions, open_milestone
+from app.ui.language.spoken import spoken
+from app.ui.language.texts import number, tr
 from app.ui.theme import Theme
+from app.ui.view import model_words, words
 from app.ui.view.settings import PutAway
 from app.ui.view.view import View
-from app.ui.widgets.pieces import Elided, IconButton, button, row
+from app.ui.widgets.pieces import Elided, IconButton, Label, boxed, button, column, row
+from engines.models.needs import FitVerdict
 
 RACE_AT, RACE_UNTIL = 20, 60
 """Rounds between which a new model's race is offered."""
 FRESH_S = 24 * 3600.0
-"""A milestone is told for so long."""
+"""Seconds during which a milestone may be announced."""
 AGAIN = 200
-"""Rounds after which "what next" is asked again, where the curve is still flat."""
+"""Rounds after which "what next" is asked again, if the curve is still flat."""
 
 
 class Chosen(Protocol):
-    """The settings, by key."""
+    """The window's settings, by key."""
 
     def __getitem__(self, key: str) -> Any: ...
 
 
 def model(view: View) -> str:
-    """Tells models apart, and one that started over from what it was."""
+    """Identifies a model; one that was started over counts as another."""
     return f"{view.model}/{view.runs[0].started:.0f}" if view.runs else view.model
 
 
@@ -45,13 +49,13 @@ def race_due(view: View, seen: PutAway, choices: Chosen) -> bool:
 
 
 def milestone(view: View, seen: PutAway, choices: Chosen, now: float) -> Milestone | None:
-    """The latest that was not told yet."""
+    """The latest milestone that was not announced yet."""
     last = view.milestones[-1] if view.milestones and choices["notes"] else None
     return last if last is not None and seen.told < last.at and now - last.at < FRESH_S else None
 
 
 def next_due(view: View, seen: PutAway, choices: Chosen) -> bool:
-    """Whether the curve has been flat, and that was not put away lately."""
+    """Whether the curve is flat and the question "what next" was not dismissed lately."""
     if not choices["notes"] or not flat.levelled(view.curve):
         return False
     last = view.curve[-1].round
@@ -59,7 +63,7 @@ def next_due(view: View, seen: PutAway, choices: Chosen) -> bool:
 
 
 _LEAST = 90
-"""Pixels of text, at least."""
+"""Minimum pixels of text."""
 
 
 class NoteLine(QFrame):
@@ -78,14 +82,14 @@ class NoteLine(QFrame):
         self.hide()
 
     def fit(self, room: int) -> None:
-        """Into so many pixels; where they are too few, the diary alone has it."""
+        """Fits it into this many pixels; if they are too few, the note is only in the diary."""
         text = self._said.fontMetrics().horizontalAdvance(self._said.text())
         beside = self._act.sizeHint().width() + self._away.sizeHint().width() + 34
         self.setFixedWidth(max(1, min(room, text + beside)))
         self.setVisible(self._due and room >= beside + _LEAST)
 
     def show_view(self, view: View, now: float, quiet: bool = False) -> None:
-        """`quiet`: something else is asked already."""
+        """`quiet`: the page already asks something else."""
         self._view = view
         seen, choices = self._actions.choices.memory.seen, self._actions.choices
         race = not quiet and race_due(view, seen, choices)
@@ -97,7 +101,7 @@ class NoteLine(QFrame):
                 tr("Twenty rounds learned. Is it better than it was? Let both race."), tr("Watch the race")
             )
         elif self._milestone is not None:
-            self._say(told(self._milestone), tr("See the answers"))
+            self._say(words.milestone(self._milestone), tr("See the answers"))
 
     def _say(self, sentence: str, act: str) -> None:
         self._said.say(sentence)
@@ -106,7 +110,9 @@ class NoteLine(QFrame):
 
     def _do(self) -> None:
         one = self._milestone
-        act: Callable[[], None] = self._actions.race if one is None else lambda: open_(one, self._actions)
+        act: Callable[[], None] = (
+            self._actions.race if one is None else lambda: open_milestone(one, self._actions)
+        )
         self._put_away()
         act()
 
@@ -120,7 +126,116 @@ class NoteLine(QFrame):
 
 
 def remember(actions: Actions, **fields: object) -> None:
-    """A note that was put away stays away, as far as that can be saved."""
+    """Saves that a note was dismissed, if the disk allows."""
     memory = actions.choices.memory
     with contextlib.suppress(OSError):
         actions.choices.remember(seen=msgspec.structs.replace(memory.seen, **fields))
+
+
+_LATELY = 50
+"""Rounds for which the node's own reason for lack of progress counts as recent."""
+
+
+class NextCard(QFrame):
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__()
+        self.setProperty("look", "card")
+        self._actions, self._view = actions, View()
+        self._title, self._why = Label("", "strong"), Elided("", "soft")
+        self._larger = Elided("", "faint")
+        self._others = button(tr("Learn with others"), lambda: self._do(lambda: actions.learn("others")))
+        self._harder = button(
+            tr("Harder puzzles"), self._make_harder, hint=tr("Every kind of puzzle a level up")
+        )
+        self._bigger = button(tr("A bigger model"), lambda: actions.go("models"))
+        self._rest = button(tr("Let it rest"), lambda: self._do(actions.pause))
+        away = IconButton(theme, "cross", tr("Put this away"))
+        away.clicked.connect(lambda: self._do(lambda: None))
+        self._told: int | None = None
+        """The safe round at which harder puzzles were asked for: said until the next one."""
+        self._choices = boxed(
+            row(self._others, self._harder, self._bigger, self._rest, self._larger, gap=8, fill=4)
+        )
+        head = row(self._title, self._why, away, gap=10, fill=1)
+        self.setLayout(column(head, self._choices, gap=6, margins=(20, 6, 10, 12)))
+        self.hide()
+
+    def show_view(self, view: View) -> None:
+        self._view = view
+        if self._told is not None and view.safe_round == self._told:
+            return
+        self._told = None
+        due = next_due(view, self._actions.choices.memory.seen, self._actions.choices)
+        if due and self.isHidden() and view.models is None:
+            self._actions.models.refresh()
+        self.setVisible(due)
+        if not due:
+            return
+        self._choices.show()
+        self._title.say(tr("What next?"))
+        self._why.say(why(view))
+        self._others.setVisible(view.solo)
+        model = larger(view)
+        self._larger.say(about(model) if model is not None else "")
+        self.setAccessibleName(f"{self._title.text()} {self._why.text()}")
+
+    def _make_harder(self) -> None:
+        """Keeps the card in order to confirm it: nothing else on the page changes before the next round."""
+        self._do(self._actions.harder)
+        self._told = self._view.safe_round
+        self._title.say(tr("Harder puzzles"))
+        self._why.say(tr("From the next round on, every kind of puzzle is a level harder."))
+        self.setAccessibleName(f"{self._title.text()} {self._why.text()}")
+        self._choices.hide()
+        self.show()
+
+    def _do(self, act: object) -> None:
+        last = self._view.curve[-1].round if self._view.curve else 0
+        remember(self._actions, next_of=model(self._view), next_at=last)
+        self._told = None
+        self.hide()
+        if callable(act):
+            act()
+
+
+def why(view: View) -> str:
+    """How long it has been flat, the node's own recent reason if there is one, and the kind of puzzle that is
+    solved most by guessing: a model that guesses has nothing left to learn there."""
+    from app.learning.flat import STEADY
+
+    steady = view.curve[-STEADY:]
+    rounds = steady[-1].round - steady[0].round
+    said = tr("The curve has been flat for {n} rounds.", n=number(rounds))
+    reasons = [one for one in view.happenings[-200:] if one.kind == "flat"]
+    if reasons and steady[-1].round - reasons[-1].round <= _LATELY:
+        said += " " + spoken(reasons[-1].sentence)
+    easiest = max(view.families, key=lambda one: words.guess(one.name), default=None)
+    if easiest is not None and (guessing := words.guessed(easiest.name)):
+        said += " " + tr("{family}: {sentence}", family=tr(easiest.title), sentence=guessing)
+    return said
+
+
+def larger(view: View) -> ModelEntry | None:
+    """The next larger model that fits here: the recommended one first, then the smallest."""
+    if view.models is None or view.models.library is None:
+        return None
+    library = view.models.library
+    known = library.find(view.model) or library.find(view.models.chosen)
+    if known is None:
+        return None
+    fitting = [
+        one
+        for one in library.models
+        if one.bytes > known.bytes
+        and not one.problem
+        and one.fit is not None
+        and one.fit.verdict is FitVerdict.FITS
+    ]
+    return min(fitting, key=lambda one: (not one.recommended, one.bytes), default=None)
+
+
+def about(model: ModelEntry) -> str:
+    """Its name, and how fast it learns here."""
+    pace = model_words.pace(model)
+    said = tr("{title} fits here.", title=model.title)
+    return tr("{title} fits here: {pace}.", title=model.title, pace=pace) if pace else said

@@ -17,8 +17,7 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton
 from app.node.history.milestones import Milestone
 from app.node.record.records import Happening, Record, Round, Run
 from app.ui.charts.table import Column, Table, TableRows
-from app.ui.frame.frame import Actions, Page
-from app.ui.frame.milestone_words import open_, told
+from app.ui.frame.frame import Actions, Page, open_milestone
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, family_titles, number, percent, span, tr
 from app.ui.theme import Theme
@@ -34,7 +33,7 @@ _MOMENTS = ("at", "started", "ended")
 
 
 def as_csv(kind: type[msgspec.Struct], rows: Sequence[msgspec.Struct]) -> str:
-    """One line for each row below the names of its fields, also where there are none."""
+    """A header of field names and one line per row; only the header if there are no rows."""
     text = io.StringIO()
     write = csv.writer(text, lineterminator="\n").writerow
     names = [*kind.__struct_encode_fields__, *(kind.DERIVED if issubclass(kind, Record) else ())]
@@ -100,7 +99,7 @@ class HistoryPage(Page):
         self._tables[ROUNDS].opened.connect(lambda one: actions.show_round(one.round))
         self._tables[RUNS].opened.connect(self._open_run)
         self._tables[EVENTS].opened.connect(lambda one: actions.show_round(one.round))
-        self._tables[DIARY].opened.connect(lambda one: open_(one, actions))
+        self._tables[DIARY].opened.connect(lambda one: open_milestone(one, actions))
         for table, what in (
             (self._tables[ROUNDS], tr("Click a round to see its answers.")),
             (self._tables[RUNS], tr("Click a run to see its rounds.")),
@@ -137,7 +136,7 @@ class HistoryPage(Page):
             self._say_count()
 
     def _open_run(self, run: Run) -> None:
-        """Its latest round, in the list of them."""
+        """Shows a run's latest round in the list of rounds."""
         self._find.clear()
         self._which.choose(ROUNDS)
         self._choose(ROUNDS)
@@ -165,7 +164,7 @@ class HistoryPage(Page):
         return self._tables[str(self._which.value)]
 
     def exported(self, kind: str, everything: bool = False) -> str:
-        """The list in sight, as it is searched and sorted; or all there is."""
+        """The list shown, as it is searched and sorted; or everything."""
         if everything:
             return as_json(
                 {
@@ -180,9 +179,9 @@ class HistoryPage(Page):
         return as_csv(_KINDS[name], rows) if kind == "csv" else as_json({name: rows})
 
     def diary(self) -> str:
-        """What a friend is told: when, and what."""
+        """The diary as text to share: when, and what."""
         lead = tr("The diary of {name}, a model that learns with Shoal", name=words.model_name(self._view))
-        lines = [f"{words.day(one.at)}: {told(one)}" for one in self._view.milestones]
+        lines = [f"{words.day(one.at)}: {words.milestone(one)}" for one in self._view.milestones]
         return "\n".join([lead, "", *lines]) + "\n"
 
     def _tell(self) -> None:
@@ -287,7 +286,7 @@ def _diary() -> Table:
     columns: list[Column] = [
         Column(tr("When"), lambda one: _when(one.at), lambda one: one.at),
         Column(tr("Round"), lambda one: number(one.round), lambda one: one.round, right=True),
-        Column(tr("What it reached"), told, wide=True),
+        Column(tr("What it reached"), words.milestone, wide=True),
     ]
     table = Table(TableRows(columns), tr("Diary"))
     table.set_widths(170, 80, 0)

@@ -1,5 +1,5 @@
-"""Settings: built from their declarations, searchable, each with its help; below, where everything is kept, the
-logs and the diagnostics."""
+"""Settings: built from their declarations, searchable, each with its help; below them storage, logs and
+diagnostics."""
 
 from __future__ import annotations
 
@@ -15,25 +15,23 @@ from app.desktop.login import AutostartError
 from app.node.rules.preferences import EXTRAS
 from app.node.rules.preferences import SETTINGS as RULES
 from app.node.rules.setting import Setting
-from app.ui.engine.section import EngineSection
 from app.ui.frame.frame import Actions, Page
+from app.ui.install.section import EngineSection, UpdateCard
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.pages import about
-from app.ui.settings.bundle import BundleDialog
 from app.ui.settings.editors import editor
-from app.ui.settings.identity_section import IdentitySection
-from app.ui.settings.logview import LogView
+from app.ui.settings.identity import IdentitySection
+from app.ui.settings.logview import BundleDialog, LogView
 from app.ui.settings.storage import Storage
 from app.ui.theme import Theme
-from app.ui.updates.card import UpdateCard
 from app.ui.view.settings import SETTINGS
 from app.ui.view.view import View
 from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule, search
 
 CHOICES = {setting.key for setting in SETTINGS if not setting.elsewhere}
 AT_LOGIN = "start_at_login"
-"""The system keeps it, and is asked only while somebody looks."""
+"""A setting that the system stores; it is asked only while the page is visible."""
 LOGIN_MS = 500
 
 
@@ -49,8 +47,7 @@ class SettingsPage(Page):
         declared: list[Setting] = [*RULES, *SETTINGS]
         self._updates = UpdateCard(actions.updates)
         self._engine = EngineSection(actions.engine)
-        self._engine_card = card(column(self._engine), padding=24)
-        self._engine_card.hide()
+        self._engine.hide()
         self._identity = IdentitySection(actions.identity)
         self._identity_card = card(column(self._identity), padding=24)
         for group in sorted(dict.fromkeys(setting.group for setting in declared), key=EXTRAS.__eq__):
@@ -58,12 +55,13 @@ class SettingsPage(Page):
             inside = self._add_group(group, settings)
             if any(setting.key == "updates" for setting in settings):
                 inside.addWidget(self._updates)
+                inside.addWidget(self._engine)
+                self._install_card, _ = self._lines[-1]
         self._nothing = Empty(
             theme, "search", tr("No such setting"), tr("Try another word, for example colours or tray.")
         )
         self._nothing.hide()
         self.add(self._nothing)
-        self.add(self._engine_card)
         self.add(self._identity_card)
         self._help = self._kept_and_help()
         self.add(self._help)
@@ -89,7 +87,7 @@ class SettingsPage(Page):
                 line.show_value(self.ask.choices[line.key])
 
     def show_setting(self, key: str) -> None:
-        """Scrolls to a setting, and puts the keyboard there."""
+        """Scrolls to a setting, and gives it the keyboard focus."""
         self._find.clear()
         line = next(line for _, line in self._lines if line.key == key)
         QTimer.singleShot(0, lambda: self.ensureWidgetVisible(line, 0, 80))  # when everything has its place
@@ -130,13 +128,16 @@ class SettingsPage(Page):
         self._show_other_cards()
 
     def _show_other_cards(self) -> None:
-        """They are found by what can be done there. An engine is changed only in an installed app."""
+        """Shows the cards that match the search, by what can be done there. An engine can be changed only in an
+        installed app."""
         engine = self._found(tr("engine pack install repair remove go back pytorch"))
-        self._engine_card.setVisible(self._view.pack is not None and engine)
+        self._engine.setVisible(self._view.pack is not None and engine)
+        if not self._engine.isHidden():
+            self._install_card.show()
         self._identity_card.setVisible(
             self._found(tr("your identity name key recovery words restore new keyring"))
         )
-        if not self._engine_card.isHidden() or not self._identity_card.isHidden():
+        if not self._engine.isHidden() or not self._identity_card.isHidden():
             self._nothing.hide()
 
     def _found(self, known: str) -> bool:
@@ -197,8 +198,8 @@ class SettingsPage(Page):
 
 
 class SettingRow(QWidget):
-    """One setting: its name, its help, and the control that changes it. `words` is what it is found by. `put`
-    may refuse a value, with a sentence that is shown here."""
+    """One setting: its name, its help, and the control that changes it. `words` are its search words. `put` may
+    refuse a value, with a sentence that is shown here."""
 
     def __init__(
         self,
@@ -208,7 +209,7 @@ class SettingRow(QWidget):
         put: Callable[[str, object], None],
         reopen: Callable[[], None] | None = None,
     ) -> None:
-        """`reopen` opens the window again, where only that makes the setting apply."""
+        """`reopen` reopens the window, for a setting that applies only then."""
         super().__init__()
         self.key = setting.key
         self._put, self._kept, self._first = put, value, value
@@ -234,13 +235,13 @@ class SettingRow(QWidget):
         self.setLayout(column(rule(), inside, gap=14))
 
     def opened_with(self, value: Any) -> None:
-        """What the window runs with, whatever was chosen since."""
+        """The value the window was opened with, whatever was chosen since."""
         self._first = value
         if self._reopen is not None:
             self._reopen.setVisible(self._kept != value)
 
     def show_value(self, value: Any) -> None:
-        """Another value, from elsewhere."""
+        """Shows a value that was changed elsewhere."""
         if value != self._kept:
             self._kept = value
             self._editor.show(value)

@@ -1,5 +1,4 @@
-"""The icon in the system tray: what the node does at a glance, and the few things one wants without a
-window."""
+"""The icon in the system tray: the node's state at a glance, and the few actions wanted without a window."""
 
 from __future__ import annotations
 
@@ -12,12 +11,11 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 
-from app.ui.frame.actions import pauses
-from app.ui.frame.frame import Actions
+from app.ui.frame.frame import Actions, pauses
 from app.ui.language.texts import tr
+from app.ui.theme.theme import picture_icon
 from app.ui.view import words
 from app.ui.view.view import NodeStatus, View
-from app.ui.widgets.icons import picture_icon
 
 LATE_MS, LATE_TRIES = 3000, 20
 """At login a tray may come later than we do."""
@@ -33,10 +31,10 @@ def icon_name(state: NodeStatus) -> str:
 
 
 class Tray(QObject):
-    """Shown from `show` on. Where there is no tray, `there` is False and nothing happens."""
+    """Visible after `show`. Without a tray, `there` is False and nothing happens."""
 
     def __init__(self, actions: Actions, bring: Callable[[], None], leave: Callable[[], None]) -> None:
-        """`bring` puts the window in front, `leave` ends it."""
+        """`bring` shows the window, `leave` quits."""
         super().__init__()
         self._actions, self._bring = actions, bring
         self._icons = {

@@ -1,4 +1,4 @@
-"""Swarm: who else is learning, how the link stands, and what went to and fro."""
+"""Swarm: who else is learning, the state of the connection, and what was sent and received."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from app.ui.charts.table import Column, Table, TableRows
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import ago, counted, family_titles, number, size, tr
-from app.ui.swarm.archive_card import ArchiveCard
-from app.ui.swarm.private_card import PrivateCard
+from app.ui.swarm.cards import ArchiveCard, PrivateCard
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.view.words import meeting_point, meeting_point_to_be
@@ -157,7 +156,7 @@ def waiting_for(swarm: SwarmView) -> tuple[str, str]:
 
 
 class Alone(QWidget):
-    """Before there is a swarm: how to come to one, and what that means."""
+    """Shown before there is a swarm: how to join one, and what that means."""
 
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()
@@ -211,7 +210,7 @@ class ClassCard(QFrame):
 
 
 class RelayCard(QFrame):
-    """The link: whether it stands, to whom, under which name, and how to invite others."""
+    """The connection: its state, to which relay, under which name, and how to invite others."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()

@@ -7,7 +7,7 @@ import re
 
 from app.install.packs.events import Offered, Pack
 from app.ui.language.texts import mark, number, size, span, tr
-from app.ui.view.parts import EnginePack, PackActivity
+from app.ui.view.view import EnginePack, PackActivity
 
 _ELSEWHERE = mark("put it elsewhere")
 """Translations say so by themselves."""

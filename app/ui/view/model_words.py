@@ -9,7 +9,7 @@ from app.models.catalogue import STARTER, find
 from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library, ModelEntry
 from app.ui.language.texts import counted, family_titles, number, percent, size, span, tr
-from app.ui.view.parts import Fetch
+from app.ui.view.view import Fetch
 from engines.models.needs import FitVerdict
 
 

@@ -1,5 +1,6 @@
 """The view that the window shows: one frozen value, replaced as a whole. Every page is a function of it and
-of nothing else.
+of nothing else. First the parts that other processes find out: the owner's name (never the secret behind it),
+models, new versions, the engine of an installed app.
 
 Moments are seconds of `time.time()`, shares are in [0, 1]. Whatever a node may not know (a swarm, a phase, the
 text of a question) is optional, and a page says so instead of inventing it."""
@@ -12,14 +13,176 @@ from typing import Any
 
 import msgspec
 
+from app.install.packs import place
+from app.install.packs.events import Offered, Pack, PackStatus
+from app.install.updates.asking import UpdateOffer
+from app.node.data.library import Library
 from app.node.history.milestones import FirstSource
 from app.node.history.milestones import Milestone as Reached
 from app.node.record.records import GroupRow, Happening, Probe, Round, Run
 from app.node.record.snapshot import Phase as Step
 from app.node.record.snapshot import Ruling, SwarmView
 from app.sapo.questions import Coordinates
-from app.ui.view.parts import EnginePack, Holdings, Persona, UpdateView
+from app.ui.language.texts import tr
 from engines.contract import EngineInfo
+
+
+class Persona(msgspec.Struct, frozen=True, kw_only=True):
+    """`name` is empty where there is none yet; `kept` and `file` are those of
+    app.swarm.identity.storage.KeyLocation. `asked`: it was looked for. `busy`: another one is being taken.
+    `failed` says why something did not go."""
+
+    name: str = ""
+    kept: str = ""
+    file: str = ""
+    asked: bool = False
+    busy: bool = False
+    failed: str = ""
+
+
+class Fetch(msgspec.Struct, frozen=True, kw_only=True):
+    """A download in this window's charge. `note` is why it waits, `retry_at` when it tries again by itself, in
+    seconds since 1970; `left_s` and `per_second` are None until
+    they are known; before `total` is known it is 0."""
+
+    name: str
+    have: int = 0
+    total: int = 0
+    per_second: float | None = None
+    left_s: float | None = None
+    packed: bool = False
+    """It comes compressed, in a Python package, so it is smaller on the way."""
+    note: str = ""
+    retry_at: float | None = None
+
+
+class ServedDoor(msgspec.Struct, frozen=True, kw_only=True):
+    """The model for other programs on this computer: where, with what token, under which name."""
+
+    url: str
+    token: str
+    model: str
+
+
+class Holdings(msgspec.Struct, frozen=True, kw_only=True):
+    """`chosen` learns at the next start. `queue` waits for `fetch` to end. `failed` is the sentence of each
+    model that could not be fetched or removed, `problem` one that concerns all of them."""
+
+    chosen: str
+    library: Library | None = None
+    fetch: Fetch | None = None
+    queue: tuple[str, ...] = ()
+    failed: dict[str, str] = {}
+    problem: str = ""
+    said: str = ""
+    """What was done last, for example that the token is kept."""
+    door: ServedDoor | None = None
+    """Open for other programs."""
+    door_opening: bool = False
+    door_problem: str = ""
+    command: str = ""
+    """What the owner runs after that, for example in Ollama."""
+
+
+class UpdateStage(Enum):
+    CHECKOUT = "checkout"
+    """git brings what is new."""
+    IDLE = "idle"
+    ASKING = "asking"
+    FETCHING = "fetching"
+    INSTALLING = "installing"
+
+
+class UpdateView(msgspec.Struct, frozen=True, kw_only=True):
+    """`offer` is None where nothing newer is known; `fetched`: its file is here and was checked. `sentence`
+    is why something did not go, `said` what was done; `command` is what the owner types where nothing could
+    be started. `answered` is when the list was last read, 0 for never, in seconds since 1970."""
+
+    version: str = ""
+    stage: UpdateStage = UpdateStage.CHECKOUT
+    form: str = "checkout"
+    """See app.install.updates.installed."""
+    host: str = ""
+    """Who is asked."""
+    request: str = ""
+    """With which words."""
+    offer: UpdateOffer | None = None
+    fetched: bool = False
+    have: int = 0
+    per_second: float | None = None
+    note: str = ""
+    sentence: str = ""
+    said: str = ""
+    command: str = ""
+    answered: float = 0.0
+    wanted: bool = False
+    """Whether it may look once a day."""
+    undecided: bool = False
+    """Whether that was never asked."""
+    hidden: str = ""
+    """The version that the owner does not want to be told of again."""
+
+
+class PackActivity(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process of ours does with engines. `verb` is that of ./shoal pack; `percent` is of the whole,
+    `have` of `total` bytes of this `stage`; `note` is why it waits. `offline`: no network is asked."""
+
+    verb: str
+    offline: bool = False
+    stage: str = ""
+    percent: int = 0
+    have: int = 0
+    total: int = 0
+    per_second: float | None = None
+    left_s: float | None = None
+    note: str = ""
+
+
+class EnginePack(msgspec.Struct, frozen=True, kw_only=True):
+    """`there`: an engine is in use; `named`: it is known which one, though it may be gone. `broken` is a
+    sentence when it does not load. `failed` is the sentence of what was done last and did not succeed;
+    `failed_offline`: it took its files from a folder."""
+
+    there: bool
+    named: bool = False
+    broken: str = ""
+    standing: PackStatus | None = None
+    doing: PackActivity | None = None
+    failed: str = ""
+    failed_offline: bool = False
+
+    @property
+    def usable(self) -> bool:
+        return self.there and not self.broken
+
+    @property
+    def packs(self) -> list[Pack]:
+        return self.standing.packs if self.standing is not None else []
+
+    @property
+    def offers(self) -> list[Offered]:
+        return self.standing.offers if self.standing is not None else []
+
+    @property
+    def current(self) -> Pack | None:
+        return next((pack for pack in self.packs if pack.use == "current"), None)
+
+    @property
+    def previous(self) -> Pack | None:
+        return next((pack for pack in self.packs if pack.use == "previous"), None)
+
+    def offer(self, name: str) -> Offered | None:
+        return next((one for one in self.offers if one.name == name), None)
+
+    @property
+    def newer(self) -> Offered | None:
+        """What belongs to this version of Shoal instead of the one in use."""
+        return self.offer(self.standing.newer) if self.standing is not None else None
+
+
+def lacking() -> str:
+    """A sentence where a process that computes could not start, because this installed app has no engine."""
+    return tr("The engine isn't installed. You can install it from Overview.") if place.missing() else ""
 
 
 class NodeStatus(Enum):

@@ -9,12 +9,14 @@ from datetime import date
 
 from PySide6.QtCore import QDateTime, QLocale
 
+from app.common.text import safe_line
 from app.models.catalogue import title
+from app.node.history.milestones import Milestone, MilestoneKind
 from app.node.record.reasons import Reason
 from app.node.record.snapshot import Ruling, SwarmView
 from app.sapo.families import FAMILIES
 from app.ui.language.spoken import spoken
-from app.ui.language.texts import number, percent, span, tr
+from app.ui.language.texts import counted, number, percent, span, tr
 from app.ui.view import engine_words
 from app.ui.view.view import NodeStatus, Step, View
 
@@ -265,3 +267,27 @@ def meeting_point_to_be() -> str:
     return tr(
         "No swarm here yet? Then this computer becomes the meeting point: it opens a port to your network."
     )
+
+
+def milestone(one: Milestone) -> str:
+    """A milestone as a sentence; it names a peer as what came before, not as the cause."""
+    title = tr(FAMILIES[one.family].title) if one.family in FAMILIES else one.family
+    match one.kind:
+        case MilestoneKind.FIRST:
+            said = counted(
+                "{family}: the first right answer, after a wrong one.",
+                "{family}: the first right answer, after {n} wrong ones.",
+                one.tried,
+                family=title,
+            )
+            if one.peer:
+                said += " " + tr("It had seen answers of {peer} before.", peer=safe_line(one.peer))
+            return said
+        case MilestoneKind.LEARNED:
+            return tr("{family}: learned from answers of {peer}.", family=title, peer=safe_line(one.peer))
+        case MilestoneKind.LEVEL:
+            return tr("{family}: reached level {n}.", family=title, n=number(one.level + 1))
+        case MilestoneKind.HALF:
+            return tr("{family}: half of its answers are right now.", family=title)
+        case MilestoneKind.MEASURED_HALF:
+            return tr("It solves half of all new puzzles.")

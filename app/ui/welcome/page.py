@@ -9,19 +9,16 @@ from collections.abc import Callable
 from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
-from app.ui.engine.page import EnginePanel
 from app.ui.frame.frame import Actions
+from app.ui.install.engine import EnginePanel
 from app.ui.language.texts import size, tr
 from app.ui.theme import Theme
-from app.ui.view.parts import EnginePack
-from app.ui.view.view import View
-from app.ui.welcome.machine import Machine
-from app.ui.welcome.step import Act, point, step_layout, where
-from app.ui.welcome.trial import TrialRun
-from app.ui.widgets.icons import drawn
+from app.ui.theme.theme import drawn
+from app.ui.view.view import EnginePack, View
+from app.ui.welcome.machine import Act, Machine, TrialRun, point, step_layout, where
 from app.ui.widgets.invite import InviteField
-from app.ui.widgets.option import Option, OptionGroup
 from app.ui.widgets.pieces import Label, button, column, row
+from app.ui.widgets.selecting import Option, OptionGroup
 
 ALONE, FIND, INVITE = "alone", "find", "invite"
 _LEAST_TEXT = 320

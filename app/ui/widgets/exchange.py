@@ -13,8 +13,7 @@ from app.common.text import safe
 from app.ui.language.texts import counted, number, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import BODY
-from app.ui.theme.theme import mono
-from app.ui.widgets.icons import drawn
+from app.ui.theme.theme import drawn, mono
 from app.ui.widgets.pieces import Label, boxed, button, column, row
 
 _LONGEST_WORD = 36
@@ -120,7 +119,7 @@ class AnswerCard(QFrame):
         super().__init__()
         self.setProperty("look", "quiet")
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self._theme, self._plain_name = theme, name
+        self._theme = theme
         self._name, self._verdict, self._sign = Label(name, "strong"), Label("", "good"), Label("")
         self._text, self._foot = Label("", wrap=True), Label("", "faint")
         if as_code:

@@ -28,8 +28,8 @@ from PySide6.QtWidgets import (
 
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
+from app.ui.theme.theme import drawn, line_icon
 from app.ui.view.view import Problem
-from app.ui.widgets.icons import drawn, line_icon
 
 Box = TypeVar("Box", QVBoxLayout, QHBoxLayout)
 Item = QWidget | QLayout | int

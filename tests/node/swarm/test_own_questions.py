@@ -90,7 +90,7 @@ def listened_to(url: str) -> Iterator[tuple[str, list[bytes]]]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
-    assert ready.wait(30)
+    assert ready.wait(120)
     path = url.partition("://")[2].partition("/")[2]
     yield f"ws://127.0.0.1:{port[0]}/{path}", frames
     loops[0].call_soon_threadsafe(lambda: opened.set_result(0))  # type: ignore[union-attr]

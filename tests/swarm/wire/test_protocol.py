@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.swarm.wire import frames, protocol, signin, signing
+from app.common import signing
+from app.swarm.wire import frames, protocol, signin
 from app.swarm.wire.body import Body, Envelope, seal, unseal
 from app.swarm.wire.frames import from_client, from_relay, to_frame
 from app.swarm.wire.limits import BATCH_FRAME, FRAME, Code, Flaw, Quotas, Refused, RelayLimits

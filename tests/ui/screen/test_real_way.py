@@ -21,7 +21,7 @@ ROUNDS = 2
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file that the model's package brings."""
-    from app.cli.models import _wheel
+    from app.cli import _wheel
     from app.models import catalogue
     from app.models import catalogue as wheel
     from engines.contract import EngineError
