@@ -18,11 +18,11 @@ from app.node.data.question_sets import KeptSet
 from app.node.history import history
 from app.sapo.sets import checks, tables, templates
 from app.sapo.sets.checks import Check, Rule
-from app.sapo.sets.question_set import MAX_NAME, ROUGH, QuestionSet, SetError, decode, encode, family, is_own
+from app.sapo.sets.question_set import ROUGH, QuestionSet, SetError, encode, family, is_own
 from app.sapo.sets.tables import MAX_BYTES, Preview
 
 SUMMARY = "bring questions of your own for your model to learn"
-VERBS = ("list", "add", "show", "remove", "export")
+VERBS = ("list", "add", "show", "share", "remove", "export")
 _SHOWN = 10
 """Rows of a preview."""
 
@@ -40,11 +40,15 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Question sets of your own. A file has a question and an answer in each row: CSV, TSV, JSON or JSON "
-        "lines, or a template with slots. Sets stay on this computer. Learn one with run --questions NAME."
+        "lines, or a template with slots. Sets stay on this computer. Learn one with run --questions NAME. "
+        "In a private swarm, share NAME swaps answers with members who have the same file."
     )
     parser.add_argument("verb", nargs="?", choices=VERBS, default="list", metavar=f"{{{','.join(VERBS)}}}")
     parser.add_argument(
-        "what", nargs="?", help="add: a file, - for standard input, or example:TITLE; else a set's name"
+        "what",
+        nargs="?",
+        help="add: a file, - for standard input, example:TITLE, or class:NAME, which a class offers; else a "
+        "set's name",
     )
     parser.add_argument("file", nargs="?", type=Path, help="export: where to write it")
     parser.add_argument("--name", help="add: what to call it (the file's name)")
@@ -58,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tolerance", default="0", metavar="D", help="add: how far a number may be off (0)")
     parser.add_argument("--dry-run", action="store_true", help="add: show what it would be, and keep nothing")
     parser.add_argument("--yes", action="store_true", help="remove: without asking")
+    parser.add_argument("--stop", action="store_true", help="share: no longer")
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
 
@@ -74,13 +79,15 @@ def main(args: argparse.Namespace) -> int:
         return 2
     home = data_folder(args.home)
     if args.verb == "add":
-        return _add(args)
+        return _add(args, home)
     sets = question_sets.enabled(home)
     if args.verb == "list":
         return _list(args, home, sets)
     one = question_sets.find(sets, args.what)
     if args.verb == "show":
         return _show(args, Preview(made=one.made, guessed=False))
+    if args.verb == "share":
+        return _share(args, one)
     if args.verb == "remove":
         return _remove(args, one)
     args.file.write_bytes(encode(one.made))
@@ -114,8 +121,8 @@ def described(found: Preview) -> dict[str, Any]:
     }
 
 
-def _add(args: argparse.Namespace) -> int:
-    found = _read(args)
+def _add(args: argparse.Namespace, home: Path) -> int:
+    found = _read(args, home)
     if args.dry_run:
         question_sets.check(found.made)
         return _show(args, found)
@@ -125,8 +132,12 @@ def _add(args: argparse.Namespace) -> int:
     )
 
 
-def _read(args: argparse.Namespace) -> Preview:
-    """What a file, standard input or an example is. Raises SetError and OSError."""
+def _read(args: argparse.Namespace, home: Path) -> Preview:
+    """What a file, standard input, an example or a class's offer is. Raises SetError and OSError."""
+    if args.what.startswith("class:"):
+        one = question_sets.find(question_sets.offered(home), args.what.removeprefix("class:").strip())
+        named = msgspec.structs.replace(one.made, name=args.name or one.made.name)
+        return Preview(made=named, guessed=False)
     if args.what.startswith("example:"):
         title = args.what.removeprefix("example:").strip()
         known = {name.casefold(): name for name in templates.EXAMPLES}
@@ -141,10 +152,10 @@ def _read(args: argparse.Namespace) -> Preview:
     else:
         with Path(args.what).expanduser().open("rb") as file:
             content, name = file.read(MAX_BYTES + 1), Path(args.what).stem
-    if content.lstrip()[:1] == b"{" and b'"rule"' in content[:4096]:
-        made = decode(content)
-        return Preview(made=msgspec.structs.replace(made, name=args.name or made.name), guessed=False)
-    return tables.preview(content, (args.name or tables.clean(name))[:MAX_NAME], _rule(args))
+    found = tables.read(content, args.name or name, _rule(args))
+    return msgspec.structs.replace(
+        found, made=msgspec.structs.replace(found.made, name=args.name or found.made.name)
+    )
 
 
 def _rule(args: argparse.Namespace) -> Rule | None:
@@ -206,14 +217,18 @@ def warnings(made: QuestionSet) -> list[str]:
 
 def _list(args: argparse.Namespace, home: Path, sets: list[KeptSet]) -> int:
     learned = progress(home)
+    offers = question_sets.offered(home)
     if args.json:
         told = [
             described(Preview(made=one.made, guessed=False))
-            | {"learned": msgspec.to_builtins(learned.get(one.made.family_name))}
+            | {"learned": msgspec.to_builtins(learned.get(one.made.family_name)), "shared": one.shared}
             for one in sets
         ]
-        json_line({"sets": told})
+        json_line({"sets": told} | ({"offered": [one.made.name for one in offers]} if offers else {}))
         return 0
+    for one in offers:
+        command = remedy.command(f'questions add "class:{one.made.name}" --dry-run')
+        print(f"Your class offers {one.made.name}, {one.made.distinct} questions. See it: {command}")
     if not sets:
         print("No question sets yet. Add one with " + remedy.command("questions add FILE") + ", or an example:")
         for title in templates.EXAMPLES:
@@ -227,6 +242,18 @@ def _list(args: argparse.Namespace, home: Path, sets: list[KeptSet]) -> int:
             else "not learned yet"
         )
         print(f"{one.made.name}  {one.made.distinct} questions, {one.made.rule.check}; {solved}")
+    return 0
+
+
+def _share(args: argparse.Namespace, one: KeptSet) -> int:
+    one.share(not args.stop)
+    sentence = f"{one.made.name} stays on this computer."
+    if one.shared:
+        sentence = (
+            f"In a private swarm, members who have the same file share answers to {one.made.name}. No one else "
+            "can read them."
+        )
+    _tell(args, sentence, shared=one.shared)
     return 0
 
 

@@ -73,6 +73,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="a classroom: a page for its teacher, who sees skills over time and can pause everybody",
     )
+    parser.add_argument(
+        "--questions",
+        type=Path,
+        metavar="FILE",
+        help="with --class: questions to hand out, a table or an exported set; pupils see them first",
+    )
     _joining.add_arguments(parser)
     _operator.add_options(parser)
     _operator.add_orders(parser)
@@ -99,6 +105,7 @@ def main(args: argparse.Namespace) -> int:
         rules = _operator.rules(args, None if joining.public is None else joining.public.url)
         if args.classroom:
             rules = msgspec.structs.replace(rules, teacher=teacher.token())
+        handout = _handout(args)
         seed = _operator.relay_key(args)
     except (AccessError, ValueError) as error:
         print(f"shoal relay: {error}", file=sys.stderr)
@@ -132,6 +139,7 @@ def main(args: argparse.Namespace) -> int:
             backplane=backplane,
             archive=_archive(args, joining.swarm),
             classroom=args.classroom,
+            handout=handout,
         )
 
     def opened(url: str, state: RelayState) -> None:
@@ -175,6 +183,28 @@ def main(args: argparse.Namespace) -> int:
         return 1
     print("The relay is closed.", file=sys.stderr)
     return 0
+
+
+def _handout(args: argparse.Namespace) -> str:
+    """The question set that a class hands out, as its file; empty without one. Raises ValueError."""
+    if args.questions is None:
+        return ""
+    if not args.classroom:
+        raise ValueError("--questions hands a question set out to a class: add --class.")
+    from app.sapo.sets.question_set import check, encode
+    from app.sapo.sets.tables import MAX_BYTES, read
+    from app.swarm.wire.limits import BATCH_FRAME, HANDOUT
+
+    try:
+        with args.questions.expanduser().open("rb") as file:
+            made = read(file.read(MAX_BYTES + 1), args.questions.stem).made
+    except OSError as error:
+        raise ValueError(f"{args.questions} can't be read ({error.strerror or error}).") from error
+    check(made)
+    content = encode(made).decode()
+    if len(content) > HANDOUT or len(json.dumps(content)) > BATCH_FRAME - 100:
+        raise ValueError(f"A class hands out {HANDOUT // 1024} KB of questions at most. Take a part of them.")
+    return content
 
 
 def _archive(args: argparse.Namespace, swarm: str) -> Archive | None:

@@ -167,7 +167,7 @@ def main(args: argparse.Namespace) -> int:
             home,
             own,
             hear,
-            swarm=_swarm(plan, home, joins) if joins else _imported(home),
+            swarm=_swarm(plan, home, joins, sets) if joins else _imported(home),
             hold=args.hold,
             governed=args.rules,
             sets=[one.file for one in sets],
@@ -247,7 +247,9 @@ def _joins(args: argparse.Namespace) -> Joins:
     return Joins.named(relays, private)
 
 
-def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> NodeSwarm:
+def _swarm(
+    plan: settings.Settings, home: Path, joins: Joins, sets: Sequence[question_sets.KeptSet]
+) -> NodeSwarm:
     from app.node.rules.preferences import Preferences
     from app.node.swarm.member import SwarmMember
 
@@ -259,6 +261,7 @@ def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> NodeSwarm:
         families=(*plan.families, *plan.others),
         receipts=lambda: bool(Preferences(home).values["receipts"]),
         people=lambda: bool(Preferences(home).values["people"]),
+        shared=lambda: [one.made for one in sets if one.shared],
     )
 
 
@@ -325,7 +328,7 @@ def _settings(
         groups=groups,
         external=_external(args, groups),
         max_tokens=own.max_tokens,
-        learning_rate=own.learning_rate,
+        learning_rate=_rate(args, own.learning_rate),
         rank=own.rank,
         recipe=args.recipe,
         probe_every=args.probe_every,
@@ -339,6 +342,13 @@ def _settings(
         others=others,
         place=not own.families and not args.no_placement,
     )
+
+
+def _rate(args: argparse.Namespace, usual: float) -> float:
+    """Question sets alone are learned faster: their answers are a few tokens, and checked against true ones
+    (app/lab/LOG.md)."""
+    alone = args.questions and _own_share(args) == 1.0
+    return max(usual, settings.QUESTIONS_RATE) if alone else usual
 
 
 def _own_share(args: argparse.Namespace) -> float:

@@ -32,7 +32,7 @@ class ListedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def digest(self) -> str:
-        """For app.common.fetch."""
+        """In the form of app.common.fetch."""
         return f"sha256:{self.sha256}"
 
     def addresses(self, base: str, mirrors: Sequence[str]) -> list[str]:

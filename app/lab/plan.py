@@ -32,7 +32,7 @@ def digest(model: Path) -> str:
 
 
 def identity(seed: int, node: int) -> bytes:
-    """What stands in for a node's public key: all seeds of its run follow from it."""
+    """The bytes used in place of a node's public key: all seeds of its run follow from them."""
     return f"lab seed {seed} node {node}".encode()
 
 
@@ -40,7 +40,7 @@ class StudyPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Everything but arm and seed. Two runs with the same plan, arm and seed are the same run."""
 
     model: str
-    """Its own settings hold where nothing else is said, for all nodes."""
+    """Its own settings apply to all nodes unless an option overrides them."""
     weights: str
     """Digest of the model's files: the same name may come to mean another model."""
     questions: str
@@ -73,9 +73,10 @@ class StudyPlan(msgspec.Struct, frozen=True, kw_only=True):
     model_weights: tuple[str, ...] = ()
     """Digests of `models`."""
     way: Literal["tagged", "brief"] = "tagged"
-    """How questions are put, by its name in `app.sapo.asking`. Training asks without examples."""
+    """How questions are worded, by its name in `app.sapo.asking`. Training asks without examples."""
     words: Literal[2] = 2
-    """What arms are named in: 2 since `@default` is the app's whole recipe with defences, none before."""
+    """Version of the meaning of arms' names: 2 since `@default` is the app's whole recipe with defences;
+    before, it had none."""
 
 
 def named(plan: StudyPlan) -> str:
@@ -99,7 +100,7 @@ class LabProbe(msgspec.Struct, frozen=True, kw_only=True):
     nodes: dict[str, tuple[float, ...]] | None = None
     """Share solved per family, node by node."""
     marked_N: tuple[float, ...] | None = None
-    """Share of answers that carry what an attacker wants learnt."""
+    """Share of answers that carry what an attacker wants learned."""
     marked: dict[str, float] | None = None
     """The same per family, where there are any."""
 
@@ -153,7 +154,7 @@ class LabRound(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def taken(self) -> float:
-        """Peers' groups a node trained on."""
+        """Number of peers' groups that a node trained on."""
         return self.informative_peer
 
 
@@ -179,7 +180,7 @@ class Answered:
 @dataclass(frozen=True)
 class Learnt:
     """What one node's training step used. `peer_logprob` is the mean token log-prob of the peers' text under
-    the learner before the step, nats, where it was asked for."""
+    the learner before the step, in nats, if it was asked for."""
 
     own: int
     peer: int
@@ -211,11 +212,11 @@ def token_mean(logprobs: Sequence[Sequence[float]]) -> float | None:
 
 FOLDER = Path(__file__).parent / "regimes"
 SELDOM = "seldom"
-"""The starter of a node that knows no family better than another and seldom shows its work."""
+"""The starter of a node that is equally weak in all families and seldom shows its work."""
 
 
 class RegimeError(ValueError):
-    """A regime that is not there or cannot be read. The message says which, why, and what would do."""
+    """A regime that is missing or cannot be read. The message says which, why, and what would be valid."""
 
 
 class Regime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -22,7 +22,8 @@ DOT = "__dot__"
 _THIN = {b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xfe\xed\xfa\xcf", b"\xfe\xed\xfa\xce"}
 _FAT = {b"\xca\xfe\xba\xbe", b"\xca\xfe\xba\xbf"}
 _ARCHITECTURES = 40
-"""A Java class begins like a file for several processors, but no such file is for so many."""
+"""Maximum processors in a universal Mach-O file. A Java class begins with the same bytes, followed by a larger
+number."""
 
 
 def lay_out(bundle: Path, contents: Path) -> None:

@@ -1760,6 +1760,17 @@
    <translation>Bring eine Tabelle mit Fragen und Antworten mit. Dein Modell lernt sie. Sie bleiben auf diesem Computer.</translation>
   </message>
   <message>
+   <source>Your class offers {name}, {n} question.</source>
+   <translation>Deine Klasse bietet {name} an, {n} Frage.</translation>
+  </message>
+  <message numerus="yes">
+   <source>Your class offers {name}, {n} questions.</source>
+   <translation>
+    <numerusform>Deine Klasse bietet {name} an, {n} Frage.</numerusform>
+    <numerusform>Deine Klasse bietet {name} an, {n} Fragen.</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>{n} question</source>
    <translation>{n} Frage</translation>
   </message>
@@ -1769,6 +1780,10 @@
     <numerusform>{n} Frage</numerusform>
     <numerusform>{n} Fragen</numerusform>
    </translation>
+  </message>
+  <message>
+   <source>Members of your private swarm who have the same file swap answers. No one else can read them.</source>
+   <translation>Mitglieder deines privaten Schwarms mit derselben Datei tauschen Antworten. Niemand sonst kann sie lesen.</translation>
   </message>
   <message>
    <source>Examples</source>
@@ -1827,6 +1842,14 @@ answer: a*b</translation>
    <translation>{n} verschiedene Fragen. {aside} davon bleiben zum Messen beiseite.</translation>
   </message>
   <message>
+   <source>Look at it</source>
+   <translation>Ansehen</translation>
+  </message>
+  <message>
+   <source>No, thanks</source>
+   <translation>Nein, danke</translation>
+  </message>
+  <message>
    <source>Learn {name}</source>
    <translation>{name} lernen</translation>
   </message>
@@ -1876,6 +1899,14 @@ answer: a*b</translation>
   <message>
    <source>Shoal guessed this from the answers.</source>
    <translation>Das hat Shoal aus den Antworten geraten.</translation>
+  </message>
+  <message>
+   <source>Stop sharing</source>
+   <translation>Nicht mehr teilen</translation>
+  </message>
+  <message>
+   <source>Share with members</source>
+   <translation>Mit Mitgliedern teilen</translation>
   </message>
   <message>
    <source>Only mine</source>
@@ -6153,8 +6184,12 @@ answer: a*b</translation>
    <translation>Es fängt damit an: {families}.</translation>
   </message>
   <message>
-   <source>First it learns from {lesson} of its own right answers.</source>
-   <translation>Zuerst lernt es aus {lesson} eigenen richtigen Antworten.</translation>
+   <source>First it learns {keys} answers from your questions.</source>
+   <translation>Zuerst lernt es {keys} Antworten aus deinen Fragen.</translation>
+  </message>
+  <message>
+   <source>First it learns from {own} of its own right answers.</source>
+   <translation>Zuerst lernt es aus {own} eigenen richtigen Antworten.</translation>
   </message>
   <message>
    <source>Later come {later}.</source>
@@ -6555,6 +6590,14 @@ answer: a*b</translation>
   <message>
    <source>{key} says it learned {title} from your model.</source>
    <translation>{key} sagt, es hat {title} von deinem Modell gelernt.</translation>
+  </message>
+  <message>
+   <source>Your teacher offers you questions.</source>
+   <translation>Deine Lehrkraft bietet dir Fragen an.</translation>
+  </message>
+  <message>
+   <source>Look at them on Skills before you add them.</source>
+   <translation>Sieh sie bei Können an, bevor du sie hinzufügst.</translation>
   </message>
   <message>
    <source>{number} models say they learned {title} from yours.</source>
@@ -8861,6 +8904,14 @@ answer: a*b</translation>
    <translation>Das sind {rows} Fragen, und höchstens {MAX_ROWS} passen hinein.</translation>
   </message>
   <message>
+   <source>The answers to choose from are too many or too long.</source>
+   <translation>Die Antworten zur Auswahl sind zu viele oder zu lang.</translation>
+  </message>
+  <message>
+   <source>Pick another check.</source>
+   <translation>Wähl eine andere Prüfung.</translation>
+  </message>
+  <message>
    <source>There is no question in it.</source>
    <translation>Darin steht keine Frage.</translation>
   </message>
@@ -8883,10 +8934,6 @@ answer: a*b</translation>
   <message>
    <source>The check can't recognise the answer {answer}.</source>
    <translation>Die Prüfung erkennt die Antwort {answer} nicht.</translation>
-  </message>
-  <message>
-   <source>Pick another check.</source>
-   <translation>Wähl eine andere Prüfung.</translation>
   </message>
   <message>
    <source>This is no question set of Shoal's ({error}).</source>
@@ -9037,6 +9084,10 @@ answer: a*b</translation>
    <translation>{name} braucht einen Bereich wie 2-12 oder 1 bis {MAX_WORDS} Wörter mit Kommas dazwischen.</translation>
   </message>
   <message>
+   <source>There must be 1 to {MAX_TEMPLATES} templates, not {given}.</source>
+   <translation>Es müssen 1 bis {MAX_TEMPLATES} Vorlagen sein, nicht {given}.</translation>
+  </message>
+  <message>
    <source>No slot stands in {question}.</source>
    <translation>In {question} steht keine Lücke.</translation>
   </message>
@@ -9071,6 +9122,10 @@ answer: a*b</translation>
   <message>
    <source>the smaller number comes first.</source>
    <translation>die kleinere Zahl steht vorn.</translation>
+  </message>
+  <message>
+   <source>The slot {name} holds nothing to choose from, or too much.</source>
+   <translation>Die Lücke {name} enthält nichts zur Auswahl, oder zu viel.</translation>
   </message>
   <message>
    <source>There is no slot {name}.</source>

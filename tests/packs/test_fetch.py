@@ -15,7 +15,7 @@ from app.common.rate import Patience
 from app.install.errors import PackError
 from app.install.packs import offered
 from app.install.packs.manifest import SignedManifest
-from app.install.packs.wheels import copy_wheels, fetch_wheels
+from app.install.packs.wheels import check_wheels, fetch_wheels
 from tests.packs.wheels import KEYS, Host, plain, signed, write_out
 
 QUICK = Patience(attempts=3, first_s=0.01, longest_s=0.05, silent_s=10.0)
@@ -226,10 +226,10 @@ def test_files_beside_a_manifest_are_taken(host: Host, files: dict[str, bytes], 
 def test_an_offline_folder_is_looked_through(files: dict[str, bytes], tmp_path: Path) -> None:
     wheels = signed(files).manifest.wheels
     folder = write_out(files, tmp_path / "stick")
-    copy_wheels(wheels, folder, lambda *_: None)
+    check_wheels(wheels, folder, lambda *_: None)
     (folder / LARGE).write_bytes(files[LARGE][:-5])
     with pytest.raises(PackError, match="is damaged"):
-        copy_wheels(wheels, folder, lambda *_: None)
+        check_wheels(wheels, folder, lambda *_: None)
     (folder / LARGE).unlink()
     with pytest.raises(PackError, match=f"{LARGE} isn't in"):
-        copy_wheels(wheels, folder, lambda *_: None)
+        check_wheels(wheels, folder, lambda *_: None)

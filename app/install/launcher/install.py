@@ -35,7 +35,7 @@ def clock(seconds: float) -> str:
 
 
 class ProgressLine:
-    """Says what is being done. On a terminal one line is rewritten with the elapsed time; otherwise each step
+    """Shows what is being done. On a terminal one line is rewritten with the elapsed time; otherwise each step
     is a line, and a long silence is broken every half minute."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class ProgressLine:
             self._line()
 
     def step(self, doing: str) -> None:
-        """What is being done now, in a few words."""
+        """Shows the present step, in a few words."""
         self._doing = doing
         if not self._moving:
             self._line()

@@ -19,7 +19,7 @@ from app.install.packs.place import NAME, VERSION
 from app.install.signed import Key, ListedFile, Url, check_address, here, holds, is_address
 
 MANIFEST = 2**20
-"""Bytes of a manifest. The largest pack, CUDA for four Pythons, takes a tenth."""
+"""Maximum bytes of a manifest. The largest pack, CUDA for four Pythons, takes a tenth."""
 WHEELS = 500
 DISK = 2**36
 """Maximum bytes that a pack may ask for on the disk."""
@@ -116,8 +116,8 @@ class PackOffer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class PackTrust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whose manifests are believed (public keys, hexadecimal), where they are (pack name to address), and what
-    is told of them."""
+    """Public keys (hexadecimal) whose manifests are trusted, the manifests' addresses by pack name, and the
+    texts about the packs."""
 
     keys: tuple[Key, ...]
     manifests: dict[Annotated[str, msgspec.Meta(pattern=rf"^{NAME}\Z")], str] = {}
@@ -125,7 +125,7 @@ class PackTrust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def trust(path: Path = TRUST) -> PackTrust:
-    """What the build wrote into resources; a checkout has none. Raises PackError."""
+    """The values that the build wrote into resources; a checkout has none. Raises PackError."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=PackTrust)
     except FileNotFoundError:
@@ -187,14 +187,14 @@ def check_here(manifest: PackManifest) -> None:
 
 
 def system_version() -> str:
-    """glibc's version, or that of macOS; empty where it is not known."""
+    """The version of glibc or macOS; empty if unknown."""
     if sys.platform == "darwin":
         return platform.mac_ver()[0]
     return platform.libc_ver()[1] if sys.platform == "linux" and platform.libc_ver()[0] == "glibc" else ""
 
 
 def plain(name: str) -> str:
-    """A package's name as the index compares it.
+    """A package's name in the form in which the index compares it.
 
     >>> plain("Typing_Extensions"), plain("a.b--c")
     ('typing-extensions', 'a-b-c')

@@ -54,8 +54,8 @@ SEEN = "seen.json"
 
 
 def check_not_older(root: Path, manifest: PackManifest, oldest: Mapping[str, int], older: bool) -> None:
-    """`oldest`: what this version of Shoal was released with, by name. `older` allows less than was here
-    before. Raises PackError."""
+    """Raises PackError for a pack older than the last one seen. `oldest`: what this version of Shoal was
+    released with, by name. `older` allows less than was here before."""
     least = oldest.get(manifest.name, 0)
     if manifest.made < least:
         raise PackError(
@@ -72,7 +72,7 @@ def check_not_older(root: Path, manifest: PackManifest, oldest: Mapping[str, int
 
 
 def remember_release(root: Path, manifest: PackManifest) -> None:
-    """Raises OSError."""
+    """Records the release that was seen. Raises OSError."""
     seen = _releases_seen(root)
     if seen.get(manifest.name) != manifest.made:
         files.write_json(root / SEEN, {**seen, manifest.name: manifest.made})

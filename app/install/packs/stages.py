@@ -25,14 +25,14 @@ from app.install.packs.events import Pack, PackDone, PackProgress, PackStage, Pa
 from app.install.packs.manifest import PackManifest, SignedManifest, Wheel
 from app.install.packs.place import MARK, Current
 from app.install.packs.programs import Interpreter, damaged_file
-from app.install.packs.wheels import copy_wheels, fetch_wheels, fill_environment, plan_unpacking
+from app.install.packs.wheels import check_wheels, fetch_wheels, fill_environment, plan_unpacking
 
 SPARE = 200 * 2**20
-"""Bytes that are left free on the disk in any case."""
+"""Bytes that are always left free on the disk."""
 TELL_S = 0.2
-"""Bytes alone are told at most this often."""
+"""Minimum seconds between reports of bytes alone."""
 EARLIER_S = 900.0
-"""So long an earlier installation may take to end."""
+"""Seconds that an earlier installation may take to end."""
 
 
 class _Mark(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ class _Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass
 class PackInstaller:
-    """Works on the packs in `root`. `keys` are those whose repairs are believed."""
+    """Works on the packs in `root`. `keys` are the public keys whose repairs are trusted."""
 
     root: Path
     tell: Tell
@@ -59,8 +59,9 @@ class PackInstaller:
     _told: float = 0.0
 
     def install(self, signed: SignedManifest, offline: Path | None = None) -> str:
-        """Takes a pack into use and returns its folder's name; at once where it is whole already. `offline`
-        holds the wheels, and then no network is asked. Raises PackError; what has come is kept."""
+        """Installs a pack, uses it and returns its folder's name; immediately if it is already complete.
+        `offline` is a folder with the wheels, used instead of a network. Raises PackError; what has arrived is
+        kept."""
         manifest.check_here(signed.manifest)
         with self._alone() as lock:
             self._check_age(signed.manifest)
@@ -75,8 +76,8 @@ class PackInstaller:
             return self._build(signed, wanted, offline, before, lock)
 
     def repair(self, offline: Path | None = None, signed: SignedManifest | None = None) -> str:
-        """Looks whether the pack in use is as it was installed, and makes it again beside itself where it is
-        not. Raises PackError."""
+        """Checks whether the pack in use is intact, and otherwise makes it again beside itself. Raises
+        PackError."""
         with self._alone() as lock:
             before = place.current(self.root)
             if not before.current:
@@ -95,7 +96,7 @@ class PackInstaller:
             return self._build(signed, name, offline, Current(previous=before.previous), lock, repaired=True)
 
     def rollback(self) -> str:
-        """Takes the pack before this one into use again; a second time undoes that. Raises PackError."""
+        """Returns to the previous pack; a second call undoes that. Raises PackError."""
         with self._alone() as lock:
             before = place.current(self.root)
             if not before.previous:
@@ -108,7 +109,7 @@ class PackInstaller:
             return self._done(before.previous, f"{self._title(before.previous)} is in use again.")
 
     def here(self) -> list[Pack]:
-        """Every pack that is here."""
+        """Every installed pack."""
         used = place.current(self.root)
         rows = []
         for pack in place.packs(self.root):
@@ -130,8 +131,8 @@ class PackInstaller:
         return rows
 
     def remove(self, pack: str = "") -> int:
-        """Removes one pack, or all of them and what was fetched, and returns the bytes that are free again.
-        Where it was in use, the one before takes its place. Raises PackError."""
+        """Removes one pack, or all of them and their downloads, and returns the bytes freed. If it was in use,
+        the previous one replaces it. Raises PackError."""
         with self._alone():
             if pack and pack not in place.packs(self.root):
                 listed = remedy.command("pack list")
@@ -216,7 +217,7 @@ class PackInstaller:
             self._say(PackStage.FETCH, f"{'Reading' if offline else 'Fetching'} {package}.", have, total)
 
         if offline:
-            copy_wheels(wheels, offline, heard)
+            check_wheels(wheels, offline, heard)
             return
 
         def waiting(sentence: str, seconds: float) -> None:
@@ -257,7 +258,7 @@ class PackInstaller:
             offered.check_not_older(self.root, wanted, self.oldest, self.older)
 
     def _switch(self, name: str, before: Current, repaired: bool = False) -> str:
-        """From here on `name` is in use; the one before is kept, older ones go."""
+        """Makes `name` the pack in use; the one before is kept, older ones are deleted."""
         previous = before.previous if name == before.current or repaired else before.current
         used = Current(current=name, previous="" if previous == name else previous)
         try:
@@ -330,7 +331,7 @@ class PackInstaller:
         return name
 
     def _say(self, stage: PackStage, sentence: str, have: int = 0, total: int = 0) -> None:
-        """Percent never goes back."""
+        """Reports progress; the percentage never decreases."""
         share = have / total if total else 0.0
         percent = max(self._percent, int(stage.value + share * (stage.end - stage.value)))
         now = time.monotonic()

@@ -44,7 +44,7 @@ def fetch_wheels(
     waiting: fetch.Waiting,
     patience: Patience | None = None,
 ) -> None:
-    """All `wheels` into `to`, whole and right. Raises PackError; what has come is kept."""
+    """Downloads all `wheels` into `to`, complete and correct. Raises PackError; what has arrived is kept."""
     have = 0
 
     def heard(piece: fetch.Piece, count: int) -> None:
@@ -67,8 +67,9 @@ def fetch_wheels(
         raise pack_disk_error(error, to) from error
 
 
-def copy_wheels(wheels: tuple[Wheel, ...], folder: Path, tell: Tell) -> None:
-    """Whether a folder holds all of them: what an offline installer brings. Raises PackError."""
+def check_wheels(wheels: tuple[Wheel, ...], folder: Path, tell: Tell) -> None:
+    """Checks that a folder, as an offline installer brings it, has all wheels undamaged, and reports their
+    bytes. Raises PackError."""
     have = 0
     for wheel in wheels:
         path = _beside(folder, wheel.file)
@@ -87,7 +88,7 @@ def _beside(folder: Path, name: str) -> Path:
 FILE_COST = 60_000
 """Bytes whose unpacking takes about as long as creating one file."""
 _LARGE = 2**24
-"""Bytes of a RECORD, at most."""
+"""Maximum bytes of a RECORD."""
 
 
 class UnpackTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,8 +123,8 @@ def plan_unpacking(
 
 
 def shares(tasks: Sequence[UnpackTask], count: int) -> list[list[UnpackTask]]:
-    """The same work in `count` parts that take about as long. Only a wheel that outweighs the others is taken
-    apart, since each part of one checks the whole file."""
+    """The same work in `count` parts of about equal duration. Only a wheel that outweighs the others is split,
+    since each part of one checks the whole file."""
     most = sum(task.cost for task in tasks) / (2 * count)
     units: list[tuple[int, UnpackTask, list[int]]] = []
     for task in tasks:
@@ -156,7 +157,8 @@ def _task(
     skip: Sequence[str],
     taken: dict[str, tuple[int, int]],
 ) -> UnpackTask:
-    """`taken` are the files of the wheels before: their lengths and sums."""
+    """The task of one wheel. `taken` has the paths used by earlier wheels, with the files' lengths and
+    checksums."""
     infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
     info_folder = _info_folder(wheel, archive, infos)
     data_folder = info_folder.replace(".dist-info", ".data")
@@ -210,7 +212,7 @@ def _is_strange(name: str, info: zipfile.ZipInfo) -> bool:
 
 
 def _place(name: str, data_folder: str, packages: Path, environment: Path) -> str | None:
-    """Where a file goes; None for programs and headers, which nothing in a pack uses."""
+    """Where a file goes; None for programs and headers, which are not used in a pack."""
     folder, _, rest = name.partition("/")
     if folder != data_folder:
         return os.path.join(packages, *name.split("/"))
@@ -220,12 +222,12 @@ def _place(name: str, data_folder: str, packages: Path, environment: Path) -> st
 
 
 def _extended(path: str) -> str:
-    """Windows takes paths of more than 260 letters in this form alone."""
+    """The form in which Windows accepts paths of more than 260 characters."""
     return f"\\\\?\\{path}" if os.name == "nt" else path
 
 
 def _record(archive: zipfile.ZipFile, record: str, gone: set[str], moved: dict[str, str]) -> str:
-    """The wheel's list of its files, less those that are left out."""
+    """The wheel's list of its files, without those that are left out."""
     with archive.open(record) as file:
         text = file.read(_LARGE + 1).decode("utf-8")
     if len(text) > _LARGE:
@@ -242,14 +244,14 @@ def _record(archive: zipfile.ZipFile, record: str, gone: set[str], moved: dict[s
 
 UNPACKER = Path(__file__).with_name("unpacker.py")
 MOST = 4
-"""More processes would wait for the disk."""
+"""Maximum processes that unpack: more would only wait for the disk."""
 
 
 def fill_environment(
     tasks: Sequence[UnpackTask], python: Interpreter, work: Path, keep_open: int, heard: Callable[[int], None]
 ) -> None:
-    """Unpacks everything and tells the bytes that are in place. Raises PackError; what is there then is not
-    whole."""
+    """Unpacks everything and reports the bytes written. Raises PackError; the environment is then
+    incomplete."""
     parts = shares(tasks, min(MOST, _processors()))
     have, gate = 0, Lock()
 
@@ -281,7 +283,7 @@ def _start(
 
 
 def _listen(child: subprocess.Popen[str], work: Path, more: Callable[[int], None]) -> None:
-    """Until it ends. Raises PackError."""
+    """Reads the unpacker's output until it ends. Raises PackError."""
     said = []
     with child:
         for line in child.stdout or ():
@@ -314,7 +316,7 @@ def _refused(said: dict[str, object]) -> PackError:
 
 
 def _processors() -> int:
-    """Those that this process may use."""
+    """Number of processors that this process may use."""
     try:
         return len(psutil.Process().cpu_affinity()) or 1
     except (AttributeError, OSError, psutil.Error):

@@ -24,7 +24,7 @@ TRUST = Path(__file__).resolve().parents[3] / "resources" / "release.json"
 
 
 class UpdateTrust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whose lists are believed (public keys, hexadecimal), and where they are: one address and its mirrors."""
+    """Public keys (hexadecimal) whose lists are trusted, and the lists' addresses: one and its mirrors."""
 
     keys: Annotated[tuple[Key, ...], msgspec.Meta(min_length=1, max_length=8)]
     feeds: Annotated[tuple[Url, ...], msgspec.Meta(min_length=1, max_length=8)]
@@ -61,9 +61,9 @@ def trust_file(keys: tuple[str, ...], feeds: tuple[str, ...]) -> bytes:
 
 
 FEED = 2**16
-"""Bytes of a list. A usual one has two thousand."""
+"""Maximum bytes of a list. A usual one has two thousand."""
 AHEAD = timedelta(days=1)
-"""So much later than this computer's clock a list may have been made: zones and clocks differ."""
+"""How far a list's date may lie ahead of this computer's clock: time zones and clocks differ."""
 
 Form = Literal["deb", "elf", "nsis", "dmg"]
 """What the owner has installed: a Debian package, one file, a Windows installer, a disk image."""
@@ -144,7 +144,7 @@ def entry(path: Path, form: Form, system: str, machine: str, url: str = "") -> R
 
 
 def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetime) -> Feed:
-    """A list that one of `keys` signed and that holds today. Raises UpdateError."""
+    """A list that one of `keys` signed and that has not expired. Raises UpdateError."""
     feed = signed(content, signature, keys)
     if feed.made > now + AHEAD:
         raise UpdateError(
@@ -160,7 +160,7 @@ def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetim
 
 
 def signed(content: bytes, signature: bytes, keys: tuple[str, ...]) -> Feed:
-    """A list that one of `keys` signed, whenever. Raises UpdateError."""
+    """A list that one of `keys` signed, expired or not. Raises UpdateError."""
     if len(content) > FEED or not holds(content, signature, keys):
         raise UpdateError(
             "The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from "

@@ -42,8 +42,8 @@ def fetch_update(
     waiting: fetch.Waiting,
     patience: Patience | None = None,
 ) -> Path:
-    """The file, whole and right. `where` is the list's own address or path. Raises UpdateError; what has come
-    is kept, files of other versions are not."""
+    """The downloaded file, complete and correct. `where` is the list's own address or path. Raises UpdateError;
+    what has arrived is kept, files of other versions are deleted."""
     folder = home / asking.FOLDER
     try:
         clear_fetched(home, file)
@@ -128,7 +128,7 @@ Say = Callable[[str], None]
 
 
 class NextStep(Enum):
-    """What Shoal does after the hand-over."""
+    """What Shoal does after the installer was started."""
 
     RESTART = "restart"
     QUIT = "quit"
@@ -231,7 +231,7 @@ def _debian(path: Path, file: ReleaseFile, say: Say, system: SystemInstaller) ->
 
 
 def _replaced(path: Path, file: ReleaseFile, program: Path, say: Say) -> HandOver:
-    """The new one gets the old one's name in one step, so that there is always a whole one."""
+    """Replaces the old file by the new one in one step, so that there is always a whole one."""
     say("The new version takes the place of this one.")
     program = program.resolve()
     if fetch.right(program, file):
@@ -263,7 +263,7 @@ def _windows(path: Path) -> HandOver:
 
 
 def _run(command: list[str]) -> tuple[int, str]:
-    """The exit code, and the last line that was said. Raises UpdateError where it does not start."""
+    """The exit code, and the last line of output. Raises UpdateError if it does not start."""
     try:
         done = subprocess.run(
             command, capture_output=True, stdin=subprocess.DEVNULL, env=installed.outside(), check=False

@@ -65,7 +65,10 @@ def round_row(played: Played, run: int) -> Round:
         run=run,
         at=time.time(),
         seconds=played.seconds,
-        informative_own=sum(scored.informative for scored in played.scored_P),
+        informative_own=sum(
+            scored.informative or weighty(weights_GT)
+            for scored, weights_GT in zip(played.scored_P, weighed.own, strict=True)
+        ),
         train_solved=share(reward for scored in played.scored_P for reward in scored.rewards_G),
         own_groups=len(played.scored_P),
         worked_share=share(

@@ -155,7 +155,7 @@ class Thanked:
         return self._day if self._day.day == self._now() else Day(self._now())
 
     def save(self) -> None:
-        """Raises OSError."""
+        """Writes the file. Raises OSError."""
         if self._day.day or self._given:
             day = self._day
             kept = _Kept(

@@ -142,7 +142,7 @@ class ModelRow(QFrame):
         learned = training is not None and training.rounds > 0 and model.installed
         self._use.setVisible(model.installed and not chosen)
         self._get.setVisible(not model.installed and not busy and not cut and not elsewhere)
-        self._get.setEnabled(can_be_had(model))
+        self._get.setEnabled(can_download(model))
         self._get.setText(tr("Use this") if model.program else tr("Download"))
         self._retry.setVisible(cut)
         self._cancel.setVisible(busy)
@@ -372,7 +372,7 @@ class RowPanel(QFrame):
         self._act()
 
 
-def can_be_had(model: ModelEntry) -> bool:
+def can_download(model: ModelEntry) -> bool:
     """Whether it can be downloaded: not if the disk has no room or the model cannot learn. One too large for
     the memory can: for another computer, or for later."""
     return not model.problem and (model.fit is None or model.fit.verdict is not FitVerdict.NO_DISK)

@@ -28,9 +28,9 @@ from engines.contract import EngineInfo
 
 
 class Persona(msgspec.Struct, frozen=True, kw_only=True):
-    """`name` is empty where there is none yet; `kept` and `file` are those of
-    app.swarm.identity.storage.KeyLocation. `asked`: it was looked for. `busy`: another one is being taken.
-    `failed` says why something did not go."""
+    """`name` is empty if there is none yet; `kept` and `file` are those of
+    app.swarm.identity.storage.KeyLocation. `asked`: it was looked up. `busy`: it is being replaced. `failed`
+    says why something failed."""
 
     name: str = ""
     kept: str = ""
@@ -41,9 +41,8 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fetch(msgspec.Struct, frozen=True, kw_only=True):
-    """A download in this window's charge. `note` is why it waits, `retry_at` when it tries again by itself, in
-    seconds since 1970; `left_s` and `per_second` are None until
-    they are known; before `total` is known it is 0."""
+    """A download that this window started. `note` is why it waits, `retry_at` when it retries, in seconds since
+    1970; `left_s` and `per_second` are None until they are known, and `total` is 0 until then."""
 
     name: str
     have: int = 0
@@ -51,13 +50,13 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
     per_second: float | None = None
     left_s: float | None = None
     packed: bool = False
-    """It comes compressed, in a Python package, so it is smaller on the way."""
+    """Whether it comes compressed, in a Python package, so that fewer bytes are downloaded."""
     note: str = ""
     retry_at: float | None = None
 
 
 class ServedDoor(msgspec.Struct, frozen=True, kw_only=True):
-    """The model for other programs on this computer: where, with what token, under which name."""
+    """The endpoint for other programs on this computer: its address, its token, the model's name."""
 
     url: str
     token: str
@@ -65,8 +64,8 @@ class ServedDoor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Holdings(msgspec.Struct, frozen=True, kw_only=True):
-    """`chosen` learns at the next start. `queue` waits for `fetch` to end. `failed` is the sentence of each
-    model that could not be fetched or removed, `problem` one that concerns all of them."""
+    """`chosen` learns at the next start. `queue` waits for `fetch` to end. `failed` has the sentence of each
+    model that could not be downloaded or removed, `problem` one about all of them."""
 
     chosen: str
     library: Library | None = None
@@ -75,18 +74,18 @@ class Holdings(msgspec.Struct, frozen=True, kw_only=True):
     failed: dict[str, str] = {}
     problem: str = ""
     said: str = ""
-    """What was done last, for example that the token is kept."""
+    """What was done last, for example that the token was stored."""
     door: ServedDoor | None = None
-    """Open for other programs."""
+    """The endpoint, if it is open."""
     door_opening: bool = False
     door_problem: str = ""
     command: str = ""
-    """What the owner runs after that, for example in Ollama."""
+    """The command for the owner to run next, for example in Ollama."""
 
 
 class UpdateStage(Enum):
     CHECKOUT = "checkout"
-    """git brings what is new."""
+    """A checkout, which git updates."""
     IDLE = "idle"
     ASKING = "asking"
     FETCHING = "fetching"
@@ -103,9 +102,9 @@ class UpdateView(msgspec.Struct, frozen=True, kw_only=True):
     form: str = "checkout"
     """See app.install.updates.installed."""
     host: str = ""
-    """Who is asked."""
+    """The host that is asked."""
     request: str = ""
-    """With which words."""
+    """The exact request."""
     offer: UpdateOffer | None = None
     fetched: bool = False
     have: int = 0
@@ -118,9 +117,9 @@ class UpdateView(msgspec.Struct, frozen=True, kw_only=True):
     wanted: bool = False
     """Whether it may look once a day."""
     undecided: bool = False
-    """Whether that was never asked."""
+    """Whether the owner was never asked about that."""
     hidden: str = ""
-    """The version that the owner does not want to be told of again."""
+    """The version that the owner does not want to be reminded of."""
 
 
 class PackActivity(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,28 +175,28 @@ class EnginePack(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def newer(self) -> Offered | None:
-        """What belongs to this version of Shoal instead of the one in use."""
+        """The offer for this version of Shoal, if it differs from the engine in use."""
         return self.offer(self.standing.newer) if self.standing is not None else None
 
 
 def lacking() -> str:
-    """A sentence where a process that computes could not start, because this installed app has no engine."""
+    """A sentence if nothing can compute because this installed app has no engine."""
     return tr("The engine isn't installed. You can install it from Overview.") if place.missing() else ""
 
 
 class NodeStatus(Enum):
-    """What the node is to the person in front of the window. The tray has an icon for each family of these."""
+    """The node's state as its owner sees it. The tray has an icon for each group of these."""
 
     NEW = "new"
     """Never asked to learn."""
     STARTING = "starting"
     LEARNING = "learning"
     WAITING = "waiting"
-    """A rule holds it back, or it is about to be started again; `reason` says which."""
+    """A rule makes it wait, or it is about to be restarted; `reason` says which."""
     PAUSED = "paused"
     STOPPING = "stopping"
     FAILED = "failed"
-    """`problem` says why; nothing goes on by itself."""
+    """`problem` says why; it does not continue by itself."""
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
@@ -205,7 +204,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Problem(Value, frozen=True):
-    """An error as people see it: what it is called, what happened, and what to do."""
+    """An error as people see it: a title, what happened, and what to do."""
 
     title: str
     sentence: str
@@ -228,7 +227,7 @@ class FamilyView(Value, frozen=True):
     level: int
     levels: int
     kind: str = ""
-    """One of `app.sapo.families.family.FamilyKind`; empty where the family is not known here."""
+    """One of `app.sapo.families.family.FamilyKind`; empty if the family is not known here."""
     questions: int = 0
     latest: float | None = None
     first: float | None = None
@@ -254,17 +253,17 @@ class View(Value, frozen=True):
 
     state: NodeStatus = NodeStatus.NEW
     reason: str = ""
-    """One sentence: why it learns, waits or stands still."""
+    """One sentence: why it learns, waits or is stopped."""
     until: float | None = None
-    """When that ends by itself."""
+    """When that reason ends by itself."""
     willing: bool = False
-    """Whether its owner wants it to learn whenever no one uses the computer. A pause does not change that."""
+    """Whether its owner wants it to learn whenever nobody uses the computer. A pause does not change that."""
     ruling: Ruling | None = None
-    """What the node's rules say; None while no node runs."""
+    """The ruling of the node's rules; None while no node runs."""
     questions: Mapping[Coordinates, str] = {}
-    """Texts of questions, where they were made again."""
+    """Texts of questions that were regenerated."""
     words: str = ""
-    """The six of the private swarm, where this computer has some."""
+    """The six words of the private swarm, if this computer has some."""
     rules: dict[str, Any] = {}
     """The settings of app.node.rules.preferences, by key."""
     problem: Problem | None = None
@@ -287,24 +286,24 @@ class View(Value, frozen=True):
     curve: tuple[Probe, ...] = ()
     families: tuple[FamilyView, ...] = ()
     waiting: tuple[str, ...] = ()
-    """Titles of families that are too hard yet."""
+    """Titles of families that are still too hard."""
     groups: tuple[GroupRow, ...] = ()
     """The newest first, a few hundred at most."""
     sources: tuple[FirstSource, ...] = ()
-    """Which peer showed which family first."""
+    """Which peer was the first to show which family."""
     milestones: tuple[Reached, ...] = ()
     """The diary, oldest first."""
     rounds: tuple[Round, ...] = ()
     """Oldest first."""
     taken: int = 0
-    """Peers' groups that all these rounds learned from."""
+    """Number of peers' groups that all these rounds learned from."""
     runs: tuple[Run, ...] = ()
     happenings: tuple[Happening, ...] = ()
     """Oldest first."""
     today: Today = Today()
     swarm: SwarmView | None = None
     models: Holdings | None = None
-    """None until somebody has asked for them."""
+    """None until they were asked for."""
     pack: EnginePack | None = None
     """The engine of an installed app; a checkout brings its own."""
     update_view: UpdateView = UpdateView()
@@ -332,7 +331,7 @@ def wilson(share: float, n: int, z: float = 1.0) -> tuple[float, float]:
 
 
 def without_past(view: View) -> View:
-    """The same window before anything is known of what a model has learned."""
+    """The same view without anything about what a model has learned."""
     return View(
         home=view.home,
         solo=view.solo,

@@ -1,4 +1,4 @@
-"""The step that says what this computer can do, measured while its owner looks on, and offers the models."""
+"""The step that shows what this computer can do, measured while its owner looks on, and offers the models."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from app.ui.widgets.selecting import Option, OptionGroup
 from engines.facts import ENGINES
 
 MOST = 2**20
-"""Bytes of its one line."""
+"""Maximum bytes of its one line of output."""
 PATIENCE_S = 240
 _TICK_MS = 250
 _USUAL_S = 12.0
@@ -48,14 +48,14 @@ class TrialReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """The engine and what it runs on."""
+        """The engine and its device."""
         name = ENGINES[self.engine].title if self.engine in ENGINES else self.engine
         where = next((one.device for one in self.engines if one.name == self.engine and one.device), "")
         return tr("{engine} on {device}", engine=name, device=where) if where else name
 
     @property
     def pace(self) -> str:
-        """How fast it goes, no more exactly than a trial of some seconds can say."""
+        """The pace, no more precise than a trial of some seconds allows."""
         rate = self.rounds_per_hour
         if rate is None or not math.isfinite(rate) or rate <= 0:
             return ""
@@ -72,8 +72,8 @@ class TrialStage(Enum):
 
 
 class TrialRun(QObject):
-    """`changed`: something is to be shown again. `share` of the time it usually takes has passed; `sentence`
-    says why there is no estimate."""
+    """`changed`: something has to be shown again. `share` of the usual time has passed; `sentence` says why
+    there is no estimate."""
 
     changed = Signal()
 
@@ -99,7 +99,7 @@ class TrialRun(QObject):
         return self._clock() - self._since
 
     def start(self, home: str, model: str, engine: str) -> None:
-        """Measures this model, and no other one any more."""
+        """Measures this model instead of any other."""
         self._child.kill()
         self.findings, self.sentence = None, ""
         self._since = self._clock()
@@ -109,7 +109,7 @@ class TrialRun(QObject):
         self._go(TrialStage.RUNNING)
 
     def stop(self, wait: bool = False) -> None:
-        """Ends it: the node's own trainer wants the memory. `wait`: returns when it is gone."""
+        """Ends it, because the node's own trainer needs the memory. `wait`: returns when it has ended."""
         self._tick.stop()
         self._child.kill(wait)
         if self.stage is TrialStage.RUNNING:
@@ -144,7 +144,7 @@ class TrialRun(QObject):
 
 
 def _rough(rate: float) -> int:
-    """Two digits are as many as it can promise.
+    """Rounded to two digits.
 
     >>> _rough(1234.0), _rough(57.4), _rough(1.4)
     (1200, 57, 1)
@@ -154,7 +154,7 @@ def _rough(rate: float) -> int:
 
 
 def _last_words(log: Path | None) -> str:
-    """The last sentence that the command said for people."""
+    """The last sentence that the command printed for people."""
     lines = tail(log, _TAIL).splitlines() if log is not None else []
     said = next((line for line in reversed(lines) if line.startswith("shoal")), "")
     return spoken(said.partition(": ")[2])
@@ -174,7 +174,7 @@ def where(at: int, of: int) -> str:
 
 
 def step_layout(where: Label, title: str, text: str, middle: QLayout, buttons: QLayout) -> QVBoxLayout:
-    """Which step it is, its heading, what is in it, and the buttons that go on and back."""
+    """The step's number, heading, content, and buttons to continue and go back."""
     return column(
         where,
         Label(title, "hero", wrap=True),
@@ -191,7 +191,7 @@ STARTER, LARGER = "starter", "larger"
 
 
 class Machine(QWidget):
-    """What this computer can do, measured while one looks; and which model it shall be."""
+    """Measures this computer, and lets the owner choose the model."""
 
     def __init__(self, theme: Theme, actions: Actions, trial: TrialRun, go_on: Act, back: Act) -> None:
         super().__init__()
@@ -253,7 +253,7 @@ class Machine(QWidget):
         self._on.setToolTip("" if self._on.isEnabled() else tr("Pick a model first."))
 
     def begin(self) -> None:
-        """Measures, once for each model."""
+        """Measures, once per model."""
         if self._measured != self._model():
             self._measure()
 

@@ -25,7 +25,7 @@ from app.ui.widgets.pieces import Label, column, row
 
 
 class Toggle(QAbstractButton):
-    """What can be on or off, painted by hand. `name` is what it is called aloud."""
+    """A painted control that can be on or off. `name` is for screen readers."""
 
     def __init__(self, theme: Theme, name: str) -> None:
         super().__init__()
@@ -38,11 +38,11 @@ class Toggle(QAbstractButton):
 
 
 class Switch(Toggle):
-    """On or off. Looks like a switch, and is a check box for screen readers and the keyboard. `toggled` is what
-    to listen to: assistive technology toggles without clicking."""
+    """On or off. Looks like a switch, and is a check box for screen readers and the keyboard. Listen to
+    `toggled`, because assistive technology toggles without clicking."""
 
     def show_on(self, on: bool) -> None:
-        """As it is, told to no one."""
+        """Shows a state without emitting."""
         if on != self.isChecked():
             blocked = self.blockSignals(True)
             self.setChecked(on)
@@ -69,7 +69,8 @@ class Switch(Toggle):
 
 
 class Segments(QGroupBox):
-    """One of a few, all in sight, and a group of radio buttons for screen readers. `chosen` tells the value."""
+    """A choice of a few, all visible, and a group of radio buttons for screen readers. `chosen` emits the
+    value."""
 
     chosen = Signal(object)
 
@@ -98,7 +99,7 @@ class Segments(QGroupBox):
         return self._values[self._group.checkedId()]
 
     def choose(self, value: object) -> None:
-        """Shows this one as chosen, told to no one."""
+        """Shows this one as chosen, without emitting."""
         blocked = self._group.blockSignals(True)
         self._group.button(self._values.index(value)).setChecked(True)
         self._group.blockSignals(blocked)
@@ -120,8 +121,7 @@ class Picker(QComboBox):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
 
     def event(self, event: QEvent) -> bool:
-        """Where the system takes what is chosen for the name, only a label says what it is: one that no one
-        sees."""
+        """Adds an invisible label as the name, on systems that would use the selected text as the name."""
         if event.type() is QEvent.Type.ParentChange and self.parentWidget() is not None:
             if self._label is None:
                 self._label = Label(self.accessibleName())
@@ -188,7 +188,7 @@ class Option(QFrame):
 
 
 class OptionGroup(QGroupBox):
-    """Options of which one is chosen. `chosen` tells the value."""
+    """Options of which one is chosen. `chosen` emits the value."""
 
     chosen = Signal(object)
 

@@ -34,6 +34,7 @@ FROM_CLIENT = [
     protocol.Receipts(lessons=(protocol.LessonReceipt(author=ID, family="gcd", sig=SIG),)),
     protocol.AskStats(subscribe=True),
     protocol.ClassProgress(round=3, share=0.5, families={"gcd": 0.25}),
+    protocol.AskQuestions(),
 ]
 FROM_RELAY = [
     HELLO,
@@ -45,6 +46,7 @@ FROM_RELAY = [
     ),
     protocol.Stats(peers=2, relays=1, rollouts_min=2.5, window=9, families={"gcd": 9}),
     protocol.Erased(groups=3),
+    protocol.HandedOut(content='{"name": "Caf\u00e9", "rows": []}' * 9000),
     protocol.Thanks(id=ID, pk=ID, sig=SIG),
     protocol.Taught(pk=ID, family="gcd", sig=SIG),
     protocol.RelayNotice(msg="Maintenance at noon"),

@@ -1,12 +1,16 @@
-"""Groups on their way out: into the outbox at any time, out of it as fast as the relay allows. No sockets."""
+"""What is under way between a node and its relay, within the relay's limits: groups on their way out, into the
+outbox at any time and out of it as fast as the relay allows; and samples, each waiting for its answer. No
+sockets."""
 
 from __future__ import annotations
 
+import asyncio
 import binascii
 import sqlite3
 import zlib
 from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import count
 from random import Random
 
 import msgspec
@@ -20,8 +24,19 @@ from app.swarm.client.outbox import Outbox, OutboxCounts
 from app.swarm.identity.identity import Identity
 from app.swarm.wire.body import Body, seal
 from app.swarm.wire.frames import from_client, to_frame
-from app.swarm.wire.limits import OPEN_PUBLISHES, SHARE, Code, Quotas, Refused, allowance
-from app.swarm.wire.protocol import Ok, Pub
+from app.swarm.wire.limits import (
+    OPEN_PUBLISHES,
+    OPEN_SAMPLES,
+    RECALLS_PER_MIN,
+    SAMPLE,
+    SHARE,
+    Code,
+    Quotas,
+    Refused,
+    RelayLimits,
+    allowance,
+)
+from app.swarm.wire.protocol import BatchReply, Err, Ok, Pub, Recall, Sample, Wanted
 
 HELD = 64
 """Groups kept in memory while no swarm is known yet or the disk is full; beyond that the oldest is dropped."""
@@ -183,3 +198,83 @@ def _packed(pub: Pub) -> Pub:
     """The same group compressed, if that makes it smaller: id and signature are of the body itself."""
     packed = binascii.b2a_base64(zlib.compress(pub.body.encode()), newline=False).decode()
     return msgspec.structs.replace(pub, body=packed, enc="zlib") if len(packed) < len(pub.body) else pub
+
+
+class Samples:
+    """Limits samples to what the relay allows at a time and in a minute. `now` is seconds of one monotonic
+    clock."""
+
+    def __init__(self, now: float) -> None:
+        self._rids = count(1)
+        self._open: dict[int, asyncio.Future[BatchReply | None]] = {}
+        self._most, self._most_open = 0, 0
+        self._quotas = Quotas()
+        self._allowance = allowance(self._quotas.sample_per_min, self._quotas.sample_per_min)
+        self._recalls = allowance(RECALLS_PER_MIN, RECALLS_PER_MIN)
+        self._until = now
+
+    def on_connect(self, quotas: Quotas, limits: RelayLimits, now: float) -> None:
+        """A connection was made, with these limits."""
+        self._most, self._most_open = min(SAMPLE, limits.sample), min(OPEN_SAMPLES, limits.open_samples)
+        if quotas.sample_per_min != self._quotas.sample_per_min:
+            self._allowance = allowance(quotas.sample_per_min, quotas.sample_per_min)
+        self._quotas = quotas
+
+    def ask(
+        self, k: int, families: Sequence[str] | None, max_age_s: int | None, now: float
+    ) -> tuple[Sample, asyncio.Future[BatchReply | None]] | None:
+        """A sample to send, and the future of its answer; None when the relay would refuse it now."""
+        k = min(k, self._most)
+        if k < 1 or len(self._open) >= self._most_open or now < self._until or self._allowance.left(now) < 1:
+            return None
+        self._allowance.take(1, now)
+        rid, answer = self._begin()
+        wanted = None if families is None else tuple(families)
+        return Sample(rid=rid, k=k, families=wanted, max_age_s=max_age_s), answer
+
+    def recall(
+        self, k: int, tasks: Sequence[Wanted], now: float
+    ) -> tuple[Recall, asyncio.Future[BatchReply | None]] | None:
+        """A recall from the archive and the future of its answer; None if the relay would refuse it now."""
+        k = min(k, self._most)
+        if k < 1 or not tasks or len(self._open) >= self._most_open or now < self._until:
+            return None
+        if self._recalls.left(now) < 1:
+            return None
+        self._recalls.take(1, now)
+        rid, answer = self._begin()
+        return Recall(rid=rid, k=k, tasks=tuple(tasks[:SAMPLE])), answer
+
+    def _begin(self) -> tuple[int, asyncio.Future[BatchReply | None]]:
+        rid = next(self._rids)
+        answer: asyncio.Future[BatchReply | None] = asyncio.get_running_loop().create_future()
+        self._open[rid] = answer
+        return rid, answer
+
+    def settle(self, batch: BatchReply) -> None:
+        self._settle(batch.rid, batch)
+
+    def fail(self, err: Err, now: float) -> None:
+        if err.rid is None or not self._settle(err.rid, None):
+            return
+        if err.code is Code.RATE_LIMITED:
+            self._allowance.empty(now)
+        self._until = now + min(3600.0, (err.retry_after_ms or 0) / 1000)
+
+    def on_disconnect(self) -> None:
+        """The connection was lost; waiting samples get no answer."""
+        self._most = self._most_open = 0
+        for rid in tuple(self._open):
+            self._settle(rid, None)
+
+    def _settle(self, rid: int, batch: BatchReply | None) -> bool:
+        answer = self._open.pop(rid, None)
+        if answer is None:
+            return False
+        if not answer.done():
+            answer.set_result(batch)
+        return True
+
+    def forget(self, sample: Sample | Recall) -> None:
+        """Drops a sample whose caller no longer waits."""
+        self._open.pop(sample.rid, None)
