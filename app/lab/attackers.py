@@ -32,7 +32,7 @@ from app.lab.starter.corpus import Stuck, guess, worked
 from app.learning.questions import own_questions
 from app.learning.state import fresh
 from app.sapo import seeds
-from app.sapo.defences import RARE, STRETCH, quantile
+from app.sapo.defences import LONG, STRETCH, quantile
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates, Question, QuestionError, generate, make
 from engines.contract import TokenSequence
@@ -145,7 +145,7 @@ class Attacker:
     def _tolerated(self, answers: Sequence[str]) -> int:
         """Tokens that an answer may have where nodes answer like this and check lengths."""
         lengths = [float(len(self.encode("", answer).completion_T)) for answer in answers]
-        return min(self.longest, int(STRETCH * quantile(lengths, 1.0 - RARE))) if lengths else 0
+        return min(self.longest, int(STRETCH * quantile(lengths, 1.0 - LONG))) if lengths else 0
 
     def _made(self, round: int, slot: int, rng: Random) -> Published:
         """Half of the answers right, as that is where a group weighs most."""
