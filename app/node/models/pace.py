@@ -1,9 +1,8 @@
-"""How fast a model will learn here, before it has played a round: a range, until it is measured.
+"""How fast a model will learn here before it has played a round: a range.
 
-The work of a round grows with parameters times tokens. The constants are those of a round of SmolLM2 135M
-(8 questions, 8 answers) on two cores in 16 bits; where a model of some size has played rounds on this very
-computer, its seconds take their place. Its own first look, which answers the same kind of questions, tells more
-than either, and it was slowed by the same other programs.
+The work of a round grows with parameters times tokens. The constants are those of a round of SmolLM2 135M (8
+questions, 8 answers) on two cores in 16 bits; rounds of another model on this very computer replace them. The
+model's own first look, which answers the same kind of questions under the same load, tells more than either.
 """
 
 from __future__ import annotations
@@ -15,29 +14,29 @@ import msgspec
 from engines.models.needs import Dtype
 
 FIXED_S = 2.0
-"""The seconds that every round takes, whatever the model: drawing, scoring, saving."""
+"""Seconds that every round takes, whatever the model: drawing, scoring, saving."""
 _REFERENCE = 135e6 * 64
 _REFERENCE_S = 5.0
 _REFERENCE_CORES = 2
 _MOST_CORES = 8
-"""More bring little more."""
+"""More cores bring little more."""
 _TELLING = 50e6
-"""Parameters from which on a model's own rounds tell how long those of others take."""
+"""Parameters from which a model's own rounds predict those of other models."""
 
 
 _FREE, _BUSY = 1.0, 4.0
 """The range around an estimate by size: 12 s were said of SmolLM2 135M in 32 bits on two cores, which took 8 to
 16 s there, and 36 to 42 s while llama.cpp was compiled; 57 s of 0.5 billion parameters, which took 220."""
 _KNOWN = (0.7, 2.0)
-"""The same where another model has played here."""
+"""The range if another model has played here."""
 _ANSWERS = 64
 _LOOKED = (0.2, 0.9)
-"""The seconds of a round, in the time that the first look took for as many answers: 0.22 to 0.87 in six homes
-of SmolLM2 135M. Without examples, prompts are short."""
+"""Seconds of a round relative to the time that the first look took for as many answers: 0.22 to 0.87 in six
+homes of SmolLM2 135M. Without examples, prompts are short."""
 
 
 class RoundWork(msgspec.Struct, frozen=True, kw_only=True):
-    """`round_s` is what a round took here so far, None before the first; `answer_s` what an answer took in the
+    """`round_s` is the mean duration of a round here, None before the first; `answer_s` of an answer in the
     first look, None before it."""
 
     parameters: int
