@@ -25,6 +25,8 @@ RARE = 0.05
 """Share of own answers whose most improbable spot lies beyond the habit, by definition of the habit. Right ones
 have fewer such spots, and there is no slack: an author chooses among its own questions, so whatever passes one
 time in ten passes always (LOG.md)."""
+LIKELY = 2.0
+"""Nats, over a whole window, up to which no spot is absurd, however sure of itself a policy has become."""
 LONG = 0.01
 """Share of own answers that are longer than the habitual length."""
 STRETCH = 1.25
@@ -142,7 +144,8 @@ def absurd(habits: Habits, logprobs_T: Sequence[float]) -> bool:
     (False, True, True)
     """
     return any(
-        not lowest(logprobs_T, width) >= bound for width, bound in zip(WINDOWS, habits.lowest_W, strict=True)
+        not lowest(logprobs_T, width) >= min(bound, -LIKELY / width)
+        for width, bound in zip(WINDOWS, habits.lowest_W, strict=True)
     )
 
 
