@@ -1,10 +1,11 @@
 """Finds the models of a data folder: the starter, those of the catalogue, downloaded ones, the owner's own
-folders; what each has learned here; and how much room is left. Opens no socket and loads no model library.
-"""
+folders; what each has learned here; how fast it will learn here before it has played a round; and how much room
+is left. Opens no socket and loads no model library."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -17,7 +18,6 @@ from app.models.shelf import Installed, Partial, Shelf, starter_folder
 from app.node.data.home import model_folder, model_mark
 from app.node.data.library import Library, ModelEntry, Training
 from app.node.history import checkpoint
-from app.node.models.pace import RoundWork, seconds
 from app.node.round import placing
 from engines.choice import SAMPLER_BYTES, sampler_kind
 from engines.contract import EngineError
@@ -156,7 +156,9 @@ class _Room(msgspec.Struct, frozen=True):
         works = {model.name: work for model in models if (work := _work(model)) is not None}
         here = cores()
         return tuple(
-            msgspec.structs.replace(model, round_s=seconds(works[model.name], here, self.dtype, works.values()))
+            msgspec.structs.replace(
+                model, round_s=seconds_of_round(works[model.name], here, self.dtype, works.values())
+            )
             if model.name in works
             else model
             for model in models
@@ -289,3 +291,76 @@ def _training_place(home: Path, model: ModelEntry) -> Path | None:
         return model_folder(home, name, model_mark(folder))
     except OSError:
         return None
+
+
+# The work of a round grows with parameters times tokens. The constants are those of a round of SmolLM2 135M (8
+# questions, 8 answers) on two cores in 16 bits; rounds of another model on this very computer replace them. The
+# model's own first look, which answers the same kind of questions under the same load, tells more than either.
+
+FIXED_S = 2.0
+"""Seconds that every round takes, whatever the model: drawing, scoring, saving."""
+_REFERENCE = 135e6 * 64
+_REFERENCE_S = 5.0
+_REFERENCE_CORES = 2
+_MOST_CORES = 8
+"""More cores bring little more."""
+_TELLING = 50e6
+"""Parameters from which a model's own rounds predict those of other models."""
+
+
+_FREE, _BUSY = 1.0, 4.0
+"""The range around an estimate by size: 12 s were said of SmolLM2 135M in 32 bits on two cores, which took 8 to
+16 s there, and 36 to 42 s while llama.cpp was compiled; 57 s of 0.5 billion parameters, which took 220."""
+_KNOWN = (0.7, 2.0)
+"""The range if another model has played here."""
+_ANSWERS = 64
+_LOOKED = (0.2, 0.9)
+"""Seconds of a round relative to the time that the first look took for as many answers: 0.22 to 0.87 in six
+homes of SmolLM2 135M. Without examples, prompts are short."""
+
+
+class RoundWork(msgspec.Struct, frozen=True, kw_only=True):
+    """`round_s` is the mean duration of a round here, None before the first; `answer_s` of an answer in the
+    first look, None before it."""
+
+    parameters: int
+    max_tokens: int
+    round_s: float | None = None
+    answer_s: float | None = None
+
+
+def seconds_of_round(
+    work: RoundWork, cores: int, dtype: Dtype, others: Iterable[RoundWork] = ()
+) -> tuple[float, float]:
+    """The least and the most seconds of a round: both as measured, or a range.
+
+    >>> small = RoundWork(parameters=135_000_000, max_tokens=64)
+    >>> seconds_of_round(small, 2, "bfloat16"), seconds_of_round(small, 4, "float32")
+    ((7.0, 28.0), (7.0, 28.0))
+    >>> known = RoundWork(parameters=135_000_000, max_tokens=64, round_s=12.0)
+    >>> seconds_of_round(known, 2, "bfloat16")
+    (12.0, 12.0)
+    >>> seconds_of_round(RoundWork(parameters=270_000_000, max_tokens=64), 2, "bfloat16", [known])
+    (15.4, 44.0)
+    >>> seconds_of_round(RoundWork(parameters=135_000_000, max_tokens=64, answer_s=1.5), 2, "bfloat16", [known])
+    (19.2, 86.4)
+    """
+    if work.round_s is not None:
+        return work.round_s, work.round_s
+    if work.answer_s is not None:
+        least, most = _LOOKED
+        return round(least * _ANSWERS * work.answer_s, 2), round(most * _ANSWERS * work.answer_s, 2)
+    telling = [one for one in others if one.round_s is not None and one.parameters >= _TELLING]
+    factor, (least, most) = 1.0, (_KNOWN if telling else (_FREE, _BUSY))
+    if telling:
+        nearest = min(telling, key=lambda one: abs(one.parameters - work.parameters))
+        assert nearest.round_s is not None
+        factor = max(nearest.round_s - FIXED_S, 0.1) / _computing_s(nearest, cores, dtype)
+    expected = FIXED_S + factor * _computing_s(work, cores, dtype)
+    return round(least * expected, 2), round(most * expected, 2)
+
+
+def _computing_s(work: RoundWork, cores: int, dtype: Dtype) -> float:
+    slower = 2.0 if dtype == "float32" else 1.0
+    share = _REFERENCE_CORES / min(cores, _MOST_CORES)
+    return _REFERENCE_S * slower * share * work.parameters * work.max_tokens / _REFERENCE
