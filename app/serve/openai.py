@@ -23,7 +23,7 @@ BEFORE = ":before"
 """Suffix of a model's name for the base model, without what it learned here."""
 
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
-Heat = Annotated[float, msgspec.Meta(ge=0, le=2)]
+Temperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
 Most = Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -74,7 +74,7 @@ class ResponseFormat(msgspec.Struct, frozen=True, kw_only=True):
 class _Common(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     max_tokens: Most | None = None
-    temperature: Heat | None = None
+    temperature: Temperature | None = None
     top_p: Share | None = None
     n: Annotated[int, msgspec.Meta(ge=1, le=MOST_ANSWERS)] | None = None
     stop: str | list[str] | None = None
