@@ -25,6 +25,9 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     """Mean seconds of a round so far, on this computer; None before the first."""
     answer_s: float | None = None
     """Seconds for an answer in its first look on this computer; None before that."""
+    answers: int = 0
+    """How many it has given there, and whether the look is over."""
+    placed: bool = False
     begins: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     """Families that it can learn from, and those that are too hard so far."""
@@ -61,6 +64,8 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
     round_s: tuple[float, float] | None = None
     """The least and the most seconds of a round here, the same once one was played; None where no one can
     tell."""
+    look_s: tuple[float, float] | None = None
+    """The same until its first look is over; None where there is none to come."""
     recommended: bool = False
 
 

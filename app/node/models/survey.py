@@ -5,6 +5,7 @@ model library.
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from app.models.shelf import Installed, Partial, Shelf, starter_folder
 from app.node.data.home import model_folder, model_mark
 from app.node.data.library import Library, ModelEntry, Training
 from app.node.history import checkpoint
-from app.node.models.pace import RoundWork, seconds
+from app.node.models.pace import RoundWork, look_s, seconds
 from app.node.round import placing
 from engines.choice import SAMPLER_BYTES, sampler_kind
 from engines.contract import EngineError
@@ -113,6 +114,8 @@ def _training(folder: Path) -> Training:
         rounds=rounds,
         round_s=seconds / rounds if rounds and seconds else None,
         answer_s=found.seconds / answers if found and found.seconds and answers else None,
+        answers=answers,
+        placed=found is not None and not found.looking,
         begins=(*found.in_play, *found.later) if found else (),
         waiting=found.waiting if found else (),
         best=best.state.round if best is not None else None,
@@ -155,13 +158,13 @@ class _Room(msgspec.Struct, frozen=True):
     def paced(self, models: list[ModelEntry]) -> tuple[ModelEntry, ...]:
         """With the seconds of a round, as far as anyone can tell."""
         works = {model.name: work for model in models if (work := _work(model)) is not None}
-        here = cores()
-        return tuple(
-            msgspec.structs.replace(model, round_s=seconds(works[model.name], here, self.dtype, works.values()))
-            if model.name in works
-            else model
-            for model in models
-        )
+        here, load = cores(), os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+
+        def timed(model: ModelEntry, work: RoundWork) -> ModelEntry:
+            round_s = seconds(work, here, self.dtype, works.values(), load)
+            return msgspec.structs.replace(model, round_s=round_s, look_s=look_s(work, round_s))
+
+        return tuple(timed(model, works[model.name]) if model.name in works else model for model in models)
 
 
 def _work(model: ModelEntry) -> RoundWork | None:
@@ -173,7 +176,20 @@ def _work(model: ModelEntry) -> RoundWork | None:
         max_tokens=model.max_tokens,
         round_s=known.round_s if known else None,
         answer_s=known.answer_s if known else None,
+        answers=known.answers if known else 0,
+        looks=_looks(model),
     )
+
+
+def _looks(model: ModelEntry) -> bool:
+    """Whether its first look is still to come: not where its own settings say what it begins with."""
+    known = model.training
+    if known is not None and (known.rounds or known.placed):
+        return False
+    try:
+        return not (model.folder and read_settings(Path(model.folder)).families)
+    except EngineError:
+        return True
 
 
 def _starter(room: _Room) -> ModelEntry:
