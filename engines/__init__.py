@@ -1,1 +1,2 @@
-"""Sampling and learning. Engines know tokens, weights and adapters; nothing of swarms, tasks or windows."""
+"""Sampling and learning. Engines know tokens, weights and adapters, and nothing about swarms, tasks or
+windows."""

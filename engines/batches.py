@@ -1,6 +1,7 @@
-"""The rules for a batch and how it is cut, for every engine's learner: checks of rows, and micro-batches.
+"""Checks of rows and the cutting of a batch into micro-batches, for every engine's learner.
 
-Prompts are computed once for all completions behind them, so a micro-batch holds whole groups where they fit.
+Prompts are computed once for all completions that follow them, so a micro-batch holds whole groups where they
+fit.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from engines.progress import progress
 Tokens = list[int]
 Done = TypeVar("Done")
 NO_STEP = StepStats(loss=0.0, grad_norm=0.0, rows=0, tokens=0, micro_batches=0, seconds=0.0)
-"""What a step says of a batch without a row that carries weight."""
+"""The result of a step on a batch in which no row carries weight."""
 
 
 @dataclass
 class BatchLimits:
-    """How large a micro-batch may be, and whether layers are recomputed. Only ever steps down."""
+    """The size of a micro-batch, and whether layers are recomputed. It only ever decreases."""
 
     tokens: int
     checkpointing: bool = False
@@ -40,7 +41,7 @@ class BatchLimits:
         return cls(max(1, min(most, int(free_bytes * 0.5 / token_bytes_recomputed))), checkpointing=True)
 
     def step_down(self) -> str | None:
-        """A smaller setting and the sentence that says so, or None when there is none left."""
+        """A smaller setting and the sentence that reports it, or None if there is no smaller one."""
         if self.tokens > 256:
             self.tokens //= 2
             return f"Memory ran short: it now learns from {self.tokens} tokens at a time."
@@ -52,14 +53,14 @@ class BatchLimits:
 
 @dataclass(frozen=True)
 class MemoryErrors:
-    """How an engine tells that an error means too little memory, and how it gives memory back."""
+    """Engine-specific: recognises errors of too little memory, and frees memory."""
 
     ran_out: Callable[[Exception], bool]
     release: Callable[[], None]
 
     def learning(self, work: Callable[[], Done], limits: BatchLimits, notice: Callable[[str], None]) -> Done:
-        """Does the work, with smaller limits whenever memory runs out, and says so. Raises EngineError when
-        nothing smaller is left."""
+        """Runs the work, again with smaller limits whenever memory runs out, and reports it. Raises EngineError
+        when the limits cannot get smaller."""
         while True:
             try:
                 return work()
@@ -77,8 +78,8 @@ class MemoryErrors:
     def sampling(
         self, work: Callable[[slice], None], prompts: int, at_once: int, n: int, max_tokens: int
     ) -> int:
-        """Does the work for slices of the prompts: at first `at_once`, half as many whenever memory runs out.
-        Returns how many they were at last. Raises EngineError when not even one fits."""
+        """Runs the work for slices of the prompts: at first `at_once`, half as many whenever memory runs out.
+        Returns the last size. Raises EngineError when not even one prompt fits."""
         size, first = max(1, at_once), 0
         while first < prompts:
             try:
@@ -99,7 +100,7 @@ class MemoryErrors:
 
 
 def check_finite(loss: float, norm: float) -> None:
-    """Raises EngineError where a step would spoil the adapter."""
+    """Raises EngineError if a step would spoil the adapter."""
     if not (math.isfinite(loss) and math.isfinite(norm)):
         raise EngineError(
             f"The step wasn't made, because its loss ({loss}) or gradient ({norm}) isn't a finite number: "
@@ -130,8 +131,8 @@ def scored(
     logprobs: Callable[[list[tuple[Tokens, Tokens]], list[int]], list[float]],
     shared: bool = True,
 ) -> list[list[float]]:
-    """Log-probabilities of every completion's tokens, in micro-batches: `logprobs` gives those of some
-    sequences, and of all their completions' tokens, one after another. `shared` as in `micro_batches`."""
+    """Log-probabilities of every completion's tokens, in micro-batches. `logprobs` computes those of some
+    sequences, all their completions' tokens in one row. `shared` as in `micro_batches`."""
     results: list[list[float]] = [[] for _ in sequences_S]
     filled = [index for index, (_, completion) in enumerate(sequences_S) if completion]
     for piece in micro_batches([sequences_S[index] for index in filled], tokens, shared):
@@ -145,7 +146,7 @@ def scored(
 
 
 def weighted_rows(batch: Batch, vocabulary: int) -> list[Row]:
-    """The rows that carry weight. Raises EngineError for anything that could not be trained on."""
+    """The rows that carry weight. Raises EngineError for rows that cannot be trained on."""
     if not (math.isfinite(batch.learning_rate) and batch.learning_rate >= 0):
         raise EngineError(f"The learning rate {batch.learning_rate} isn't a number of at least 0: set another.")
     rows = []
@@ -177,7 +178,8 @@ def check_tokens(sequences_S: Sequence[tuple[Tokens, Tokens]], vocabulary: int) 
 
 
 def packed_tokens(sequences_S: Sequence[tuple[Tokens, Tokens]]) -> int:
-    """How many tokens a forward pass over these computes; the last of each completion is only predicted."""
+    """Number of tokens that a forward pass over these computes; the last one of each completion is only
+    predicted."""
     prompts = {tuple(prompt) for prompt, _ in sequences_S}
     return sum(map(len, prompts)) + sum(max(0, len(completion) - 1) for _, completion in sequences_S)
 

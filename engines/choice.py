@@ -1,9 +1,9 @@
 """Which engine suits a computer and a model, in which number format, and why not another one: pure functions.
 
-The rules are in the order of their weight. MLX on Apple Silicon and PyTorch on an NVIDIA card are far ahead of
+The rules come in order of weight. MLX on Apple Silicon and PyTorch on an NVIDIA card are far ahead of
 everything else there. On other processors llama.cpp samples large models faster, while for tiny ones its fixed
-costs are larger than what it saves; in between, and wherever both were measured (`engines.choice`), the
-measurement decides."""
+costs are larger than what it saves; in between, and wherever both were measured (`Trial`), the measurement
+decides."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from engines.facts import MB, HardwareFacts, fast_halves
 from engines.files import read_json, write_json
 
 LARGE = 100_000_000
-"""Parameters from which llama.cpp is taken on a processor where nothing has been measured yet."""
+"""Parameters from which llama.cpp is chosen on a processor if nothing has been measured yet."""
 
 SIXTEEN_BITS = 300_000_000
 """Parameters up to which llama.cpp samples in 16 bits: with 64 rows as fast as 8 bits on AVX2, a quarter faster
@@ -29,19 +29,19 @@ DRIVERS = {11: 450, 12: 525, 13: 580}
 """CUDA's major version to the oldest driver that runs it (NVIDIA's CUDA compatibility table)."""
 
 _SHARE = 0.7
-"""The share of free memory that an engine may take; see engines.facts."""
+"""Share of free memory that an engine may use; see engines.facts."""
 
 
 class ModelSize(msgspec.Struct, frozen=True, kw_only=True):
-    """What of a model the choice depends on."""
+    """The figures of a model on which the choice depends."""
 
     name: str
     parameters: int
 
 
 class EngineVerdict(msgspec.Struct, frozen=True):
-    """One way to run, whether it can be gone here, and why (not). Names are those of `./shoal doctor`: torch
-    comes as torch-cuda, torch-mps and torch-cpu."""
+    """One way to run, whether it is possible here, and why (not). Names are those of `./shoal doctor`: torch
+    appears as torch-cuda, torch-mps and torch-cpu."""
 
     name: str
     usable: bool
@@ -49,8 +49,8 @@ class EngineVerdict(msgspec.Struct, frozen=True):
 
 
 class EngineChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """`way` is the name of the way taken and `engine` the engine that goes it, both empty when there is none.
-    `needs_mb` is a lower bound: weights and what samples from them, without activations."""
+    """`way` is the name of the chosen verdict and `engine` the engine that runs it, both empty if there is
+    none. `needs_mb` is a lower bound: weights and what samples from them, without activations."""
 
     engine: str
     way: str
@@ -67,8 +67,8 @@ def choose(
     problem: Callable[[str], str],
     rounds_per_hour: Mapping[str, float] | None = None,
 ) -> EngineChoice:
-    """`problem` says for "torch", "llamacpp" and "mlx" why it cannot run (empty: it can); `rounds_per_hour` is
-    what was measured on this computer with this model."""
+    """`problem` says why "torch", "llamacpp" or "mlx" cannot run (empty: it can); `rounds_per_hour` was
+    measured on this computer with this model."""
     judged = {one.name: one for one in judge(facts, size, problem)}
     measured = dict(rounds_per_hour or {})
     order = _order(facts, size, measured)
@@ -132,7 +132,7 @@ def cuda_problem(facts: HardwareFacts) -> str:
 
 
 def driver_problem(cuda: str, driver: str) -> str:
-    """Empty, or the sentence that the driver is too old for a CUDA version.
+    """A sentence that the driver is too old for a CUDA version; empty if it is not.
 
     >>> driver_problem("13.0", "580.65.06"), driver_problem("12.8", "535.104.05")
     ('', '')
@@ -153,14 +153,14 @@ def mps_problem(facts: HardwareFacts) -> str:
 
 
 def llamacpp_problem(facts: HardwareFacts) -> str:
-    """llama.cpp samples, torch learns: on a card both are better done by torch."""
+    """A sentence, or empty. llama.cpp samples and torch learns; on a graphics card torch does both better."""
     if facts.system == "linux" and facts.glibc and _pair(facts.glibc) < (2, 28):
         return f"llama.cpp needs glibc 2.28 and this system has {facts.glibc}: use a newer system."
     return ""
 
 
 def memory_problem(way: str, facts: HardwareFacts, size: ModelSize) -> str:
-    """Empty, or the sentence that the model does not fit."""
+    """A sentence that the model does not fit; empty if it does."""
     needed, room = needs_mb(way, facts, size), _room_mb(way, facts)
     if needed <= room:
         return ""
@@ -186,7 +186,7 @@ def needs_mb(way: str, facts: HardwareFacts, size: ModelSize) -> int:
 
 
 SAMPLER_BYTES: Mapping[Kind, float] = {"f32": 4.0, "f16": 2.0, "bf16": 2.0, "q8_0": 34 / 32}
-"""The bytes of one weight; q8_0 keeps a scale for every 32."""
+"""Bytes of one weight; q8_0 keeps a scale for every 32 weights."""
 
 
 def sampler_kind(parameters: int) -> Kind:
@@ -213,8 +213,8 @@ def dtype(way: str, facts: HardwareFacts, size: ModelSize) -> str:
 
 
 def _order(facts: HardwareFacts, size: ModelSize, measured: Mapping[str, float]) -> list[str]:
-    """The ways that may be taken by themselves, best first. MLX is for Apple's chips: elsewhere it is taken by
-    name only."""
+    """The verdicts that may be chosen automatically, best first. MLX is for Apple's chips: elsewhere it must be
+    asked for by name."""
     if facts.apple_silicon:
         return ["mlx", "torch-mps", "torch-cpu"]
     ways = ["torch-cpu", "llamacpp"] if size.parameters < LARGE else ["llamacpp", "torch-cpu"]
@@ -238,7 +238,7 @@ def _runs(way: str, facts: HardwareFacts) -> str:
 
 
 def _why(way: str, facts: HardwareFacts, size: ModelSize, measured: Mapping[str, float]) -> str:
-    """Why this one was taken."""
+    """Why this one was chosen."""
     engine = engine_of(way)
     if way in ("torch-cpu", "llamacpp") and engine in measured and len(measured) > 1:
         return f"{_runs(way, facts)} Measured here with {size.name}: {measured[engine]:.0f} rounds an hour."
@@ -248,7 +248,7 @@ def _why(way: str, facts: HardwareFacts, size: ModelSize, measured: Mapping[str,
 
 
 def _why_not(way: str, taken: str, facts: HardwareFacts, size: ModelSize, measured: Mapping[str, float]) -> str:
-    """Why a way that could be gone was not taken."""
+    """Why a possible one was not chosen."""
     if engine_of(way) in measured and engine_of(taken) in measured and way in ("torch-cpu", "llamacpp"):
         return (
             f"{_runs(way, facts)} Measured here with {size.name}: {measured[engine_of(way)]:.0f} rounds an "
@@ -271,7 +271,7 @@ _LEADS = {"llamacpp": "llama.cpp", "torch-mps": "The graphics of this Mac", "tor
 
 
 def _passed(order: list[str], way: str, judged: Mapping[str, EngineVerdict]) -> list[str]:
-    """Reasons of those that would have come first."""
+    """Reasons why those that would have come first were not chosen."""
     return [judged[name].reason for name in order[: order.index(way)]]
 
 
@@ -298,14 +298,13 @@ def _pair(version: str) -> tuple[int, int]:
 
 FILE = "trials.json"
 _KEPT = 50
-"""Results; the oldest go first."""
+"""Maximum results kept; the oldest are dropped."""
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """One engine with one model, measured for some seconds on real questions.
-
-    Rates are tokens a second: of the sampler's answers, and of everything the learner reads in a step.
-    `memory_mb` is the highest that its process held."""
+    """One engine with one model, measured for some seconds on real questions. Rates are in tokens a second: of
+    the sampler's answers, and of everything the learner reads in a step. `memory_mb` is the peak of its
+    process."""
 
     engine: str
     dtype: str
@@ -340,13 +339,13 @@ def key(fingerprint: str, facts: HardwareFacts) -> str:
 
 
 def recall(home: Path, key: str) -> dict[str, Trial]:
-    """Engine to its trial; empty where nothing was measured."""
+    """Engine to its trial; empty if nothing was measured."""
     kept = _read(home).get(key)
     return kept.trials if kept else {}
 
 
 def remember(home: Path, key: str, trials: dict[str, Trial]) -> None:
-    """Adds to what is known of that key, replacing older trials of the same engines. Raises OSError."""
+    """Adds trials under that key, replacing older ones of the same engines. Raises OSError."""
     known = _read(home)
     before = known.get(key)
     known[key] = _TrialFile(at=time.time(), trials={**(before.trials if before else {}), **trials})

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Messages = Sequence[dict[str, str]]
 """A prompt as chat messages: `{"role": ..., "content": ...}`. The model's own chat template renders it."""
 Heard = Callable[[str], bool]
-"""Is told an answer's text so far; False ends the answer there."""
+"""Gets an answer's text so far; returning False ends the answer there."""
 
 
 Kind = Literal["f32", "f16", "bf16", "q8_0"]
@@ -55,7 +55,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     adapter_format: str = "peft"
     sampler: str = ""
     talks: bool = False
-    """Whether its chat template holds a conversation; the starter's reads the last question alone."""
+    """Whether its chat template shows earlier turns; the starter's shows the last question alone."""
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,7 +104,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     learning_rate: float
     clip: tuple[float, float] | None = None
     sampler_cap: float | None = None
-    """The most by which a token's weight grows to make up for a sampler that found it less likely."""
+    """Maximum factor by which a token's weight grows to correct a sampler that found it less likely."""
 
 
 class StepStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,34 +124,36 @@ class StepStats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EngineOptions(TypedDict, total=False):
-    """How an engine is opened, whichever it is."""
+    """How an engine is opened, whichever engine it is."""
 
     rank: int | None
-    """Without one the model's shoal.json says it, else it is 16 (8 on a processor from 50 M parameters on)."""
+    """LoRA's rank; by default the model's shoal.json sets it, else it is 16 (8 on a processor from 50 M
+    parameters on)."""
     device: str
-    """"auto", or what the engine knows: "cpu", "cuda", "cuda:1", "mps", "gpu"."""
+    """"auto", or a device of the engine: "cpu", "cuda", "cuda:1", "mps", "gpu"."""
     threads: int | None
     thread_share: float | None
-    """The share of the cores that is used where no number of `threads` is given."""
+    """Share of the cores to use if no number of `threads` is given."""
     batch_share: float
-    """The share of the measured budget of tokens that is learned from at once."""
+    """Share of the measured token budget for one micro-batch."""
 
 
 class Decoder(Protocol):
-    """Answers under way, one row each, whose tokens the caller draws: for requests that each have their own
-    temperature, length and end. Logits are fp32 on the processor, (R, V)."""
+    """Several answers in progress, one row each, whose tokens the caller draws: for requests that each have
+    their own temperature, length and end. Logits are fp32 on the processor, (R, V)."""
 
     rows: int
-    """The most at once."""
+    """Maximum number of rows."""
     joins: bool
-    """Whether rows may join others under way; otherwise all of them are read at once."""
+    """Whether rows may join others in progress; otherwise all of them are read at the same time."""
 
     def read(self, prompts_R: Sequence[Sequence[int]], more: int) -> NDArray[Any]:
-        """New rows behind those there are, each for at most `more` tokens. The logits of their first tokens."""
+        """Adds new rows after the existing ones, each for at most `more` tokens. Returns the logits of their
+        first tokens."""
         ...
 
     def advance(self, tokens_R: Sequence[int]) -> NDArray[Any]:
-        """Appends one token to every row. The logits of the next, valid until the next call."""
+        """Appends one token to every row. Returns the logits of the next, valid until the next call."""
         ...
 
     def keep(self, rows_R: Sequence[int]) -> None:
@@ -173,8 +175,7 @@ class Engine(Protocol):
         self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int, *, plain: bool = False
     ) -> list[list[Completion]]:
         """`n` completions for every prompt at temperature 1, top-p 1. The same seed gives the same tokens.
-
-        `plain` leaves the adapter away: the base model answers, as it was before any training."""
+        `plain` samples without the adapter: the base model answers, as it was before any training."""
         ...
 
     def answer(
@@ -187,13 +188,14 @@ class Engine(Protocol):
         plain: bool = False,
         temperature: float = 1.0,
     ) -> Completion:
-        """One completion, told while it grows: after every token, on a GPU after every few. At temperature 1
-        its tokens are those of `sample` with `n` = 1; `logprobs_T` are those of the distribution drawn from."""
+        """One completion, reported while it grows: after every token, on a GPU after every few. At
+        temperature 1 its tokens are those of `sample` with `n` = 1; `logprobs_T` are those of the
+        distribution drawn from."""
         ...
 
     def decoder(self, rows: int, tokens: int, *, plain: bool = False) -> Decoder:
-        """Up to `rows` answers together, fewer where memory is short, each of at most `tokens` tokens with its
-        prompt. One at a time; `sample`, `answer` and `load` end it. Raises EngineError."""
+        """Up to `rows` answers together, fewer if memory is short, each of at most `tokens` tokens with its
+        prompt. Only one decoder at a time; `sample`, `answer` and `load` end it. Raises EngineError."""
         ...
 
     def prompt_tokens(self, prompt: Messages) -> list[int]:
@@ -211,7 +213,7 @@ class Engine(Protocol):
         ...
 
     def step_down(self) -> str | None:
-        """Takes smaller steps from now on, and says so in a sentence; None when there are none left."""
+        """Takes smaller steps from now on, and returns a sentence about it; None if they cannot get smaller."""
         ...
 
     def save(self, folder: Path) -> None:

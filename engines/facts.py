@@ -1,4 +1,4 @@
-"""The facts about this computer, as far as the choice of an engine depends on it. Loads no model library."""
+"""The facts about this computer on which the choice of an engine depends. Loads no model library."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from engines.remedy import repair
 class EngineEntry(NamedTuple):
     title: str
     package: str
-    """It has `open_engine` and, where it cannot run everywhere, `available`."""
+    """Has `open_engine` and, if it cannot run everywhere, `available`."""
     library: str
-    """What the package stands on: whether it is there tells in a millisecond what an import takes a second
-    for."""
+    """The library the package needs: checking that it exists takes a millisecond, importing the package a
+    second."""
     distributions: tuple[str, ...]
-    """Whose versions decide how fast the engine is."""
+    """Packages whose versions decide how fast the engine is."""
 
 
 ENGINES = {
@@ -48,12 +48,12 @@ MB = 2**20
 
 
 def free_ram() -> int:
-    """Bytes an engine may take now: most of what is free, so that the rest of the computer keeps room."""
+    """Bytes an engine may use now: most of what is free, so that the rest of the computer keeps room."""
     return int(min(psutil.virtual_memory().available, container_room()) * 0.7)
 
 
 def container_room(root: Path = Path("/sys/fs/cgroup")) -> int:
-    """Bytes left under this control group's limit, which psutil does not see; huge where there is none."""
+    """Bytes left under this control group's limit, which psutil does not see; a huge number without one."""
     try:
         limit = (root / "memory.max").read_text().strip()
         used = (root / "memory.current").read_text().strip()
@@ -63,11 +63,11 @@ def container_room(root: Path = Path("/sys/fs/cgroup")) -> int:
 
 
 PACKAGES = (*(name for engine in ENGINES.values() for name in engine.distributions), "gguf", "transformers")
-"""Whose versions decide how fast an engine is."""
+"""Packages whose versions decide how fast an engine is."""
 
 FEATURES = ("avx2", "fma", "f16c", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "bf16", "i8mm")
-"""What of the processor's features matters: without AVX2 and its kin llama.cpp is built for this very computer,
-and with the bf16 ones half the bytes are computed with at full speed."""
+"""Features of the processor that matter: without AVX2 and the like llama.cpp is built on this very computer,
+and with the bf16 ones computing in half the bytes runs at full speed."""
 
 ISA = "SHOAL_BENCH_ISA"
 """Environment variable, for measurements: "avx2" makes everything compute as on a processor that has AVX2 and
@@ -100,7 +100,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HardwareFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Sizes in MB (2**20 bytes). What a computer does not have is empty."""
+    """Sizes in MB (2**20 bytes). Fields of things the computer does not have are empty."""
 
     system: str
     machine: str
@@ -117,7 +117,7 @@ class HardwareFacts(msgspec.Struct, frozen=True, kw_only=True):
     cuda: str
     """The CUDA version that torch was built for."""
     packages: dict[str, str]
-    """Name to version, of those that are there."""
+    """Name to version, of the installed ones."""
 
     @property
     def apple_silicon(self) -> bool:
@@ -125,7 +125,8 @@ class HardwareFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gather(folder: Path | None = None) -> HardwareFacts:
-    """Looks; `folder` is where models and conversions lie (missing ones count as their nearest parent)."""
+    """Collects the facts; `folder` is where models and conversions are stored (a missing folder counts as its
+    nearest existing parent)."""
     cards, driver, problem = _nvidia()
     return HardwareFacts(
         system=sys.platform,
@@ -215,7 +216,7 @@ def _disk_mb(folder: Path) -> int:
 
 
 def _nvidia() -> tuple[tuple[Card, ...], str, str]:
-    """Cards, driver version, and a sentence where there is a driver that does not answer."""
+    """Cards, driver version, and a sentence if there is a driver that does not answer."""
     there = (
         Path("C:/Windows/System32/nvml.dll").exists()
         if sys.platform == "win32"
@@ -251,7 +252,7 @@ def _nvidia() -> tuple[tuple[Card, ...], str, str]:
 
 
 def _torch_cuda() -> str:
-    """Read from torch's version file: importing torch would take most of a second."""
+    """torch's CUDA version, read from its version file: importing torch would take most of a second."""
     found = importlib.util.find_spec("torch")
     for folder in (found.submodule_search_locations or []) if found else []:
         try:

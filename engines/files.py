@@ -1,7 +1,7 @@
-"""Files that are whole or not there: replaced in one step, flushed, locked, measured, discarded.
+"""Files that are complete or absent: replaced in one step, flushed, locked, measured, deleted.
 
-kill -9 at any moment leaves the old content or the new one. app.common.files hands these on to the application,
-of which engines know nothing; no one else replaces or locks a file."""
+kill -9 at any moment leaves the old content or the new one. app.common.files passes these functions on to the
+application, which engines must not import; nothing else replaces or locks a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 
 PATIENCE_S = 1.0
-"""So long a reader on Windows is waited for."""
+"""Seconds to wait for a reader on Windows."""
 REMOVING = ".removing-"
 """Begins the names of folders that are being deleted."""
 _PAUSE_S = 0.02
@@ -28,7 +28,7 @@ Content = TypeVar("Content")
 
 
 class LockHeldError(Exception):
-    """Another process holds the lock; `holder` is its number, "unknown" where that cannot be read."""
+    """Another process holds the lock; `holder` is its process id, "unknown" if that cannot be read."""
 
     def __init__(self, path: Path, holder: str) -> None:
         super().__init__(f"Process {holder} holds {path}.")
@@ -36,8 +36,8 @@ class LockHeldError(Exception):
 
 
 def replace(fresh: Path, path: Path, platform: str = sys.platform) -> None:
-    """Gives `fresh` the name `path` in one step. Windows refuses it while another process reads the old file,
-    which takes an instant: so it is tried again for a moment there. Raises OSError."""
+    """Renames `fresh` to `path` in one step. Windows refuses that while another process reads the old file,
+    which takes an instant, so it is retried for PATIENCE_S there. Raises OSError."""
     end = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -52,7 +52,7 @@ def replace(fresh: Path, path: Path, platform: str = sys.platform) -> None:
 @contextlib.contextmanager
 def staged(path: Path) -> Iterator[Path]:
     """A name beside `path` for its new content, which is flushed and takes its place at the end of the block;
-    where the block or the disk fails, the old content stays and nothing lies beside it. Raises OSError."""
+    if the block or the disk fails, the old content stays and no file is left beside it. Raises OSError."""
     fresh = path.with_name(f".{path.name}-{os.getpid()}")
     try:
         yield fresh
@@ -65,7 +65,8 @@ def staged(path: Path) -> Iterator[Path]:
 
 
 def write(path: Path, content: bytes, *, private: bool = False) -> None:
-    """The whole file, its folders included; with `private` no one but the owner may read it. Raises OSError."""
+    """Writes the whole file and makes its folders; with `private` only the owner may read it. Raises
+    OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with staged(path) as fresh:
         fresh.unlink(missing_ok=True)
@@ -75,12 +76,12 @@ def write(path: Path, content: bytes, *, private: bool = False) -> None:
 
 
 def write_json(path: Path, content: object, *, private: bool = False) -> None:
-    """As JSON that people can read. Raises OSError."""
+    """Writes the content as readable JSON. Raises OSError."""
     write(path, msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n", private=private)
 
 
 def read_json(path: Path, kind: type[Content], most: int = -1) -> Content | None:
-    """The content, of at most so many bytes; None for a file that is missing or says nothing sensible."""
+    """The content, of at most this many bytes; None for a file that is missing or not valid."""
     try:
         with path.open("rb") as file:
             return msgspec.json.decode(file.read(most), type=kind)
@@ -101,8 +102,8 @@ def flush(path: Path) -> None:
 
 
 def discard(path: Path) -> None:
-    """Deletes a file or a folder; a folder under another name first, so that a half-deleted one is never taken
-    for a whole. Raises OSError."""
+    """Deletes a file or a folder; a folder is renamed first, so that a half-deleted one is never taken for a
+    whole. Raises OSError."""
     if not path.is_dir():
         path.unlink(missing_ok=True)
         return
@@ -112,7 +113,7 @@ def discard(path: Path) -> None:
 
 
 def size(path: Path) -> int:
-    """Bytes of all files below a folder, those with several names once; links are not followed."""
+    """Bytes of all files below a folder, hard links counted once; symbolic links are not followed."""
     seen: set[int] = set()
     total, waiting = 0, [str(path)]
     while waiting:
@@ -129,7 +130,7 @@ def size(path: Path) -> int:
 
 
 def free(path: Path) -> int:
-    """Bytes free on the disk that holds `path`, or would. Raises OSError."""
+    """Bytes free on the disk that holds `path`, or will hold it. Raises OSError."""
     while not path.exists():
         path = path.parent
     return shutil.disk_usage(path).free
@@ -137,11 +138,10 @@ def free(path: Path) -> int:
 
 @contextlib.contextmanager
 def alone(path: Path, wait_s: float = 0.0, waiting: Callable[[], object] = lambda: None) -> Iterator[int]:
-    """Holds the lock file `path` for this process, yielding its descriptor; the system frees it however we end.
-
-    A child process that is handed the descriptor (POSIX) keeps the lock until it has ended too. `waiting` is
-    called once where another has it. Raises LockHeldError where that still has it after `wait_s`, and
-    OSError, also where `path` is a link: what it names would lose its content."""
+    """Holds the lock file `path` for this process, yielding its descriptor; the system frees it however the
+    process ends. A child process that inherits the descriptor (POSIX) keeps the lock until it has ended too.
+    `waiting` is called once if another process has it. Raises LockHeldError if that still has it after
+    `wait_s`, and OSError, also if `path` is a link, whose target would lose its content."""
     options = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
     descriptor = os.open(path, options, 0o644)
     try:
@@ -162,8 +162,8 @@ def alone(path: Path, wait_s: float = 0.0, waiting: Callable[[], object] = lambd
 
 @contextlib.contextmanager
 def held(partial: Path, wait_s: float = 0.0) -> Iterator[bool]:
-    """Holds a folder that is being filled, `partial`, for this process; False where another still has it after
-    `wait_s`. The system frees it however we end."""
+    """Holds a folder that is being filled, `partial`, for this process; False if another still has it after
+    `wait_s`. The system frees it however the process ends."""
     partial.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         try:
@@ -185,7 +185,7 @@ def _holder(descriptor: int) -> str:
 
 
 def _taken(descriptor: int) -> bool:
-    """The first byte alone is locked, so that others can read on Windows whose number is behind it."""
+    """Locks only the first byte, so that on Windows others can read the process id after it."""
     locking: Any
     try:
         if sys.platform == "win32":
@@ -227,7 +227,7 @@ def in_bytes(count: float) -> str:
 
 
 def own_corner() -> Path:
-    """This person's own folder in the system's temporary one, for what has no data folder."""
+    """This user's own folder in the system's temporary one, for programs without a data folder."""
     user = str(os.getuid()) if hasattr(os, "getuid") else "user"
     folder = Path(tempfile.gettempdir()) / f"shoal-{user}"
     folder.mkdir(mode=0o700, exist_ok=True)

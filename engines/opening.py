@@ -1,5 +1,5 @@
-"""From an engine's name to an engine. Packages are imported when they are wanted, not before: each loads a
-library of its own, and most computers have not all of them."""
+"""From an engine's name to an engine. Packages are imported only when needed: each loads a library of its own,
+and most computers don't have all of them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ HOME = "SHOAL_HOME"
 """Environment variable: the data folder, where results of trials are remembered."""
 
 SAYS = "shoal-llamacpp.says"
-"""A file in the Python environment, written by the build of llama.cpp: one sentence on how that stands."""
+"""A file in the Python environment, written by the build of llama.cpp: one sentence on its progress or
+failure."""
 
 
 def available(name: str) -> str:
     """Empty when the engine of that name can run here, else a sentence: why not, and what to do. Loads the
-    engine's library, no model. Raises EngineError for a name that is none."""
+    engine's library, but no model. Raises EngineError for an unknown name."""
     _check(name)
     if reason := missing(name):
         return reason
@@ -48,7 +49,7 @@ def available(name: str) -> str:
 
 
 def missing(name: str) -> str:
-    """The same by a look for the engine's library, which is not loaded."""
+    """The same, by only checking that the engine's library exists, without loading it."""
     if importlib.util.find_spec(ENGINES[name].library) is not None:
         return ""
     match name:
@@ -71,8 +72,8 @@ def open_engine(name: str, model: str | Path, *, seed: int = 0, **options: Unpac
     """Opens the engine of that name, or with "auto" the one that suits this computer and the model; the other
     arguments are those of every engine's own `open_engine`.
 
-    Raises EngineError. A named engine that cannot run is never replaced by another one; one that was chosen is,
-    and its `notes` say so."""
+    Raises EngineError. A named engine that cannot run is never replaced by another one; one that was chosen
+    automatically is, and its `notes` say so."""
     with sound(model):
         if name == AUTO:
             return _open_chosen(model, seed, options)
@@ -83,7 +84,7 @@ def open_engine(name: str, model: str | Path, *, seed: int = 0, **options: Unpac
 
 
 def _open_chosen(model: str | Path, seed: int, options: EngineOptions) -> Engine:
-    """The best one; where that fails to open, the next."""
+    """Opens the best engine; if that fails, the next."""
     problems: dict[str, str] = {}
     while True:
         engine = choice(model, lambda name: problems.get(name) or missing(name)).engine or "torch"
@@ -133,7 +134,8 @@ def instructions() -> dict[str, str]:
 
 
 def prepare(name: str) -> None:
-    """Imports what opening that engine will most likely need: it takes seconds, in which others can work."""
+    """Imports what opening that engine will most likely need: this takes seconds that overlap with other
+    work."""
     if name == AUTO:
         name = "mlx" if sys.platform == "darwin" and not missing("mlx") else "torch"
     importlib.import_module(ENGINES.get(name, ENGINES["torch"]).package)

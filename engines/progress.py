@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable
 
 EVERY_S = 1.0
-"""Seconds between two calls of `heard`, at least."""
+"""Minimum seconds between two calls of `heard`."""
 
 
 class Progress:
-    """`tokens` are all so far."""
+    """`tokens` counts everything so far."""
 
     def __init__(self) -> None:
         self.tokens = 0
@@ -22,7 +22,7 @@ class Progress:
         self._told = 0.0
 
     def add(self, tokens: int) -> None:
-        """After so many more tokens."""
+        """Adds tokens, and calls `heard` if it is time."""
         self.tokens += tokens
         if self.heard is not None and time.monotonic() >= self._told + EVERY_S:
             self._told = time.monotonic()
@@ -30,4 +30,4 @@ class Progress:
 
 
 progress = Progress()
-"""Of this process."""
+"""The counter of this process."""

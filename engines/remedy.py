@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 VARIABLE = "SHOAL_COMMAND"
-"""What starts an installed app in a terminal; its program sets it."""
+"""Environment variable: the command that starts an installed app in a terminal; its program sets it."""
 PACK = "shoal-pack.json"
-"""Stands in the environment of an installed app's engine."""
+"""A file that marks the Python environment of an installed app's engine pack."""
 
 
 def packed() -> bool:
@@ -31,7 +31,7 @@ def command(words: str) -> str:
 
 
 def repair(engine: str = "", note: str = "") -> str:
-    """What mends an engine, for the middle of a sentence; `note` follows where the set-up does it."""
+    """How to repair an engine, for the middle of a sentence; `note` is added if the set-up does it."""
     if installed():
         return f"repair the engine in Shoal's window, or with {command('pack repair')}"
     return f"run {command(f'setup --engine {engine}' if engine else 'setup')}{note}"

@@ -30,15 +30,15 @@ _OF_DATA = (
 )
 _OF_MEMORY = ("out of memory", "allocate", "DefaultCPUAllocator")
 _OF_DEVICES = ("CUDA", "MPS", "HIP", "cuDNN", "NCCL")
-"""In the words of errors that another start may not see."""
+"""Words in errors that may not occur at another start."""
 _READERS = ("safetensors", "jinja2", "transformers", "huggingface_hub")
 _LONGEST = 120
 
 
 @contextmanager
 def sound(model: str | Path) -> Iterator[None]:
-    """Raises EngineError where the model's own content breaks what is done with it in the block, with the
-    details on standard error. What is no fault of the model's passes through."""
+    """Raises EngineError if the model's own content breaks what is done with it in the block, with the details
+    on standard error. Errors that are not the model's fault pass through."""
     name = Path(model).name
     try:
         yield
@@ -61,7 +61,7 @@ def sound(model: str | Path) -> Iterator[None]:
 
 
 def of_memory(error: BaseException) -> bool:
-    """Whether memory could not be had, which also a size out of a broken file asks for.
+    """Whether memory could not be allocated, which may also come from a size in a broken file.
 
     >>> of_memory(MemoryError()), of_memory(RuntimeError("a and b have other shapes"))
     (True, False)
@@ -82,8 +82,8 @@ def _of_data(error: BaseException) -> bool:
 
 
 def within(seconds: float, work: Callable[[], _Result]) -> _Result:
-    """What `work` returns or raises. Raises TimeoutError where it takes longer; it goes on then, in a thread
-    that ends with the process."""
+    """What `work` returns or raises. Raises TimeoutError if it takes longer; it then continues in a thread that
+    ends with the process."""
     done: list[_Result] = []
     failed: list[BaseException] = []
 

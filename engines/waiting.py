@@ -1,10 +1,10 @@
 """How threads that compute together wait for each other: a tenth of a millisecond awake, then asleep. And what
-makes a measurement one of another processor (engines.facts.ISA).
+makes a measurement one of another processor (engines.facts.ISA). OpenMP and torch read both when torch or
+llama.cpp is loaded, so import this module before them.
 
-Both are read when torch or llama.cpp is loaded, so import this module before them. By itself OpenMP spins for
-milliseconds, which made a busy machine five times slower. Asleep at once, as its passive policy has it, each of
-the many barriers of a token costs two switches of a thread: 135 M parameters then took 1.3 to 2.5 times as long
-on two idle cores, and no less on busy ones (app/lab/LOG.md).
+By default OpenMP spins for milliseconds, which made a busy machine five times slower. With its passive policy,
+which sleeps immediately, each of the many barriers of a token costs two switches of a thread: 135 M parameters
+then took 1.3 to 2.5 times as long on two idle cores, and no less on busy ones (app/lab/LOG.md).
 """
 
 from __future__ import annotations

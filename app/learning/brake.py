@@ -24,7 +24,7 @@ SURE, LEAST = 4.0, 0.1
 """Where nothing changes but by chance, fewer than one run of 200 rounds in fifty gives a false alarm
 (tests/learning/test_vigil.py)."""
 FADE = 0.8
-"""The share of what was before that is kept with each window."""
+"""Share of the past sums that is kept when a window is added to them."""
 ALONE, DOUBLINGS = 20, 4
 """Rounds without peers after a fall; twice as many after each further one, so often at most."""
 
@@ -33,7 +33,7 @@ Signs = tuple[float, float]
 
 
 class BrakeWindow(msgspec.Struct, frozen=True, kw_only=True):
-    """Sums over groups of each share and of its square; of faded windows, `groups` is no whole number."""
+    """Sums over groups of each share and of its square. For faded windows `groups` is not a whole number."""
 
     rounds: int = 0
     groups: float = 0.0
@@ -44,17 +44,16 @@ class BrakeWindow(msgspec.Struct, frozen=True, kw_only=True):
         return self.sums[sign] / max(1.0, self.groups)
 
     def error(self, sign: int) -> float:
-        """Standard error of the mean, with one right and one wrong group more than there are: nothing is quite
-        certain."""
+        """Standard error of the mean, with one right and one wrong group added, so that it is never zero."""
         n = self.groups + 2.0
         share = (self.sums[sign] + 1.0) / n
         return math.sqrt(max(0.0, (self.squares[sign] + 1.0) / n - share * share) / n)
 
 
 class PeerBrake(msgspec.Struct, frozen=True, kw_only=True):
-    """State of the brake. `past` is what was before the window `now`, `mixed` whether peers' answers
-    were learned from, `alone` how many rounds are left without peers, `falls` how often it came to that,
-    `torn` whether the keeper of safe points has still to go back to the best."""
+    """State of the brake. `past` sums the rounds before the window `now`, `mixed` tells whether peers' answers
+    were learned from in it, `alone` is how many rounds are left without peers, `falls` how often the brake was
+    applied, `torn` whether the model has still to be put back to its best checkpoint."""
 
     levels: dict[str, int] = {}
     now: BrakeWindow = BrakeWindow()
@@ -66,8 +65,8 @@ class PeerBrake(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def watched(before: PeerBrake, own_P: Sequence[ScoredGroup], levels: dict[str, int], mixed: bool) -> PeerBrake:
-    """After a round with these own groups; `mixed`: with peers' groups that carried weight. At other levels
-    the questions differ, so the comparison starts again."""
+    """The state after a round with these own groups; `mixed`: with peers' groups that carried weight. When
+    levels change the questions differ, so the comparison starts again."""
     if before.levels != levels:
         before = restarted(before, levels)
     after = msgspec.structs.replace(
@@ -84,7 +83,7 @@ def watched(before: PeerBrake, own_P: Sequence[ScoredGroup], levels: dict[str, i
 
 
 def restarted(before: PeerBrake, levels: dict[str, int]) -> PeerBrake:
-    """Without the windows seen so far; a cooldown in progress goes on."""
+    """The state without the windows seen so far; a cooldown in progress continues."""
     return PeerBrake(levels=levels, alone=before.alone, falls=before.falls, torn=before.torn)
 
 

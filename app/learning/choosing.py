@@ -1,8 +1,10 @@
-"""Peers' groups as a learner handles them: what one is, which a round takes, and their authors' records.
+"""Peers' groups as a learner handles them: what one is, which of them a round takes, and their authors'
+records.
 
 A checked group is a `PeerGroup` from intake to optimiser: intake makes it, the buffer of the swarm keeps it, a
-round takes it and says by a `JudgedGroup` how it did. A person's group has one right answer and no contrast, so
-the learner is asked the same question: where all its own answers are wrong, they are the rest of the group.
+round takes it and reports in a `JudgedGroup` how useful it was. A person's group has one right answer and no
+contrast, so the learner is asked the same question: if all its own answers are wrong, they become the rest of
+the group.
 """
 
 from __future__ import annotations
@@ -27,16 +29,16 @@ _PEERS = 500
 STANDING, STANDS = 16.0, 0.8
 """Right answers taken, and trust, from which on an author has standing."""
 NEW = 8.0
-"""New authors start with a common record of this many right answers, half of them taken: five bad authors in a
-row, and no good one, are needed before new ones are doubted (`mixing.DOUBTED`)."""
+"""New authors start with a common record of this many right answers, half of them taken. So it takes five bad
+authors in a row, and no good one, before new ones are doubted (`mixing.DOUBTED`)."""
 
 
 class PeerGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """A peer's group after this node has made the question itself and scored the answers itself.
+    """A peer's group after this node has regenerated the question and scored the answers itself.
 
-    `peer` is the author's name, `question` the text that this node made. The rest is for groups that came from
-    a relay: `id` of the envelope, `key` of the author in hex, `created_ms` by the author's word (Unix ms), and
-    `since_ms`, from when its age counts where that is later: of a group from the archive, its arrival."""
+    `peer` is the author's name, `question` the text that this node made. The other fields are for groups from a
+    relay: `id` of the envelope, `key` of the author in hex, `created_ms` as the author claims (Unix ms), and
+    `since_ms`, from which its age counts if that is later (for a group from the archive: when it arrived)."""
 
     peer: str
     question: str
@@ -54,7 +56,7 @@ class PeerGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class JudgedGroup:
-    """How many of a peer group's right answers were taken, and how many kept out."""
+    """How many of a peer group's right answers were learned from, and how many were kept out."""
 
     group: PeerGroup
     taken: int
@@ -62,30 +64,32 @@ class JudgedGroup:
 
 
 class PeerRecords:
-    """How a learner fared with each peer, by the name that its offers carry, and with all new peers together: a
-    key costs nothing, so anyone who takes a new one after every few groups is judged by that record."""
+    """How useful each peer's groups were to a learner, by the name in its offers, and one record for all new
+    peers together: keys cost nothing, so an attacker who changes keys after every few groups is judged by that
+    one."""
 
     def __init__(self) -> None:
         self._records: OrderedDict[str, PeerRecord] = OrderedDict()
         self._new = PeerRecord(taken=NEW / 2, kept_out=NEW / 2)
 
     def choose(self, recipe: Recipe, offers_P: Sequence[PeerOffer], j: int, rng: Random) -> list[int]:
-        """At most `j` positions of `offers_P`; where the recipe uses records, each peer with its trust."""
+        """At most `j` positions of `offers_P`; if the recipe uses records, each offer with its peer's trust."""
         if recipe.by_record:
             offers_P = [msgspec.structs.replace(offer, trust=self._trust(offer.peer)) for offer in offers_P]
         return mixing.choose(recipe, offers_P, j, rng)
 
     def doubts(self, recipe: Recipe, peer: str) -> bool:
-        """Whether a peer is left out in most rounds."""
+        """Whether this peer is left out in most rounds."""
         return recipe.by_record and self._trust(peer) < mixing.DOUBTED
 
     def stands(self, peer: str) -> bool:
-        """Whether at least STANDING of a peer's right answers were taken, and few kept out."""
+        """Whether at least STANDING of the peer's right answers were taken, and few kept out."""
         record = self._records.get(peer, PeerRecord())
         return record.taken >= STANDING and self._trust(peer) >= STANDS
 
     def judge(self, peer: str, taken: int, kept_out: int) -> None:
-        """After one of a peer's groups: how many of its right answers were taken, how many kept out."""
+        """Updates the record of a peer after one of its groups: how many of its right answers were taken and
+        kept out."""
         before = self._records.pop(peer, None)
         if before is None and taken + kept_out:
             share = taken / (taken + kept_out)
@@ -99,8 +103,8 @@ class PeerRecords:
 
 
 def whole_group(person: ScoredGroup, own: ScoredGroup) -> ScoredGroup | None:
-    """A person's answer with the learner's own failures at the same question; None where the learner solved it,
-    since there is nothing to learn then. Raises ValueError for groups of two questions."""
+    """A person's answer together with the learner's own failures at the same question; None if the learner
+    solved it, since there is nothing to learn then. Raises ValueError for groups of two questions."""
     if person.group.coordinates != own.group.coordinates:
         raise ValueError("Both must answer the same question.")
     if any(own.rewards_G):

@@ -34,17 +34,17 @@ from app.sapo.families import FAMILIES
 FIRST, THEN = 2, 6
 """Questions that every family gets, and in all one with a right answer to its first ones."""
 AT_ONCE = 16
-"""Questions asked in one go, after which what they showed is kept: eight families' first ones, or as many as
-fill a batch of answers."""
+"""Questions asked in one call, after which their results are saved: the first ones of eight families, or as
+many as fill a batch of answers."""
 BEGINS = 0.2
-"""Share of right answers beyond chance from which on a family begins before all others were looked at. Another
-wave of questions costs less than to gather a lesson in a family that is seldom right."""
+"""Share of right answers beyond chance from which a family begins before all others were looked at. One more
+wave of questions costs less than gathering a lesson in a family that is seldom right."""
 MORE, PATIENT_QUESTIONS, MOST_QUESTIONS = 8, 72, 160
 """Questions of a family between two looks at what has been gathered for a lesson, and of all its families."""
 
 
 class FamilyQuestions(NamedTuple):
-    """Questions of a family at a level: `questions` of them from number `first` on."""
+    """`questions` questions of a family at one level, numbered from `first`."""
 
     family: str
     level: int
@@ -53,7 +53,7 @@ class FamilyQuestions(NamedTuple):
 
 
 def next_questions(found: Placement) -> tuple[FamilyQuestions, ...]:
-    """What a first look asks next, at most AT_ONCE questions; none when it is over.
+    """What a first look asks next, at most AT_ONCE questions; empty when it is over.
 
     >>> from app.sapo.asking import BRIEF
     >>> tried = [
@@ -85,8 +85,8 @@ def next_questions(found: Placement) -> tuple[FamilyQuestions, ...]:
 
 
 def beginning(found: Placement) -> dict[str, int]:
-    """The families that a first look can end with, and their levels; before all were looked at these are only
-    such as do well."""
+    """The families that a first look can end with, and their levels. Until all families were looked at, only
+    those that do well."""
     able_ones = [one for one in reached(found.tried) if able(one)]
     if found.unasked:
         able_ones = [one for one in able_ones if one.merit[0] >= BEGINS]
@@ -94,7 +94,7 @@ def beginning(found: Placement) -> dict[str, int]:
 
 
 def reached(tried: Iterable[FamilyTried]) -> tuple[FamilyTried, ...]:
-    """One entry for each family: the highest level that it can begin with, else the lowest.
+    """One entry per family: the highest level that the model can begin with, else the lowest.
 
     >>> tried = [FamilyTried(family="gcd", level=n, questions=2, any=any) for n, any in enumerate((2, 1, 0))]
     >>> [one.level for one in reached(tried)], [one.level for one in reached(tried[2:])]
@@ -108,7 +108,7 @@ def reached(tried: Iterable[FamilyTried]) -> tuple[FamilyTried, ...]:
 
 
 def _gathered(found: Placement, begun: Mapping[str, int]) -> list[FamilyQuestions]:
-    """More questions of the families that it begins with, until a lesson has enough right answers."""
+    """More questions of the families it begins with, until a lesson has enough right answers."""
     if not found.way.examples:
         return []
     own = [one for one in reached(found.tried) if one.family in begun]
@@ -124,8 +124,8 @@ def _gathered(found: Placement, begun: Mapping[str, int]) -> list[FamilyQuestion
 def asked_more(
     found: Placement, answered: Iterable[tuple[FamilyQuestions, Sequence[Rewards]]], right: Iterable[Taught]
 ) -> Placement:
-    """A first look after questions were answered: for each of them the rewards of its answers, and what the
-    same answers earn at another question."""
+    """A first look after questions were answered: for each, the rewards of its answers, and what the same
+    answers earn at another question."""
     tried = {(one.family, one.level): one for one in found.tried}
     for asked, rewards_P in answered:
         at = (asked.family, asked.level)
@@ -138,8 +138,8 @@ def asked_more(
 
 
 def ended(found: Placement, *, anyway: bool = False) -> Placement:
-    """What a first look found. Ended `anyway`, by its owner, it begins with what is known, and where that is
-    nothing with the first families of all."""
+    """The result of a first look. If the owner ended it (`anyway`), it begins with what is known, or with the
+    very first families if nothing is."""
     tried = reached(found.tried)
     begun = families(tried) if anyway else beginning(found)
     if anyway and not begun:

@@ -14,7 +14,7 @@ from typing import Protocol
 from app.sapo.probe import Score
 
 LOOK = 4
-"""Rounds looked at together: fewer say little, more make the owner wait."""
+"""Rounds judged together: fewer say little, more make the owner wait."""
 HARDLY = 0.1
 """Share of informative groups up to which a round counts as having taught nothing."""
 MOST_TOKENS = 512
@@ -25,13 +25,13 @@ _TORN, _ERRORS = 0.05, 3.0
 
 
 STEADY = 8
-"""Measurements that tell whether a curve still rises: 70 rounds at the usual distance."""
+"""Measurements needed to tell whether a curve still rises: 70 rounds at the usual interval."""
 _LITTLE, _FINE = 0.04, 0.01
 """More than the first is a rise, whatever the noise; less than the second is none."""
 
 
 class FlatCause(Enum):
-    """What is wrong, by the word that `--json` has for it."""
+    """What is wrong; the value is its name in `--json`."""
 
     UNFINISHED = "unfinished"
     FORMLESS = "formless"
@@ -41,12 +41,12 @@ class FlatCause(Enum):
     TORN = "torn"
     SPOILED = "spoiled"
     ASKED = "asked"
-    """Nothing: the owner wanted harder puzzles."""
+    """Nothing is wrong: the owner wanted harder puzzles."""
 
 
 class Signs(Protocol):
-    """What is looked at of a round (`app.node.record.records.Round`): right ones of all answers at the
-    families' own levels, and shares of the round's own answers."""
+    """The figures of a round (`app.node.record.records.Round`) from which a cause is found: right answers out
+    of all at the families' own levels, and shares of the round's own answers."""
 
     @property
     def own_groups(self) -> int: ...
@@ -63,7 +63,7 @@ class Signs(Protocol):
 
 
 def cause(rounds: Sequence[Signs]) -> FlatCause | None:
-    """Why the last LOOK rounds taught hardly anything; None when they did, or are too few to tell."""
+    """Why the last LOOK rounds taught hardly anything; None if they did teach, or are too few to tell."""
     last = [one for one in rounds if one.own_groups][-LOOK:]
     groups = sum(one.own_groups for one in last)
     if len(last) < LOOK or sum(one.informative_own for one in last) > HARDLY * groups:
@@ -83,7 +83,7 @@ def cause(rounds: Sequence[Signs]) -> FlatCause | None:
 
 
 def torn(curve: Sequence[Score]) -> bool:
-    """Whether the latest measurement lies so far below the best before it that chance does not explain it.
+    """Whether the latest measurement is so far below the best before it that chance does not explain it.
 
     >>> torn([Score(share=0.5, stderr=0.03), Score(share=0.3, stderr=0.03)])
     True
@@ -98,8 +98,8 @@ def torn(curve: Sequence[Score]) -> bool:
 
 
 def levelled(curve: Sequence[Score]) -> bool:
-    """Whether the last STEADY measurements rise by no more than chance: the least-squares rise over them, in
-    shares, is below its own standard error and below _LITTLE.
+    """Whether the last STEADY measurements rise by no more than chance: their least-squares rise, in shares, is
+    below its own standard error and below _LITTLE.
 
     >>> levelled([Score(share=0.5, stderr=0.03)] * 8)
     True
@@ -119,7 +119,7 @@ def levelled(curve: Sequence[Score]) -> bool:
 
 
 def lower(levels: dict[str, int]) -> dict[str, int]:
-    """Every family a level lower where there is one.
+    """Every family moved down a level, if it has a lower one.
 
     >>> lower({"gcd": 2, "lcm": 0})
     {'gcd': 1, 'lcm': 0}

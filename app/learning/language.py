@@ -16,12 +16,12 @@ import msgspec
 from engines.contract import Batch, Row, TokenSequence
 
 MOST = 1.0
-"""Nats of difference beyond which a token is pulled no harder."""
+"""Largest difference in nats that counts: beyond it a token is pulled no harder."""
 
 
 class Grip(msgspec.Struct, frozen=True, kw_only=True):
-    """How firmly language is held: `read` replies are read again before some steps, `per_step` of these go with
-    each of the steps, and `strength` is a factor of all differences."""
+    """How firmly everyday language is held: `read` replies are measured again before some steps, `per_step` of
+    them are added to each step, and `strength` is a factor on all differences."""
 
     read: int
     per_step: int
@@ -29,21 +29,21 @@ class Grip(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ROUND = Grip(read=6, per_step=2, strength=0.5)
-"""In a round, where the answers of a step weigh about five times as much (LOG.md)."""
+"""For a round, where the answers of a step weigh about five times as much (LOG.md)."""
 LESSON = Grip(read=12, per_step=4, strength=1.0)
-"""In a peer lesson, whose answers are further from what the model would say (LOG.md)."""
+"""For a peer lesson, whose answers are further from what the model would say (LOG.md)."""
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
-    """A reply as tokens, and by how many nats each of them is to become likelier again."""
+    """A reply as tokens, and by how many nats each token has to become likelier again."""
 
     sequence: TokenSequence
     pull_T: list[float]
 
 
 def pull(before_T: Sequence[float], now_T: Sequence[float]) -> list[float]:
-    """By how much each token of a reply is to become likelier, from its log-probabilities (nats) before the
-    first round and now. The last one, which ends the reply, is let go: puzzles want short answers.
+    """By how much each token of a reply has to become likelier, from its log-probabilities (nats) before the
+    first round and now. The last token, which ends the reply, is not held: puzzles want short answers.
 
     >>> pull([-1.0, -1.0, -5.0, -1.0], [-1.5, -0.75, -1.0, -9.0])
     [0.5, -0.25, -1.0, 0.0]
@@ -53,7 +53,7 @@ def pull(before_T: Sequence[float], now_T: Sequence[float]) -> list[float]:
 
 
 def holding(batches: Sequence[Batch], held: Sequence[Held], order: Random, grip: Grip = ROUND) -> list[Batch]:
-    """The steps of a round, each with some of the replies `held`."""
+    """The steps of a round, each with some of the replies `held` added."""
     if len(held) < grip.per_step:
         return list(batches)
     return [

@@ -48,7 +48,7 @@ State = TypeVar("State", bound=LearningState)
 
 @dataclass(frozen=True)
 class Own:
-    """A group of the learner's own: the rewards to train on, and the tokens as they were sampled."""
+    """One of the learner's own groups: the rewards to train on, and the tokens as they were sampled."""
 
     scored: ScoredGroup
     prompt_T: list[int]
@@ -57,19 +57,19 @@ class Own:
 
 @dataclass(frozen=True)
 class PeerTokens:
-    """A peer's group as tokens of this learner, with their log-probs under it where the recipe needs them."""
+    """A peer's group as tokens of this learner, with their log-probs under it if the recipe needs them."""
 
     scored: ScoredGroup
     sequences_G: Sequence[TokenSequence]
     logprobs_GT: Sequence[Sequence[float]] | None
     vouched: bool = False
-    """The learner's owner wrote the right answer, and wants it learned."""
+    """Whether the learner's owner wrote the right answer and wants it learned."""
 
 
 @dataclass(frozen=True)
 class Lesson(Generic[State]):
-    """What a round teaches. `batches` are its optimiser steps, none where every group's answers were all right
-    or all wrong; anyone who takes them counts them in `state.steps`."""
+    """What a round teaches. `batches` are its optimiser steps, empty if the answers of every group were all
+    right or all wrong; whoever takes the steps counts them in `state.steps`."""
 
     state: State
     weighed: Weighed
@@ -86,8 +86,8 @@ def lesson(
     order: Random,
     by_another: bool = False,
 ) -> Lesson[State]:
-    """`rate` is the learning rate after warm-up, `order` deals groups out to steps. `by_another`: another
-    program than the learner sampled own completions. Raises WeighError."""
+    """`rate` is the learning rate after warm-up, `order` deals groups out to steps. `by_another`: own
+    completions were sampled by another program than the learner. Raises WeighError."""
     completions = [completion for own in own_P for completion in own.completions_G]
     own_logprob = running_logprob(before.own_logprob, [mean_logprob(one.logprobs_T) for one in completions])
     finished = [one for one in completions if one.finished]
@@ -126,7 +126,7 @@ def lesson(
 
 
 def weighty(weights_GT: Weights) -> bool:
-    """Whether a group carries any weight.
+    """Whether any token of the group has a weight other than 0.
 
     >>> weighty(((0.0,), (0.0, 0.5))), weighty(((0.0,),))
     (True, False)
@@ -135,8 +135,9 @@ def weighty(weights_GT: Weights) -> bool:
 
 
 def _own_group(own: Own) -> TrainGroup:
-    """The sampler's log-probs stand for the learner's in `running_logprob`: where another program sampled they
-    differ by a hundredth of a nat in the mean, and only gates for peers go by them."""
+    """An own group for weighing. The sampler's log-probs stand in for the learner's in `running_logprob`: if
+    another program sampled, they differ by a hundredth of a nat on average, and only the gates for peers use
+    them."""
     return TrainGroup(
         rewards_G=own.scored.rewards_G,
         finished_G=own.scored.group.finished_G,
@@ -153,7 +154,7 @@ def _less(form: Form, mean: Form) -> Form:
 
 
 def _updated_trend(pays: FormTrend, own_P: Sequence[Own], mean: Form) -> FormTrend:
-    """Which form pays, after the own groups of this round."""
+    """Which form pays, updated with the own groups of this round."""
     return forms.update_trend(pays, [_form_shift(own, mean) for own in own_P if own.scored.informative])
 
 
@@ -164,7 +165,8 @@ def _form_shift(own: Own, mean: Form) -> tuple[float, ...]:
 
 
 def _peer_group(peer: PeerTokens, recipe: Recipe, habits: Habits | None, mean: Form | None) -> TrainGroup:
-    """A peer's answers are held against the own `habits` and the own `mean` form, once there are any."""
+    """A peer's group for weighing: its answers are compared with own `habits` and the own `mean` form, as soon
+    as there are any."""
     group, lengths_G = peer.scored.group, tuple(len(sequence.completion_T) for sequence in peer.sequences_G)
     checks, logprobs_GT = recipe.checks, peer.logprobs_GT
     if peer.vouched:
@@ -194,8 +196,8 @@ def _apart(peer: PeerTokens, mean: Form) -> tuple[Form, ...]:
 
 
 def _own_rows(own: Own, weights_GT: Weights, recipe: Recipe, by_another: bool) -> list[Row]:
-    """The sequences that carry any weight. Log-probs of another program that sampled correct the weights; as
-    PPO's old ones they would clip what is only rounding."""
+    """The own sequences that carry any weight. If another program sampled them, its log-probs correct the
+    weights; used as PPO's old log-probs they would clip mere rounding."""
     return [
         Row(
             prompt_T=own.prompt_T,
@@ -210,7 +212,7 @@ def _own_rows(own: Own, weights_GT: Weights, recipe: Recipe, by_another: bool) -
 
 
 def _peer_rows(peer: PeerTokens, weights_GT: Weights) -> list[Row]:
-    """Without old log-probs a peer's ratio is 1."""
+    """The peers' sequences that carry any weight, without old log-probs: their ratio is 1."""
     return [
         Row(
             prompt_T=sequence.prompt_T,

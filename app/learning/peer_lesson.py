@@ -45,8 +45,8 @@ ENOUGH, LEAST = 40, 24
 FAMILIES, ANSWERS = 4, 96
 """Families that a lesson teaches at most, and peers' right answers that it needs in all."""
 READ = 6
-"""Answers of each family that are read before a lesson. Those families are taught whose answers are least
-unlikely, in nats for a whole answer: of eight families that were taught these four gained most (LOG.md)."""
+"""Answers of each family that are read before a lesson. The families whose answers are least unlikely (nats of
+a whole answer) are taught: of eight families that were taught, these four gained most (LOG.md)."""
 OWN, OWN_ROUNDS = 64, 16
 """OWN: the most own right answers that are mixed in. OWN_ROUNDS: rounds after which there are enough of them,
 and LEAST answers of peers suffice for a lesson; before that it needs ANSWERS."""
@@ -68,9 +68,9 @@ OWN_LOSS, TALK_LOSS = 0.05, 0.05
 """What a lesson may cost at most: share of right answers in the families in play, and the relative rise of the
 perplexity of everyday replies."""
 NOISE = 1.5
-"""Standard errors of a difference of two trials below which it is no loss."""
+"""A loss between two trials counts only beyond this many standard errors of the difference."""
 MOST_ACTIVE = 16
-"""Families in play from which on no lesson opens another one."""
+"""With this many active families no lesson opens another one."""
 
 
 class PeerAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ class PeerAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FamilyAnswers(msgspec.Struct, frozen=True, kw_only=True):
-    """What a lesson teaches of one family at one level."""
+    """The answers of one family at one level that a lesson teaches."""
 
     family: str
     level: int
@@ -100,7 +100,8 @@ OwnAnswer = tuple[str, str]
 
 
 class PeerLesson(msgspec.Struct, frozen=True, kw_only=True):
-    """What is taught at once. `own`: answers of the families in play, so that these are not forgotten."""
+    """The answers that one lesson teaches. `own`: answers of the active families, so that these are not
+    forgotten."""
 
     parts: tuple[FamilyAnswers, ...]
     own: tuple[OwnAnswer, ...] = ()
@@ -112,15 +113,16 @@ class PeerLesson(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def answers(self) -> list[PeerAnswer]:
-        """Those of all families."""
+        """The answers of all its families."""
         return [answer for one in self.parts for answer in one.answers]
 
 
 def next_lesson(
     groups: Iterable[PeerGroup], found: Placement, round: int, vouched: Callable[[str], bool]
 ) -> PeerLesson | None:
-    """What may be taught after `round`, if anything: all families with enough answers, each at its easiest
-    level; `closest` chooses among them. `vouched` tells whether an author, by its key, needs no second one."""
+    """The lesson that may be taught after `round`, if any: all families with enough answers, each at its
+    easiest level; `closest` chooses among them. `vouched` tells whether an author, by key, is trusted without a
+    second one."""
     if not round or round < _next_round(found) or room(found) < 1:
         return None
     resting = set(found.in_play) | set(resting_families(found, round))
@@ -148,8 +150,9 @@ def room(found: Placement) -> int:
 
 
 def closest(lesson: PeerLesson, nats: Mapping[str, float], most: int) -> PeerLesson:
-    """The lesson in `most` of its families, those whose answers are likeliest to the model: `nats` is the mean
-    of minus the log-probability of a whole answer, by family; those that could not be read come last."""
+    """The lesson cut down to `most` families, those whose answers are likeliest to the model: `nats` is, by
+    family, the mean of minus the log-probability of a whole answer; families that could not be read come last.
+    """
     parts = sorted(lesson.parts, key=lambda one: nats.get(one.family, math.inf))
     return msgspec.structs.replace(lesson, parts=tuple(parts[:most]))
 
@@ -158,7 +161,7 @@ def own_answers(
     groups: Iterable[ScoredGroup], families: Iterable[str], taught: Sequence[Taught]
 ) -> list[tuple[Coordinates, str]]:
     """Own right answers for a lesson, with their questions' coordinates: the latest of `groups` (which come
-    newest first), then what lesson zero `taught`; one of each question, the families in turn."""
+    newest first), then what lesson zero `taught`; one per question, the families in turn."""
     found: dict[str, dict[Coordinates, str]] = {family: {} for family in families}
     for group in groups:
         at = group.group.coordinates
@@ -180,14 +183,14 @@ def own_answers(
 
 
 def _next_round(found: Placement) -> int:
-    """The first round after which there may be a lesson again."""
+    """The first round after which a lesson is allowed again."""
     latest = max((one.round for one in found.lessons), default=-AGAIN)
     helped = any(not one.failures for one in found.lessons if one.round == latest)
     return latest + (EVERY if helped else AGAIN)
 
 
 def resting_families(found: Placement, round: int) -> list[str]:
-    """Families that a lesson did not open and that wait for the next one, after `round`."""
+    """Families that a lesson failed to open and that wait for the next one, after `round`."""
     return [
         one.family
         for one in found.lessons
@@ -196,8 +199,8 @@ def resting_families(found: Placement, round: int) -> list[str]:
 
 
 def answers(groups: Sequence[PeerGroup], vouched: Callable[[str], bool]) -> tuple[PeerAnswer, ...]:
-    """At most ENOUGH right answers of one family and level, none of one author beyond half of them unless it
-    is vouched for; empty where there are too few authors."""
+    """At most ENOUGH right answers of one family and level, at most half of them by one author unless that
+    author is vouched for; empty if there are too few authors."""
     authors = {group.key for group in groups}
     trusted = {key for key in authors if vouched(key)}
     if len(authors) < AUTHORS and not trusted:
@@ -224,14 +227,14 @@ def _rank(one: tuple[tuple[bool, int], PeerAnswer]) -> tuple[bool, int]:
 
 
 def _follows(one: PeerAnswer) -> bool:
-    """Whether there is work that has all numbers of the question's last line: a small model is often right by
-    chance, with work on other numbers."""
+    """Whether the answer shows work that uses all numbers of the question's last line: a small model is often
+    right by chance, with work on other numbers."""
     last = one.question.strip().splitlines()[-1]
     return shows_work(one.completion) and set(_NUMBER.findall(last)) <= set(_NUMBER.findall(one.completion))
 
 
 def opens(tried: FamilyTried) -> bool:
-    """Whether a trial says that the model can go on with a family by itself.
+    """Whether a trial shows that the model can go on learning a family by itself.
 
     >>> good = FamilyTried(
     ...     family="gcd", level=0, questions=12, any=6, answers=48, solved=10, crossed=48, lucky=2
@@ -243,7 +246,7 @@ def opens(tried: FamilyTried) -> bool:
 
 
 def gained(before: FamilyTried, after: FamilyTried) -> bool:
-    """Whether a lesson brought a family on, between two trials on the same questions."""
+    """Whether a lesson improved a family, between two trials on the same questions."""
     return _share([after]) - _share([before]) >= OPENS_SHARE
 
 
@@ -252,8 +255,8 @@ def harms(
     after: Sequence[FamilyTried],
     everyday: tuple[float | None, float | None],
 ) -> bool:
-    """Whether a lesson cost more than it may: trials of the families in play, and the perplexity of everyday
-    replies, before and after it (None for a model that does not talk).
+    """Whether a lesson cost more than it may: from trials of the active families, and the perplexity of
+    everyday replies, before and after it (None for a model that does not talk).
 
     >>> was, now = (FamilyTried(family="gcd", level=0, answers=48, solved=n) for n in (24, 16))
     >>> harms([was], [was], (20.0, 20.5)), harms([was], [now], (None, None)), harms([was], [was], (20.0, 22.0))
@@ -279,8 +282,8 @@ def after_lesson(
     round: int,
     kept: bool = True,
 ) -> Placement:
-    """The placement with the results of a lesson, from the trials of its families before and after it; one that
-    was not `kept` opens nothing. A family that gained and is not open yet may be taught again soon."""
+    """The placement with the results of a lesson, from the trials of its families before and after it; a lesson
+    that was not `kept` opens nothing. A family that gained but is not open yet may be taught again soon."""
     failures = {one.family: one.failures for one in found.lessons}
     results = [
         LessonResult(
@@ -302,8 +305,8 @@ def after_lesson(
 
 
 def _usable(group: PeerGroup, common: Mapping[_Features, set[str]]) -> list[str]:
-    """A group's right answers that may be taught, the shortest first: what is long is long by chance, and
-    every token costs."""
+    """A group's right answers that may be taught, the shortest first: extra length is by chance, and every
+    token costs."""
     scored = group.scored
     right = {
         completion
@@ -325,7 +328,7 @@ def _usable(group: PeerGroup, common: Mapping[_Features, set[str]]) -> list[str]
 
 
 def _agreed(groups: Sequence[PeerGroup], authors: set[str], of: _Features) -> set[str]:
-    """What more than half of the authors have in their right answers; all of a single author's."""
+    """What more than half of the authors have in their right answers; everything of a single author."""
     by_author: dict[str, set[str]] = {}
     for group in groups:
         for completion, reward in zip(group.scored.group.completions_G, group.scored.rewards_G, strict=True):
@@ -336,7 +339,8 @@ def _agreed(groups: Sequence[PeerGroup], authors: set[str], of: _Features) -> se
 
 
 def _work(completion: str) -> str:
-    """All but the result, which was checked; in families of words it is a word that the question lacks."""
+    """The answer's text without the result, which was checked; in families of words the result is a word that
+    the question lacks."""
     result = extract_answer(completion)
     at = completion.rfind(result) if result else -1
     return completion[:at] + completion[at + len(result or "") :] if at >= 0 else completion
@@ -352,7 +356,7 @@ def words(text: str) -> list[str]:
 
 
 def forms(text: str) -> list[str]:
-    """Three neighbouring characters each, of a text in which a number is "0" and a word is "a".
+    """All runs of three neighbouring characters in a text in which a number is written "0" and a word "a".
 
     >>> forms("54=2*27 #2")
     ['^0=', '0=0', '=0*', '0*0', '*0 ', '0 #', ' #0', '#0$']

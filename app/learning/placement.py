@@ -1,8 +1,8 @@
 """Placement: with which way of asking, and at which families, a model can begin.
 
 A first look (app.learning.first_look) finds both: each question is answered a few times, and a family can begin
-where at least one question in ten has a right answer among them. Families that cannot, or were not looked at,
-are tried between rounds and join those in play. Pure functions.
+if at least one question in ten has a right answer among them. Families that cannot, or were not looked at, are
+tried between rounds and join the active ones. Pure functions.
 """
 
 from __future__ import annotations
@@ -20,38 +20,41 @@ from app.sapo.reading.expression import ExpressionError, evaluate
 from app.sapo.sets.question_set import is_own
 
 ANSWERS = 4
-"""To each question. More questions tell more of a family, and give a lesson more to choose from, than more
-answers to one."""
+"""Answers per question. More questions tell more of a family, and give a lesson more to choose from, than more
+answers to one question."""
 LEAST_ANY = 0.1
-"""Share of questions with a right answer among ANSWERS, below which a family has to wait."""
+"""Share of questions with a right answer among ANSWERS below which a family has to wait."""
 JOINS_ANY = 0.5
-"""The same where a family joins those in play: it has no lesson of its own."""
+"""The same for a family that joins the active ones later: it has no lesson of its own."""
 JOIN_EVERY = 10
-"""Rounds after which some of the families that wait are tried again."""
+"""Rounds between two trials of waiting families."""
 LOOK_EVERY = 2
-"""The same for families that were not yet looked at."""
+"""The same for families that were not looked at yet."""
 JOIN_AT_ONCE = 2
 JOIN_QUESTIONS = 4
 MOST_IN_PLAY = 8
 TOO_EASY = 0.9
-"""Share of right answers from which on the next level is tried."""
+"""Share of right answers from which the next level is tried."""
 MOST_FAMILIES = 3
-"""More would spread a lesson and a round's few questions too thin; others join once it has learned."""
+"""Maximum families to begin with: more would spread a lesson and a round's few questions too thin; others join
+later."""
 FOLLOWS = 0.5
-"""A model answers as it is told where this share of answers has the mark asked for."""
+"""A model counts as following the way of asking if this share of its answers has the mark it was asked for."""
 ENOUGH, SOME = 40, 24
 """Right answers that a lesson needs no more than, and does with where they are rare."""
 FEW = 8
-"""With fewer that count right, those that count wrong are taught too: the form is in all of them."""
+"""If fewer right answers with true work were found, those with false work are taught too: they still teach the
+form."""
 
 
 Rewards = tuple[Sequence[int], Sequence[int]]
-"""Of a question's answers, and of the same answers held against another question (empty if
+"""Rewards of a question's answers, and of the same answers scored as answers to another question (empty if
 there is none)."""
 
 
 class FamilyTried(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one family at a level: questions, of which `any` had a right answer; answers."""
+    """The results of one family at a level: `questions`, of which `any` had a right answer, and counts of
+    answers."""
 
     family: str
     level: int
@@ -60,8 +63,8 @@ class FamilyTried(msgspec.Struct, frozen=True, kw_only=True):
     answers: int = 0
     solved: int = 0
     crossed: int = 0
-    """Answers that were also held against another question of the family, of which `lucky` were right there:
-    what guessing gives this very model."""
+    """Answers that were also scored as answers to another question of the family, of which `lucky` were right
+    there: what guessing earns this very model."""
     lucky: int = 0
 
     @property
@@ -70,16 +73,16 @@ class FamilyTried(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def merit(self) -> tuple[float, float]:
-        """What counts when only some may stay: the share of right answers beyond those that guessing gives,
-        then of questions with one."""
+        """The order in which families are preferred: the share of right answers beyond what guessing earns,
+        then of questions with a right one."""
         share = self.solved / self.answers if self.answers else 0.0
         by_chance = self.lucky / self.crossed if self.crossed else 0.0
         return share - by_chance, self.any_share
 
 
 class Taught(msgspec.Struct, frozen=True, kw_only=True):
-    """A right answer of the model's own, with its work, given behind examples: to be given without them.
-    `logprob` is the mean of its tokens' (nats)."""
+    """One of the model's own right answers, with its work, given with examples and to be given without them.
+    `logprob` is its tokens' mean (nats)."""
 
     coordinates: Coordinates
     question: str
@@ -88,9 +91,9 @@ class Taught(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LessonResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of peer lessons (app.learning.peer_lesson) in one family: the latest one was taught after
+    """The result of peer lessons (app.learning.peer_lesson) in one family: the latest one was taught after
     `round` from `answers` (a count) of these `authors`. `opened` tells whether the family joined, `failures`
-    how many lessons in a row brought it nothing, `before` and `after` are shares of right answers in the latest
+    how many lessons in a row gained nothing, `before` and `after` are shares of right answers in the latest
     trials."""
 
     family: str
@@ -105,23 +108,24 @@ class LessonResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a model begins, and what it is asked with. `lesson` is empty where the model needs none."""
+    """Where a model begins, and how it is asked. `lesson` is empty if the model needs none."""
 
     way: Way
     families: dict[str, int]
-    """Where it begins. The curve is always measured on these."""
+    """The families it begins with. The curve is always measured on these."""
     tried: tuple[FamilyTried, ...] = ()
     lesson: tuple[Taught, ...] = ()
     seconds: float = 0.0
     joined: dict[str, int] = {}
-    """Families that came later, and the levels they came at."""
+    """Families that joined later, and the levels at which they did."""
     asked_again: int = 0
-    """The round after which families that wait were last tried."""
+    """The round after which waiting families were last tried."""
     lessons: tuple[LessonResult, ...] = ()
-    """What peers' answers taught."""
+    """The results of peer lessons, by family."""
     looking: bool = False
-    """The first look still goes on: `families` are not chosen yet, `lesson` are all right answers so far, and
-    `tried` has one entry for each level of a family, in the order in which families are looked at."""
+    """Whether the first look is still in progress: `families` are not chosen yet, `lesson` has all right
+    answers so far, and `tried` has one entry for each level of a family, in the order in which families are
+    looked at."""
 
     @property
     def in_play(self) -> dict[str, int]:
@@ -134,7 +138,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def later(self) -> tuple[str, ...]:
-        """Families that it could begin with and that wait for their turn, the likeliest first."""
+        """Families that it could begin with and that wait for their turn, the most promising first."""
         return tuple(one.family for one in self._others if able(one))
 
     @property
@@ -144,19 +148,20 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def looked_at(self) -> int:
-        """How many families got questions."""
+        """Number of families that were asked any question."""
         return len({one.family for one in self.tried if one.questions})
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """Families that are too hard yet, by name."""
+        """Names of the families that are still too hard."""
         return tuple(sorted(one.family for one in self._others if one.questions and not able(one)))
 
 
 def added(
     before: FamilyTried, rewards_PG: Iterable[Sequence[int]], elsewhere_PG: Iterable[Sequence[int]] = ()
 ) -> FamilyTried:
-    """A family after some more questions; `elsewhere` are rewards of answers held against another question.
+    """A family's results with some more questions added; `elsewhere` are the rewards of the same answers at
+    another question.
 
     >>> added(FamilyTried(family="gcd", level=0), [(0, 1, 1), (0, 1, 0)], [(0, 0, 0), (0, 1, 0)]).merit
     (0.33333333333333337, 1.0)
@@ -183,7 +188,7 @@ def able(one: FamilyTried) -> bool:
 
 
 def families(tried: Sequence[FamilyTried]) -> dict[str, int]:
-    """Those that a model can begin with, and their levels: the owner's own and then the best first, at most
+    """The families that a model can begin with, and their levels: the owner's own, then the best first, at most
     MOST_FAMILIES."""
     ranked = sorted(filter(able, tried), key=lambda one: (is_own(one.family), one.merit), reverse=True)
     ranked = ranked[:MOST_FAMILIES]
@@ -191,8 +196,8 @@ def families(tried: Sequence[FamilyTried]) -> dict[str, int]:
 
 
 def next_again(found: Placement, round: int) -> tuple[str, ...]:
-    """Families that are tried after `round`, in turn; none at most rounds. Those that were not looked at yet
-    come first, and more often.
+    """Families to try after `round`, in turn; empty after most rounds. Those that were not looked at yet come
+    first, and more often.
 
     >>> tried = tuple(FamilyTried(family=name, level=0, questions=4, any=n) for n, name in enumerate("abcde"))
     >>> found = Placement(way=BRIEF, families={"e": 0}, tried=tried)
@@ -209,8 +214,8 @@ def next_again(found: Placement, round: int) -> tuple[str, ...]:
 
 
 def joined(found: Placement, again: Iterable[FamilyTried], round: int) -> Placement:
-    """With those of the families tried `again` after `round` that can be learned from by now. Of families that
-    were not looked at before, this is what is known from now on."""
+    """The placement with those of the families tried `again` after `round` that can be learned from now.
+    Families that were not looked at before keep these results."""
     results = {one.family: one for one in again}
     new = {one.family: one.level for one in results.values() if one.any_share >= JOINS_ANY}
     tried = tuple(one if one.questions else results.get(one.family, one) for one in found.tried)
@@ -218,8 +223,8 @@ def joined(found: Placement, again: Iterable[FamilyTried], round: int) -> Placem
 
 
 def way_for(marked: Sequence[bool]) -> Way:
-    """The way of asking for a model, from whether its answers to a few questions, asked at length and without
-    examples, had the mark asked for.
+    """The way of asking for a model, from whether its answers to a few questions, asked in the longer way and
+    without examples, had the mark that was asked for.
 
     >>> way_for([True, True, False]).name, way_for([False] * 8).name
     ('tagged', 'brief')
@@ -229,8 +234,8 @@ def way_for(marked: Sequence[bool]) -> Way:
 
 def lesson(found: Sequence[Taught], placed: Iterable[str], most: int = ENOUGH) -> tuple[Taught, ...]:
     """What a model is taught: its own right answers in the families it begins with, the families in turn, so
-    that none has all the say. Of every question the likeliest answer, one whose sums are true before any other:
-    a small model at temperature 1 is often right by chance, with work that is none."""
+    that no family dominates. Of every question the likeliest answer, one with true equations before any other:
+    a small model at temperature 1 is often right by chance, with nonsense as its work."""
     queues: dict[str, list[Taught]] = {family: [] for family in placed}
     seen: set[str] = set()
     for one in sorted(found, key=lambda one: (miscounts(one.completion), -one.logprob)):
@@ -248,7 +253,7 @@ def short_of(found: Sequence[Taught], placed: Sequence[str], enough: int = ENOUG
 
 
 def gathered(found: Sequence[Taught], placed: Sequence[str]) -> dict[str, int]:
-    """How many questions of each family have a right answer, those that miscount left aside."""
+    """How many questions of each family have a right answer; answers with false equations are left out."""
     known = {family: set[str]() for family in placed}
     for one in found:
         if one.coordinates.family in known and not miscounts(one.completion):
@@ -257,8 +262,8 @@ def gathered(found: Sequence[Taught], placed: Sequence[str]) -> dict[str, int]:
 
 
 def miscounts(work: str) -> bool:
-    """Whether an equation in somebody's work is false. What is no equation of numbers says nothing. Where signs
-    of equality stand between spaces a side may hold spaces; else a space ends an equation.
+    """Whether an equation in the work of an answer is false. Anything but an equation of numbers is ignored. If
+    the equals signs stand between spaces a side may hold spaces; otherwise a space ends an equation.
 
     >>> [miscounts(work) for work in ("10 = 2 * 26. #2", "22 is 22 = 11 \u00d7 3. #1", "8 = 2 * 4; 1/0 = b")]
     [True, True, False]

@@ -9,7 +9,8 @@ from app.sapo.questions import Asked, Coordinates, Maker, QuestionError
 from app.sapo.sets.question_set import is_own
 
 _ATTEMPTS = 200
-"""Redraws of one slot. At most one content in three is held out: this many misses mean almost no items."""
+"""Redraws of one slot. At most one content in three is held out, so this many misses mean that the level has
+almost no items."""
 
 
 def own_questions(
@@ -21,10 +22,9 @@ def own_questions(
     first: int = 0,
     own_share: float = 1.0,
 ) -> list[Asked]:
-    """`count` questions of a round, from slot `first` on; asking for more never changes the earlier ones.
-
-    Where question sets of the owner's and puzzles are in play, `own_share` of the slots go to the sets.
-    Held-out questions are passed over by their content. Raises QuestionError when a level has no others.
+    """`count` questions of a round, from slot `first` on; asking for more never changes the earlier ones. If
+    both the owner's question sets and puzzles are active, `own_share` of the slots go to the sets. Held-out
+    questions are skipped by their content. Raises QuestionError when a level has no others.
     """
     slots = range(first, first + count)
     levels = {
@@ -62,7 +62,7 @@ def own_questions(
 
 
 def _side(state: curriculum.Curriculum, own_share: float, rng: Random) -> curriculum.Curriculum:
-    """The owner's sets or the puzzles, where both are in play."""
+    """Only the owner's sets or only the puzzles, if both are active."""
     sides = {side: tuple(one for one in state.families if is_own(one.family) == side) for side in (True, False)}
     if not all(sides.values()):
         return state

@@ -21,21 +21,22 @@ class LearningState(msgspec.Struct, frozen=True, kw_only=True):
     curriculum: Curriculum
     own_logprob: float | None = None
     habits: Habits | None = None
-    """What own answers are like, against which peers' are held."""
+    """What own answers are like; peers' answers are compared with it."""
     pays: FormTrend = FormTrend()
-    """Which form own groups pay for; peers may not teach another."""
+    """Which form own groups pay for; peers may not teach another one."""
     vigil: PeerBrake = PeerBrake()
-    """What became of own answers while peers' were mixed in."""
+    """State of the brake that stops learning from peers when own answers get worse."""
     steps: int = 0
 
 
 def fresh(levels: Mapping[str, int]) -> LearningState:
-    """Before the first round, with these families at these levels. Raises QuestionError."""
+    """The state before the first round, with these families at these levels. Raises QuestionError."""
     return LearningState(curriculum=curriculum.start(levels))
 
 
 def tallies(groups: Sequence[ScoredGroup], levels: Mapping[str, int]) -> dict[str, FamilyTally]:
-    """Right answers and all answers of each family at its level in `levels`; others are left out."""
+    """Right answers and all answers of each family at its level in `levels`; answers at other levels are left
+    out."""
     found: dict[str, FamilyTally] = {}
     for scored in groups:
         family = scored.group.coordinates.family

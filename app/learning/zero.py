@@ -1,7 +1,7 @@
-"""Lesson zero: a model learns to answer without examples what it can answer behind them.
+"""Lesson zero: a model learns to answer without examples what it can answer with them.
 
 Cross-entropy on a few dozen of its own right answers, each token weighing the same within a minibatch; nothing
-of anybody else's enters it. What comes after is the ordinary round.
+but its own answers enters it. Ordinary rounds follow.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from random import Random
 from engines.contract import Batch, Row, TokenSequence
 
 PASSES = 4
-"""Over all answers, or more where these are few: see LEAST_STEPS."""
+"""Passes over all answers; more if these are few (see LEAST_STEPS)."""
 PER_STEP = 8
 """Answers in a minibatch."""
 LEAST_STEPS = 8
-"""A handful of answers is told as often as it takes."""
+"""Minimum optimiser steps: a handful of answers is repeated until there are this many."""
 LEARNED = 0.6
-"""Nats per token, mean over the last few steps, at which a lesson ends: what it learns beyond is these very
-words, and everyday language pays for it (LOG.md)."""
+"""Mean nats per token over the last few steps at which a lesson ends: below it the model learns these texts by
+heart, and its everyday language gets worse (LOG.md)."""
 _FEW_STEPS = 4
 RATE = 5e-4
-"""Well above what reinforcement takes: a few steps must turn talk into form. Twice as much costs a model its
-everyday language (LOG.md)."""
+"""Learning rate, well above that of reinforcement: a few steps must turn chat into form. Twice as much costs a
+model its everyday language (LOG.md)."""
 
 
 def batches(sequences: Sequence[TokenSequence], order: Random, passes: int = PASSES) -> list[Batch]:
@@ -59,7 +59,7 @@ def learned(losses: Sequence[float]) -> bool:
 
 
 def imitate(sequences: Sequence[TokenSequence], rate: float) -> Batch:
-    """One supervised step: every token of every completion has the same weight, and they sum to one."""
+    """One supervised step: every token of every completion has the same weight, and the weights sum to one."""
     tokens = sum(len(sequence.completion_T) for sequence in sequences)
     rows = [
         Row(

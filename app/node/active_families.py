@@ -37,13 +37,13 @@ from app.sapo.groups import ScoredGroup
 from app.sapo.questions import QuestionError, generate
 
 _LESSON_TRIALS = 10**6
-"""Questions of lessons' trials lie behind all others of a placement."""
+"""Index of the first question of a lesson's trials; a placement asks only lower ones."""
 
 
 @dataclass(frozen=True)
 class LessonTrial:
-    """How a model does in a lesson's families, in those in play, and at everyday replies (perplexity, None
-    where it does not talk)."""
+    """What one trial measured: right answers in the lesson's families and in the active ones, and the
+    perplexity of everyday replies (None for a model that does not talk)."""
 
     lesson: list[FamilyTried]
     own: list[FamilyTried]
@@ -51,7 +51,7 @@ class LessonTrial:
 
 
 def helped(before: LessonTrial, after: LessonTrial) -> bool:
-    """Whether a lesson is kept: it brings a family on, and harms nothing."""
+    """Whether a lesson is kept: at least one of its families got better, and nothing else got worse."""
     harm = peer_lesson.harms(before.own, after.own, (before.everyday, after.everyday))
     return not harm and any(map(peer_lesson.gained, before.lesson, after.lesson))
 
@@ -78,57 +78,58 @@ class ActiveFamilies:
 
     @property
     def lesson(self) -> tuple[Taught, ...]:
-        """What lesson zero teaches."""
+        """The answers that the first lesson after a placement ("lesson zero") teaches."""
         return tuple(self._found.lesson) if self._found is not None else ()
 
     @property
     def probed(self) -> dict[str, int]:
-        """Families of the held-out questions, with their levels."""
+        """The families that are measured on held-out questions, with their levels."""
         return (self._found and self._found.families) or self.settings.families
 
     @property
     def joined(self) -> dict[str, int]:
-        """Families that came after the placement, with the levels they came at."""
+        """Families that were added after the placement, with the levels they started at."""
         return self._found.joined if self._found is not None else {}
 
     def due(self, state: NodeState) -> bool:
-        """Whether a placement is to come now."""
+        """Whether a placement has to be done now."""
         fresh = self.settings.place and self._found is None and state.round == 0
         return fresh or self._look is not None or self._healer.place_again
 
     def read(self) -> None:
-        """Goes on with what an earlier run found."""
+        """Loads what an earlier run of this node found."""
         if self.settings.place and (found := placing.read(self._folder, among=self.settings.families)):
             self._go_on_with(found)
 
     def asked_as(self, state: NodeState) -> NodeState:
-        """A state that was saved, with the way of asking that was found."""
+        """A saved state, changed to the way of asking that the placement found."""
         if self._found is None or state.way == self._found.way:
             return state
         return msgspec.structs.replace(state, way=self._found.way, taught=False)
 
     def practised(self, state: NodeState) -> NodeState:
-        """The state with the families of now."""
+        """The state with today's active families."""
         return msgspec.structs.replace(
             state, curriculum=with_families(state.curriculum, self.settings.families)
         )
 
     async def look(self, tools: Tools) -> Placement:
-        """The next questions of a first look (app.node.round.placing); `keep` what it has found."""
+        """Asks the next questions of a first look (app.node.round.placing). Save the result with `keep`."""
         candidates, before = self._healer.candidates or self.settings.families, self._look
         if before is None and self._found is not None and not beginning(self._found):
             before = msgspec.structs.replace(self._found, families={}, joined={}, looking=True)
         return await placing.look(tools, candidates, before, enough=self.enough)
 
     def joining(self, round_: int) -> dict[str, int]:
-        """Families that wait and may join now, with their levels."""
+        """Waiting families that may be tried now, with their levels."""
         if self._found is None:
             return {}
         levels = {one.family: one.level for one in self._found.tried}
         return {family: levels[family] for family in next_again(self._found, round_)}
 
     async def join(self, tools: Tools, state: NodeState, families: dict[str, int]) -> str:
-        """Tries families that waited, and goes on with those that go well. A sentence about new ones."""
+        """Tries waiting families and activates those that the model can begin with. Returns a sentence that
+        names the new ones."""
         assert self._found is not None
         before, first = self._found, JOIN_QUESTIONS * state.round
         kinds = len(before.tried) if before.unasked else 0
@@ -145,8 +146,8 @@ class ActiveFamilies:
         return f"New to the mix: {titles(new)}. They were tried again, and it can learn from them now."
 
     def peer_lesson(self, round_: int) -> PeerLesson | None:
-        """What peers' answers may teach after this round; see app.learning.peer_lesson. Says to the swarm which
-        families it would like answers of."""
+        """The lesson that peers' answers may teach after this round (app.learning.peer_lesson). Also tells the
+        swarm which families it would like answers of."""
         if self._found is None or self._swarm is None:
             return None
         resting = peer_lesson.resting_families(self._found, round_)
@@ -156,8 +157,8 @@ class ActiveFamilies:
         return peer_lesson.next_lesson(waiting, self._found, round_, self._swarm.vouches) if waiting else None
 
     def own_answers(self, latest: Iterable[ScoredGroup]) -> tuple[OwnAnswer, ...]:
-        """What is mixed into a lesson of this model's own, from its `latest` groups, newest first. Blocking:
-        makes their questions."""
+        """This model's own right answers that are mixed into a lesson, from its `latest` groups, newest first.
+        Blocking: it regenerates their questions."""
         assert self._found is not None
         chosen = peer_lesson.own_answers(latest, self._found.in_play, self._found.lesson)
         found = []
@@ -167,14 +168,14 @@ class ActiveFamilies:
         return tuple(found)
 
     async def closest(self, tools: Tools, state: NodeState, lesson: PeerLesson) -> PeerLesson:
-        """The lesson in the families whose answers are likeliest to the model. Raises TrainerDied."""
+        """The lesson cut down to the families whose answers the model finds likeliest. Raises TrainerDied."""
         assert self._found is not None
         nats = await unlikeliness(tools, state, lesson)
         return peer_lesson.closest(lesson, nats, peer_lesson.room(self._found))
 
     async def try_lesson(self, tools: Tools, state: NodeState, lesson: PeerLesson) -> LessonTrial:
-        """Trials of a lesson's families and of those in play, on the same questions before and after it, and
-        the perplexity of everyday replies. Raises TrainerDied and EngineError."""
+        """Tries the lesson's families and the active ones, on the same questions before and after the lesson,
+        and measures the perplexity of everyday replies. Raises TrainerDied and EngineError."""
         first, own = _LESSON_TRIALS + TRIAL_QUESTIONS * state.round, state.curriculum.levels
         tools.report(Phase.PLACING)
         tried = await placing.again(tools, state.way, lesson.levels | own, first, TRIAL_QUESTIONS)
@@ -188,8 +189,8 @@ class ActiveFamilies:
     def after_lesson(
         self, lesson: PeerLesson, before: LessonTrial, after: LessonTrial, round_: int
     ) -> list[LessonResult]:
-        """Keeps what a lesson brought; families that are open now are trained on from now on. Returns the
-        results of those among them that the lesson brought on. Raises DiskFullError."""
+        """Records what a lesson achieved and activates the families that it opened. Returns the results of
+        those that the lesson improved. Raises DiskFullError."""
         assert self._found is not None
         kept = helped(before, after)
         self.keep(peer_lesson.after_lesson(self._found, lesson, before.lesson, after.lesson, round_, kept=kept))
@@ -201,7 +202,7 @@ class ActiveFamilies:
         return [one for one in self._found.lessons if one.family in brought and one.opened]
 
     def keep(self, found: Placement) -> None:
-        """Writes it down and goes on with it. Raises DiskFullError."""
+        """Writes a placement to disk and activates its families. Raises DiskFullError."""
         with room_on_disk(self._home):
             placing.write(self._folder, found)
         self._go_on_with(found)

@@ -33,31 +33,32 @@ ORDERS = "orders.json"
 PERIOD_S = 1.0
 _LOOKS = 4
 FIRST_ORDERS_S = 5.0
-"""In which the window's first orders come in."""
+"""Seconds that a node waits for the first orders of its window."""
 THINNING_S = 1800.0
 
 
 class Provider(Protocol):
-    """Who knows the facts: app.desktop.Gatherer, or FactsFile."""
+    """Supplies the facts about the desktop: app.desktop.Gatherer, or FactsFile."""
 
     def start(self) -> None:
-        """Asks for the first time. Blocks, but not for long."""
+        """Gathers for the first time. Blocks for a moment."""
         ...
 
     def watch_apps(self, names: Iterable[str]) -> None: ...
 
     def gather(self) -> DesktopFacts:
-        """What is known now; never waits."""
+        """The facts as far as they are known now; never waits."""
         ...
 
     def close(self) -> None: ...
 
 
 class Governor:
-    """Runs beside one node, in its event loop. `open_facts` gets what says a sentence to the owner, from any
-    thread; `obey` gets every ruling that differs from the one before, and `tell` the events. `by_hand`: a
-    person started this node where no one could resume it, which is an order to run. `step_back` lowers the
-    node's priority for good, as soon as it is clear that its owner does not insist."""
+    """Decides when one node runs; lives in the node's event loop. `open_facts` is given a function that says a
+    sentence to the owner (callable from any thread) and returns the facts' source. `obey` gets every ruling
+    that differs from the last one, and `tell` the events. `by_hand` means that a person started this node where
+    nobody could resume it, which counts as an order to run. `step_back` lowers the node's priority permanently;
+    it is called as soon as it is clear that the owner does not insist."""
 
     def __init__(
         self,
@@ -88,7 +89,7 @@ class Governor:
         self._ruling: Ruling | None = None
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Decides once a second until it is cancelled."""
         for sentence in self._news:
             self._say(sentence)
         self._keep_orders()
@@ -113,7 +114,8 @@ class Governor:
             facts.close()
 
     async def _next(self) -> None:
-        """Until the next decision is due: at once where another program begins to ask, or has its answer."""
+        """Waits until the next decision is due: immediately when another program begins to ask the model, or
+        has got its answer."""
         for _ in range(_LOOKS):
             await asyncio.sleep(PERIOD_S / _LOOKS)
             if serving(self._home) is not self._serving:
@@ -138,7 +140,7 @@ class Governor:
             self._energy.save()
 
     async def _keep_small(self) -> None:
-        """Keeps the data folder within its limit, at once and from time to time."""
+        """Keeps the data folder within its limit: checks at the start, then every THINNING_S."""
         said = ""
         while True:
             cap = self._preferences.values["disk_cap_gb"] * GB
@@ -152,7 +154,7 @@ class Governor:
                     await self._cap_changed.wait()
 
     def do(self, command: commands.Command) -> None:
-        """Follows a command. Raises ValueError with a sentence for one that cannot be followed."""
+        """Carries out a command. Raises ValueError with a sentence for one that cannot be carried out."""
         match command:
             case commands.Pause():
                 self._order(Orders(paused=True))
@@ -176,12 +178,12 @@ class Governor:
                 raise ValueError(f"The rules know no command {commands.name(command)}.")
 
     def in_class(self, paused: bool) -> None:
-        """The teacher's word, in a class that the owner joined; the owner may insist all the same."""
+        """The teacher of the class paused it or resumed it. The owner may insist on learning anyway."""
         self._class_paused = paused
         self._decide_now()
 
     def round_finished(self) -> None:
-        """To be called when nothing is in flight: "finish" is fulfilled."""
+        """Call this when nothing is in flight: it completes an order to finish."""
         if self._orders.finish:
             self._order(self._orders.round_finished())
 
@@ -260,8 +262,8 @@ def decided(ruling: Ruling) -> events.Decided:
 
 
 def by_owner(paused: bool, why: Reason = Reason.PAUSED) -> Ruling:
-    """The owner's own word, or a teacher's, to a node that goes by no rules: pause, or learn with all there
-    is."""
+    """The ruling of a node without rules: paused by its owner or a teacher, or learning with the whole
+    computer."""
     reason = why if paused else Reason.RUNNING
     return Ruling(
         run=not paused,
@@ -274,7 +276,8 @@ def by_owner(paused: bool, why: Reason = Reason.PAUSED) -> Ruling:
 
 
 def ruled(decision: Decision, idle_need_s: float, dial: str, energy: Energy | None = None) -> Ruling:
-    """A decision as views see it. `until` is in whole seconds, so that it does not tremble."""
+    """A decision in the form that views show. `until` is rounded to whole seconds, so that the display does not
+    jitter."""
     used = decision.reason is Reason.IN_USE
     memory = decision.memory
     return Ruling(
@@ -296,12 +299,12 @@ _LONGEST = 65_536
 
 
 class FactsFile:
-    """Facts that another program writes down, in the place of what this computer says about itself: for tests,
-    and for programs that know better than the system when a machine is free.
+    """Facts that another program writes to a file, in place of what this computer reports: for tests, and for
+    programs that know better than the system when a machine is free.
 
     `run --rules --facts FILE`, with one JSON object in FILE whose keys are the fields of DesktopFacts, as
-    {"idle_s": 600, "absent": ["on_battery"]}. What is missing in it is unknown, and so is everything while the
-    file cannot be read; unknown counts as in use. It is read at every look.
+    {"idle_s": 600, "absent": ["on_battery"]}. A missing key is unknown, and so is everything while the file
+    cannot be read; unknown counts as in use. The file is read at every look.
     """
 
     def __init__(self, path: Path) -> None:
@@ -311,7 +314,7 @@ class FactsFile:
         pass
 
     def watch_apps(self, names: Iterable[str]) -> None:
-        """Anyone who writes the file knows what it is to be about."""
+        """Does nothing: the file's author decides what it reports."""
 
     def gather(self) -> DesktopFacts:
         try:

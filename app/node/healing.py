@@ -31,14 +31,14 @@ from app.sapo.families import FAMILIES
 from engines.contract import AdapterError
 
 _NAMED = 5
-"""Families that a sentence names, at most."""
+"""Maximum number of families that a sentence names."""
 _PATIENCE = 20
-"""Rounds before the same cause is told again."""
+"""Rounds before the same cause is reported again."""
 
 
 @dataclass(frozen=True)
 class Healed:
-    """Why nothing was gained, the state to go on from, and a sentence that tells both."""
+    """Why nothing was gained, the state to continue from, and a sentence about both."""
 
     cause: FlatCause
     state: NodeState
@@ -46,7 +46,8 @@ class Healed:
 
 
 class Healer:
-    """Watches rounds and measurements. `best` is where the best-measured safe point is kept."""
+    """Watches rounds and measurements for a lack of progress. `best` is the folder of the best-measured
+    checkpoint."""
 
     def __init__(self, best: Path) -> None:
         self._best = best
@@ -67,7 +68,8 @@ class Healer:
         self._rounds.clear()
 
     def keep_best(self, curve: Sequence[Probe], checkpoints: Path) -> None:
-        """Keeps the newest safe point where it is the best of its curve. A full disk keeps none."""
+        """Copies the newest checkpoint to `best` if its measurement is the best so far. Does nothing on a full
+        disk."""
         if len(curve) > 1 and curve[-1].share >= max(one.share for one in curve):
             for newest in checkpoint.newest_first(checkpoints)[:1]:
                 fresh = self._best.with_name(f".{self._best.name}")
@@ -80,7 +82,8 @@ class Healer:
     async def heal(
         self, state: NodeState, settings: Settings, curve: Sequence[Probe], link: TrainerLink
     ) -> Healed | None:
-        """What is wrong now, once; None where nothing is or it was told of late. Raises TrainerDied."""
+        """What is wrong now and what to do about it; None when nothing is wrong or it was reported lately.
+        Raises TrainerDied."""
         if self.harder:
             self.harder = False
             self._rounds.clear()
@@ -104,8 +107,8 @@ class Healer:
         return Healed(cause, after, sentence)
 
     async def _apart(self, state: NodeState, curve: Sequence[Probe], link: TrainerLink) -> Healed:
-        """It got worse while peers' answers were mixed in: back to its best, and alone for a while. Nothing is
-        known of single peers that would tell who did it."""
+        """The model got worse while peers' answers were mixed in: returns to its best and learns alone for a
+        while. No single peer is blamed, because nothing is known about which one it was."""
         self._rounds.clear()
         rounds = state.vigil.alone
         sentence = f"It learns alone for {rounds} rounds."
@@ -203,7 +206,7 @@ def _more(state: NodeState, settings: Settings) -> tuple[NodeState, str]:
 
 
 def placed(found: Placement) -> str:
-    """What a placement found, for people."""
+    """The result of a placement, as a sentence."""
     if not found.families:
         return (
             "This model can't solve any of these puzzles yet, not even after examples. "
@@ -227,5 +230,5 @@ def placed(found: Placement) -> str:
 
 
 def titles(families: Iterable[str]) -> str:
-    """Families by their titles, in a line of text."""
+    """The titles of families, joined into one line of text."""
     return ", ".join(FAMILIES[family].title.lower() for family in families)

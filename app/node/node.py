@@ -44,13 +44,13 @@ _CONNECTS_LATER = "It connects as soon as this round is done, so that nothing is
 _CONNECTS_RESUMED = "Paused. It connects when you resume."
 _OWNERS_PAUSES = (Reason.PAUSED.value, Reason.SNOOZED.value)
 _STARVED = "This computer is very busy, so starting takes longer than usual. Learning begins by itself."
-"""Said when what checks answers needs minutes to start."""
+"""Said when the scoring process needs minutes to start."""
 
 
 class Node:
     """One node, run once. `tell` gets every event; `snapshot` is always current, for views to read.
 
-    With `governed` it waits for the first ruling (`obey`) and goes by the latest; without, it always runs.
+    With `governed` it waits for the first ruling (`obey`) and follows the latest; without, it always runs.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Node:
         self._training.skip()
 
     def harder(self) -> None:
-        """Every family a level up, from the next round on."""
+        """Moves every family up a level, from the next round on."""
         self._training.healer.harder = True
 
     def finish(self) -> None:
@@ -116,10 +116,10 @@ class Node:
         self._leaving.set()
 
     def obey(self, ruling: Ruling) -> None:
-        """Pauses or goes on, with the effort that the ruling names.
+        """Pauses or resumes, with the effort that the ruling names.
 
-        Pausing ends the trainer and abandons the round in flight, unless it is just being saved; going on
-        plays that round again. A changed effort holds from the next round on.
+        Pausing ends the trainer and abandons the round in flight, unless it is just being saved; resuming plays
+        that round again. A changed effort applies from the next round on.
         """
         self._supervisor.effort = ruling.effort
         self._watch.show_ruling(ruling)
@@ -165,7 +165,7 @@ class Node:
             await self._close(reason, sentence)
 
     async def _learn(self) -> None:
-        """Whatever is next, as long as the gate is open and the node is not leaving."""
+        """Repeats `_step` as long as the gate is open and the node is not leaving."""
         done = False
         while not done:
             if not self._gate.open:
@@ -198,7 +198,8 @@ class Node:
             await asyncio.sleep(0.02)
 
     async def _step(self) -> bool:
-        """One round or one probe, with a trainer that is started where there is none. True: all is done."""
+        """One step of the training run, with a trainer that is started first if there is none. Returns True
+        when all is done."""
         done = False
         try:
             if self._supervisor.outdated:
@@ -215,8 +216,8 @@ class Node:
         return done
 
     async def _pause(self) -> None:
-        """Until the gate opens or the node leaves. The swarm stays connected, so that a short pause costs no
-        new sign-in and what was published gets its answers; but nothing is fetched and checked for rounds that
+        """Waits until the gate opens or the node leaves. The swarm stays connected, so that a short pause costs
+        no new sign-in and published groups are acknowledged; but nothing is fetched and checked for rounds that
         are not played."""
         await asyncio.to_thread(self._sandbox.rest)  # anyone who still asks there is refused
         await self._supervisor.end()
@@ -242,7 +243,7 @@ class Node:
                 await self._supervisor.start()
 
     async def _after(self, death: TrainerDied) -> None:
-        """Say so, wait a little, and do the round again."""
+        """Reports the trainer's death, waits a little, and lets the next step start another one."""
         sentence, wait = await self._supervisor.after(death, self._training.state)
         again = events.TrainerRestarted(round=self._training.state.round, sentence=sentence, wait_s=wait)
         self._telling.say("trainer_restarted", again)
@@ -259,8 +260,8 @@ class Node:
         self._training.close(reason, sentence)
 
     def _connect(self) -> None:
-        """Opens the swarm, and with it perhaps a port of this computer: not before an owner who paused
-        resumes."""
+        """Connects to the swarm, which may open a port of this computer. An owner's pause delays it until the
+        owner resumes."""
         if self._swarm is None or self._connected or not (self._running and self._ruled.is_set()):
             return
         if self._connects:
@@ -278,13 +279,13 @@ class Node:
             self.on_class(view.class_paused)
 
     def hear(self, event: events.Event) -> None:
-        """What the swarm and the rules tell."""
+        """Passes on events of the swarm and of the rules."""
         self._telling.hear(event)
 
 
 class Gate:
-    """Whether a node may work just now. It opens and closes as the rules say; the node waits for either. For
-    one event loop; `put` may be called from anywhere within it."""
+    """Whether a node may work just now. The rules open and close it; the node waits for either. For one event
+    loop; `put` may be called from anywhere within it."""
 
     def __init__(self, open: bool = True) -> None:
         self._open, self._closed = asyncio.Event(), asyncio.Event()

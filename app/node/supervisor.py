@@ -18,16 +18,17 @@ from app.node.trainer.memory import most
 from engines.contract import EngineInfo
 
 _DEATHS = 5
-"""A trainer that dies this often without finishing anything is not started again."""
+"""A trainer that dies this many times without finishing anything is not started again."""
 _DEATHS_OPENING = 2
-"""The same before this run has ever seen its model open: a model that kills its reader does so every time."""
+"""The same before this run has ever opened its model: a model that kills its reader does so every time."""
 _LEAST_SHARE = 1 / 16
-"""The least share of the measured budget; a trainer that still dies for want of memory with this much is
-helped by nothing."""
+"""Smallest share of the measured budget; if a trainer still runs out of memory with it, no smaller share helps.
+"""
 
 
 class Supervisor:
-    """`link` leads to the trainer, None without one; `engine` is what it has opened the model with."""
+    """Starts and ends the trainer of a node. `link` leads to the running trainer (None without one); `engine`
+    describes the engine that opened the model."""
 
     def __init__(
         self, settings: Settings, home: Path, command: Sequence[str], note: Callable[[str], None]
@@ -44,11 +45,11 @@ class Supervisor:
 
     @property
     def outdated(self) -> bool:
-        """Whether the trainer runs with another effort than is allowed now."""
+        """Whether the running trainer was started with another effort than is allowed now."""
         return self.link is not None and self.effort != self._effort_given
 
     async def start(self) -> None:
-        """Raises NodeError where the engine is missing."""
+        """Starts a trainer. Raises NodeError where the engine is missing."""
         if missing := packs.missing():
             raise NodeError(missing)
         self._effort_given = self.effort
@@ -72,8 +73,8 @@ class Supervisor:
         self.link = self.engine = None
 
     async def fault(self) -> str:
-        """What is wrong with an installed app's engine: no start is tried again with a broken one. Empty where
-        nothing is, and in a checkout."""
+        """What is wrong with an installed app's engine, since restarting a broken one does not help. Empty if
+        nothing is wrong, and always in a checkout."""
         if not packs.installed():
             return ""
         from app.install.packs.programs import engine_fault
@@ -81,7 +82,7 @@ class Supervisor:
         return await asyncio.to_thread(engine_fault, packs.folder())
 
     def opened(self, engine: EngineInfo) -> str:
-        """The model is open. Returns a sentence where the engine is another one than before."""
+        """To be called when the model is open. Returns a sentence if the engine differs from the last one."""
         self.engine, self._opened = engine, True
         sentence = ""
         if self._engine_before not in ("", engine.name):
@@ -90,12 +91,12 @@ class Supervisor:
         return sentence
 
     def worked(self) -> None:
-        """Something was finished."""
+        """To be called when the trainer finished something: it sets the count of deaths back to 0."""
         self._deaths = 0
 
     async def after(self, death: TrainerDied, state: NodeState) -> tuple[str, float]:
-        """A dead trainer is an ordinary event: a sentence, and seconds to wait before the round after the
-        safe `state` is played again. Raises NodeError where another start is of no use."""
+        """What to do after a trainer's death: a sentence, and seconds to wait before the round after the safe
+        `state` is played again. Raises NodeError when another start would not help."""
         self.link = self.engine = None
         self._deaths += 1
         if self._deaths == 1 and not death.of_memory and (fault := await self.fault()):

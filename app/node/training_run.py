@@ -64,7 +64,7 @@ from app.sapo.scoring.sandbox import Sandbox
 from engines.contract import EngineInfo
 
 _MIXED_IN = 256
-"""Own groups, the latest, in which right answers for a peer lesson are looked for."""
+"""How many of the latest own groups are searched for right answers to mix into a peer lesson."""
 
 
 class TrainingRun:
@@ -115,15 +115,15 @@ class TrainingRun:
             self._store, self._news = open_history(self._folder)
 
     def start(self, sandbox: Sandbox) -> None:
-        """Answers are checked there."""
+        """Opens the checkpoint and the rest of the state. `sandbox` scores the answers."""
         self._sandbox = sandbox
 
     def leave_swarm(self) -> None:
-        """Nothing is published any more, nor asked for."""
+        """Stops publishing and asking for groups."""
         self._swarm = None
 
     def skip(self) -> None:
-        """Ends a first look with what is known by now."""
+        """Ends a first look with what is known so far."""
         self._active.enough = self._active.due(self.state)
 
     def finish(self) -> None:
@@ -152,13 +152,13 @@ class TrainingRun:
         return False
 
     async def rest(self) -> None:
-        """A node that is paused before it had a trainer shows where it will go on."""
+        """Shows where the node will continue, if it is paused before it had a trainer."""
         if self._run is None:
             await asyncio.to_thread(self._look_back)
             self.watch.resting(self.state)
 
     def close(self, reason: str, sentence: str) -> None:
-        """The history ends, and says why."""
+        """Closes the history with the reason of the end."""
         standing_ = standing(self.watch.snapshot.curve)
         with contextlib.suppress(sqlite3.Error):  # the history may be what failed
             if self._run is not None:
@@ -178,14 +178,15 @@ class TrainingRun:
         return self.supervisor.link
 
     def _look_back(self) -> None:
-        """Where the node will go on, read without a trainer; `_ready` looks again, and more closely."""
+        """Shows where the node will continue, read without a trainer; `_ready` reads it again, and more
+        closely."""
         for folder in checkpoint.newest_first(self._checkpoints):
             with contextlib.suppress(checkpoint.CheckpointError):
                 self.state = checkpoint.read(folder, self._mark)
                 return
 
     async def _ready(self) -> None:
-        """Loads the model and the last safe point into a trainer that has just been started."""
+        """Loads the model and the last checkpoint into a trainer that has just been started."""
         self.watch.report(Phase.LOADING)
         opening = self._link.open(self._model, self._settings.rank, seeds.hashed("adapter", self._identity))
         self._active.read()
@@ -225,8 +226,8 @@ class TrainingRun:
         self._news = []
 
     async def _small_talk(self) -> Sequence[language.Remembered]:
-        """What is held while this model learns; read by it before its first step, where it can talk at all. It
-        takes seconds, so it comes after a first look."""
+        """The everyday replies that must not get worse while this model learns. A model that can talk reads
+        them before its first step; that takes seconds, so it comes after a first look."""
         assert self.supervisor.engine is not None
         kept = language.read(self._folder)
         if kept or self.state.steps or not self.supervisor.engine.talks:
@@ -267,12 +268,12 @@ class TrainingRun:
             await asyncio.sleep(self._settings.rest * (time.monotonic() - began))
 
     async def _take_owner_answers(self) -> None:
-        """Those that may teach in the next round; none while what others wrote is kept out."""
+        """The owner's own answers that may teach in the next round; empty while others' texts are kept out."""
         families = () if self.state.vigil.alone else tuple(self.state.curriculum.levels)
         await asyncio.to_thread(self._answers.take, self._sandbox, families)
 
     async def _use_owner_answers(self, played: Played) -> None:
-        """What became of the owner's own answers: one was looked at, others lie in the outbox now."""
+        """Records the owner's own answers as used: one was looked at, others are in the outbox now."""
         weights_P = zip(played.mixed.groups_P, played.weighed.peer, strict=True)
         learned_P = [group for group, weights_GT in weights_P if weighty(weights_GT)]
         with room_on_disk(self._home):
@@ -288,7 +289,7 @@ class TrainingRun:
                 self._answers.shared(scored)
 
     async def _place(self) -> None:
-        """Finds out what the model can begin with, some questions at a time, and goes on with that."""
+        """Finds out what the model can begin with, some questions at a time, and saves the result."""
         found = await self._active.look(self._tools())
         await self.disk.write(lambda: self._active.keep(found))
         if found.looking:
@@ -302,7 +303,7 @@ class TrainingRun:
         self.telling.say("placement", placement_event(found, self.state.round, placed(found)))
 
     def _joining(self) -> dict[str, int]:
-        """Families that may join now; none where this run is the last to know."""
+        """Families that may join now; empty before the last round of a run."""
         return {} if self.state.round == self._ends_at else self._active.joining(self.state.round)
 
     async def _join(self, families: dict[str, int]) -> None:
@@ -313,12 +314,13 @@ class TrainingRun:
 
     @property
     def _taught_zero(self) -> bool:
-        """Lesson zero is behind it, or there is none."""
+        """Whether lesson zero is done, or there is none."""
         return self.state.taught or not self._active.lesson
 
     async def _learn_from_peers(self, lesson: PeerLesson) -> None:
-        """A peer lesson, with trials before and after it. One that brings a family on and harms nothing is a
-        round; after another the adapter is again what it was, and only the wait of its families is kept."""
+        """A peer lesson, with trials before and after it. One that improves a family and harms nothing counts
+        as a round; after any other the adapter is restored, and only the waiting time of its families is saved.
+        """
         round_, tools = self.state.round, self._tools()
         latest = self._store.own_groups(_MIXED_IN)
         own = await asyncio.to_thread(self._active.own_answers, latest)
@@ -340,14 +342,14 @@ class TrainingRun:
             self.telling.say("skill", skill_event(result, lesson, self.state.round))
 
     async def _play(self) -> Played:
-        """Lesson zero where a placement has left one, else an ordinary round."""
+        """Plays lesson zero if a placement has left one, else an ordinary round."""
         lesson = self._active.lesson
         if lesson and not self.state.taught:
             return await teach(self._tools(), self.state, lesson)
         return await play(self._tools(), self.state)
 
     async def _heal(self) -> None:
-        """Says why nothing is gained, and does what may help."""
+        """Reports why nothing is gained, and does what may help."""
         healed = await self.healer.heal(self.state, self._settings, self._curve, self._link)
         if healed is None:
             return
@@ -397,7 +399,8 @@ class TrainingRun:
         return await asyncio.to_thread(probe_questions, joined, count, make) if joined else []
 
     def _probe_due(self) -> bool:
-        """At the start of the curve, where `due` says, and at the end; once after a round."""
+        """Whether to measure now: at the start of the curve, where `due` says, and at the end; at most once
+        after a round."""
         if not self._curve:
             return True
         round_ = self.state.round

@@ -1,5 +1,4 @@
-"""The rules that the operator of a relay sets when starting it, beyond who carries the groups and who may
-sign in."""
+"""What the operator of a relay sets when starting it, above all who may sign in."""
 
 from __future__ import annotations
 
@@ -20,16 +19,16 @@ from app.swarm.wire.protocol import AccessMode, Auth, Hello
 # six words. Work may be asked for beside any of the others (`hello.pow_bits`, checked with the signature).
 
 WORK_BITS = 20
-"""About a second of one core, for `--access pow` without a number."""
+"""Bits of work for `--access pow` without a number: about a second of one core."""
 MOST_WORK_BITS = 28
-"""About four minutes: more would lock out slow computers rather than attackers."""
+"""Maximum bits of work, about four minutes: more would lock out slow computers rather than attackers."""
 _LONGEST_LIST = 8 * 2**20
 
 _log = logging.getLogger(__name__)
 
 
 class AccessError(Exception):
-    """A relay cannot decide who may sign in; the message says why and what to do."""
+    """The rule for who may sign in cannot be set up; the message says why and what to do."""
 
 
 class Access(Protocol):
@@ -41,14 +40,14 @@ class Access(Protocol):
 
     @property
     def private(self) -> Private | None:
-        """Whose key every line is sealed with; None where lines are open."""
+        """The private swarm whose key seals every line; None if lines are open."""
 
     def check(self, auth: Auth, hello: Hello) -> None:
         """Checks the answer to `hello`, whose signature is already verified. Raises Refused."""
 
 
 class OpenAccess(msgspec.Struct, frozen=True):
-    """Everybody; `pow` when work is asked for."""
+    """Lets everybody in; with mode `pow`, if they have done the work."""
 
     mode: AccessMode = "open"
     private: None = None
@@ -58,7 +57,8 @@ class OpenAccess(msgspec.Struct, frozen=True):
 
 
 class InviteAccess(msgspec.Struct, frozen=True):
-    """Who holds a token that one of the operators, known by their public keys, signed for this swarm."""
+    """Lets in holders of a token that one of the operators, known by their public keys, signed for this
+    swarm."""
 
     operators: frozenset[bytes]
     mode: AccessMode = "invite"
@@ -71,7 +71,7 @@ class InviteAccess(msgspec.Struct, frozen=True):
 
 
 class PrivateSwarmAccess(msgspec.Struct, frozen=True):
-    """Who knows a private swarm's six words: no one else's line gets as far as a sign-in."""
+    """Lets in those who know a private swarm's six words: nobody else's line gets as far as a sign-in."""
 
     private: Private
     mode: AccessMode = "private"
@@ -81,14 +81,14 @@ class PrivateSwarmAccess(msgspec.Struct, frozen=True):
 
 
 class AllowListAccess:
-    """The keys in a file, one in hex a line, the rest of a line after # for people. It is read again when it
-    has changed; a file that is gone or wrong then leaves the list as it was."""
+    """Lets in the keys in a file: one in hex per line, and a comment after #. The file is read again when it
+    has changed; if it is then missing or invalid, the list stays as it was."""
 
     mode: AccessMode = "allowlist"
     private = None
 
     def __init__(self, path: Path) -> None:
-        """Raises AccessError where the file cannot be read or a line is no key."""
+        """Raises AccessError if the file cannot be read or a line is not a key."""
         self._path = path
         self._mark = _mark(path)
         self._keys = _keys(path)
@@ -110,7 +110,7 @@ class AllowListAccess:
 
 
 def _mark(path: Path) -> tuple[int, int, int] | None:
-    """Changes with the file; None while there is none, so that a warning comes once."""
+    """A value that changes with the file; None while there is no file, so that the warning comes once."""
     try:
         found = path.stat()
     except OSError:
@@ -138,10 +138,10 @@ def _keys(path: Path) -> frozenset[str]:
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """`proxies` may say where clients come from; `operators` are the keys whose orders count; `contact` stands
-    on the status page; `checks`: whether groups are scored again; `metrics` is where the metrics are asked for,
-    listening already; `public` the URL that nodes use, where another than was bound; `sockets` the most open
-    connections, None for what the system grants."""
+    """The operator's settings. `proxies` may say where clients come from; `operators` are the keys whose orders
+    count; `contact` is shown on the status page; `checks`: whether groups are scored again; `metrics` is the
+    listening socket of the metrics; `public` is the URL for nodes, if it differs from the bound address;
+    `sockets` is the most open connections, None for what the system grants."""
 
     proxies: tuple[Network, ...] = ()
     operators: frozenset[bytes] = frozenset()
@@ -151,4 +151,4 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     public: str | None = None
     sockets: int | None = None
     teacher: str = ""
-    """What the link to a classroom's page ends with; empty where there is none."""
+    """The secret end of the link to a classroom's page; empty if this is not a classroom."""

@@ -1,13 +1,11 @@
-"""Spot checks: some groups are scored again here, and what their authors claimed is compared with it.
+"""Spot checks: some groups are scored again here, and compared with what their authors claimed. `standings`
+says how many of each key's.
 
-`standings` says of which keys how many. A check makes the question again and scores the completions in a
-sandbox process, in a thread beside the loop, so that neither a slow question nor a hostile answer can hold up
-anybody. Checks have a bounded share of the machine: never more than a few a second, and what does not fit into
-the queue is not checked but counted. Which group is next, and which one a full queue gives up, is drawn at
-random, so that no one can hide a false claim behind a crowd.
-
-Anyone who claims a reward falsely loses the group, and after three in a day everything. Reports by others lead
-to a check of the very group; anyone who reported an honest one is believed less."""
+A check regenerates the question and scores the completions in a sandbox process, in a thread beside the loop,
+so that neither a slow question nor a hostile answer can delay anybody. Checks use a bounded share of the
+machine: a few a second at most; groups that do not fit into the queue are counted, not checked. Which group is
+next, and which one a full queue drops, is drawn at random, so that a false claim cannot be hidden behind a
+crowd."""
 
 from __future__ import annotations
 
@@ -34,17 +32,17 @@ from app.swarm.wire.limits import Refused
 QUEUE, REPORTED = 512, 128
 """Groups that wait for a check, drawn by standing and named in reports."""
 WAITING_OF_A_KEY = 16
-"""How many checks wait for one author, and for one reporter."""
+"""Maximum checks waiting for one author, and for one reporter."""
 CHECKS_PER_S = 20.0
 """A check of eight answers costs this process 0.2 ms and the sandbox as much (measured): at most 0.4 % of a
 core each, however many new keys come at once."""
 AT_ONCE = 4
 JUDGE_S = 1.0
-"""For one answer. Four times what a node grants: a busy machine must not make an honest key a liar."""
+"""Seconds for one answer. Four times what a node allows: a busy machine must not make an honest key a liar."""
 AGAIN_S = 60.0
-"""Until the sandbox is tried again where it did not start."""
+"""Seconds until a sandbox that did not start is tried again."""
 IDLE_S = 600.0
-"""A sandbox without work is closed after this: it holds 110 MB."""
+"""Seconds without work after which the sandbox is closed: it takes 110 MB."""
 _KNOWN = 8192
 
 _log = logging.getLogger(__name__)
@@ -52,7 +50,7 @@ _envelopes = msgspec.json.Decoder(Envelope)
 
 
 class Finding(StrEnum):
-    """What a check finds. `UNMADE`: the question was not made in time, which is no one's fault for certain."""
+    """The result of a check. `UNMADE`: the question was not made in time, which may be nobody's fault."""
 
     HONEST = "honest"
     FALSE = "false"
@@ -61,7 +59,7 @@ class Finding(StrEnum):
 
 
 class CheckedRelay(Protocol):
-    """What checking needs of a relay."""
+    """The parts of a relay that checking needs."""
 
     swarm: str
     window: Window
@@ -72,7 +70,7 @@ class CheckedRelay(Protocol):
 
 
 def judge(sandbox: Sandbox, swarm: str, raw: bytes) -> Finding:
-    """Score one envelope's completions again and compare. Blocking. Raises SandboxError."""
+    """Scores one envelope's completions again and compares. Blocking. Raises SandboxError."""
     try:
         body = unseal(_envelopes.decode(raw), swarm)
     except (Refused, msgspec.MsgspecError):
@@ -152,15 +150,15 @@ class Checker:
         """False while the sandbox does not start."""
 
     def published(self, id: bytes, key: bytes) -> None:
-        """A client of this relay has brought a new group of this key."""
+        """A client of this relay has published a new group with this key."""
         if self._state.standings.due(key):
             if not self._drawn.put(id, key):
                 self.counts["skipped"] += 1
             self._wake.set()
 
     def reported(self, reporter: bytes, id: bytes, reason: str) -> None:
-        """Somebody says that a group is bad. Rewards are checked; signatures were, when the group came; for the
-        rest there is only suspicion."""
+        """Somebody reports a bad group. Rewards are checked; signatures were checked on arrival; any other
+        reason only raises suspicion."""
         standings, group = self._state.standings, self._state.window.find(id)
         if group is None or group.key == reporter or standings.weight(reporter) <= LEAST_WEIGHT:
             return
@@ -184,11 +182,11 @@ class Checker:
 
     @property
     def pid(self) -> int | None:
-        """The number of the sandbox's process."""
+        """Process id of the sandbox."""
         return self._sandbox.pid if self._sandbox is not None else None
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Checks until cancelled."""
         try:
             while True:
                 if not self.waiting:
@@ -209,7 +207,7 @@ class Checker:
             await self._wake.wait()
 
     async def _next(self) -> None:
-        """Check one group, by turns one that was named and one that was drawn."""
+        """Checks one group, alternating between reported ones and ones drawn at random."""
         self._turn = self._turn[::-1]
         id = self._turn[0].take() or self._turn[1].take()
         if id is None:
@@ -257,6 +255,6 @@ class Checker:
 
 
 async def _try(action: Coroutine[Any, Any, None]) -> None:
-    """It holds here at once; where the other relays cannot be told now they find out by themselves."""
+    """Applies it here immediately; if the other relays cannot be told now, they find out by themselves."""
     with suppress(Unavailable):
         await action

@@ -1,9 +1,9 @@
-"""What a relay allows: the quotas of a key and of an address, and how many connections stand open at once, how
-many of one address, how fast they come in.
+"""What a relay allows: the quotas of a key and of an address, and how many connections may be open in all, per
+address, and how fast they may come in.
 
-`ConnectionLimit` counts sockets before a word is spoken, so that clients who say nothing take no one's
-place. This computer and the operator's proxies are not counted by address: behind them the server counts its
-clients. An address is a household, a school or an attacker's network."""
+`ConnectionLimit` counts sockets before anything is exchanged, so that silent clients take nobody's place. This
+computer and the operator's proxies are not limited by address: behind a proxy the server counts its clients. An
+address is a household, a school or an attacker's network."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class QuotaBuckets:
         }
 
     def take(self, kind: str, key: bytes | None, address: str, amount: float = 1.0) -> float:
-        """Take `amount` from both buckets and return 0, or take nothing and return `retry_after` in seconds.
-        `key` is None before a connection has said who it is."""
+        """Takes `amount` from both buckets and returns 0, or takes nothing and returns the seconds to wait.
+        `key` is None before a connection has signed in."""
         if amount < 0:
             raise ValueError("Nothing is given back to a bucket.")
         of_key, of_address = self._kinds[kind]
@@ -99,11 +99,11 @@ class QuotaBuckets:
 SOCKETS_OF_AN_ADDRESS = 64
 SOCKETS = 20_000
 SPARE_FILES = 256
-"""Descriptors left for everything that is no client."""
+"""File descriptors reserved for everything but clients."""
 ACCEPTED = Rate(60 * 200, 400)
-"""New connections of all strangers together: 200 a second."""
+"""New connections of all unknown clients together: 200 a second."""
 ACCEPTED_OF_AN_ADDRESS = Rate(60 * 10, 128)
-"""Of one address: what it has too many of takes nothing of what all strangers share."""
+"""New connections of one address; beyond this it takes nothing from the common rate."""
 
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 30\r\nContent-Type: text/plain; charset=utf-8\r\n"
@@ -112,7 +112,7 @@ _FULL = (
 
 
 class ConnectionLimit:
-    """Watches over one server. `most` sockets may be open; `turned` counts those that were not let in."""
+    """Limits the connections of one server. `most` sockets may be open; `turned` counts those refused."""
 
     def __init__(self, origins: Origins, clock: Clock, most: int | None = None) -> None:
         self.most = most if most is not None else capacity()
@@ -125,7 +125,7 @@ class ConnectionLimit:
         self._open: dict[web.RequestHandler, str] = {}
 
     def watch(self, server: web.Server) -> None:
-        """Be asked about every connection of this server."""
+        """Has this server ask about every new connection."""
         made, lost = server.connection_made, server.connection_lost
 
         def connection_made(handler: web.RequestHandler, transport: asyncio.Transport) -> None:
@@ -190,7 +190,7 @@ def count_down(counts: Counter[str], names: Iterable[str]) -> None:
 
 
 def capacity() -> int:
-    """How many sockets this process may have, after asking the system for as many as it grants."""
+    """How many sockets this process may have, after raising the system's limit as far as possible."""
     if sys.platform == "win32":
         return SOCKETS
     import resource

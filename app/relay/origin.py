@@ -1,7 +1,7 @@
 """Where a connection comes from: the address that quotas and bans count by.
 
-Behind a proxy every connection comes from the proxy. What it says about the client is believed only of proxies
-that the operator has named; from anybody else the same headers are words of a stranger."""
+Behind a proxy every connection comes from the proxy. Its header about the client is believed only if the
+operator has named that proxy; the same header from anybody else is ignored."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from functools import lru_cache
 from multidict import MultiMapping
 
 LOOPBACK = "loopback"
-"""This computer itself, where many nodes may start at once: it is not bounded. Never said of a client that came
-through a proxy."""
+"""This computer itself, where many nodes may start at once: it is not limited. Never used for a client that
+came through a proxy."""
 UNKNOWN = "unknown"
-"""All clients together whose proxy does not say, or says twice differently, where they come from."""
+"""All clients together whose proxy does not say, or contradicts itself about, where they come from."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -27,14 +27,14 @@ _INDOORS: tuple[Network, ...] = tuple(
 
 
 class Origins:
-    """`trusted`: the proxies. Where one of them is on this computer, nothing here is exempt any longer: it
-    could not be told from a stranger whose proxy has forgotten the header."""
+    """`trusted`: the proxies. If one of them is on this computer, loopback is limited too, because it could be
+    a stranger whose proxy forgot the header."""
 
     def __init__(self, trusted: Iterable[Network] = ()) -> None:
         self._trusted = tuple(trusted)
 
     def of(self, remote: str, headers: MultiMapping[str]) -> str:
-        """The bucket of a request, by its socket's other end and its headers."""
+        """The bucket of a request, from its socket's peer address and its headers."""
         if not self._trusted:
             return bucket(remote)
         if not self.trusts(remote):
@@ -54,7 +54,7 @@ class Origins:
         return address is not None and self._trusts(address)
 
     def _client(self, hops: Sequence[str]) -> Address | None:
-        """The right-most hop that is no proxy of ours: those further left are hearsay."""
+        """The right-most hop that is not one of our proxies: those further left may be invented."""
         found = None
         for hop in reversed(hops):
             found = parse(hop)
@@ -67,7 +67,7 @@ class Origins:
 
 
 def parse(text: str) -> Address | None:
-    """An address as sockets and proxies write it, perhaps with a port or a zone. None for anything else.
+    """An address as sockets and proxies write it, perhaps with a port or a zone. None for any other text.
 
     >>> parse("192.0.2.7:1234"), parse("[2001:db8::1]:80"), parse("::ffff:192.0.2.7"), parse("me")
     (IPv4Address('192.0.2.7'), IPv6Address('2001:db8::1'), IPv4Address('192.0.2.7'), None)
@@ -87,8 +87,8 @@ def parse(text: str) -> Address | None:
 
 
 def network(address: Address) -> str:
-    """The network that stands for an address: out in the internet one household or attacker has many. Within a
-    home, a school or an office every computer stands for itself.
+    """The network that stands for an address: on the internet one household or attacker has many addresses. In
+    a private network every computer counts by itself.
 
     >>> [network(ipaddress.ip_address(text)) for text in ("192.0.2.7", "2001:db8:1:2ff::1", "192.168.1.7")]
     ['192.0.2.0/24', '2001:db8:1:200::/56', '192.168.1.7/32']
@@ -100,8 +100,8 @@ def network(address: Address) -> str:
 
 @lru_cache(4096)
 def wider(network: str) -> str | None:
-    """The /48 around a network of IPv6: tunnels and hosters give one away for nothing, with 256 of /56 in it.
-    None for any other.
+    """The /48 around an IPv6 network: tunnels and hosts give one away for free, with 256 networks of /56 in it.
+    None for any other address.
 
     >>> wider("2001:db8:1:200::/56"), wider("192.0.2.0/24"), wider("fd00::7/128")
     ('2001:db8:1::/48', None, None)
@@ -136,6 +136,6 @@ def proxies(texts: Iterable[str]) -> tuple[Network, ...]:
 
 
 def scheme(headers: Mapping[str, str]) -> str | None:
-    """What a proxy says the client speaks: "https", "http" or None."""
+    """The client's protocol according to a proxy: "https", "http" or None."""
     said = headers.get("X-Forwarded-Proto", "").strip().lower()
     return said if said in ("http", "https") else None

@@ -1,5 +1,5 @@
-"""The figures that a relay counts about itself, in plain numbers that cost next to nothing to raise: the
-status page, the metrics and the operator's `status` read them when they are asked, and never in between."""
+"""The figures that a relay counts about itself: plain numbers that cost next to nothing to increase. The status
+page, the metrics and the operator's `status` read them on request only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.relay.store.window import Clock
 # are sorted into a few classes of size, so that no one can fill a page or a metric with names of their own.
 
 ACTIVE_S = 600.0
-"""A key plays a family until this long after its last group of it."""
+"""Seconds after its last group of a family for which a key counts as playing it."""
 FAMILIES_OF_A_KEY = 64
 
 STARTER, UNKNOWN = "starter", "unknown"
@@ -29,7 +29,7 @@ _SIZE = re.compile(r"(?<![0-9.])([0-9]{1,6}(?:\.[0-9]{1,6})?)([bm])(?![a-z0-9])"
 
 
 def model_class(model: str) -> str:
-    """The class of a model, by the parameters that its name tells.
+    """The class of a model, from the number of parameters in its name.
 
     >>> [model_class(name) for name in ("Qwen/Qwen2.5-0.5B", "SmolLM2-135M", "Llama-3.1-8B", "starter", "me")]
     ['under 1B', 'under 1B', '8B and more', 'starter', 'unknown']
@@ -44,8 +44,8 @@ def model_class(model: str) -> str:
 
 
 class Here(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is here: keys, their connections, keys by family played lately (a key may play several) and by class
-    of model (each key once, "unknown" until its first group)."""
+    """Who is connected: keys, their connections, keys by family played lately (a key may play several) and by
+    class of model (each key once, "unknown" until its first group)."""
 
     peers: int
     connections: int
@@ -73,7 +73,7 @@ class _Peer:
 
 
 class Presence:
-    """The connections of one relay. Every event costs the same however many are here."""
+    """The connections of one relay. The cost of an event does not depend on how many there are."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -84,7 +84,7 @@ class Presence:
         self._models: Counter[str] = Counter()
 
     def arrive(self, session: Hashable, key: bytes) -> None:
-        """A connection has said who it is. Raises ValueError when the session is already here."""
+        """A connection has signed in. Raises ValueError if the session is already here."""
         if session in self._sessions:
             raise ValueError("This session is already here.")
         self._sessions[session] = key
@@ -108,7 +108,7 @@ class Presence:
             del self._peers[key]
 
     def published(self, key: bytes, family: str, model: str) -> None:
-        """A group of this key was accepted. Nothing happens for a key that is not here."""
+        """A group of this key was accepted. Has no effect for a key that is not connected."""
         peer = self._peers.get(key)
         if peer is None:
             return
@@ -177,14 +177,14 @@ EVERY_S = 5.0
 GONE_S = 15.0
 """Seconds of silence after which a relay and its peers are not counted."""
 EXACT = 2_000
-"""Keys of a relay that are named one by one."""
+"""Maximum keys of a relay that are listed individually."""
 RELAYS = 1_000
 _PRINT = 8
 _KEPT_S = 1.0
 
 
 class PresenceSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one relay reports of itself: prints of its keys, or the number of keys it does not list."""
+    """What one relay reports of itself: hashes of its keys, or the number of keys that it does not list."""
 
     prints: Annotated[bytes, msgspec.Meta(max_length=EXACT * _PRINT)] = b""
     unnamed: Annotated[int, msgspec.Meta(ge=0, le=1 << 32)] = 0
@@ -204,7 +204,7 @@ class PresenceSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 def together(summaries: Collection[PresenceSummary]) -> int:
-    """Different keys at all these relays: exact as long as each of them names its own."""
+    """Number of different keys at all these relays: exact as long as each of them lists its own."""
     prints = {one for summary in summaries for one in summary.split()}
     return len(prints) + sum(summary.unnamed for summary in summaries)
 
@@ -221,7 +221,7 @@ class OtherRelays:
         self._counted: tuple[float, int] | None = None
 
     def heard(self, relay: str, summary: bytes) -> None:
-        """Counts another relay's summary; malformed ones are ignored."""
+        """Stores another relay's summary; malformed ones are ignored."""
         try:
             said = _summaries.decode(summary)
         except msgspec.MsgspecError:
@@ -231,14 +231,14 @@ class OtherRelays:
 
     @property
     def relays(self) -> int:
-        """Those heard of lately, this one not among them."""
+        """Number of other relays heard from lately."""
         gone = self._clock() - GONE_S
         for relay in [relay for relay, (_, at) in self._relays.items() if at < gone]:
             del self._relays[relay]
         return len(self._relays)
 
     def peers(self, own: Collection[bytes]) -> int:
-        """Keys in the whole swarm, with this relay's own ones. Counted again once a second at most."""
+        """Keys in the whole swarm, including this relay's own. Counted at most once a second."""
         if not self.relays:
             self._counted = None
             return len(own)
@@ -250,7 +250,7 @@ class OtherRelays:
 
 
 def words(keys: Collection[bytes]) -> bytes:
-    """A relay's own summary as it is sent."""
+    """A relay's own summary in the form that is sent."""
     return msgspec.msgpack.encode(PresenceSummary.of(keys))
 
 
@@ -267,7 +267,7 @@ class Hour:
         self._minutes: dict[int, Counter[str]] = {}
 
     def note(self, family: str, age_s: float = 0.0) -> None:
-        """Counts a group of `family` that came in `age_s` seconds ago."""
+        """Counts a group of `family` that arrived `age_s` seconds ago."""
         minute = int((self._clock() - age_s) // 60)
         families = self._minutes.get(minute)
         if families is None:
@@ -290,9 +290,9 @@ class Hour:
 
 
 class RelayTally:
-    """Since the relay was started: frames and bytes of the websockets in both directions, samples answered and
-    the groups in them, sign-ins by result, connections turned away or ended by their reason, groups that the
-    backplane had to be waited for and the seconds until it had them."""
+    """Counts since the relay was started: frames and bytes of the websockets in both directions, samples
+    answered and the groups in them, sign-ins by result, connections refused or ended by reason, groups that had
+    to wait for the backplane and for how many seconds."""
 
     __slots__ = (
         "bytes_in",

@@ -29,22 +29,22 @@ PROBATION, SEEN_S = 50, 20 * 3600.0
 """Honest groups until a key is no longer new, and the least time between the first of them and the latest: less
 than a day, so that who plays every evening is known on the second."""
 KEPT_S = 30 * DAY
-"""Seconds for which a standing is kept after the last honest group or false claim of the key."""
+"""Seconds that a standing is kept after the key's last honest group or false claim."""
 PROBATION_WEIGHT, LEAST_WEIGHT = 0.2, 0.05
 SPOT_CHECK = 0.05
 """Share of the groups of a known key that is re-scored."""
 FALSE_CLAIMS, BAN_S = 3, DAY
 
 Verdict = Literal["welcome", "shadowed", "blocked"]
-"""A shadowed key or address is told that its groups are accepted, and no one ever gets them."""
+"""A shadowed key or address is told that its groups are accepted, and they are given to nobody."""
 Source = bytes | str
 """A key or an address."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a key: the estimated chance that its next group makes a false claim, groups found honest
-    since it was new or last banned, when the first and the latest of them were, the times of false claims
-    within a day, what reports add up to, and when it was last banned by a relay."""
+    """What is known of a key: the estimated chance that its next group makes a false claim, honest groups since
+    it was new or last banned, when the first and the latest of them were, the times of false claims within a
+    day, the sum of reports, and when a relay last banned it."""
 
     error: float = FIRST_ERROR
     honest: int = 0
@@ -73,17 +73,17 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def check(self) -> float:
-        """The chance that its next group is re-scored."""
+        """The probability that its next group is re-scored."""
         return 1.0 if self.honest < PROBATION else max(SPOT_CHECK, self.suspicion)
 
     @property
     def until(self) -> float:
-        """When it may be forgotten."""
+        """When it may be deleted."""
         return max(self.latest, self.banned, *self.false_claims, 0.0) + KEPT_S
 
 
 def honest(standing: Standing, now: float) -> Standing:
-    """A group was re-scored and its claimed rewards were true.
+    """The standing after a group was re-scored and its claimed rewards were true.
 
     >>> round(honest(Standing(), 0.0).error, 3)
     0.095
@@ -99,7 +99,7 @@ def honest(standing: Standing, now: float) -> Standing:
 
 
 def false_claim(standing: Standing, now: float) -> Standing:
-    """A group was re-scored and its claimed rewards were false."""
+    """The standing after a group was re-scored and its claimed rewards were false."""
     lately = tuple(at for at in standing.false_claims if now - at < DAY)[1 - FALSE_CLAIMS :]
     return msgspec.structs.replace(
         standing, error=min(1.0, standing.error + 0.1), false_claims=(*lately, now), suspicion=0.0
@@ -111,13 +111,14 @@ def to_be_banned(standing: Standing, now: float) -> bool:
 
 
 def banned(standing: Standing, now: float) -> Standing:
-    """After a ban a key begins its probation again, with the estimate of error that it has earned."""
+    """The standing after a ban: probation starts again, the estimate of error is kept."""
     return Standing(error=standing.error, banned=now)
 
 
 def together(one: Standing, other: Standing) -> Standing:
-    """What two relays know of a key. Both may know the same, so nothing is added up: of honest groups and of
-    false claims the more counts, and what was before a ban that one of them has given counts no longer.
+    """What two relays know of a key, combined. Both may know of the same events, so nothing is added up: of
+    honest groups and of false claims the larger number counts, and what was before a ban by either of them no
+    longer counts.
 
     >>> known = Standing(error=0.05, honest=40)
     >>> [together(known, Standing(error=0.2, false_claims=claims)).error for claims in ((), (1.0,))]
@@ -138,7 +139,7 @@ def together(one: Standing, other: Standing) -> Standing:
 
 
 def reported(standing: Standing, reporter: Standing) -> Standing:
-    """Somebody says that a group of this key is bad.
+    """The standing after somebody reported a group of this key.
 
     >>> new, known = Standing(), Standing(error=0.0, honest=50, latest=SEEN_S)
     >>> reported(known, new).check, reported(known, known).check
@@ -148,12 +149,12 @@ def reported(standing: Standing, reporter: Standing) -> Standing:
 
 
 def wrong_report(reporter: Standing) -> Standing:
-    """A reported group was scored again and found honest."""
+    """The standing of a reporter whose reported group was scored again and found honest."""
     return msgspec.structs.replace(reporter, error=min(1.0, reporter.error + 0.05))
 
 
 class Ban(msgspec.Struct, frozen=True, kw_only=True):
-    """A key or an address shut out until a moment; `by` names the operator or the relay that did it."""
+    """A key or an address shut out until a moment; `by` names the operator or the relay that decided it."""
 
     until: float
     reason: str
@@ -162,7 +163,8 @@ class Ban(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bans:
-    """Bans that end by themselves. At most `most` are kept: beyond that those that end soonest go."""
+    """Bans that expire by themselves. At most `most` are kept; beyond that the ones that end soonest are
+    dropped."""
 
     def __init__(self, most: int = 100_000) -> None:
         self._most = most
@@ -172,7 +174,7 @@ class Bans:
         self._ends: list[tuple[float, bool, Source]] = []
 
     def put(self, source: Source, ban: Ban) -> None:
-        """Ban, instead of what was there before."""
+        """Sets a ban, replacing an earlier one."""
         self._bans[source] = ban
         heappush(self._ends, _end(source, ban))
         if len(self._ends) > 2 * len(self._bans) + 16:
@@ -182,7 +184,7 @@ class Bans:
             self._end_next()
 
     def lift(self, source: Source) -> bool:
-        """Undo a ban. False if there was none."""
+        """Removes a ban. False if there was none."""
         return self._bans.pop(source, None) is not None
 
     def of(self, source: Source, now: float) -> Ban | None:
@@ -209,9 +211,9 @@ def _end(source: Source, ban: Ban) -> tuple[float, bool, Source]:
 
 
 class Standings:
-    """The standings of the last `keys` keys heard of, and all bans. `clock` gives Unix seconds. A key that is
-    forgotten is new again, which for a good one means probation. `known` are the keys with standing, and
-    `changed` those whose standing is to be written down."""
+    """The standings of the last `keys` keys heard of, and all bans. `clock` gives Unix seconds. A forgotten key
+    is new again, which for a good one means probation. `known` are the keys with standing, and `changed` those
+    whose standing has to be saved."""
 
     def __init__(self, clock: Clock, rng: Random, *, keys: int = 50_000, name: str = "relay") -> None:
         self._clock = clock
@@ -233,7 +235,7 @@ class Standings:
         return {key: self._known.get(key) for key in changed}
 
     def due(self, key: bytes) -> bool:
-        """Draws whether the newest group of this key is scored again."""
+        """Draws whether the newest group of this key is to be scored again."""
         return self._rng.random() < self.of(key).check
 
     def honest(self, key: bytes) -> None:
@@ -241,8 +243,8 @@ class Standings:
         self.changed.add(key)
 
     def false_claim(self, key: bytes) -> Ban | None:
-        """Count a false claim; the ban it leads to, if it does, is in force. A longer one already there
-        stays."""
+        """Counts a false claim; returns the ban that it leads to, if it does, which is already in force. A
+        longer one already there stays."""
         now = self._clock()
         standing = false_claim(self.of(key), now)
         self.changed.add(key)
@@ -258,11 +260,11 @@ class Standings:
         return ban
 
     def put(self, key: bytes, standing: Standing) -> None:
-        """What was known of a key before, or is known elsewhere."""
+        """Sets a standing known from before or from another relay."""
         self._set(key, together(self.of(key), standing) if key in self._known else standing)
 
     def report(self, reporter: bytes, key: bytes) -> None:
-        """`reporter` says that a group of `key` is bad. No one can report themselves trusted or untrusted."""
+        """`reporter` says that a group of `key` is bad. Reports of oneself are ignored."""
         if reporter != key and self.bans.of(reporter, self._clock()) is None:
             self._set(key, reported(self.of(key), self.of(reporter)))
 
@@ -270,7 +272,7 @@ class Standings:
         self._set(reporter, wrong_report(self.of(reporter)))
 
     def verdict(self, key: bytes, address: str) -> Verdict:
-        """How to receive this key from this address: a block outweighs a shadow."""
+        """How to treat this key from this address: a block outweighs a shadow."""
         perhaps = self.bans.perhaps
         if key not in perhaps and address not in perhaps:
             return "welcome"
@@ -288,7 +290,7 @@ class Standings:
 
     @property
     def weights(self) -> Callable[[bytes], float]:
-        """`weight` for one batch: shorter while no one is banned."""
+        """`weight` for one batch, in a faster form while there are no bans."""
         return self.weight if self.bans.perhaps else self._weights.__getitem__
 
     def __len__(self) -> int:

@@ -20,23 +20,23 @@ SYSTEM = (
 OPEN, CLOSE, SHORT, _BOXED = "<answer>", "</answer>", "#", "\\boxed{"
 
 MAX_ANSWER = 512
-"""Characters of an answer that a scorer ever sees. A longer one is no answer."""
+"""Maximum characters of an answer. A longer one is never scored and counts as wrong."""
 
 Messages = list[dict[str, str]]
 
 
 class Way(msgspec.Struct, frozen=True, kw_only=True):
-    """A system line with the mark that it asks for, worked examples, and a length."""
+    """A way of asking: a system line that demands one form of answer, worked examples, and a maximum length."""
 
     name: str
     system: str = SYSTEM
     examples: int = 0
-    """So many worked ones stand before a question while a model is placed; in training none does."""
+    """Number of worked examples before a question during placement; in training there are none."""
     max_tokens: int | None = None
-    """Longest answer; None leaves that to the model's own settings."""
+    """Maximum tokens of an answer; None uses the model's own setting."""
 
     def limit(self, usual: int) -> int:
-        """Longest answer, `usual` being the model's own."""
+        """Maximum tokens of an answer, `usual` being the model's own setting."""
         return self.max_tokens or usual
 
 
@@ -48,7 +48,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
 
 
 TAGGED = Way(name="tagged")
-"""For the starter, which knows it, and for models that follow longer instructions."""
+"""For the starter, which was trained on it, and for models that follow longer instructions."""
 BRIEF = Way(name="brief", system="Write a short calculation, then # and the result.", examples=4, max_tokens=48)
 """For small models: a long system line destroys what little they can."""
 WAYS = {way.name: way for way in (TAGGED, BRIEF)}
@@ -93,7 +93,7 @@ def extract_answer(completion: str) -> str | None:
 
 
 def lenient(completion: str) -> str | None:
-    """What somebody who looks for the result would read: `extract_answer`, else the last number, else the last
+    """What a person looking for the result would read: `extract_answer`, else the last number, else the last
     line. Shown, never trained on.
 
     >>> lenient("4 plus 3 is 7."), lenient("It is\\nMonday"), lenient("7 #8"), lenient(" ")
@@ -119,9 +119,9 @@ def shows_work(completion: str) -> bool:
 
 
 def _on_line(text: str) -> str:
-    """The first line that is not blank, with those below it that have as many cells, as rows of a grid do, or
-    that are a number like it: what a model writes after them is no part of its answer. All of the text where
-    the line is a mark alone, such as the one that opens code."""
+    """The first line that is not blank, together with the lines below it that belong to it: rows of a grid with
+    as many cells, or further numbers. Whatever a model writes after them is not part of its answer. The whole
+    text if the first line is only a mark, such as the one that opens a block of code."""
     first, *below = text.lstrip().split("\n")
     if first.startswith("```") or not any(map(str.isalnum, first)):
         return text
@@ -132,7 +132,7 @@ def _on_line(text: str) -> str:
 
 
 def _cells(line: str) -> int:
-    """How many cells a row of a grid has; 0 where a word is longer than one.
+    """Number of cells in a row of a grid; 0 if a word is longer than one character.
 
     >>> _cells("_ Q _ _"), _cells("[1, 10],"), _cells("Solve 2 + 3")
     (4, 2, 0)
@@ -161,8 +161,8 @@ _LANGUAGE = re.compile(r"[A-Za-z]*\n")
 
 
 def _bare(answer: str) -> str:
-    """Without what people and models write around a result, in any order and as often as it is there: full
-    stops at the end, `=` before, marks of bold, code and mathematics, quotes. With a plain minus.
+    """The text without what people and models write around a result, in any order and number: full stops at the
+    end, `=` before it, marks of bold, code and mathematics, quotes. A typographic minus becomes a plain one.
 
     >>> _bare(" $-3$. "), _bare("**7.**"), _bare("= `\\\\boxed{7}`."), _bare("3.5")
     ('-3', '7', '7', '3.5')
@@ -178,7 +178,7 @@ def _bare(answer: str) -> str:
 
 
 def _peeled(answer: str) -> str:
-    """Without the outermost mark, if there is one and it stands around the whole."""
+    """The text without its outermost mark, if one stands around all of it."""
     for opening, closing in _AROUND.items():
         inner = answer[len(opening) : -len(closing)]
         once = opening not in inner and closing not in inner
@@ -194,7 +194,7 @@ def _peeled(answer: str) -> str:
 
 
 def _braced(text: str, start: int) -> str:
-    """Up to the brace that closes the one before `start`, nothing where none does."""
+    """The text up to the brace that closes the one before `start`, empty if none does."""
     depth = 1
     for place in range(start, min(len(text), start + MAX_ANSWER + 1)):
         depth += {"{": 1, "}": -1}.get(text[place], 0)

@@ -15,13 +15,13 @@ from app.sapo.families import FAMILIES
 from app.sapo.questions import QuestionError
 
 WINDOW = 20
-"""Rounds looked back on: the last ones in which the family was asked."""
+"""Number of rounds considered: the latest in which the family was asked."""
 CLIMB_PERCENT = 70
 STEP_BACK_PERCENT = 5
 REVIEW_PERCENT = 40
-"""Questions asked at a level below the current one, once a family has climbed."""
+"""Percent of questions asked at a level below the current one, once a family has climbed."""
 MIN_ANSWERS = 64
-"""Fewer answers than this in a full window (tiny groups) decide nothing."""
+"""A full window with fewer answers than this (tiny groups) decides nothing."""
 
 
 class FamilyTally(msgspec.Struct, frozen=True):
@@ -32,13 +32,13 @@ class FamilyTally(msgspec.Struct, frozen=True):
 
 
 class FamilyProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where one family stands. `window` holds its latest rounds at this level, oldest first, at most WINDOW."""
+    """The progress of one family. `window` holds its latest rounds at this level, oldest first."""
 
     family: str
     level: int
     window: tuple[FamilyTally, ...] = ()
     first: int = 0
-    """The level where the family began; it never steps back below."""
+    """The level at which the family began; it never steps back below it."""
 
     @property
     def solved_share(self) -> float | None:
@@ -48,7 +48,7 @@ class FamilyProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Curriculum(msgspec.Struct, frozen=True, kw_only=True):
-    """The families in play, in the order they were given."""
+    """The active families, in the order they were given."""
 
     families: tuple[FamilyProgress, ...]
 

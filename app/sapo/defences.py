@@ -1,10 +1,10 @@
-"""Defences: which right answers of peers are not learned from, and whom to ask less.
+"""Defences: which right answers of peers are not learned from, and which peers to ask less often.
 
-A verified answer may still carry what its author wants learnt: a phrase of theirs in the work, padding, text
-behind the answer (arXiv 2511.09780). Everything here goes by what this node's own answers are like, its
-`Habits`: how improbable their most improbable spot is, how long they are, which characters they use. They move
-with the policy, so nothing has to be set for a model. Pure functions; log-probabilities are in nats under the
-learner before the update. `_T` tokens, `_W` windows, `_G` completions of a group.
+A verified answer may still carry what its author wants learned: a phrase of theirs in the work, padding, text
+behind the answer (arXiv 2511.09780). Every check compares it with this node's own answers, its `Habits`: how
+improbable their most improbable spot is, how long they are, which characters they use. Habits move with the
+policy, so nothing has to be set per model. Pure functions; log-probabilities are in nats under the learner
+before the update. `_T` tokens, `_W` windows, `_G` completions of a group.
 """
 
 from __future__ import annotations
@@ -21,27 +21,28 @@ WINDOWS = (1, 2, 4, 8)
 """Widths, in tokens, in which the most improbable spot of an answer is looked for. One token finds a foreign
 character, several find a phrase whose every token might still pass."""
 RARE = 0.01
-"""Share of own answers that lie beyond a habit."""
+"""Share of own answers that lie beyond a habit, by definition of the habit."""
 SLACK = 4.0
 """Nats, over a whole window, by which a peer's spot may be less probable than the habit: fifty times."""
 STRETCH = 1.25
-"""Lengths up to this multiple of the habit are taken."""
+"""Answers up to this multiple of the habitual length are accepted."""
 STEP, LENGTH_STEP = 1.0, 0.2
 """By how much a habit moves for one answer beyond it: nats, and as a share of the length."""
 KNOWN = 20_000
-"""Own characters seen before a kind that never was among them counts as foreign."""
+"""Own characters that must have been seen before a kind of character that never occurred among them counts as
+foreign."""
 MOST_CHARACTERS = 2000
-"""Different ones remembered; a model that uses more has no alphabet to speak of."""
+"""Maximum different characters remembered; a model that uses more has no alphabet to speak of."""
 _FADE = 0.95
-"""The share of a peer's record that is kept with each of its groups."""
+"""Share of a peer's record that is kept when another of its groups is added."""
 
 
 class Habits(msgspec.Struct, frozen=True, kw_only=True):
-    """What own finished answers are like. All follow the latest few hundred of them.
+    """What own finished answers are like; all figures follow the latest few hundred of them.
 
-    `lowest_W` is, for each of WINDOWS, the mean log-prob of an answer's most improbable window that all but
-    RARE of them stay above. `length` is the number of tokens that all but RARE stay within. `characters` are
-    all that were ever used, `seen` how many were looked at."""
+    `lowest_W` is, for each of WINDOWS, the mean log-prob that the most improbable window of all but RARE of the
+    answers stays above. `length` is the number of tokens that all but RARE stay within. `characters` are all
+    that were ever used, `seen` how many were counted."""
 
     lowest_W: tuple[float, ...]
     length: float
@@ -50,7 +51,7 @@ class Habits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lowest(logprobs_T: Sequence[float], width: int) -> float:
-    """Mean of the `width` neighbouring tokens that are least probable together; of all where there are fewer.
+    """Mean of the least probable `width` neighbouring tokens; of all tokens if there are fewer.
 
     >>> lowest([-1.0, -5.0, -2.0, 0.0], 1), lowest([-1.0, -5.0, -2.0, 0.0], 2), lowest([-1.0], 4)
     (-5.0, -3.5, -1.0)
@@ -66,7 +67,7 @@ def lowest(logprobs_T: Sequence[float], width: int) -> float:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The value below which `share` of them lie, straight lines between. Raises ValueError without any.
+    """The value below which `share` of the values lie, interpolated linearly. Raises ValueError for no values.
 
     >>> quantile([0.0, 10.0], 0.25), quantile([3.0], 0.01)
     (2.5, 3.0)
@@ -95,8 +96,8 @@ def followed(bound: float, values: Sequence[float], share: float, step: float) -
 def observe(
     habits: Habits | None, logprobs_ST: Sequence[Sequence[float]], texts_S: Sequence[str]
 ) -> Habits | None:
-    """Habits after another round of own finished answers, their log-probs and texts. The first round's own
-    quantiles are where they start.
+    """Habits updated with a round's own finished answers, their log-probs and texts. The first round's
+    quantiles are the starting values.
 
     >>> now = observe(None, [[-1.0, -2.0]], ["#3"])
     >>> now.lowest_W, now.length, now.characters
@@ -129,8 +130,8 @@ def observe(
 def absurd(habits: Habits, logprobs_T: Sequence[float]) -> bool:
     """Whether an answer has a spot that is less probable than the least probable spots of own answers.
 
-    A mean over the whole answer hides a foreign phrase among many probable tokens; a window does not. A spot
-    that is not a number is absurd.
+    A mean over the whole answer hides a foreign phrase among many probable tokens; a window does not. A
+    log-prob that is not a number counts as absurd.
 
     >>> habits = Habits(lowest_W=(-6.0, -4.0, -3.0, -2.0), length=20)
     >>> calm = [-0.1] * 8
@@ -144,7 +145,7 @@ def absurd(habits: Habits, logprobs_T: Sequence[float]) -> bool:
 
 
 def overlong(habits: Habits, tokens: int) -> bool:
-    """Whether an answer is longer than own ones are, with room to grow.
+    """Whether an answer is longer than own answers, with room to grow.
 
     >>> habits = Habits(lowest_W=(), length=40.0)
     >>> overlong(habits, 50), overlong(habits, 51)
@@ -154,7 +155,7 @@ def overlong(habits: Habits, tokens: int) -> bool:
 
 
 def well_formed(habits: Habits | None, text: str) -> bool:
-    """Whether a text has exactly one answer, nothing behind it, and no kind of character that own ones never
+    """Whether a text has exactly one answer, nothing after it, and no kind of character that own answers never
     have.
 
     >>> good = ("4-1=3 #3", "4-1 is 3. <answer>3</answer>")
@@ -176,12 +177,13 @@ def well_formed(habits: Habits | None, text: str) -> bool:
 
 
 def _kind(character: str) -> str:
-    """Letters and digits stand for their kind, such as lower case: which ones occur, the question decides."""
+    """The kind of a character. Letters and digits count by kind, such as lower case, because the question
+    decides which of them occur."""
     return category(character) if character.isalnum() else character
 
 
 Check = Literal["tokens", "form", "length"]
-"""`tokens` asks for an answer's absurd spots, the others for what their names say."""
+"""`tokens` rejects answers with absurd spots; the others reject what their names say."""
 
 CHECKS: tuple[Check, ...] = get_args(Check)
 
@@ -215,14 +217,14 @@ def trusted(
 
 
 class PeerRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the right answers of a peer's groups that were trained on; the latest weigh most."""
+    """How many right answers of a peer's groups were taken and kept out; the latest groups weigh most."""
 
     taken: float = 0.0
     kept_out: float = 0.0
 
 
 def remembered(record: PeerRecord, taken: float, kept_out: float) -> PeerRecord:
-    """A peer's record after another of its groups: so many right answers taken, so many kept out.
+    """A peer's record after another of its groups, with these numbers of right answers taken and kept out.
 
     >>> remembered(PeerRecord(taken=2.0, kept_out=4.0), 3, 0)
     PeerRecord(taken=4.9, kept_out=3.8)
@@ -232,8 +234,8 @@ def remembered(record: PeerRecord, taken: float, kept_out: float) -> PeerRecord:
 
 def trust(record: PeerRecord, new: float = 0.5) -> float:
     """How often a peer is chosen, compared with one that was never doubted: the chance, by Laplace's rule of
-    succession, that its next right answer is one to learn from. A key without a record stands at `new`, at one
-    half at most, so that a fresh key never does better than a good name.
+    succession, that its next right answer may be learned from. A key without a record has trust `new`, at most
+    one half, so that a fresh key never does better than a good name.
 
     >>> trust(PeerRecord()), trust(PeerRecord(taken=8.0)), round(trust(PeerRecord(kept_out=8.0)), 3)
     (0.5, 0.9, 0.1)

@@ -1,10 +1,11 @@
-"""Form: what answers look like, whatever they answer. Peers may teach what is right; what form pays, own groups
-decide.
+"""Form: what answers look like, whatever they answer. Peers may teach what is right; own groups alone decide
+which form pays.
 
-A choice of true texts can lie: right answers without work beside wrong ones with it say that work does not
+A selection of true texts can lie: right answers without work beside wrong ones with it say that work does not
 pay. To first order (natural gradient), pushing the log-probs of answers by `push_G` moves the policy's mean of
-a figure f of its answers by `sum_g push_g (f_g - mean of own answers' f)`. A peer's group may move it where own
-groups move it too, and is held still otherwise. Pure functions. Shapes: `_G` completions, `_F` FIGURES.
+a figure f of its answers by `sum_g push_g (f_g - mean of own answers' f)`. A peer's group may move it in the
+direction in which own groups move it, and is held still otherwise. Pure functions. Shapes: `_G` completions,
+`_F` FIGURES.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from app.sapo.asking import shows_work
 FIGURES = ("worked", "tokens", "logprob")
 """Whether work is shown, how long an answer is, and how probable it is to the learner (mean of its tokens)."""
 FEW = 16.0
-"""Own groups of late below which a figure that no one knows of is let go: who solves hardly anything has
-little to lose, and is the one that peers help most."""
+"""With fewer recent own groups than this, a figure whose direction is unknown may be moved: a learner that
+solves hardly anything has little to lose and gains most from peers."""
 FADE = 0.9
-"""The share of what own groups paid for that is kept with each round."""
+"""Share of the trend's sums that is kept with each round."""
 SURE = 2.0
 _PASSES = 60
 _NOTHING = 1e-12
 KEPT = 0.1
-"""A right answer with less than this share of its push left is not one that was learned from."""
+"""A right answer with less than this share of its push left does not count as learned from."""
 
 Form = tuple[float, ...]
 """`form_F`: an answer's FIGURES."""
@@ -51,7 +52,8 @@ def mean(forms_S: Sequence[Form]) -> Form | None:
 
 
 def form_shift(push_G: Sequence[float], apart_GF: Sequence[Form]) -> tuple[float, ...]:
-    """How far a group moves the policy's mean of every figure. `apart_GF` are forms less the own mean.
+    """How far a group moves the policy's mean of every figure. `apart_GF` are the answers' forms minus the own
+    mean.
 
     >>> form_shift([0.5, -0.5], [(0.5, 3.0, 0.0), (-0.5, -1.0, 0.0)])
     (0.5, 2.0, 0.0)
@@ -63,12 +65,12 @@ def form_shift(push_G: Sequence[float], apart_GF: Sequence[Form]) -> tuple[float
 
 
 Signs = tuple[int | None, ...]
-"""`signs_F`: which way own groups move each figure, 0 where neither, None where that is not known."""
+"""`signs_F`: the direction in which own groups move each figure, 0 for neither, None if unknown."""
 
 
 class FormTrend(msgspec.Struct, frozen=True, kw_only=True):
-    """Which way own groups move each figure: faded number of groups, and faded sums over them of their shifts
-    and of the squares."""
+    """In which direction own groups move each figure: a faded count of groups, and faded sums over them of
+    their shifts and of the squares."""
 
     groups: float = 0.0
     sums_F: tuple[float, ...] = (0.0,) * len(FIGURES)
@@ -76,8 +78,9 @@ class FormTrend(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def signs_F(self) -> Signs:
-        """Where own groups move each figure: a sum of n changes without a direction is beyond SURE of its
-        standard errors in one case of 22. Else 0, or None after FEW groups.
+        """The direction in which own groups move each figure. A sum of n changes without a direction is beyond
+        SURE of its standard errors in one case of 22; a smaller one gives 0, or None with fewer than FEW
+        groups.
 
         >>> figures = dict(sums_F=(6.0, -6.0, 3.0), squares_F=(4.0, 4.0, 4.0))
         >>> FormTrend(groups=20.0, **figures).signs_F, FormTrend(groups=9.0, **figures).signs_F
@@ -108,12 +111,12 @@ def update_trend(pays: FormTrend, moved_PF: Sequence[Sequence[float]]) -> FormTr
 
 
 def project_push(push_G: Sequence[float], apart_GF: Sequence[Form], signs_F: Signs) -> list[float]:
-    """The push near this one that moves no figure otherwise than own groups do, without a single sign turned:
-    what was right is never discouraged, what was wrong never encouraged, what was not pushed stays so.
-    A figure of sign 0 is held still, one of None is let go.
+    """The push nearest to this one that moves no figure against own groups and turns no sign: what was right is
+    never discouraged, what was wrong never encouraged, and what was not pushed stays so.
 
-    Right without work and wrong with it, where every other own answer shows work, leave nothing; where own
-    groups pay for work, the contrary stays as it is. Alternating projections onto convex sets (Bregman 1965).
+    A figure of sign 0 is held still, one of None is free. Right answers without work and wrong ones with it,
+    where every other own answer shows work, leave nothing; where own groups pay for work, the opposite push
+    stays as it is. Alternating projections onto convex sets (Bregman 1965).
 
     >>> worked, direct = (0.5,), (-0.5,)
     >>> pushed = [direct, direct, worked, worked]

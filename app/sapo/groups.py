@@ -11,7 +11,7 @@ from app.sapo.questions import Coordinates
 SOLVED = 0.99
 """A completion is solved when its verifier's score reaches this; partial credit never trains."""
 HUMAN = "human"
-"""Stands for a model's name where a person answered."""
+"""In place of a model's name if a person answered."""
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ def informative(rewards_G: Sequence[int]) -> bool:
 
 
 def lone(rewards_G: Sequence[int]) -> bool:
-    """Whether this is the group of a person, one right answer: it carries no contrast of its own.
+    """Whether this is a person's group, one right answer: it has no contrast of its own.
 
     >>> lone((1,)), lone((0,)), lone((1, 0))
     (True, False, False)

@@ -16,7 +16,8 @@ Part = TypeVar("Part")
 
 
 def steps(groups: int, per_step: int | None) -> int:
-    """Optimiser steps for so many groups with a weight, about `per_step` in each; None: one step for all.
+    """Number of optimiser steps for this number of groups with a weight, about `per_step` groups in each; None:
+    one step for all.
 
     >>> [steps(groups, 2) for groups in (0, 1, 2, 3, 4, 5, 8)], steps(8, None)
     ([0, 1, 1, 2, 2, 3, 4], 1)
@@ -27,7 +28,7 @@ def steps(groups: int, per_step: int | None) -> int:
 
 
 def dealt(groups: Sequence[Part], steps: int, rng: Random) -> list[list[Part]]:
-    """The groups of every step, in random order, so that own groups and peers' mix. No step is empty.
+    """The groups of each step, in random order, so that own groups and peers' mix. No step is empty.
 
     >>> dealt("ab", 1, Random(0)), dealt("", 2, Random(0))
     ([['a', 'b']], [])

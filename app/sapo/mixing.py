@@ -19,13 +19,13 @@ FEW_PEERS = 4
 
 
 PEOPLE = 1
-"""So many groups of people, of one right answer each, a round takes at most; each costs it a question of its
-own, by which it finds out whether there is anything to learn."""
+"""Maximum groups of people (one right answer each) in a round; each costs the round one sampled question, to
+find out whether there is anything to learn."""
 DOUBTED = 1 / 3
-"""A peer trusted less than this no longer fills up a round that others leave short."""
+"""A peer with less trust than this does not fill up a round that has fewer than J groups."""
 SECOND_CHANCE = 1 / 4
-"""So much of its trust is the chance that a doubted peer is considered all the same in a round: who was doubted
-wrongly comes back, and who earns it again is found out."""
+"""A doubted peer is still considered in a round with this share of its trust as the chance, so that wrong
+doubts are corrected and right ones confirmed."""
 
 
 class PeerOffer(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,9 +43,10 @@ def choose(recipe: Recipe, pool_P: Sequence[PeerOffer], j: int, rng: Random) -> 
 
     `uniform` takes every informative group with the same chance (SAPO, arXiv 2509.08721, section 5). `peers
     first` picks a peer in proportion to its trust and then one of its groups, so that publishing much buys no
-    influence, drops groups older than the recipe's `max_age`, and lets no peer give more than a quarter of `j`
-    (at least one group) when more than FEW_PEERS peers have something to offer. Those it doubts are left out in
-    most rounds, though fewer than `j` are chosen then. With `peers first` a person's group may come on top.
+    influence; it drops groups older than the recipe's `max_age`, and lets no peer give more than a quarter of
+    `j` (at least one group) when more than FEW_PEERS peers have something to offer. Doubted peers are left out
+    in most rounds, even if fewer than `j` groups are chosen then. With `peers first` a person's group may come
+    on top.
     """
     if j <= 0:
         return []
@@ -60,7 +61,8 @@ def choose(recipe: Recipe, pool_P: Sequence[PeerOffer], j: int, rng: Random) -> 
 
 
 def _people(recipe: Recipe, pool_P: Sequence[PeerOffer], rng: Random) -> list[int]:
-    """At most PEOPLE groups of people, beside the `j`: each person equally likely, with the same doubts."""
+    """At most PEOPLE groups of people, in addition to the `j`: each person equally likely, with the same
+    doubts."""
     fresh = [
         position
         for position, offer in enumerate(pool_P)

@@ -16,10 +16,9 @@ held out, and no fewer than a child makes in one breath. The questions found do 
 
 
 def probe_questions(levels: Mapping[str, int], items: int, make: Maker = make) -> list[Asked]:
-    """`items` questions spread evenly over the families, the same for everyone and every time.
-
-    Where a level has fewer different held-out contents than its share, each comes several times, one after
-    the other: a family weighs what any other weighs, however many questions it has.
+    """`items` questions spread evenly over the families, the same for everyone and every time. If a level has
+    fewer different held-out contents than its share, each comes several times in a row, so that all families
+    weigh the same.
     """
     questions: list[Asked] = []
     families = sorted(levels)
@@ -59,8 +58,9 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def score(solved_S: Sequence[int], questions_S: Sequence[Hashable] = ()) -> Score:
-    """The standard error is sqrt(p (1-p) / n) with one sample per question. Samples of the same question say
-    less than as many of others: the error is then that of the sum of each question's deviations.
+    """The mean and its standard error: sqrt(p (1-p) / n) with one sample per question. Several samples of one
+    question say less than samples of different ones: the error is then that of the sum of each question's
+    deviations.
 
     >>> score([1, 0, 0, 0]), str(score([1, 0, 0, 0]))
     (Score(share=0.25, stderr=0.21650635094610965), '25.0 % ± 21.7')

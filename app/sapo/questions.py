@@ -20,17 +20,19 @@ MAX_SEED = 2**53 - 1
 MAX_INDEX = 2**20 - 1
 
 STRIDE = 7919
-"""How far `draw` steps: item i of seed s is item 0 of seed s + i, and that seed may be somebody's."""
+"""Step of the index in `draw`. It is not 1, because item i of seed s is item 0 of seed s + i, and that seed may
+belong to another node."""
 
 _ONE_AT_A_TIME = Lock()
 
 
 class QuestionError(ValueError):
-    """Coordinates that name no question here: unknown family, level or version, or numbers out of range."""
+    """Coordinates that name no question: unknown family, level or version, or numbers out of range."""
 
 
 class UnsoundQuestion(QuestionError):
-    """Coordinates of an item that is no question: its truth is false or ambiguous, or anything is right."""
+    """The item at these coordinates is not a fair question: its truth is false or ambiguous, or anything is
+    right."""
 
 
 class UnmadeQuestion(QuestionError):
@@ -38,7 +40,8 @@ class UnmadeQuestion(QuestionError):
 
 
 class Coordinates(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """Where a question lies. `version` fixes the generator: equal coordinates give equal questions anywhere."""
+    """The address of a question. `version` fixes the generator: equal coordinates give equal questions
+    anywhere."""
 
     family: str
     level: int
@@ -56,7 +59,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def content(self) -> int:
-        """A number for what it is, however it is worded (`Family.content`)."""
+        """A number that identifies what is asked, however it is worded (`Family.content`)."""
         return FAMILIES[self.coordinates.family].content_hash(self.entry)
 
     @property
@@ -66,9 +69,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A question without its truth: all that anyone who asks it has to know. `worked` is an answer with its
-    work, for questions that are examples to others; `content` and `held_out` are the question's, and equal
-    contents are one question in several wordings."""
+    """A question without its truth: all that is needed to ask it. `worked` is an answer with its work, for
+    questions that serve as examples; questions with equal `content` are the same one in different wordings."""
 
     coordinates: Coordinates
     text: str

@@ -37,27 +37,28 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     weights are multiplied by min(pi / mu, cap) (truncated importance sampling)."""
     choice: Literal["uniform", "peers first"] = "uniform"
     max_age: int | None = None
-    """Oldest peer group taken, in this node's rounds; None leaves that to the pool."""
+    """Maximum age of a peer group, in this node's rounds; None leaves that to the pool."""
     delta: float = 0.0
-    """Peers' baseline lies this far below their group's mean."""
+    """How far peers' baseline lies below their group's mean."""
     floor: float | None = None
     """A right peer answer counts only within this many nats (mean per token) below own text."""
     negative_floor: float | None = None
     """A wrong peer answer counts only within this many nats below own text, weighing min(1, e^(l_i - l*))."""
     checks: tuple[Check, ...] = ()
-    """What a peer's right answer must pass beside the floor (`app.sapo.defences.trusted`)."""
+    """Further checks that a peer's right answer must pass (`app.sapo.defences.trusted`)."""
     keeps_form: bool = False
-    """Whether peers' groups leave alone what own answers look like (`app.sapo.forms.project_push`)."""
+    """Whether peers' groups may not change what own answers look like (`app.sapo.forms.project_push`)."""
     vigil: bool = False
-    """Whether a learner that gets worse with peers goes on without them for a while (`app.learning.brake`)."""
+    """Whether a learner that gets worse with peers learns without them for a while (`app.learning.brake`)."""
     by_record: bool = False
-    """Whether a peer is chosen less whose right answers were often kept out (`app.sapo.defences.trust`)."""
+    """Whether a peer whose right answers were often kept out is chosen less often (`app.sapo.defences.trust`).
+    """
     cap_peers: bool = False
     """Whether the peer part is scaled down to the own part's sum of |weight|."""
     lone_peer_step: float = 1.0
-    """Step size when all own groups are uninformative and peers' stand alone."""
+    """Step size if all own groups are uninformative, so that only peers' groups teach."""
     groups_per_step: int | None = None
-    """A round's groups that weigh something are dealt out to optimiser steps of about this many
+    """A round's groups that carry weight are dealt out to optimiser steps of about this many
     (`sapo.minibatches`); None: one step takes them all, as in the paper."""
 
     falls: int | None = None

@@ -35,30 +35,32 @@ class TrainGroup(msgspec.Struct, frozen=True, kw_only=True):
     lengths_G: tuple[int, ...]
     logprobs_GT: tuple[tuple[float, ...], ...] | None = None
     trusted_G: tuple[bool, ...] | None = None
-    """For a peer's group: whether a right answer passed the defences (`app.sapo.defences`). One that did not
-    weighs nothing, and a group without any that did teaches nothing at all. None: there were no defences."""
+    """For a peer's group: whether each right answer passed the defences (`app.sapo.defences`). An answer that
+    did not gets no weight, and a group in which no right answer did teaches nothing at all. None: no defences
+    were applied."""
     apart_GF: tuple[Form, ...] | None = None
-    """For a peer's group: how far each answer's form is from the own answers' mean (`app.sapo.forms`), where
-    peers are to leave that as it is."""
+    """For a peer's group: each answer's form minus the own answers' mean (`app.sapo.forms`), if peers may not
+    change that."""
     vouched: bool = False
-    """For a peer's group: the owner of this node wrote its right answer and said yes to it, so that no gate
-    against strangers' text holds; the cap on peers' weight does."""
+    """For a peer's group: this node's owner wrote its right answer and confirmed it, so the gates against
+    strangers' text do not apply; the cap on peers' weight does."""
 
     @property
     def verdicts_G(self) -> tuple[int, ...]:
-        """Rewards with every unfinished completion a failure."""
+        """The rewards, with 0 for every unfinished completion."""
         return tuple(int(r and f) for r, f in zip(self.rewards_G, self.finished_G, strict=True))
 
 
 WARM_UP = 5
 """Optimiser steps over which the learning rate rises to its first value."""
 LOWEST = 0.25
-"""A rate that falls ends at this share of it: who has learned for weeks still has new levels to learn."""
+"""A falling rate ends at this share of its first value, because a learner of many weeks still reaches new
+levels."""
 
 
 def learning_rate(base: float, updates: int, step: float, falls: int | None = None) -> float:
-    """Rate of a node's next optimiser step: `base`, warmed up over its first WARM_UP, times `Weighed.step`;
-    where it `falls`, divided by sqrt(1 + updates / falls), and never less than LOWEST of it.
+    """Rate of a node's next optimiser step: `base`, warmed up over the first WARM_UP steps, times
+    `Weighed.step`; if it `falls`, divided by sqrt(1 + updates / falls), but at least LOWEST of it.
 
     >>> [learning_rate(1.0, updates, 1.0) for updates in (0, 3, 4, 400)], learning_rate(1.0, 400, 0.5)
     ([0.2, 0.8, 1.0, 1.0], 0.5)
@@ -90,16 +92,16 @@ class Weighed(msgspec.Struct, frozen=True, kw_only=True):
     gated_right: int
     gated_wrong: int
     right_P: tuple[tuple[int, int], ...] = ()
-    """How many of each peer group's right answers were taken and how many kept out."""
+    """How many right answers of each peer group were taken and how many kept out."""
     steps: int = 1
-    """Optimiser steps the groups are to be dealt out to (`sapo.minibatches`). Weights are multiplied by it,
-    so that in each step they are means over its own groups."""
+    """Optimiser steps that the groups are dealt out to (`sapo.minibatches`). Weights are multiplied by it, so
+    that in each step they are means over its own groups."""
 
 
 NOTHING = Weighed(
     own=(), peer=(), step=1.0, peer_scale=1.0, own_mass=0.0, peer_mass=0.0, gated_right=0, gated_wrong=0
 )
-"""No groups at all."""
+"""The result for no groups at all."""
 
 
 class WeighError(ValueError):
@@ -149,9 +151,8 @@ def weigh(
 
 
 def running_logprob(previous: float | None, means_S: Sequence[float], decay: float = 0.9) -> float | None:
-    """l*: the running mean, over rounds, of the mean token log-prob of own completions (nats).
-
-    Without any completion the previous value stays, None before the first.
+    """l*: the running mean, over rounds, of the mean token log-prob of own completions (nats). A round without
+    completions leaves it unchanged; None before the first.
 
     >>> running_logprob(None, [-1.0, -3.0]), running_logprob(-1.0, [-1.0, -3.0]), running_logprob(None, [])
     (-2.0, -1.1, None)
@@ -163,7 +164,7 @@ def running_logprob(previous: float | None, means_S: Sequence[float], decay: flo
 
 
 def mean_logprob(logprobs_T: Sequence[float]) -> float:
-    """The mean over a completion's tokens; 0 without any.
+    """The mean over a completion's tokens; 0 for an empty one.
 
     >>> mean_logprob([-1.0, -3.0]), mean_logprob([])
     (-2.0, 0.0)
@@ -172,7 +173,7 @@ def mean_logprob(logprobs_T: Sequence[float]) -> float:
 
 
 class _Part:
-    """A group while it is weighed. Raises WeighError for one that does not fit together."""
+    """A group while it is weighed. Raises WeighError if its parts have different lengths."""
 
     def __init__(self, group: TrainGroup) -> None:
         _check(group)
@@ -182,15 +183,15 @@ class _Part:
         self.weights_GT: Weights = ()
 
     def spread(self, advantages_G: Sequence[float]) -> None:
-        """Every token of a completion gets its advantage; zeros where nothing is to be learned."""
+        """Gives every token of a completion its advantage; zeros if nothing is to be learned."""
         pairs = zip(advantages_G, self.group.finished_G, self.group.lengths_G, strict=True)
         self.weights_GT = tuple(
             (advantage if self.teaches and finished else 0.0,) * length for advantage, finished, length in pairs
         )
 
     def levelled(self, push_G: Sequence[float], signs_F: Signs) -> Sequence[float]:
-        """What is left of a push that must not change the form; an answer of whose push hardly anything is left
-        counts as kept out, and without a right one the rest teaches nothing."""
+        """Removes the part of a push that would change the form. An answer with hardly any push left counts as
+        kept out, and a group left without a right answer teaches nothing."""
         if self.group.apart_GF is None or not signs_F or not self.teaches:
             return push_G
         push_G = [push if done else 0.0 for push, done in zip(push_G, self.group.finished_G, strict=True)]
@@ -222,7 +223,7 @@ class _Part:
         return any(map(any, self.weights_GT))
 
     def judged(self, verdict: int) -> tuple[int, int]:
-        """Finished answers with that verdict that the gates took, and that they kept out."""
+        """Counts of finished answers with this verdict that the gates took, and that they kept out."""
         rows = zip(self.gates_G, self.verdicts_G, self.group.finished_G, strict=True)
         gates = [gate for gate, right, finished in rows if right == verdict and finished]
         return sum(gate > 0.0 for gate in gates), sum(gate == 0.0 for gate in gates)
@@ -277,8 +278,8 @@ def _gates(recipe: Recipe, part: _Part, own_logprob: float) -> list[float]:
 
 
 def _gate(recipe: Recipe, right: int, distance: float) -> float:
-    """`distance` = l_i - l*, nats. Right: all or nothing at the floor. Wrong: tapered, nothing below its floor.
-    A distance that is not a number passes neither."""
+    """`distance` = l_i - l*, nats. Right answers: 1 down to the floor, 0 below. Wrong ones: tapered, 0 below
+    their floor. A distance that is not a number passes neither."""
     floor = recipe.floor if right else recipe.negative_floor
     if floor is None:
         return 1.0

@@ -1,4 +1,4 @@
-"""llama.cpp samples, torch learns: for processors, where llama.cpp's kernels are the faster ones.
+"""llama.cpp samples, torch learns: for processors, where llama.cpp's kernels are faster.
 
 The base model is converted to GGUF once and loaded once; after each step the adapter follows. The two programs
 differ by rounding, so `EngineInfo.sampler` is set, and rows should carry the sampler's log-probabilities.

@@ -21,12 +21,12 @@ from engines.torch_lora.network.device import free_memory
 from engines.torch_lora.sampler import quantiles
 
 KEYS_BYTES = 640 << 20
-"""Most that keys and values of all rows take: beyond some forty rows more of them are hardly faster, and long
-prompts would take gigabytes."""
+"""Maximum bytes of keys and values of all rows: more than some forty rows are hardly faster, and long prompts
+would take gigabytes."""
 
 
 class LlamaEngine(TorchEngine):
-    """Learns as the torch engine does; answers come from llama.cpp."""
+    """Learns like the torch engine; answers come from llama.cpp."""
 
     def __init__(self, base: Base, follower: Follower, kind: Kind, seed: int) -> None:
         super().__init__(base, seed)
@@ -69,7 +69,8 @@ class LlamaEngine(TorchEngine):
         return LlamaDecoder(self._follower.context(fitting, tokens, None if plain else self._adapter))
 
     def _rows(self, wanted: int, tokens: int) -> int:
-        """How many rows run at once: all, as far as llama.cpp, KEYS_BYTES and half of the free memory allow."""
+        """How many rows run at a time: all, as far as llama.cpp, KEYS_BYTES and half of the free memory
+        allow."""
         row_bytes = self._follower.row_bytes(tokens)
         most = min(wanted, MOST_SEQUENCES, max(1, KEYS_BYTES // row_bytes))
         fitting = free_memory(self._base.placement.device) // 2 // row_bytes
@@ -86,9 +87,8 @@ class LlamaEngine(TorchEngine):
 def open_engine(
     model: str | Path, *, seed: int = 0, kind: Kind | None = None, **options: Unpack[EngineOptions]
 ) -> LlamaEngine:
-    """As `engines.torch_lora.open_engine`, on the processor only.
-
-    `kind` is the sampler's number format, chosen by size if not given. Raises EngineError."""
+    """Like `engines.torch_lora.open_engine`, on the processor only. `kind` is the sampler's number format,
+    chosen by size if not given. Raises EngineError."""
     if reason := available():
         raise EngineError(reason)
     device = options.get("device", "auto")

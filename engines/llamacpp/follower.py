@@ -1,9 +1,9 @@
-"""llama.cpp's copy of the model, following the learner's adapter: brought up to date when it is next needed.
+"""llama.cpp's copy of the model, following the learner's adapter: updated when it is next needed.
 
-Two ways. Merging writes `W + scale * B A` over the weights in llama.cpp's memory. With 135 M parameters in
-8 bits on one thread that took as long as 70 tokens, and each token was then 10 % faster than beside an adapter
-(4 % with 0.5 B; 30 % with two threads, which wait for each other at every small product). Where this llama.cpp
-is not known well enough, the adapter goes beside the weights."""
+There are two ways. Merging writes `W + scale * B A` over the weights in llama.cpp's memory. With 135 M
+parameters in 8 bits on one thread that took as long as 70 tokens, and each token was then 10 % faster than with
+a separate adapter (4 % with 0.5 B; 30 % with two threads, which wait for each other at every small product). If
+this version of llama.cpp is not in KNOWN, the adapter stays separate."""
 
 from __future__ import annotations
 
@@ -109,13 +109,13 @@ _WHOLE = {
     format.GGMLQuantizationType.F16: torch.float16,
     format.GGMLQuantizationType.BF16: torch.bfloat16,
 }
-"""Formats whose every number stands by itself."""
+"""Formats in which every number is stored by itself."""
 QUANTISED_ROWS = 512
-"""Rows of a matrix that are brought into 8 bits at a time: they stay in the processor's caches."""
+"""Rows of a matrix that are quantised at a time: they stay in the processor's caches."""
 
 
 class Follower(Protocol):
-    """Gives a context with room for that many rows, under the adapter as it is now, or under none."""
+    """Gives a context with room for this many rows, under the current adapter or under none."""
 
     def row_bytes(self, tokens: int) -> int: ...
 
@@ -123,9 +123,8 @@ class Follower(Protocol):
 
 
 class Room:
-    """One model's context, made larger when more is asked of it.
-
-    fp32 weights come with exact attention, so that small models sample from the learner's own distribution."""
+    """One model's context, enlarged when more is asked of it. fp32 weights come with exact attention, so that
+    small models sample from the learner's own distribution."""
 
     def __init__(self, model: LlamaModel, shape: Architecture, exact: bool, threads: int) -> None:
         self.model = model
@@ -135,7 +134,7 @@ class Room:
         self._held: Context | None = None
 
     def beside(self, model: LlamaModel) -> Room:
-        """The same for another model of this shape."""
+        """A context for another model of this shape."""
         return Room(model, self._shape, self._exact, self._threads)
 
     def row_bytes(self, tokens: int) -> int:
@@ -155,7 +154,7 @@ class Room:
 
 
 class Beside:
-    """The adapter as a GGUF LoRA, computed beside the weights."""
+    """The adapter as a GGUF LoRA, computed in addition to the weights."""
 
     def __init__(self, room: Room, shape: Architecture, half: bool) -> None:
         self._room = room
@@ -177,7 +176,7 @@ class Beside:
         return context
 
     def _swap(self, context: Context, adapter: Adapter) -> None:
-        """The old adapter goes before the new one comes; when that fails, the base is left without one."""
+        """The old adapter is removed before the new one is loaded; if that fails, the base has no adapter."""
         context.adapt(None)
         self._follows = None
         if self._loaded is not None:
@@ -193,7 +192,8 @@ class Beside:
 
 
 class Merged:
-    """The adapter within the weights. The base alone is a second model, mapped from its file, never written."""
+    """The adapter merged into the weights. The base alone is a second model, mapped from its file and never
+    written."""
 
     def __init__(
         self,
@@ -257,9 +257,9 @@ def store(weight_oi: torch.Tensor, held_V: torch.Tensor) -> None:
 
 
 def dithered(weight: torch.Tensor) -> torch.Tensor:
-    """fp32 rounded to bf16, up as often as the part that is lost is large: what an adapter adds in its first
-    rounds is less than the last of bf16's eight bits, and rounding to the nearest would lose all of it. What
-    is bf16 already stays as it is, and equal weights are rounded in the same way every time.
+    """fp32 rounded to bf16, up with a probability equal to the lost part: what an adapter adds in its first
+    rounds is less than the last of bf16's eight bits, and rounding to the nearest would lose all of it. Values
+    that are bf16 already stay unchanged, and equal weights are always rounded in the same way.
 
     >>> one = dithered(torch.full((1000,), 1 + 2**-9))
     >>> sorted(set(one.tolist())), 200 < (one > 1).sum() < 300
@@ -275,9 +275,8 @@ def _dither(size: int) -> torch.Tensor:
 
 
 def follow(base: Base, shape: Architecture, kind: Kind) -> Follower:
-    """Opens the converted model, made first where it is not there yet.
-
-    One that llama.cpp refuses is made again, once; raises EngineError if that does not help."""
+    """Opens the converted model, converting it first if needed. A file that llama.cpp refuses is converted once
+    more; raises EngineError if that does not help."""
     exact, threads = kind == "f32", base.placement.threads
     path = gguf.cached(base.folder.path, kind)
     writable = known() and isinstance(base.network, NativeNetwork)

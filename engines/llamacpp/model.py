@@ -29,16 +29,17 @@ from engines.remedy import command, installed, packed, repair
 # What it says while it fails is kept for the log.
 
 PROCESSOR = "shoal-llamacpp.processor"
-"""In the environment: what app.install.launcher.optional found that the processor can do when it built
+"""Environment variable: features of the processor that app.install.launcher.optional found when it built
 llama.cpp."""
 
 _ERROR = 4
-"""Log level of failures; 5 is the continuation of any line, 1 to 3 are for developers."""
+"""Log level of failures; 5 continues any line, 1 to 3 are for developers."""
 
 
 def available() -> str:
-    """Empty where llama.cpp can run, else one sentence: why not, and what to do. An engine pack's was built for
-    AVX2; in a checkout it was built for the very processor, and the checkout may have moved."""
+    """Empty if llama.cpp can run, else one sentence: why not, and what to do. An engine pack's was built for
+    AVX2; in a checkout it was built for the very processor, and the checkout may have been moved to another
+    computer."""
     built_for_avx2 = packed() and platform.machine().lower() in ("x86_64", "amd64")
     if built_for_avx2 and "avx2" not in features():  # its first such instruction would end this process
         return "llama.cpp needs a processor with AVX2 (2013 and later), and this one has none: PyTorch samples."
@@ -88,7 +89,8 @@ def library() -> Any:
 
 @functools.cache
 def _log(loaded: Any) -> Any:
-    """Failures go to standard error, the rest nowhere. Cached, because llama.cpp keeps only a bare pointer."""
+    """Writes failures to standard error and drops everything else. Cached, because llama.cpp keeps only a bare
+    pointer."""
 
     @loaded.llama_log_callback  # type: ignore[untyped-decorator]
     def hear(level: int, text: bytes, _: Any) -> None:
@@ -102,23 +104,22 @@ MOST_SEQUENCES = 255
 """llama.cpp's own limit (LLAMA_MAX_SEQ), less one that holds the prompt read last."""
 
 CELLS = 256
-"""Cells of a sequence come in this step: llama.cpp rounds to it."""
+"""llama.cpp rounds the number of cells of a sequence up to a multiple of this."""
 
 PROMPT_TOKENS = 512
 """Prompt tokens read in one call."""
 
 WORTH_HOLDING = 64
-"""Common tokens from which on a prompt is read from where it differs. A system line alone is shorter, so that
-ordinary questions are read whole, and to the same bit whichever comes before them."""
+"""Common tokens from which a prompt is read only from where it differs from the last one. A system line alone
+is shorter, so ordinary questions are read whole, and give the same bits whatever came before."""
 
 _F32, _F16 = 0, 1
 """ggml's number types, of keys and values here."""
 
 
 class LlamaModel:
-    """The frozen weights. Closed by itself when nothing uses it any more.
-
-    `writable` reads them into memory as they are in the file, instead of mapping it read-only."""
+    """The frozen weights. Closed automatically when nothing uses it any more. `writable` reads them into
+    memory, instead of mapping the file read-only."""
 
     def __init__(self, path: Path, writable: bool = False) -> None:
         llama = library()
@@ -153,7 +154,7 @@ class LoadedAdapter:
 
 
 def alike(one_T: Sequence[int], other_T: Sequence[int]) -> int:
-    """How many tokens two prompts have in common from their start on.
+    """Number of tokens that two prompts share from their start.
 
     >>> alike([1, 2, 3], [1, 2, 4, 5]), alike([], [1])
     (2, 0)
@@ -223,7 +224,7 @@ class Context:
         )
 
     def adapt(self, adapter: LoadedAdapter | None) -> None:
-        """From now on with this adapter, or with none. What was read under another one is forgotten."""
+        """Uses this adapter, or none, from now on. Prompts read under another one are forgotten."""
         llama = library()
         self.clear()
         if adapter is None:
@@ -240,8 +241,8 @@ class Context:
         self._held = []
 
     def read(self, prompt_T: Sequence[int], sequences: Sequence[int]) -> NDArray[np.float32]:
-        """Reads a prompt and copies it to these sequences. Logits behind it, (1, V). What it begins with like
-        the prompt before, for example the same examples, is not read again."""
+        """Reads a prompt and copies it to these sequences. Returns the logits after it, (1, V). A common
+        beginning with the prompt before, for example the same examples, is not read again."""
         llama, holder = library(), self.sequences
         begun = alike(self._held, prompt_T[:-1])
         begun = begun if begun >= WORTH_HOLDING else 0
@@ -264,14 +265,15 @@ class Context:
         return logits
 
     def move(self, source: int, target: int) -> None:
-        """What one sequence has read becomes another's, and is its own no more."""
+        """Moves what one sequence has read to another one."""
         llama = library()
         llama.llama_memory_seq_rm(self._memory, target, -1, -1)
         llama.llama_memory_seq_cp(self._memory, source, target, -1, -1)
         llama.llama_memory_seq_rm(self._memory, source, -1, -1)
 
     def advance(self, tokens_R: NDArray[np.int64], positions_R: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Appends one token to each of the first R sequences. The next logits, (R, V), until the next call."""
+        """Appends one token to each of the first R sequences. Returns the next logits, (R, V), valid until the
+        next call."""
         size = len(tokens_R)
         self._tokens[:size] = tokens_R
         self._positions[:size] = positions_R

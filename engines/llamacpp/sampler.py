@@ -1,7 +1,7 @@
 """The sampling loop over llama.cpp's sequences: finished rows leave, waiting questions take their places.
 
-Each question's prompt is read once and copied to the sequences of its completions. The numbers that decide a
-completion's tokens are its own from the start, so neither neighbours nor the order of places change its tokens.
+Each question's prompt is read once and copied to the sequences of its completions. The random numbers of a
+completion are fixed from the start, so neither neighbours nor the order of places change its tokens.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from engines.models.tokens import Sampled, Told
 # Drawing tokens at temperature 1 in numpy: token and exact log-probability in one pass over the logits.
 
 BLOCK = 512
-"""Probabilities are first summed in blocks of this many; only the block that is hit is summed one by one."""
+"""Probabilities are first summed in blocks of this size; only the block that is hit is summed one by one."""
 
 
 class Drawer:
-    """Keeps the memory of its intermediate results: taken again at each step, it costs as much as the sums."""
+    """Draws tokens, and keeps the memory of its intermediate results: allocating it at each step costs as much
+    as the sums."""
 
     def __init__(self, vocabulary: int) -> None:
         self.vocabulary = vocabulary
@@ -84,7 +85,7 @@ class QuestionRows:
 
 
 def pieces(questions: int, n: int, places: int) -> Iterator[QuestionRows]:
-    """Every question's `n` completions, cut where they are more than there are places.
+    """Every question's `n` completions, split if they are more than there are places.
 
     >>> [(piece.question, piece.first, piece.count) for piece in pieces(2, 3, 2)]
     [(0, 0, 2), (0, 2, 1), (1, 3, 2), (1, 5, 1)]
@@ -95,7 +96,7 @@ def pieces(questions: int, n: int, places: int) -> Iterator[QuestionRows]:
 
 
 class DecoderRows:
-    """The rows under way: completion, position of the token fed next, that token. Row r is in sequence r."""
+    """The rows in progress: completion, position of the token fed next, that token. Row r is in sequence r."""
 
     def __init__(self) -> None:
         self.completion_R = np.zeros(0, np.int64)
@@ -111,10 +112,8 @@ class DecoderRows:
         self.token_R = np.concatenate([self.token_R, token_R])
 
     def keep(self, going_R: NDArray[np.bool_]) -> list[tuple[int, int]]:
-        """Drops rows; the last ones take the places that fall empty. Gives these moves as (from, to).
-
-        llama.cpp computes sequences together only where their numbers follow one another: with gaps, 26 rows
-        took as long as 100."""
+        """Drops rows; the last ones fill the gaps. Returns these moves as (from, to). llama.cpp computes
+        sequences together only if their numbers are consecutive: with gaps, 26 rows took as long as 100."""
         left = int(going_R.sum())
         empty_E = np.flatnonzero(~going_R[:left])
         last_E = left + np.flatnonzero(going_R[left:])
@@ -126,7 +125,7 @@ class DecoderRows:
 
 
 class SampledSoFar:
-    """What every completion has so far; `add` says which of the rows go on."""
+    """The tokens of every completion so far; `add` returns which of the rows continue."""
 
     def __init__(self, completions: int, max_tokens: int, stops: Sequence[int], vocabulary: int) -> None:
         self._tokens_CT = np.zeros((completions, max_tokens), np.int64)
@@ -176,10 +175,9 @@ def sample(
     temperature: float = 1.0,
     told: Told | None = None,
 ) -> list[list[Sampled]]:
-    """Completions as [prompt][completion]; `uniforms` are the quantiles in [0, 1) of every token. `told` hears
-    the tokens of the first completion after every step.
-
-    Raises EngineError when the logits are not finite or llama.cpp fails."""
+    """Completions as [prompt][completion]; `uniforms` are the quantiles in [0, 1) of every token. `told` gets
+    the tokens of the first completion after every step. Raises EngineError when the logits are not finite or
+    llama.cpp fails."""
     prompts, n, max_tokens = uniforms_PGT.shape
     uniforms_CT = uniforms_PGT.reshape(prompts * n, max_tokens)
     waiting = deque(pieces(prompts, n, context.sequences))

@@ -1,8 +1,8 @@
 """The engine of Apple Silicon: MLX samples and learns on the GPU, in the computer's own memory.
 
 mlx-lm brings the layers of Qwen2, Qwen3 and Llama and its LoRA layer; sampling, the loss and the checkpoint's
-files are ours. On Linux the same code runs on the processor, for tests: available() says yes there, but no one
-is given this engine there without asking for it by name.
+files are ours. On Linux the same code runs on the processor, for tests: available() says yes there, but the
+engine is never chosen there automatically.
 """
 
 from __future__ import annotations

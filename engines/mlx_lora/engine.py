@@ -37,7 +37,7 @@ from engines.models.folder import (
 from engines.models.tokens import ChatTokenizer, ModelText
 
 SMALL = 50_000_000
-"""Parameters from which the GPU keeps the base in bf16; smaller models cost little in fp32."""
+"""Parameters from which the base is in bf16 on the GPU; smaller models take little memory in fp32."""
 
 
 class MlxEngine:
@@ -162,7 +162,7 @@ class MlxEngine:
 
 
 def _place(device: str) -> bool:
-    """Sets MLX's device; true for Apple's GPU. Raises EngineError for a device that is not there."""
+    """Sets MLX's device; True for Apple's GPU. Raises EngineError for a missing device."""
     has_gpu = mx.metal.is_available()
     if device not in ("auto", "gpu", "cpu"):
         raise EngineError(f"There is no device {device!r} for MLX: choose auto, gpu or cpu.")

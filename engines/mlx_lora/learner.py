@@ -157,14 +157,14 @@ MOST_TOKENS = {"cpu": 2048, "gpu": 8192}
 
 
 def measured(network: Network, free_bytes: int, on_gpu: bool) -> BatchLimits:
-    """How much is learned from at once."""
+    """Tokens of a micro-batch, from the free memory."""
     most = MOST_TOKENS["gpu" if on_gpu else "cpu"]
     kept, recomputed = (network.token_bytes(checkpointing=again) for again in (False, True))
     return BatchLimits.fitting(free_bytes, most, kept, recomputed)
 
 
 class Behind:
-    """What mlx-lm's attention asks of a cache, for completions behind their prompts' keys and values."""
+    """The cache interface of mlx-lm's attention, for completions after their prompts' keys and values."""
 
     def __init__(self, prompt: PromptCache, block: Block) -> None:
         self._prompt, self._owner_S = prompt, block.owner_S

@@ -235,12 +235,12 @@ def frequencies(rope: Rope, head_dim: int) -> Any:
 # The memory that MLX may take, and what it says when there is none left.
 
 _SAID = ("Unable to allocate", "Insufficient Memory", "maximum allowed buffer size", "out of memory")
-"""In what MLX raises on Apple's GPU. On a processor it does not survive a failed allocation: there only the
-budget that is measured beforehand helps."""
+"""Parts of MLX's messages for too little memory on Apple's GPU. On a processor it does not survive a failed
+allocation: there only the budget that is measured beforehand helps."""
 
 
 def free_memory(on_gpu: bool) -> int:
-    """Bytes an engine may take now. Apple's GPU shares the computer's memory and may use part of it."""
+    """Bytes an engine may use now. Apple's GPU shares the computer's memory and may use part of it."""
     if not on_gpu:
         return free_ram() + mx.get_cache_memory()
     most: Any = mx.device_info().get("max_recommended_working_set_size", 0)
@@ -257,7 +257,7 @@ def keep_to(budget_bytes: int, on_gpu: bool) -> None:
 
 
 def release() -> None:
-    """Gives kept memory back before a smaller attempt."""
+    """Frees cached memory before a smaller attempt."""
     gc.collect()
     mx.clear_cache()
 

@@ -26,11 +26,11 @@ from engines.progress import progress
 # all rows; behind shorter prompts masked columns remain, and each row turns its heads by its own position.
 
 PREFILL_TOKENS = 4096
-"""Prompt tokens read at once; more would only make the activations larger."""
+"""Prompt tokens read in one pass; more would only make the activations larger."""
 
 
 class PromptCache:
-    """What mlx-lm's attention asks of a cache, for a prompt: keeps its keys and values."""
+    """The cache interface of mlx-lm's attention, for a prompt: keeps its keys and values."""
 
     def __init__(self) -> None:
         self.offset = 0
@@ -101,7 +101,7 @@ class Rollout:
         return caches, logits
 
     def advance(self, tokens_R: mx.array) -> mx.array:
-        """Appends one token to every row. Logits of the next, (R, V) fp32, not computed yet."""
+        """Appends one token to every row. Returns the logits of the next, (R, V) fp32, not computed yet."""
         used = self._caches[0].column + 1
         mask = None if self._seen is None else self._seen[..., :used]
         hidden = self._decoder.model.embed_tokens(tokens_R[:, None])
@@ -134,7 +134,8 @@ def _repeated(parts: Sequence[mx.array], n: int, more: int) -> mx.array:
 
 
 COMPACT_BELOW = 0.8
-"""Finished rows leave the batch when no more than this share is still going: each time, the cache is copied."""
+"""Finished rows leave the batch when at most this share is still in progress, because each time the cache is
+copied."""
 
 LOOK_EVERY = 8
 """Steps between two looks at a GPU's tokens, because each look waits for it; a processor's are seen at once."""
@@ -142,7 +143,7 @@ LOOK_EVERY = 8
 
 @dataclass(frozen=True)
 class Request:
-    """`n` completions wanted for each prompt; `stops` are the tokens that end one. `told` hears the tokens of
+    """`n` completions wanted for each prompt; `stops` are the tokens that end one. `told` gets the tokens of
     the first completion as often as they are looked at."""
 
     prompts_P: Sequence[list[int]]

@@ -20,7 +20,7 @@ _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 @dataclass(frozen=True)
 class Folder:
-    """A model folder that was found to be one. `files` are its weight files, in order."""
+    """A model folder that was checked. `files` are its weight files, in order."""
 
     path: Path
     name: str
@@ -33,7 +33,8 @@ class Folder:
 
 
 def open_folder(path: Path) -> Folder:
-    """Raises EngineError, one sentence with the remedy, when the folder is not there or is no model for us."""
+    """Raises EngineError, one sentence with the remedy, if the folder is missing or is not a supported
+    model."""
     if not path.is_dir():
         raise EngineError(f"There is no model folder at {path}: check the path or give the name of a model.")
     if not (path / "config.json").is_file():
@@ -77,9 +78,9 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def own_file(folder: Path, file: Path) -> Path:
-    """`file` of a model folder, where its content lies in that folder, or in the same model of Hugging Face's
-    cache, whose folders are made of links. Raises EngineError for a link to anywhere else: a copy would carry
-    another file of this computer along."""
+    """`file` of a model folder, if its content is in that folder, or in the same model of Hugging Face's cache,
+    whose folders are made of links. Raises EngineError for a link to anywhere else: a copy would include
+    another file of this computer."""
     snapshot = folder.parent.name == "snapshots" and folder.parent.parent.name.startswith("models--")
     root = folder.parent.parent if snapshot else folder
     if not file.resolve().is_relative_to(root.resolve()):
@@ -140,7 +141,7 @@ KNOWN = ("qwen2", "qwen3", "llama")
 
 
 _MOST = 2**24
-"""No size of a decoder is larger: the longest contexts and largest vocabularies are far below."""
+"""Maximum of any size of a decoder; the longest contexts and largest vocabularies are far below."""
 _LONGEST = 120
 
 
@@ -259,12 +260,10 @@ FILE = "shoal.json"
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where to begin and how fast to learn.
-
-    `families` maps a puzzle family to the level where training and probing start; empty means all families at
-    level 0. `max_tokens` is the length limit of an answer, `groups` the questions a round, `rank` LoRA's rank
-    (None: the engine's own choice). The defaults are for models of 0.5 to 3 billion parameters; smaller ones
-    learn faster.
+    """Where to begin and how fast to learn. `families` maps a puzzle family to the level where training and
+    probing start; empty means all families at level 0. `max_tokens` is the maximum length of an answer,
+    `groups` the questions a round, `rank` LoRA's rank (None: the engine's own choice). The defaults are for
+    models of 0.5 to 3 billion parameters; smaller ones learn faster.
     """
 
     families: dict[str, Annotated[int, msgspec.Meta(ge=0)]] = {}
@@ -280,7 +279,7 @@ _SMALL_BYTES = 400 * 10**6
 
 
 def read_settings(folder: Path) -> ModelSettings:
-    """The model's shoal.json, or what suits its size. Raises EngineError for unknown or bad ones."""
+    """The model's shoal.json, or defaults for its size. Raises EngineError for unknown or invalid ones."""
     file = folder / FILE
     if not file.is_file():
         weights = sum(path.stat().st_size for path in folder.glob("*.safetensors"))

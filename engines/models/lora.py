@@ -1,4 +1,4 @@
-"""A LoRA adapter in PEFT's files as plain matrices, no matter who trained it.
+"""A LoRA adapter in PEFT's files as plain matrices, whoever trained it.
 
 Scales that PEFT keeps in its settings (rank-stabilised LoRA, alphas of single layers) are multiplied into B, so
 that `alpha / rank` is the scale of every layer."""
@@ -37,7 +37,7 @@ Named = Mapping[str, np.ndarray[Any, np.dtype[np.float32]]]
 
 
 class OptimizerState(msgspec.Struct, frozen=True, kw_only=True):
-    """What AdamW needs beside its moments; `base` is the fingerprint of the frozen weights."""
+    """What AdamW needs in addition to its moments; `base` is the fingerprint of the frozen weights."""
 
     steps: int
     rank: int
@@ -159,7 +159,7 @@ Array = NDArray[Any]
 PREFIX = "base_model.model."
 A, B = ".lora_A.weight", ".lora_B.weight"
 _UNKNOWN = ("use_dora", "modules_to_save", "layer_replication", "trainable_token_indices")
-"""Kinds of PEFT adapters that are more than two matrices a layer."""
+"""Settings of PEFT adapters that are more than two matrices per layer."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class Lora:
 
 
 def pairs(state: Mapping[str, Array]) -> dict[str, Pair]:
-    """Tensors under PEFT's names as pairs. Raises AdapterError for anything else among them."""
+    """Tensors under PEFT's names as pairs. Raises AdapterError for any other tensor."""
     found = {}
     for name, a in state.items():
         if not name.endswith(A):
@@ -261,7 +261,7 @@ def _read_tensors(folder: Path) -> dict[str, Array]:
 
 
 def _fold_scales(state: dict[str, Array], alpha: float, config: Mapping[str, Any]) -> None:
-    """Makes `alpha / rank` the right scale of every layer by multiplying B."""
+    """Multiplies scales into B, so that `alpha / rank` is the right scale of every layer."""
     alphas = dict(config.get("alpha_pattern") or {})
     stabilised = bool(config.get("use_rslora"))
     for name in list(state):

@@ -1,7 +1,7 @@
-"""The needs of a model: memory to sample and to learn, by the engines' own accounting, and disk.
+"""The memory that a model needs to sample and to learn, by the engines' own accounting, and its disk space.
 
 The formulas are those of engines.torch_lora (weights, the merged copy that samples, the key-value cache, the
-activations of a micro-batch, LoRA with its optimiser); tests hold the two against each other.
+activations of a micro-batch, LoRA with its optimiser); tests compare the two.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ PROMPT = 256
 LEAST_TOKENS, GOOD_TOKENS = 256, 1024
 """Tokens of a micro-batch: the smallest the learner steps down to, and what it takes with room to spare."""
 ACTIVATIONS = 0.5
-"""The share of the memory behind the weights that the learner gives to a micro-batch."""
+"""Share of the memory left by the weights that the learner gives to a micro-batch."""
 MERGED_BELOW = 50 * 10**6
 """Parameters of a model whose adapter is merged into a second copy for sampling, on a processor."""
 DISK_SPARE = 500 * 10**6
-"""Bytes that stay free: a disk that is full to the brim ends more than Shoal."""
+"""Bytes of disk that must stay free: a full disk stops more than Shoal."""
 
 Size = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -54,7 +54,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def parameters(self) -> int:
-        """All of them, a tied head counted once.
+        """All parameters, a tied head counted once.
 
         >>> Shape(family="qwen2", hidden=896, layers=24, heads=14, kv_heads=2, head_dim=64, inner=4864,
         ...       vocabulary=151936, context=32768, tied=True).parameters
@@ -84,9 +84,9 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Needs(msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes. `least` is what it runs with at all, layers computed twice; `sampling` and `learning` are what
-    must be free for the two halves of a round to have room to spare, and `takes` what they then take; `disk` is
-    what has still to be written."""
+    """Bytes. `least` is the minimum to run at all, with layers computed twice; `sampling` and `learning` are
+    what must be free for the two halves of a round to have room to spare, and `takes` what they then use;
+    `disk` is what has still to be written."""
 
     least: int
     sampling: int
@@ -104,8 +104,8 @@ def needs(
     max_tokens: int = 96,
     disk: int = 0,
 ) -> Needs:
-    """What a model in that format needs. `stored_parameters` counts what its files hold, where that is more
-    than the model."""
+    """The needs of a model in that format. `stored_parameters` counts what its files hold, if that is more than
+    the model."""
     size = ITEMSIZE[dtype]
     stored = max(stored_parameters or 0, shape.parameters)
     merged = stored < MERGED_BELOW
@@ -133,20 +133,20 @@ class FitVerdict(StrEnum):
     TIGHT = "tight"
     """It runs, computing layers twice instead of keeping them."""
     CROWDED = "crowded"
-    """Not while this much of the memory is taken."""
+    """Would fit, but too much of the memory is in use now."""
     TOO_LARGE = "too large"
     NO_DISK = "no disk"
 
 
 class MemoryRoom(msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes: what an engine may take now, and what it might with nothing else open."""
+    """Bytes: what an engine may use now, and what it could with nothing else open."""
 
     free: int
     most: int
 
 
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
-    """`ok` where it can be had and run now; `sentence` is for the owner."""
+    """`ok` if it can be downloaded and run now; `sentence` is for the owner."""
 
     verdict: FitVerdict
     sentence: str
@@ -157,7 +157,7 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fits(model: Needs, memory: MemoryRoom, disk_free: int) -> Fit:
-    """Whether a model can live here.
+    """Whether a model can run here.
 
     >>> fits(Needs(least=3, sampling=2, learning=4), MemoryRoom(free=10**9, most=10**9), 10**12).verdict.value
     'fits'
@@ -194,7 +194,7 @@ def fits(model: Needs, memory: MemoryRoom, disk_free: int) -> Fit:
 
 
 def memory_here() -> MemoryRoom:
-    """The memory of this computer, on the processor's side. Not looked at: a graphics card's own."""
+    """The computer's main memory. Does not look at a graphics card's own."""
     import psutil
 
     from engines.facts import container_room, free_ram
@@ -204,8 +204,8 @@ def memory_here() -> MemoryRoom:
 
 
 def likely_dtype(cpuinfo: Path = Path("/proc/cpuinfo")) -> Dtype:
-    """The format the processor most likely computes in: bf16 only where it is made for it. The engine measures
-    before it decides (engines.torch_lora.network.device)."""
+    """The format the processor most likely computes in: bf16 only if it has instructions for it. The engine
+    measures before it decides (engines.torch_lora.network.device)."""
     from engines.facts import fast_halves, features
 
     return "bfloat16" if fast_halves(features(cpuinfo)) else "float32"

@@ -1,10 +1,10 @@
-"""A model's chat template: a program of a stranger's, run in jinja's sandbox and with a bounded amount of work.
+"""A model's chat template: a stranger's program, run in jinja's sandbox and with a bounded amount of work.
 
-The sandbox keeps a template from Python's insides. It does not keep one line from taking all memory
-(`'a' * 6000000000`), or all time inside one call that no other thread can interrupt. So whatever makes texts or
-lists longer, or goes through them, pays for it before it is done: operators, filters, methods, loops, slices
-and comparisons. A prompt has a fixed amount to spend. The same holds while jinja evaluates constants, which it
-does already when it compiles."""
+The sandbox keeps a template from Python's insides. It does not keep one line from taking all memory (`'a' *
+6000000000`), or all time inside one call that no other thread can interrupt. So everything that makes texts or
+lists longer, or goes through them, is charged before it is done: operators, filters, methods, loops, slices and
+comparisons. A prompt has a fixed budget. The same holds while jinja evaluates constants, which it does already
+when it compiles."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from jinja2.exceptions import SecurityError
 from jinja2.visitor import NodeTransformer
 
 _WORK = 2**26
-"""What one prompt may spend: a character of a text costs 1, an item of a list `_ITEM`, a call `_CALL`. A long
-conversation of 500,000 characters spends a hundredth on each pass over it."""
+"""Budget of one prompt: a character of a text costs 1, an item of a list `_ITEM`, a call `_CALL`. A long
+conversation of 500,000 characters uses a hundredth of it on each pass."""
 _ITEM, _CALL = 64, 256
 _LONGEST_SOURCE = 2**18
-"""Characters of a template: the longest known has 20,000."""
+"""Maximum characters of a template: the longest known has 20,000."""
 _LONGEST_TEXT = 2**22
-"""Characters of a prompt, and of every part of one that is put together: a million tokens."""
+"""Maximum characters of a prompt, and of every part of one that is put together: a million tokens."""
 _WIDEST = 10_000
-"""The largest number that a filter or a method takes."""
+"""Largest number that a filter or a method accepts."""
 _MOST_BITS = 4096
 _PLAIN = "{% for message in messages %}{{ message['content'] }}\n\n{% endfor %}"
 """For base models that have no chat template: the texts one after another."""
 _LEFT_OUT = ("pprint", "striptags", "urlize", "wordwrap", "xmlattr")
-"""Filters that no chat template needs, with expressions that take long for long texts."""
+"""Filters that no chat template needs, with regular expressions that are slow on long texts."""
 _ON_ITEMS = {
     *("attr", "count", "d", "default", "first", "items", "last", "length", "list", "map"),
     *("reject", "rejectattr", "reverse", "select", "selectattr"),
 }
-"""Filters that look at a list's items and not into them."""
+"""Filters that look at a list's items but not into them."""
 _MULTIPLY = {
     *("center", "expandtabs", "indent", "join", "ljust", "replace"),
     *("rjust", "sum", "tojson", "translate", "zfill"),
@@ -53,7 +53,8 @@ _MULTIPLY = {
 
 
 class ChatTemplate:
-    """Raises jinja2.TemplateError, or what Python's own compiler raises, for one that cannot be compiled."""
+    """Raises jinja2.TemplateError, or what Python's own compiler raises, for a template that cannot be
+    compiled."""
 
     def __init__(self, source: str | None) -> None:
         if len(source or "") > _LONGEST_SOURCE:
@@ -62,8 +63,8 @@ class ChatTemplate:
         self._template = self._environment.from_string(source or _PLAIN)
 
     def render(self, **values: Any) -> str:
-        """Raises jinja2.TemplateError, SecurityError where it does more than a prompt needs, and whatever else
-        the template's own mistakes raise."""
+        """Raises jinja2.TemplateError, SecurityError if it does more than a prompt needs, and whatever else the
+        template's own mistakes raise."""
         self._environment.left = _WORK
         return self._template.render(**values)
 
@@ -176,14 +177,14 @@ class _Environment(jinja2.sandbox.ImmutableSandboxedEnvironment):
         self.spend(cost * _length(value) if name == "sum" else cost)
 
     def _format(self, text: str, values: Any) -> None:
-        """Widths stand in the text, or among the values."""
+        """Charges for widths in a format, which are in the text or among the values."""
         numbers = [int(found) for found in re.findall(r"\d+", text)]
         if re.search(r"%[^%a-zA-Z]*\*|\{[^}]*\{", text):
             numbers += [abs(one) for one in _flat(values, self.left) if isinstance(one, int)]
         self.spend((len(text) + 1) * (self._size(values) + 1) + sum(numbers))
 
     def _size(self, value: Any) -> int:
-        """What it costs to go through all of a value, however often a part occurs in it."""
+        """The cost of going through all of a value, however often a part occurs in it."""
         total = 0
         for one in _flat(value, self.left):
             total += _length(one)
@@ -192,18 +193,18 @@ class _Environment(jinja2.sandbox.ImmutableSandboxedEnvironment):
         return total
 
     def _whole(self, value: Any) -> Any:
-        """A list in place of what can be gone through only once."""
+        """A list in place of an iterator, which can be gone through only once."""
         return list(islice(value, _WORK // _ITEM)) if isinstance(value, Iterator) else value
 
     def _items(self, value: Any) -> Any:
-        """What a loop goes through, or a slice has made."""
+        """Charges for what a loop goes through, or a slice has made."""
         value = self._whole(value)
         self.spend(_length(value))
         return value
 
     def _all(self, value: Any) -> Any:
-        """What is compared, looked up or shown, and what a list is made of: a few lines, each of which holds
-        the one before twice, make one without end."""
+        """Charges for what is compared, looked up or shown, and what a list is made of: a few lines, each
+        containing the one before twice, grow without limit."""
         self.spend(1 if isinstance(value, str | bytes) else self._size(value))
         return value
 
@@ -219,7 +220,7 @@ class _Environment(jinja2.sandbox.ImmutableSandboxedEnvironment):
 
 
 def _length(value: Any) -> int:
-    """What a value costs without what is in it."""
+    """The cost of a value without what is in it."""
     if isinstance(value, str | bytes):
         return len(value)
     if isinstance(value, range):
@@ -243,7 +244,7 @@ def _flat(value: Any, most: int) -> Iterator[Any]:
 
 
 class _Paying(NodeTransformer):
-    """Sends through filters what jinja compiles to plain Python."""
+    """Routes through filters what jinja would compile to plain Python."""
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
         """`a ~ b`, as `[a, b] | join`."""

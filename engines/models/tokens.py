@@ -19,19 +19,20 @@ from engines.models.template import ChatTemplate
 from engines.sound import within
 
 _OLDER_TOKENIZERS = ("vocab.json", "tokenizer.model", "spiece.model", "vocab.txt", "tiktoken.model")
-"""Without any of these, transformers would make up an empty tokenizer instead of failing."""
+"""Files of older tokenizers; without any of them, transformers would make up an empty tokenizer instead of
+failing."""
 
 TRIAL_S = 20.0
-"""A template that takes longer for one short prompt would stop every round."""
+"""Seconds that a template may take for one short prompt; a slower one would stop every round."""
 _LONGEST = 120
 
 _SPECIALS = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token")
 
 
 class ChatTokenizer:
-    """`stops` are the tokens that end a sampled completion, `end` the one put behind finished foreign text;
-    `template` is the chat template's text, None without one; `talks` says whether it shows the model what was
-    said before, so that there is a conversation. `opening` is what the tokenizer itself puts before a text: the
+    """`stops` are the tokens that end a sampled completion, `end` the one added to finished foreign text;
+    `template` is the chat template's text, None without one; `talks` says whether it shows the model earlier
+    turns, so that a conversation is possible. `opening` is what the tokenizer itself puts before a text: the
     prompts of a model without a template begin with it, as a template writes its own."""
 
     def __init__(self, folder: Folder) -> None:
@@ -74,7 +75,7 @@ class ChatTokenizer:
         return frozenset(stops), stops[0]
 
     def _opening(self, settings: dict[str, Any]) -> list[int]:
-        """`add_bos_token` of tokenizer_config.json decides where it is given, else the post-processor of
+        """Decided by `add_bos_token` of tokenizer_config.json if given, else by the post-processor of
         tokenizer.json, as in transformers."""
         bos = self._tokenizer.token_to_id(self._special.get("bos_token", ""))
         said = settings.get("add_bos_token")
@@ -85,7 +86,7 @@ class ChatTokenizer:
         return [id for id, _ in added] if len(added) < len(encoded.ids) else []
 
     def pauses(self) -> frozenset[int]:
-        """Tokens that end with a blank line. The plain template puts one behind each message, so an answer of a
+        """Tokens that end with a blank line. The plain template puts one after each message, so an answer of a
         model without a template ends there; such a model seldom gives the end token."""
         if self.template:
             return frozenset()
@@ -124,7 +125,7 @@ class ChatTokenizer:
         return dict(self._special)
 
     def prompt(self, messages: Messages) -> list[int]:
-        """Token ids of a prompt up to where the model's answer begins, or goes on where the last message is the
+        """Token ids of a prompt up to where the model's answer begins, or continues if the last message is the
         assistant's."""
         if messages and messages[-1].get("role") == "assistant":
             return [*self.prompt(messages[:-1]), *self.completion(str(messages[-1]["content"]), False)]
@@ -173,8 +174,8 @@ class ChatTokenizer:
             raise jinja2.TemplateError(f"{type(error).__name__}: {str(error)[:_LONGEST]}") from error
 
     def completion(self, text: str, finished: bool) -> list[int]:
-        """Foreign text as token ids. Whatever spells a control token in it stays mere text, or is left out by
-        tokenizers that know it as a word."""
+        """Foreign text as token ids. Text that spells a control token stays text, or is left out by tokenizers
+        that know it as a word."""
         self._tokenizer.encode_special_tokens = True
         try:
             ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
@@ -240,13 +241,13 @@ def _line(error: BaseException) -> str:
 # From prompts to tokens and from tokens to completions, as every engine does it around its sampler.
 
 Told = Callable[[list[int]], bool]
-"""Is told an answer's tokens so far; False ends it there."""
+"""Gets an answer's tokens so far; returning False ends it there."""
 Sampled = tuple[list[int], list[float], bool]
 """Tokens with the end token, their log-probabilities, and whether the end token was reached."""
 
 
 class ModelText:
-    """What the model called `name` reads and writes, at most `context` tokens at a time."""
+    """What the model called `name` reads and writes, at most `context` tokens in all."""
 
     def __init__(self, tokenizer: ChatTokenizer, name: str, context: int) -> None:
         self._tokenizer, self._name, self._context = tokenizer, name, context
@@ -262,7 +263,7 @@ class ModelText:
         )
 
     def read(self, prompts_P: Sequence[Messages], n: int, max_tokens: int) -> list[list[int]]:
-        """Token ids of every prompt. Raises EngineError for what cannot be sampled from this model."""
+        """Token ids of every prompt. Raises EngineError for prompts that this model cannot answer."""
         if n < 1 or max_tokens < 1:
             raise EngineError(
                 f"{n} completions of {max_tokens} tokens can't be sampled: both must be at least 1."
@@ -277,7 +278,7 @@ class ModelText:
         return tokens_P
 
     def told(self, heard: Heard) -> Told:
-        """Turns an answer's tokens into text; a character of which only some bytes are there has to wait."""
+        """Turns an answer's tokens into text; a character with missing bytes is held back."""
 
         def tell(tokens_T: list[int]) -> bool:
             return heard(self._tokenizer.texts([tokens_T])[0].rstrip("\ufffd"))
@@ -285,7 +286,7 @@ class ModelText:
         return tell
 
     def write(self, groups_P: Sequence[Sequence[Sampled]]) -> list[list[Completion]]:
-        """Sampled tokens with their text, which leaves out what ended it."""
+        """Sampled tokens with their text, without the token that ended it."""
         answers = [ids[:-1] if finished else ids for group in groups_P for ids, _, finished in group]
         texts = iter(self._tokenizer.texts(answers))
         return [

@@ -30,10 +30,9 @@ from engines.torch_lora.sampler import Request, TorchDecoder, sample
 
 
 class Base:
-    """A frozen model on its device with its tokenizer: what one engine or a whole swarm of adapters stands on.
-
-    `notes` collects sentences for the owner, such as memory running short. `sampler_bytes` is what another
-    program takes that samples instead of this one."""
+    """A frozen model on its device with its tokenizer: the base of one engine or of a whole swarm of adapters.
+    `notes` collects sentences for the owner, such as memory running short. `sampler_bytes` is the memory of
+    another program that samples instead of this one."""
 
     def __init__(
         self,
@@ -65,7 +64,8 @@ class Base:
         self.parameters = parameters
 
     def _check_memory(self, parameters: int, sampler_bytes: int | None) -> None:
-        """Weights, with the merged copy of them that samples where there is one, or what learning keeps."""
+        """Checks room for the weights, with the merged copy that samples if there is one, or for what learning
+        keeps."""
         copies = 2 if merges(self.placement.device, parameters) and sampler_bytes is None else 1.5
         needed = int(copies * parameters * self.placement.dtype.itemsize) + (sampler_bytes or 0)
         if needed > self.placement.budget_bytes:
@@ -210,7 +210,7 @@ class Base:
 
 
 class OnBase:
-    """What an engine and a swarm over one base have in common. `notes` holds sentences for the owner."""
+    """The common part of an engine and a swarm over one base. `notes` holds sentences for the owner."""
 
     def __init__(self, base: Base) -> None:
         self._base = base
@@ -295,7 +295,8 @@ class TorchSwarm(OnBase):
     def sample(
         self, prompts_NP: Sequence[Sequence[Messages]], n: int, max_tokens: int, seeds_N: Sequence[int]
     ) -> list[list[list[Completion]]]:
-        """Completions as [node][prompt][completion]. Nodes may have different numbers of prompts, also none."""
+        """Completions as [node][prompt][completion]. Nodes may have different numbers of prompts, including
+        0."""
         if len(prompts_NP) != self.nodes or len(seeds_N) != self.nodes:
             raise ValueError(f"sample needs prompts and a seed for each of {self.nodes} nodes")
         return self._base.sample(self._adapters_N, prompts_NP, n, max_tokens, seeds_N)
@@ -313,7 +314,7 @@ class TorchSwarm(OnBase):
         self._base.load(self._adapters_N[node], folder)
 
     def begin_anew(self, node: int) -> None:
-        """Forgets a node's optimiser and keeps what it has learnt."""
+        """Resets a node's optimiser and keeps its adapter."""
         self._adapters_N[node].begin_anew()
 
     def reset(self, seeds_N: Sequence[int]) -> None:

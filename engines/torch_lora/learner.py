@@ -37,16 +37,16 @@ MOST_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
 
 
 MOST_SHARE = 0.5
-"""The share of the weights' size that a micro-batch may take on a processor, where larger ones gain nothing and
-other programs want the memory."""
+"""Share of the weights' size that a micro-batch may use on a processor, where larger ones gain nothing and
+other programs need the memory."""
 
 LEAST_BYTES = 2**29
-"""Small models are not held to that share."""
+"""Small models are not limited by that share."""
 
 
 def measured(network: Network, free_bytes: int) -> BatchLimits:
-    """How much is learned from at once. On a processor a micro-batch takes at most half of what the weights
-    do."""
+    """Tokens of a micro-batch, from the free memory. On a processor a micro-batch uses at most half of what the
+    weights do."""
     token_bytes = network.token_bytes(checkpointing=False)
     most, recomputed = MOST_TOKENS[network.device.type], network.token_bytes(checkpointing=True)
     limits = BatchLimits.fitting(free_bytes, most, token_bytes, recomputed)
@@ -59,9 +59,8 @@ def measured(network: Network, free_bytes: int) -> BatchLimits:
 def step(
     network: Network, adapter: Adapter, batch: Batch, limits: BatchLimits, notice: Callable[[str], None]
 ) -> StepStats:
-    """Minimises the batch's weighted loss by one AdamW step; `notice` hears when the limits step down.
-
-    Raises EngineError for malformed rows, a loss or gradient that is not finite, or too little memory."""
+    """Minimises the batch's weighted loss by one AdamW step; `notice` gets a sentence when the limits step
+    down. Raises EngineError for malformed rows, a loss or gradient that is not finite, or too little memory."""
     start = time.perf_counter()
     rows = weighted_rows(batch, network.vocabulary)
     if not rows:
@@ -85,8 +84,8 @@ def step(
 def _gather_gradient(
     network: Network, adapter: Adapter, rows: Sequence[Row], batch: Batch, limits: BatchLimits
 ) -> tuple[float, torch.Tensor, int]:
-    """Adds the gradient of all `rows` of a batch to the adapter's. Gives the loss, `logprobs.mismatch` and the
-    number of micro-batches."""
+    """Adds the gradient of all `rows` of a batch to the adapter's. Returns the loss, `logprobs.mismatch` and
+    the number of micro-batches."""
     sequences = [(row.prompt_T, row.completion_T) for row in rows]
     pieces = micro_batches(sequences, limits.tokens, network.shares(limits.checkpointing))
     total, total_apart = 0.0, torch.zeros(3, dtype=torch.float64)

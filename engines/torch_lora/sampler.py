@@ -25,14 +25,14 @@ from engines.torch_lora.network.layout import Tokens
 from engines.torch_lora.network.network import Rollout
 
 COMPACT_BELOW = 0.8
-"""Finished rows leave the batch when no more than this share is still going: each time, the cache is copied."""
+"""Finished rows leave the batch when at most this share is still in progress, because each time the cache is
+copied."""
 
 
 @dataclass(frozen=True)
 class Request:
     """Completions wanted of N adapters: `n` for each prompt, N seeds, and the tokens that end a completion.
-
-    `told` hears the tokens of the first completion after every step."""
+    `told` gets the tokens of the first completion after every step."""
 
     prompts_NP: Sequence[Sequence[Tokens]]
     n: int

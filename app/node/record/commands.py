@@ -68,7 +68,7 @@ class Resume(_Command, frozen=True, tag="resume"):
 
 
 class SnoozeFor(_Command, frozen=True, tag="snooze"):
-    """Exactly one of the two."""
+    """Snooze for some seconds, or until tomorrow: exactly one of the two is given."""
 
     seconds: float | None = None
     tomorrow: Literal[True] | None = None
@@ -117,7 +117,7 @@ _commands: msgspec.json.Decoder[Command] = msgspec.json.Decoder(Command)
 
 
 class CommandError(ValueError):
-    """A line that is no command; the message says why, and `name` which one it wanted to be."""
+    """A line that is not a command. The message says why; `name` is the command it was meant to be."""
 
     def __init__(self, sentence: str, name: str = "") -> None:
         super().__init__(sentence)
@@ -125,7 +125,7 @@ class CommandError(ValueError):
 
 
 def decode(line: bytes) -> Command:
-    """Raises CommandError."""
+    """Parses one line. Raises CommandError."""
     if len(line) > MAX_LINE:
         raise CommandError(f"A command is at most {MAX_LINE} bytes long.")
     try:
@@ -135,7 +135,7 @@ def decode(line: bytes) -> Command:
 
 
 def name(command: Command) -> str:
-    """As it is written.
+    """The command's name as it is written in JSON.
 
     >>> name(Stop()), name(Turn(to="quiet"))
     ('stop', 'dial')
@@ -160,7 +160,7 @@ class Lines:
         self._dropping = False
 
     def feed(self, content: bytes) -> Iterator[bytes]:
-        """The lines that are whole now, without empty ones."""
+        """The complete lines so far, without empty ones."""
         *ended, open_end = content.split(b"\n")
         for part in ended:
             line, dropped = self._rest + part, self._dropping

@@ -14,7 +14,7 @@ class Dial(Enum):
 
 
 class Effort(msgspec.Struct, frozen=True, kw_only=True):
-    """What the trainer is told. None of it changes what is learned from, only how fast."""
+    """How hard the trainer may work. It changes only the speed, never what is learned."""
 
     rest: float
     """Seconds to rest for every second of work, taken between steps: 1 halves heat and noise."""
@@ -24,7 +24,8 @@ class Effort(msgspec.Struct, frozen=True, kw_only=True):
     """Share of the measured budget of tokens at once, and with it of memory."""
 
     def rest_s(self, worked_s: float) -> float:
-        """How long to rest after so much work, at most as long as the owner would wait for a stop."""
+        """Seconds to rest after `worked_s` seconds of work, at most as long as the owner would wait for a
+        stop."""
         return min(5.0, self.rest * max(0.0, worked_s))
 
 

@@ -14,22 +14,22 @@ class NodeError(Exception):
 
 
 class UsageError(NodeError):
-    """The command line asks for something that is not there."""
+    """The command line names something that does not exist."""
 
 
 class BusyError(NodeError):
-    """Another node uses the data folder."""
+    """Another node is using the data folder."""
 
 
 class DiskFullError(NodeError):
-    """There is no room for the next safe point."""
+    """There is not enough disk space for the next checkpoint."""
 
 
 _NUMBERS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def says_disk_full(error: BaseException) -> bool:
-    """Whether an error, or the one behind it, is a system's way of saying "no room".
+    """Whether an error, or its cause, means that the disk is full.
 
     The safetensors library raises its own type, in which the system's number is only text. SQLite reports a
     write that a size limit refused as an I/O error.
@@ -48,7 +48,7 @@ def says_disk_full(error: BaseException) -> bool:
 
 @contextmanager
 def room_on_disk(folder: Path) -> Iterator[None]:
-    """Turns "no room" into DiskFullError; other errors pass."""
+    """Turns errors that mean a full disk into DiskFullError; other errors pass."""
     try:
         yield
     except (OSError, sqlite3.Error) as error:

@@ -36,7 +36,7 @@ class Checkpointed(_Event, frozen=True, tag="checkpoint"):
 
 
 class TrainerRestarted(_Event, frozen=True, tag="trainer_restarted"):
-    """The trainer process ended by itself and another one is started after `wait_s`."""
+    """The trainer process ended unexpectedly; another one is started after `wait_s`."""
 
     round: int
     sentence: str
@@ -59,8 +59,8 @@ class IdentityNamed(_Event, frozen=True, tag="identity"):
 
 
 class LinkChanged(_Event, frozen=True, tag="link"):
-    """The connection to a relay: "connected", "lost", or not had ("refused"). Until it is back the
-    node goes on alone. `retry_s` is when the next try comes."""
+    """The connection to a relay changed: "connected", "lost", or "refused" (none was made). Until it is back
+    the node learns alone. `retry_s` is seconds until the next try."""
 
     state: Literal["connected", "lost", "refused"]
     url: str
@@ -94,9 +94,9 @@ class SwarmDone(_Event, frozen=True, tag="swarm"):
 
 
 class Placed(_Event, frozen=True, tag="placement"):
-    """What the model can begin with: the way of asking and family to level, none where it can do nothing yet.
-    `later` are those that join when their turn comes, `waiting` are too hard so far; `lesson` counts own right
-    answers that the next round teaches."""
+    """The result of a placement: the way of asking, and family to level (empty where the model can do nothing
+    yet). `later` are families that join when their turn comes, `waiting` are still too hard; `lesson` counts
+    own right answers that the next round teaches."""
 
     round: int
     way: str
@@ -126,7 +126,8 @@ class SkillLearned(_Event, frozen=True, tag="skill"):
 
 
 class Flat(_Event, frozen=True, tag="flat"):
-    """Nothing is gained: `cause` is a value of app.learning.flat.FlatCause; the sentence says what is done."""
+    """Progress has stopped: `cause` is a value of app.learning.flat.FlatCause; the sentence says what is being
+    done."""
 
     round: int
     cause: str
@@ -140,8 +141,8 @@ class Holding(_Event, frozen=True, tag="holding"):
 
 
 class Decided(_Event, frozen=True, tag="decision"):
-    """The rules' reason to run or to wait is another one now; see app.node.record.snapshot.Ruling. Waiting ends
-    the trainer, running starts it again."""
+    """The rules have another reason to run or to wait; see app.node.record.snapshot.Ruling. Waiting ends the
+    trainer, running starts it again."""
 
     round: int
     run: bool
@@ -160,7 +161,7 @@ class SettingsNow(_Event, frozen=True, tag="settings"):
 
 
 class CommandRefused(_Event, frozen=True, tag="refused"):
-    """A line on standard input was no command, or one that cannot be followed; nothing else happened."""
+    """A line on standard input was not a command, or one that cannot be carried out; it had no other effect."""
 
     round: int
     command: str

@@ -24,7 +24,7 @@ class Phase(Enum):
     PROBING = "measuring on held-out questions"
     HOLDING = "waiting for the others"
     PAUSED = "paused"
-    """The trainer has ended; `Snapshot.ruling` says why and until when."""
+    """The trainer process has ended; `Snapshot.ruling` says why and until when."""
     DRAWING = "drawing questions"
     SAMPLING = "answering"
     SCORING = "checking the answers"
@@ -43,12 +43,12 @@ _FOR_PEOPLE = {
     Phase.DRAWING: "picking puzzles",
     Phase.WAITING: "waiting to restart",
 }
-"""Where the value, which windows and nodes of other versions know, is not what people say."""
+"""Phases that people call differently from their value, which windows and nodes of other versions know."""
 
 
 class FamilyRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One family: its level of how many, the share solved in training of late, and at the first and latest
-    probe."""
+    """One family: its level and number of levels, the share solved in recent training, and at the first and
+    latest probe."""
 
     title: str
     level: int
@@ -68,61 +68,61 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
     families: tuple[str, ...] = ()
     """The families of its latest groups, at most six, the latest last."""
     since: float | None = None
-    """When the first group of it was made that came in this run."""
+    """When the first of its groups that arrived in this run was made."""
 
 
 class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     """The swarm as this node sees it; counts are of this run, `waiting` is all that has no final answer yet."""
 
     name: str = ""
-    """This node's own, derived from its key; empty until the key is there."""
+    """This node's own name, derived from its key; empty until the key is loaded."""
     connected: bool = False
     relay: str = ""
     sentence: str = ""
-    """How the link stands."""
+    """The state of the connection."""
     in_class: bool = False
-    """The owner joined as one of a class."""
+    """Whether the owner joined as a student of a class."""
     class_paused: bool = False
-    """By its teacher."""
+    """Whether the class's teacher has paused it."""
     online: int = 0
     """Others online."""
     ready: int = 0
     """Checked groups that a round may take."""
     taken: int = 0
     taken_last: int = 0
-    """Peers' groups trained on: of this run, and in the latest round."""
+    """Peers' groups trained on: in this run, and in the latest round."""
     sources: int = 0
     """Different peers they came from."""
     given: int = 0
     """Own groups that a relay has acknowledged."""
     helped: int = 0
     helped_with: int = 0
-    """Other models that said today that they learned from this node's groups, and from how many."""
+    """Other models that reported today that they learned from this node's groups, and from how many groups."""
     given_ever: int = 0
-    """Those of earlier runs among them."""
+    """The same with earlier runs included."""
     waiting: int = 0
     received: int = 0
     refused: dict[str, int] = {}
     """Reason to received groups that failed the check, the latest reason last."""
     invite: str = ""
-    """How others come to this relay; empty where that would tell a secret."""
+    """The invite to this relay; empty where it would reveal a secret."""
     peers: tuple[Peer, ...] = ()
-    """The latest seen last, at most 500."""
+    """At most 500, the most recently seen last."""
     open_port: int | None = None
-    """The port at which this computer is itself the meeting point, for its whole network; else None."""
+    """The port on which this computer hosts the relay for its network; None if it does not."""
     relay_name: str = ""
-    """The relay's address, as people know it; empty while there is none."""
+    """The relay's address as shown to people; empty without a relay."""
     bytes_per_hour: int | None = None
     received_per_hour: int | None = None
-    """Bytes of all messages that left and that came in the last 60 minutes; None before there is a line."""
+    """Bytes of all messages sent and received in the last 60 minutes; None before the first connection."""
     messages: tuple[LineMessage, ...] = ()
-    """The latest ten of each way as they went over the line, the newest last, 64 KB at most. An `auth` is told
-    without what opens the swarm."""
+    """The latest ten messages each way as they were sent, the newest last, 64 KB at most. The secret in an
+    `auth` message is left out."""
 
 
 class Energy(msgspec.Struct, frozen=True, kw_only=True):
-    """What learning takes: `watts` at present and kilowatt hours of this calendar month. `measured` is False
-    where any part of the month is an estimate."""
+    """What learning takes: `watts` now and kilowatt hours of this calendar month. `measured` is False if any
+    part of the month is an estimate."""
 
     watts: float
     month_kwh: float
@@ -142,7 +142,7 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     until: float | None = None
     idle_s: float | None = None
     idle_need_s: float | None = None
-    """How long no one has used the computer, and how long that must be; only where this is the reason."""
+    """How long nobody has used the computer, and how long that must be; only if this is the reason."""
     dial: str
     effort: Effort
     energy: Energy | None = None
@@ -184,12 +184,12 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def said(phase: Phase) -> str:
-    """A phase for people."""
+    """A phase as people read it."""
     return _FOR_PEOPLE.get(phase, phase.value)
 
 
 def doing(snapshot: Snapshot) -> str:
-    """The phase as a line for people.
+    """The phase and its progress as a line of text.
 
     >>> doing(Snapshot(model="m", recipe="r", home="h", solo=True, started_at=0.0, phase=Phase.SAMPLING,
     ...                done=14, total=32, eta_s=40.2))
@@ -210,7 +210,7 @@ def doing(snapshot: Snapshot) -> str:
 
 
 def standing(curve: tuple[Probe, ...]) -> str:
-    """Where the curve stands, in a sentence.
+    """How the curve is doing, as a sentence.
 
     >>> standing((Probe(round=0, share=0.16, stderr=0.023), Probe(round=30, share=0.31, stderr=0.029)))
     'New puzzles solved: 31.0 % ± 2.9 after round 30, 16.0 % ± 2.3 at round 0.'

@@ -22,14 +22,15 @@ class NodeState(LearningState, frozen=True, kw_only=True):
     saved_at: float = 0.0
     """Seconds since 1970."""
     way: Way = TAGGED
-    """How questions are put."""
+    """How questions are worded for the model."""
     taught: bool = False
-    """Lesson zero of the latest placement is behind it."""
+    """Whether lesson zero of the latest placement is done."""
     everyday: float | None = None
     """Perplexity of everyday replies before the first round."""
     questions: str = "0.1.25/1"
-    """Version of the questions up to here; what was saved before this was noted is of the first ladder."""
+    """Version of the questions so far; states saved before this field existed are of the first ladder."""
     max_tokens: int | None = None
     groups: int | None = None
     rate: float = 1.0
-    """Where the node has changed what the settings say, because nothing was gained; `rate` is a factor."""
+    """Where the node has changed the settings because nothing was gained; `rate` is a factor on the learning
+    rate."""

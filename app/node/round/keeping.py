@@ -25,7 +25,7 @@ from app.sapo.groups import ScoredGroup
 
 @dataclass(frozen=True)
 class SafeRound:
-    """A round that is safe: the state as saved, its folder and what the history says of it."""
+    """A saved round: the state as saved, its checkpoint folder, and what the history records of it."""
 
     state: NodeState
     folder: Path
@@ -34,10 +34,8 @@ class SafeRound:
 
 
 async def keep(played: Played, link: TrainerLink, store: Store, root: Path, model: str, run: int) -> SafeRound:
-    """Adapter and state to disk, rows into the history, and then the checkpoint's name, which makes the round
-    count.
-
-    Raises DiskFullError; nothing of the round is left then, and older safe points are untouched.
+    """Writes adapter and state to disk, rows into the history, and last the checkpoint's name, which makes the
+    round count. Raises DiskFullError; then nothing of the round is left, and older checkpoints are untouched.
     """
     state = msgspec.structs.replace(played.state, saved_at=time.time())
     row = round_row(played, run)
@@ -108,7 +106,7 @@ def round_row(played: Played, run: int) -> Round:
 
 
 def _shown(played: Played) -> tuple[tuple[str, str, int], ...]:
-    """Who, which family and which level: for each peer group with a right answer that was learned from."""
+    """Author, family and level of each peer group that was learned from and has a right answer."""
     pairs = zip(played.mixed.groups_P, played.weighed.peer, strict=True)
     return tuple(
         (group.peer, group.scored.group.coordinates.family, group.scored.group.coordinates.level)
@@ -118,7 +116,7 @@ def _shown(played: Played) -> tuple[tuple[str, str, int], ...]:
 
 
 def group_rows(played: Played, at: float) -> list[GroupRow]:
-    """Own groups first, then peers'."""
+    """The rows of the history, own groups first, then peers'."""
     own = zip(played.questions_P, played.scored_P, strict=True)
     every: list[tuple[str, ScoredGroup, str | None]] = [(asked.text, scored, None) for asked, scored in own]
     every += [(group.question, group.scored, group.peer) for group in played.mixed.groups_P]

@@ -30,7 +30,7 @@ _Text = Annotated[str, msgspec.Meta(min_length=1, max_length=400)]
 
 
 class Talk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Something said, and a reply to it."""
+    """Something that is said, and a reply to it."""
 
     said: _Text
     reply: _Text
@@ -38,23 +38,24 @@ class Talk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @functools.cache
 def talks(name: str = "everyday.json") -> tuple[Talk, ...]:
-    """Those of one file of the resources."""
+    """The talks in one file of the resources."""
     return msgspec.json.decode((RESOURCES / name).read_bytes(), type=tuple[Talk, ...])
 
 
 async def perplexity(link: TrainerLink) -> float | None:
-    """exp of the mean negative log-likelihood (nats) of the replies' tokens, each behind what was said, under
-    the model's own chat template and with its adapter. None where not one reply fits. Without the end token:
-    short answers to puzzles make an early end likelier, which would flatter what happens to language.
+    """exp of the mean negative log-likelihood (nats) of the replies' tokens, each after what was said, under
+    the model's own chat template and with its adapter. None if no reply fits.
 
-    Raises TrainerDied and EngineError."""
+    The end token is left out: short answers to puzzles make an early end likelier, which would flatter the
+    figure. Raises TrainerDied and EngineError."""
     readings = await read_talks(link, talks())
     read = [reading.logprobs_GT[0][:-1] for reading in readings if reading is not None and reading.logprobs_GT]
     return of(read)
 
 
 async def read_talks(link: TrainerLink, some: Sequence[Talk]) -> list[GroupTokens | None]:
-    """Each reply behind what was said, with its log-probabilities. Raises TrainerDied and EngineError."""
+    """Tokens of what was said and of each reply, with the reply's log-probabilities. Raises TrainerDied and
+    EngineError."""
     groups = [
         Foreign(prompt=[{"role": "user", "content": one.said}], completions_G=(one.reply,), finished_G=(True,))
         for one in some
@@ -82,18 +83,18 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def read(folder: Path) -> Sequence[Remembered]:
-    """What was kept in a model's folder; empty where nothing was, or nothing that can be understood."""
+    """The talks saved in a model's folder; empty if there are none or they cannot be read."""
     return files.read_json(folder / FILE, tuple[Remembered, ...]) or ()
 
 
 def write(folder: Path, remembered: Sequence[Remembered]) -> None:
-    """Raises OSError."""
+    """Saves the talks in a model's folder. Raises OSError."""
     files.write_json(folder / FILE, remembered)
 
 
 async def listen(link: TrainerLink) -> tuple[Remembered, ...]:
-    """For a model whose adapter is still empty. Replies that don't fit are left out. Raises TrainerDied and
-    EngineError."""
+    """Reads the talks with a model whose adapter is still empty. Replies that don't fit are left out. Raises
+    TrainerDied and EngineError."""
     small_talk = talks(FILE)
     readings = await read_talks(link, small_talk)
     return tuple(
@@ -110,7 +111,7 @@ async def hold(
     order: Random,
     grip: Grip = ROUND,
 ) -> list[Batch]:
-    """These steps, each with some small talk. Raises TrainerDied and EngineError."""
+    """These steps, each with some small talk added. Raises TrainerDied and EngineError."""
     if len(remembered) < grip.read or not batches:
         return list(batches)
     some = order.sample(list(remembered), grip.read)

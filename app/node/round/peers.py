@@ -1,7 +1,7 @@
-"""A round's peers: where their groups come from.
+"""A round's peers: where their groups come from. A node sees a swarm through `NodeSwarm` alone.
 
-A node sees a swarm through `NodeSwarm` alone. What a round takes is out until the round is
-safe; a round that is lost gives it back and is played again.
+Groups that a round takes are reserved until the round is saved; a lost round gives them back and is played
+again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from app.sapo.scoring.sandbox import Sandbox
 
 MOST_EXTERNAL = 8
 YOU = "you"
-"""The owner among the peers of a round. No peer's name is like it."""
+"""Stands for the owner among the authors of a round's groups; no peer can have this name."""
 
 
 def default_external(groups: int) -> int:
@@ -44,42 +44,42 @@ def default_external(groups: int) -> int:
 
 @dataclass(frozen=True)
 class OwnGroup:
-    """A group of this node's own, with the verifier's verdicts."""
+    """One of this node's own groups, with the verifier's verdicts."""
 
     question: Asked
     scored: ScoredGroup
 
 
 class NodeSwarm(Protocol):
-    """The swarm, as a node and its rounds see it. Nothing it meets on the way ends a node; a round waits for
-    none of it."""
+    """The swarm, as a node and its rounds see it. No failure in it ends a node; rounds never wait for it."""
 
     def take_groups(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
-        """At most `most` groups, chosen by `app.sapo.mixing.choose`. They are out until the round is settled or
-        given back."""
+        """Takes up to `most` groups, chosen by `app.sapo.mixing.choose`. They are reserved until `settle_round`
+        or `give_back`."""
         ...
 
     def give_back(self, blamed: bool = True) -> None:
-        """The round was lost: what is out may be taken again. `blamed`: it may be why the trainer died."""
+        """The round was lost: its reserved groups may be taken again. `blamed`: one of them may be why the
+        trainer died."""
         ...
 
     def settle_round(
         self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()
     ) -> None:
-        """The round, which took `seconds`, is safe: what is out has been used, and informative ones of the own
-        groups may be published. `judged_P`: how the groups that were read did."""
+        """The round, which took `seconds`, is saved: its reserved groups are used up, and informative own
+        groups may be published. `judged_P`: how useful each peer group was."""
         ...
 
     def open(self, sandbox: Sandbox, tell: Callable[[Event], None], show: Callable[[SwarmView], None]) -> None:
-        """Begins to look for a relay. Inside the running event loop; returns at once."""
+        """Starts looking for a relay. Call it inside the running event loop; returns immediately."""
         ...
 
     def practise_families(self, families: Iterable[str]) -> None:
-        """From now on groups of these families alone are asked for."""
+        """From now on only groups of these families are asked for."""
         ...
 
     def remember_used(self, used: Iterable[Coordinates]) -> None:
-        """Questions of peers' groups that were trained on before this start: they are not taken again."""
+        """Tells which peers' questions were trained on before this start, so that they are not taken again."""
         ...
 
     def want_for_lessons(self, families: Sequence[str]) -> None:
@@ -91,28 +91,28 @@ class NodeSwarm(Protocol):
         ...
 
     def vouches(self, key: str) -> bool:
-        """Whether an author needs no second one for a lesson: those of a private swarm, and those whose answers
-        were learned from before."""
+        """Whether an author is trusted enough to teach a lesson without a second author: those of a private
+        swarm, and those whose answers were learned from before."""
         ...
 
     def settle_lesson(self, groups: Sequence[str]) -> None:
-        """Groups of these ids have been taught by a lesson that is safe; their authors are told."""
+        """A lesson with these groups is saved; their authors get receipts."""
         ...
 
     def rest(self, resting: bool) -> None:
-        """While the node is paused nothing is fetched; the connection and what is on its way stay."""
+        """Pauses or resumes fetching. The connection stays, and so does what is on its way."""
         ...
 
     def report_probe(self, probe: Probe) -> None:
-        """What the model can do now: for the teacher of a class, no one else."""
+        """Reports what the model can do now, to the teacher of a class only."""
         ...
 
     def share(self, scored: ScoredGroup) -> bool:
-        """Publishes the owner's own answer. False where it has to wait for a relay that takes it."""
+        """Publishes an answer of the owner's. False if it has to wait for a relay that accepts such answers."""
         ...
 
     async def flush(self) -> None:
-        """Waits, but not forever, until everything published has its final answer."""
+        """Waits for a limited time until everything published has its final answer."""
         ...
 
     async def close(self) -> None: ...
@@ -132,8 +132,8 @@ NOBODY = MixedGroups(groups_P=[], read_P=[])
 
 
 def foreign(group: PeerGroup, lesson: ScoredGroup, way: Way) -> Foreign:
-    """A group as the trainer reads it: the question as this model is asked it. `lesson` is what is learned of
-    it, mostly the group itself."""
+    """A group as the trainer reads it: the question worded for this model, and `lesson`, the completions to
+    learn from (usually the group itself)."""
     return Foreign(
         prompt=messages(group.question, way),
         completions_G=lesson.group.completions_G,
@@ -144,7 +144,7 @@ def foreign(group: PeerGroup, lesson: ScoredGroup, way: Way) -> Foreign:
 def mixed(
     lessons_P: Sequence[tuple[PeerGroup, ScoredGroup]], readings_P: Sequence[GroupTokens | None]
 ) -> MixedGroups:
-    """Groups, each with its lesson, and their readings, without those that do not fit."""
+    """The groups that fit, each with its lesson and its tokens."""
     fitting = [(*pair, reading) for pair, reading in zip(lessons_P, readings_P, strict=True) if reading]
     return MixedGroups(
         groups_P=[group for group, _, _ in fitting],

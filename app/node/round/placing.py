@@ -1,7 +1,7 @@
-"""Placement: finds out, before the first round, how to ask this model and at which families it can begin.
+"""Placement: finds out, before the first round, how to ask this model and with which families it can begin.
 
-What it found, and everything that a first look has found so far, is kept in the model's folder as
-placement.json; `app.learning.first_look` decides what is asked.
+The result, and the progress of a first look, are kept in the model's folder as placement.json;
+`app.learning.first_look` decides what is asked.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from engines.contract import Completion
 
 FILE = "placement.json"
 _SHOWN_CHARACTERS = 900
-"""The most characters of all examples together: grids are long, and four of them cost more than all other
-families."""
+"""Maximum characters of all examples of a question together: four examples of a grid would cost more than all
+other families."""
 ASKED_FIRST = 8
-"""Questions that tell whether a model answers as it is told."""
+"""Number of questions that tell whether a model answers in the form it is asked for."""
 _ROUND = 0
-"""Questions are those of a round before the first; examples lie behind all of them."""
+"""Placement draws the questions of round 0; its examples come from indexes behind them."""
 _EXAMPLES = 10**4
 
 
 def read(folder: Path, among: Container[str] = FAMILIES) -> Placement | None:
-    """What was kept in a model's folder, of the families `among`. None where nothing was, nothing that can be
-    understood, or where it begins with others only."""
+    """The placement saved in a model's folder, limited to the families `among`. None if there is none, if it
+    cannot be read, or if it begins only with other families."""
     found = files.read_json(folder / FILE, Placement)
     if found is None or not found.families:
         return found
@@ -58,16 +58,16 @@ def read(folder: Path, among: Container[str] = FAMILIES) -> Placement | None:
 
 
 def write(folder: Path, found: Placement) -> None:
-    """Raises OSError."""
+    """Saves a placement. Raises OSError."""
     files.write_json(folder / FILE, found)
 
 
 async def look(
     tools: Tools, levels: Mapping[str, int], before: Placement | None, *, enough: bool = False
 ) -> Placement:
-    """A first look at the families of `levels` after its next questions, `looking` until it is over; `enough`
-    ends it now. It begins with None; then the way of asking is found and families are put in order. Raises
-    TrainerDied; only what was asked in this call is lost then."""
+    """Continues a first look at the families of `levels` by its next questions; the result is `looking` until
+    the look is over, and `enough` ends it now. Start with None: then the way of asking is found and families
+    are put in order. Raises TrainerDied; only this call's questions are lost then."""
     started = time.monotonic()
     asking = _Asking(tools)
     if before is None:
@@ -90,8 +90,8 @@ async def look(
 
 
 def _told(tools: Tools, found: Placement, questions: Sequence[FamilyQuestions]) -> Callable[[float], None]:
-    """Tells how far a look is, while the share of the answers to `questions` that is there rises: in kinds of
-    puzzles looked at, and when these are enough in right answers for the lesson."""
+    """Reports progress of a look while answers to `questions` come in: by kinds of puzzles looked at, and once
+    these are enough, by right answers for the lesson."""
     kinds = len({one.family for one in found.tried})
     known = {one.family for one in found.tried if one.questions}
     new = len({one.family for one in questions} - known)
@@ -116,8 +116,8 @@ async def again(
     count: int,
     before: Sequence[FamilyTried] = (),
 ) -> list[FamilyTried]:
-    """What becomes of families that wait, asked as in training: without examples, `count` questions of each
-    from number `first` on, beside what was found `before`. Raises TrainerDied."""
+    """Tries waiting families as training asks them: without examples, `count` questions of each, starting at
+    number `first`; `before` is what was found earlier. Raises TrainerDied."""
     plain = msgspec.structs.replace(way, examples=0)
     asked = [FamilyQuestions(family, level, first, count) for family, level in families.items()]
     answered = await _Asking(tools).answered(plain, asked)
@@ -131,14 +131,14 @@ def _untold(share: float) -> None:
 
 
 class _Asking:
-    """`right` are the right answers with work to what was asked here."""
+    """Asks the questions of one call. `right` are the right answers that show their work."""
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self.right: list[Taught] = []
 
     async def way_for(self, levels: Mapping[str, int]) -> Way:
-        """The first questions are asked without examples, in the longer way."""
+        """The way of asking for a family; the first questions are asked without examples, in the longer way."""
         families = sorted(levels, key=lambda family: FAMILIES[family].work is None)[:ASKED_FIRST]
         questions = [one for family in families for one in await self._questions(family, levels[family], 0, 1)]
         prompts = [messages(one.text, TAGGED) for one in questions]
@@ -146,8 +146,8 @@ class _Asking:
         return placement.way_for([extract_answer(group[0].text) is not None for group in groups])
 
     async def shortest_first(self, way: Way, levels: Mapping[str, int]) -> list[FamilyTried]:
-        """Families that were not looked at, those first whose questions and examples are short: reading a grid
-        costs a small model as much as answering ten sums, and it seldom can."""
+        """Families that were not looked at, those with short questions and examples first: reading a grid costs
+        a small model as much as answering ten sums, and it seldom can."""
         lengths = {}
         for family, level in levels.items():
             texts = [one.text for one in await self._questions(family, level, 0, first_look.FIRST)]
@@ -166,9 +166,9 @@ class _Asking:
         number: int = 0,
         tell: Callable[[float], None] = _untold,
     ) -> list[tuple[FamilyQuestions, list[Rewards]]]:
-        """The rewards of each question. A family's questions are asked one after another, because their
-        examples are read once then. `number` is that of the first question among all, for the sampler's seed;
-        `tell` hears the share of the answers that have come, 0 to 1."""
+        """The rewards of each question. A family's questions are asked one after another, because their shared
+        examples are then read once. `number` is the first question's, for the sampler's seed; `tell` gets the
+        share of the answers so far, 0 to 1."""
         questions = [await self._questions(*one) for one in asked]
         examples = [await self._examples(way, one.family, one.level) for one in asked]
         turns = [(at, question) for at, some in enumerate(questions) for question in some]
@@ -223,11 +223,11 @@ class _Asking:
         return sampled.groups_PG
 
     async def _questions(self, family: str, level: int, first: int, count: int) -> list[Asked]:
-        """None where the level has no question to train on."""
+        """The questions of a level to train on; None for a level without any."""
         return await self._made(family, level, first, count, worked=False)
 
     async def _examples(self, way: Way, family: str, level: int) -> list[Example]:
-        """One more than are shown: it stands in where an example is the question itself."""
+        """One more example than is shown: it replaces an example that is the question itself."""
         if not way.examples:
             return []
         made = await self._made(family, level, _EXAMPLES, way.examples + 1, worked=True)
@@ -248,8 +248,8 @@ def _others(examples: Sequence[Example], asked: Asked, most: int) -> list[Exampl
 
 
 def elsewhere(families: Sequence[str]) -> dict[int, int]:
-    """To each place another one of the same family, the next and behind the last the first; none where it is
-    alone.
+    """For each place the next one of the same family (for the last one the first); None for a family's only
+    one.
 
     >>> elsewhere(["gcd", "gcd", "lcm", "dice", "dice", "dice"])
     {0: 1, 1: 0, 3: 4, 4: 5, 5: 3}
@@ -263,7 +263,8 @@ def elsewhere(families: Sequence[str]) -> dict[int, int]:
 
 
 def fitting(examples: Sequence[Example], most: int = _SHOWN_CHARACTERS) -> list[Example]:
-    """The first of them that together are no longer, and two in any case: one is shown, one stands in.
+    """The first examples that together stay within the limit, and at least two: one is shown, one is the
+    replacement.
 
     >>> [len(fitting([Example(question="x" * size, answer="1")] * 5)) for size in (50, 299, 2000)]
     [5, 3, 2]

@@ -30,8 +30,9 @@ _SEED = seeds.hashed("probe sampling")
 
 
 def due(round: int, every: int) -> bool:
-    """Whether the curve gets a point after a round: every so many, and, because most is learned at first, a
-    fifth and a half of the way to the first one. Below ten rounds that would be too often.
+    """Whether the curve gets a point after a round: every `every` rounds, and, because most is learned at
+    first, also a fifth and a half of the way to the first one. Intervals under ten rounds get no such extra
+    points.
 
     >>> [round for round in range(1, 31) if due(round, 10)], [round for round in range(1, 9) if due(round, 4)]
     ([2, 5, 10, 20, 30], [4, 8])
@@ -47,9 +48,9 @@ async def probe(
     *,
     brief: bool = False,
 ) -> tuple[Probe, Measured]:
-    """Measures the current adapter, and gives the answers too; `joined_P` are questions that are measured
-    beside the curve. A `brief` one, of a model that was not taught yet, ends where every fourth question shows
-    that it solves none. Raises TrainerDied and EngineError."""
+    """Measures the current adapter and returns the answers too; `joined_P` are questions that are measured in
+    addition to the curve. A `brief` probe, of a model that was not taught yet, stops if it solves none of every
+    fourth question. Raises TrainerDied and EngineError."""
     started = time.monotonic()
     report, questions_P = tools.report, curve_P[::_BRIEF] if brief else curve_P
     report(Phase.PROBING, 0, len(questions_P) + len(joined_P))
@@ -103,7 +104,7 @@ async def _answered(
 
 
 def _by_family(questions_P: Sequence[Asked], scored_P: Sequence[ScoredGroup]) -> dict[str, float]:
-    """Share solved of each family."""
+    """Share solved, by family."""
     families: dict[str, list[int]] = {}
     for question, scored in zip(questions_P, scored_P, strict=True):
         families.setdefault(question.coordinates.family, []).append(scored.rewards_G[0])
@@ -111,7 +112,7 @@ def _by_family(questions_P: Sequence[Asked], scored_P: Sequence[ScoredGroup]) ->
 
 
 def _lenient(sandbox: Sandbox, scored_P: Sequence[ScoredGroup]) -> float:
-    """Share solved where an answer without form counts as well. Blocks; for a thread."""
+    """Share solved if answers in the wrong form count as well. Blocks: call it in a thread."""
     return share(
         scored.rewards_G[0]
         or sandbox.score(scored.group.coordinates, [lenient(scored.group.completions_G[0])])[0] >= SOLVED

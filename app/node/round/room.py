@@ -1,4 +1,4 @@
-"""What a node does while the disk is full: it waits, and goes on by itself when there is room."""
+"""What a node does while the disk is full: it waits, and continues by itself when there is room."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from app.node.record.snapshot import Phase
 from app.node.round.watch import EventFanout, SnapshotWriter
 
 AGAIN_S = 15.0
-"""Between two looks whether there is room."""
+"""Seconds between two checks whether there is room."""
 _CHUNK = 2**20
 Written = TypeVar("Written")
 
 
 class DiskPatience:
-    """Repeats what a full disk refused. `checkpoints` is the folder that the next checkpoint goes to."""
+    """Retries writes that a full disk refused. `checkpoints` is the folder of the next checkpoint."""
 
     def __init__(self, home: Path, checkpoints: Path, watch: SnapshotWriter, telling: EventFanout) -> None:
         self._home, self._checkpoints, self._watch, self._telling = home, checkpoints, watch, telling
         self._full = False
 
     async def write(self, put: Callable[[], Written]) -> Written:
-        """What `put` returns, as soon as the disk takes what it writes."""
+        """Returns what `put` returns, as soon as the disk takes what it writes."""
 
         async def at_once() -> Written:
             return put()
@@ -37,7 +37,7 @@ class DiskPatience:
         return await self.finish(at_once)
 
     async def finish(self, put: Callable[[], Awaitable[Written]]) -> Written:
-        """The same for what takes its time."""
+        """The same for a write that takes long enough to need a thread."""
         while True:
             try:
                 with room_on_disk(self._home):
@@ -51,7 +51,7 @@ class DiskPatience:
             return written
 
     async def wait(self) -> None:
-        """Says once that the disk is full, and returns when it takes another checkpoint."""
+        """Says once that the disk is full, and returns when there is room for another checkpoint."""
         self._watch.report(Phase.NO_ROOM)
         if not self._full:
             self._full = True
@@ -65,8 +65,9 @@ class DiskPatience:
 
 
 def has_room(root: Path) -> bool:
-    """Whether the disk takes another checkpoint of the newest one's size (at least 1 MiB), tried by writing so
-    much and removing it: quotas and limits know no figure of free bytes. Blocks."""
+    """Whether the disk has room for another checkpoint of the newest one's size (at least 1 MiB). It writes
+    that many bytes and removes them, because quotas and limits don't show in the figure of free bytes. Blocks.
+    """
     need = max((files.size(folder) for folder in checkpoint.newest_first(root)[:1]), default=0)
     content = os.urandom(_CHUNK)  # disks that compress would take zeros
     try:

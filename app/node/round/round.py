@@ -48,8 +48,8 @@ from engines.contract import Batch, Completion, EngineError, EngineInfo, StepSta
 
 @dataclass(frozen=True)
 class Stepped:
-    """What the steps of a round did together, None without any; and what to say after "Round n" where the
-    engine refused one."""
+    """The combined result of a round's steps, None without any; and a sentence to follow "Round n" where the
+    engine refused a step."""
 
     stats: StepStats | None
     steps: int
@@ -62,10 +62,9 @@ async def take(
     tell: Callable[[int, int], None],
     enough: Callable[[Sequence[float]], bool] = lambda losses: False,
 ) -> Stepped:
-    """Takes the steps one after the other, until the losses so far are `enough`; `tell` hears how
-    many of all are done. One that the engine refuses (a
-    loss that is not finite) leaves the adapter as it was before that step, and the rest of the round's are not
-    tried. Raises TrainerDied."""
+    """Takes the steps one after another, until `enough(losses so far)`; `tell` hears how many are done. A step
+    that the engine refuses (a loss that is not finite) leaves the adapter unchanged, and the rest of the steps
+    are skipped. Raises TrainerDied."""
     done: list[StepStats] = []
     try:
         for batch in batches:
@@ -80,8 +79,8 @@ async def take(
 
 
 def together(stats: Sequence[StepStats]) -> StepStats | None:
-    """Steps as one: sums of what they worked on, means over steps of loss and gradient, over tokens of what is
-    known per token.
+    """Several steps as one: work is summed; loss and gradient are means over steps; figures per token are means
+    over tokens.
 
     >>> one = StepStats(loss=1.0, grad_norm=2.0, rows=8, tokens=10, micro_batches=1, seconds=0.5, mismatch=0.1)
     >>> other = StepStats(loss=3.0, grad_norm=4.0, rows=4, tokens=30, micro_batches=1, seconds=0.5)
@@ -109,7 +108,7 @@ def _per_token(values: Sequence[tuple[float | None, int]]) -> float | None:
 
 
 class ProgressReport(Protocol):
-    """Tells the views what is being done, and how many of how many completions are there."""
+    """Tells the views which phase it is, and how many of how many completions are done."""
 
     def __call__(self, phase: Phase, done: int = 0, total: int = 0) -> None: ...
 
@@ -126,7 +125,7 @@ class Tools:
     report: ProgressReport
     peers: NodeSwarm | None = None
     remembered: Sequence[language.Remembered] = ()
-    """Small talk that the rounds hold where it was."""
+    """Small talk whose likelihood the steps hold in place."""
     owner_P: Sequence[PeerGroup] = ()
     """The owner's own answers that may teach in this round."""
 
@@ -137,11 +136,12 @@ class Played:
 
     state: NodeState
     levels: dict[str, int]
-    """Where the families stood when the round was drawn."""
+    """Each family's level when the round was drawn."""
     questions_P: list[Asked]
     scored_P: list[ScoredGroup]
     verdicts_P: list[ScoredGroup]
-    """The same with the verifier's own rewards, also where the rewards trained on were shuffled."""
+    """The same with the verifier's own rewards, which differ from the rewards trained on if those were
+    shuffled."""
     mixed: MixedGroups
     weighed: Weighed
     stats: StepStats | None
@@ -156,11 +156,11 @@ class Played:
     """Right answers that were taught: see app.node.round.teaching."""
     lesson_families: tuple[str, ...] = ()
     lesson_from: tuple[str, ...] = ()
-    """Of a peer lesson: its families, and its answers' authors."""
+    """For a peer lesson: its families and the authors of its answers."""
 
 
 async def play(tools: Tools, before: NodeState) -> Played:
-    """The round after `before`. Raises TrainerDied; then nothing has happened yet."""
+    """Plays the round after `before`. Raises TrainerDied; then nothing has happened yet."""
     settings, report, number = tools.settings, tools.report, before.round + 1
     recipe = RECIPES[settings.recipe]
     started = time.monotonic()
@@ -245,13 +245,13 @@ async def play(tools: Tools, before: NodeState) -> Played:
 
 
 def longest(state: NodeState, settings: Settings) -> int:
-    """Tokens that an answer may have."""
+    """Maximum tokens of an answer."""
     return state.max_tokens or state.way.limit(settings.max_tokens)
 
 
 async def mix(tools: Tools, recipe: Recipe, before: NodeState) -> tuple[MixedGroups, str | None]:
-    """Peer groups for the round after `before`, read by the trainer, and why there are none where the engine
-    refused them. While the node learns alone there are none but the owner's."""
+    """Peer groups for the round after `before`, read by the trainer, and a reason where the engine refused
+    them. A node that learns alone gets only its owner's."""
     groups_P = [] if before.vigil.alone else list(tools.owner_P)
     if tools.peers is not None and tools.settings.external and not before.vigil.alone:
         rng = Random(seeds.sampling_seed(tools.identity, before.round + 1, "mix"))
@@ -273,7 +273,8 @@ async def mix(tools: Tools, recipe: Recipe, before: NodeState) -> tuple[MixedGro
 async def _lessons(
     tools: Tools, before: NodeState, groups_P: Sequence[PeerGroup]
 ) -> list[tuple[PeerGroup, ScoredGroup]]:
-    """Each group with what is learned of it. A person's needs own answers to the same question beside it."""
+    """Each group with what is learned of it. A person's answer teaches only beside own answers to the same
+    question."""
     people_P = [group for group in groups_P if lone(group.scored.rewards_G)]
     lessons_P = [(group, group.scored) for group in groups_P if not lone(group.scored.rewards_G)]
     if not people_P:
@@ -299,7 +300,7 @@ async def _lessons(
 def score(
     tools: Tools, questions_P: Sequence[Asked], groups_PG: Sequence[Sequence[Completion]]
 ) -> list[ScoredGroup]:
-    """Every group with this node's own verdicts. Blocks; for a thread."""
+    """Every group with this node's own verdicts. Blocks: call it in a thread."""
     return [
         score_group(
             tools.sandbox,
@@ -315,10 +316,8 @@ def score(
 
 
 def prompts_at_once(engine: EngineInfo, completions: int) -> int:
-    """How many prompts one call of the engine gets: all for a small model, one for a large model on a
-    processor.
-
-    It decides the sampled tokens together with the seed, so it depends on the model and the device only.
+    """Prompts in one call of the engine: all for a small model, one for a large model on a processor. Together
+    with the seed it decides which tokens are sampled, so it depends on the model and the device only.
     """
     rows_at_once = (9 if engine.device == "CPU" else 128) * 10**9 // max(1, engine.parameters)
     return max(1, min(512, max(8, rows_at_once)) // completions)

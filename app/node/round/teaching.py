@@ -32,18 +32,18 @@ from app.sapo.asking import messages
 from engines.contract import Batch
 
 HELD_STEPS = 8
-"""Steps of a peer lesson between two readings of small talk."""
+"""Steps of a peer lesson between two measurements of small talk."""
 
 
 async def teach(tools: Tools, before: NodeState, lesson: Sequence[Taught]) -> Played:
-    """Lesson zero, the round after `before`. Raises TrainerDied."""
+    """Plays lesson zero, as the round after `before`. Raises TrainerDied."""
     answers = [(one.question, one.completion) for one in lesson]
     played = await _teach(tools, before, answers, zero.PASSES, partial(_take, tools, zero.learned))
     return replace(played, state=msgspec.structs.replace(played.state, taught=True))
 
 
 async def teach_from_peers(tools: Tools, before: NodeState, lesson: PeerLesson) -> Played:
-    """A peer lesson, the round after `before`. Raises TrainerDied and EngineError."""
+    """Plays a peer lesson, as the round after `before`. Raises TrainerDied and EngineError."""
     answers = [(one.question, one.completion) for one in lesson.answers] + list(lesson.own)
     played = await _teach(tools, before, answers, peer_lesson.PASSES, partial(_take_held, tools))
     authors = tuple(name for name, _ in Counter(one.peer for one in lesson.answers).most_common())
@@ -51,7 +51,7 @@ async def teach_from_peers(tools: Tools, before: NodeState, lesson: PeerLesson) 
 
 
 async def unlikeliness(tools: Tools, before: NodeState, lesson: PeerLesson) -> dict[str, float]:
-    """Nats for a whole answer, the mean over a few answers of each family that fit this model. Raises
+    """Mean nats of a whole answer, over a few answers of each family that fit this model. Raises
     TrainerDied."""
     tools.report(Phase.LEARNING)
     found: dict[str, float] = {}
@@ -77,13 +77,13 @@ async def unlikeliness(tools: Tools, before: NodeState, lesson: PeerLesson) -> d
 async def _take(
     tools: Tools, enough: Callable[[Sequence[float]], bool], batches: list[Batch], order: Random
 ) -> Stepped:
-    """All steps, until the losses are `enough`."""
+    """Takes all steps, until the mean loss is `enough`."""
     return await stepping.take(tools.link, batches, partial(tools.report, Phase.LEARNING), enough)
 
 
 async def _take_held(tools: Tools, batches: list[Batch], order: Random) -> Stepped:
-    """All steps, a few at a time: what holds small talk are its differences to what it was, so they are read
-    again while it changes."""
+    """Takes all steps in chunks of HELD_STEPS. Small talk is held by its difference from the untaught model, so
+    it is measured again before each chunk."""
     done: list[Stepped] = []
     for first in range(0, len(batches), HELD_STEPS):
         some = await language.hold(

@@ -1,4 +1,4 @@
-"""What a node tells: the snapshot for views, and events for the history and for listeners."""
+"""What a node reports: the snapshot for views, and events for the history and for listeners."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SnapshotWriter:
         self._phase_began = time.monotonic()
 
     def report(self, phase: Phase, done: int = 0, total: int = 0) -> None:
-        """A phase has begun, or `done` of `total` completions of it are there."""
+        """Records that a phase has begun, or that `done` of its `total` completions are there."""
         if phase is not self.snapshot.phase:
             self._phase_began = time.monotonic()
         self._change(phase=phase, done=done, total=total, eta_s=self._left(phase, done, total))
@@ -52,8 +52,8 @@ class SnapshotWriter:
         self._change(curve=tuple(probes), families=_families(state, probes))
 
     def show_groups(self, kept: SafeRound, probes: Sequence[Probe]) -> None:
-        """Shown are the first groups, own ones before peers': chosen by position, so neither the best nor the
-        worst."""
+        """Shows the first groups, own ones before peers'. They are chosen by position, so neither the best nor
+        the worst."""
         own = [group for group in kept.groups if group.peer is None]
         peers = [group for group in kept.groups if group.peer is not None]
         self._change(
@@ -72,7 +72,7 @@ class SnapshotWriter:
         self._change(ruling=ruling)
 
     def resting(self, state: NodeState) -> None:
-        """Where a node stands that was paused before it had a trainer."""
+        """Shows where a node will continue that was paused before it had a trainer."""
         self._change(round=state.round + 1, safe_round=state.round, safe_at=state.saved_at or None)
 
     def swarm(self, view: SwarmView) -> None:
@@ -82,8 +82,8 @@ class SnapshotWriter:
         self._change(note=sentence, noted_at=time.time())
 
     def _left(self, phase: Phase, done: int, total: int) -> float | None:
-        """Seconds left of the phase: from its own pace, before that from the last round's. A first look
-        ends with the first puzzles that suit the model, so nothing is known of it."""
+        """Estimated seconds left of the phase: from its own pace, or before that from the last round's. None
+        for a first look, which ends as soon as puzzles suit the model."""
         if phase in (Phase.PLACING, Phase.GATHERING):
             return None
         if done:
@@ -115,7 +115,8 @@ def _families(state: NodeState, probes: Sequence[Probe]) -> tuple[FamilyRow, ...
 
 
 class EventFanout:
-    """`keep` puts a row into the history; `round_` is the last round that is safe."""
+    """Sends events to listeners and to the history. `keep` writes a row into the history; `round_` is the last
+    round that is safe."""
 
     def __init__(
         self,
@@ -127,7 +128,7 @@ class EventFanout:
         self._watch, self._hears, self._keep, self._round = watch, hears, keep, round_
 
     def note(self, sentence: str) -> None:
-        """A sentence for the owner."""
+        """Tells the owner a sentence."""
         self.say("note", events.NodeNote(round=self._round(), sentence=sentence))
 
     def say(
@@ -135,13 +136,14 @@ class EventFanout:
         kind: str,
         event: events.NodeNote | events.Placed | events.SkillLearned | events.Flat | events.TrainerRestarted,
     ) -> None:
-        """An event with its sentence, which is kept in the history as of that kind."""
+        """Sends an event; its sentence is kept in the history under this kind."""
         self._watch.note(event.sentence)
         self._record(kind, event.sentence)
         self._hears(event)
 
     def hear(self, event: events.Event) -> None:
-        """What the swarm and the rules tell, which know no rounds; their sentences are kept in the history."""
+        """Passes on events of the swarm and the rules, which know no rounds; their sentences are kept in the
+        history."""
         if isinstance(event, events.NodeNote):
             self.note(event.sentence)
             return

@@ -28,8 +28,7 @@ _FREER = 3.0
 
 
 class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The owner's choices. A limit of None switches its rule off. Raises ValueError for limits that make no
-    sense."""
+    """The owner's choices. A limit of None switches its rule off. Raises ValueError for impossible limits."""
 
     contribute_when_idle: bool = True
     """Only while no one uses the computer; False: also then, as far as the other rules allow."""
@@ -44,7 +43,7 @@ class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The share of the memory that must stay free."""
     temperature_limit_c: float | None = 90.0
     class_paused: bool = False
-    """By the teacher of the class that the owner joined."""
+    """Whether the teacher of the class that the owner joined has paused it."""
     serving: bool = False
     """Another program's request is being answered."""
     schedule: Schedule = Schedule()
@@ -111,7 +110,7 @@ POWER = (
         lambda facts, settings, eased: facts.saver is True,
     ),
 )
-"""Looked at before the idle time."""
+"""Checked before the idle time."""
 LOAD = (
     Cause(
         Reason.EXCLUSIVE_APP,
@@ -161,7 +160,7 @@ LOAD = (
         HOLD_S,
     ),
 )
-"""Looked at after the idle time."""
+"""Checked after the idle time."""
 HARMFUL = tuple(cause for cause in LOAD if cause.reason in (Reason.MEMORY, Reason.HOT))
-"""What also an owner who insists is spared: programs that are killed, and a computer that burns. That it may be
-so, where it cannot be known, does not count then."""
+"""Causes that stop even a node whose owner insists: memory so short that programs are killed, and overheating.
+Where they cannot be known, they do not count then."""

@@ -15,16 +15,16 @@ FILE = "energy.json"
 PERIOD_S = 5.0
 """Seconds between two readings."""
 SAVE_S = 30.0
-"""Seconds between two saves: what a kill may lose."""
+"""Seconds between two saves: the most that a kill may lose."""
 KWH = 3.6e6
-"""Joules."""
+"""Joules of a kilowatt hour."""
 _LATEST = 0.3
-"""The share of the newest reading in the watts that are shown."""
+"""Weight of the newest reading in the watts that are shown."""
 
 
 class MonthEnergy(msgspec.Struct, frozen=True, kw_only=True):
     """Joules of one local month ("2026-11"). `measured` is False as soon as a part of them is an estimate, and
-    in files of versions that did not keep it."""
+    in files of versions that did not record it."""
 
     version: int = 1
     month: str = ""
@@ -33,7 +33,7 @@ class MonthEnergy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnergyRecord:
-    """One home's figures; `complaint` is a sentence about a damaged file, else empty."""
+    """The figures of one data folder; `complaint` is a sentence about a damaged file, else empty."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / FILE
@@ -51,7 +51,7 @@ class EnergyRecord:
         self._watts += _LATEST * (reading.joules / max(seconds, 0.1) - self._watts)
 
     def save(self) -> None:
-        """Raises OSError."""
+        """Writes the file. Raises OSError."""
         files.write_json(self._path, self._kept)
 
     def view(self, now: datetime) -> Energy:

@@ -1,5 +1,5 @@
-"""The owner's orders to the node: pause, snooze, finish, learn anyway. Kept over restarts, apart from the
-settings."""
+"""The owner's orders to the node: pause, snooze, finish, learn anyway. They outlive a restart and are kept
+apart from the settings."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _NIGHT_ENDS = 4
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """Now, on two clocks: `wall` (seconds since 1970) may be set forward and back, `steady` may not. `zone`
-    None is the system's time zone."""
+    """The present on two clocks: `wall` (seconds since 1970) may be set forward and back, `steady` may not.
+    `zone` None is the system's time zone."""
 
     wall: float
     steady: float
@@ -36,7 +36,7 @@ class Moment(msgspec.Struct, frozen=True):
         return datetime.fromtimestamp(self.wall, self.zone)
 
     def shown(self, wall: float) -> str:
-        """A moment as a clock and, if it is not today, the weekday show it; in another week as its day."""
+        """A moment as clock time, with the weekday unless it is today, or with the date in another week."""
         then, today = datetime.fromtimestamp(wall, self.zone), datetime.fromtimestamp(self.wall, self.zone)
         if abs((then.date() - today.date()).days) > 6:
             return f"{then.day} {then:%b}"
@@ -44,16 +44,15 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class Snooze(msgspec.Struct, frozen=True):
-    """Or another order that ends by itself. From and until when, both in seconds since 1970, as the clock said
-    when it was ordered."""
+    """An order that ends by itself, for example a snooze: its start and its end, both in seconds since 1970 by
+    the clock at the time of the order."""
 
     began: float
     until: float
 
     def left_s(self, wall: float) -> float:
-        """Seconds left when this is read back at `wall`, 0 when it is over.
-
-        Never more than its whole length, however far the clock has been set back since; nonsense is over.
+        """Seconds left at `wall`, 0 when it is over. Never more than its whole length, however far the clock
+        has been set back since; impossible values count as over.
         """
         length = self.until - self.began
         if not (math.isfinite(self.began) and 0 < length < math.inf):
@@ -64,7 +63,7 @@ class Snooze(msgspec.Struct, frozen=True):
 SERVING = "serving"
 """A file in the data folder, touched while another program's request is answered (app.serve)."""
 _SERVED_S = 2.0
-"""Seconds after its last touch for which learning gives way, also where the server was killed."""
+"""Seconds after the file's last touch during which learning gives way, even if the server was killed."""
 
 
 def show_serving(home: Path) -> None:
@@ -90,22 +89,22 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
     finish: bool = False
     snooze: Snooze | None = None
     insisted: Snooze | None = None
-    """While this lasts it learns whatever else runs on the computer."""
+    """While this lasts the node learns whatever else runs on the computer."""
 
     def round_finished(self) -> Orders:
-        """To be called after every round: "finish" becomes "paused"."""
+        """Call this after every round: "finish" becomes "paused"."""
         return Orders(paused=True, snooze=self.snooze) if self.finish else self
 
 
 def snooze_for(seconds: float, now: Moment) -> Snooze:
-    """A snooze of this length. Raises ValueError for none and for more than 31 days."""
+    """A snooze of this length. Raises ValueError if it is not positive or longer than 31 days."""
     if not 0 < seconds <= LONGEST_SNOOZE_S:
         raise ValueError("A snooze lasts between a second and 31 days.")
     return Snooze(now.wall, now.wall + seconds)
 
 
 def snooze_until_tomorrow(now: Moment) -> Snooze:
-    """Until eight in the morning: the next one, for somebody who is still up at night."""
+    """A snooze until the next eight in the morning (for somebody still up at night, that is today's)."""
     shown = datetime.fromtimestamp(now.wall, now.zone)
     day = shown if shown.hour < _NIGHT_ENDS else shown + timedelta(days=1)
     return Snooze(now.wall, day.replace(hour=_MORNING, minute=0, second=0, microsecond=0, fold=0).timestamp())

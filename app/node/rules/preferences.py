@@ -1,5 +1,5 @@
-"""The owner's choices for when and how much a node runs, each declared once (app.node.rules.setting). They lie
-in HOME/settings.json; what the owner ordered (pause, snooze) does not."""
+"""The owner's choices for when and how much a node runs, each declared once (app.node.rules.setting). They are
+stored in HOME/settings.json; the owner's orders (pause, snooze) are stored elsewhere."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ RULE_OF = {
     Reason.GPU: "gpu_limit",
     Reason.GPU_UNKNOWN: "gpu_limit",
 }
-"""The setting that changes why it waits. Quiet after a disturbance has none."""
+"""The setting that changes each reason to wait. Waiting for calm after a disturbance has no setting."""
 
 
 def lenient(cores: int) -> int:
-    """Percent of all cores that other apps may use: one busy app, on a computer that has the cores for it a
-    quarter.
+    """Percent of all cores that other apps may use: one busy app, and at least a quarter on a computer with
+    many cores.
 
     >>> [lenient(cores) for cores in (1, 2, 4, 8, 64)]
     [100, 75, 38, 25, 25]
@@ -252,11 +252,11 @@ DEFAULTS: dict[str, Any] = {setting.key: setting.default for setting in SETTINGS
 
 
 class PreferenceError(ValueError):
-    """A setting cannot have this value; one sentence says which may be."""
+    """A setting cannot have this value; one sentence says which values are allowed."""
 
 
 class Preferences:
-    """The values by key. Every change is saved at once."""
+    """The values by key. Every change is saved immediately."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / FILE
@@ -278,8 +278,8 @@ class Preferences:
                 self.values[key] = value
 
     def change(self, changed: Mapping[str, object]) -> None:
-        """All of them or none. Raises PreferenceError for what cannot be, and OSError where nothing can be
-        saved; the change then holds until the node ends."""
+        """Changes all of them or none. Raises PreferenceError for impossible values, and OSError if they cannot
+        be saved; the change then applies until the node ends."""
         for key, value in changed.items():
             check(key, value)
         self.values = {**self.values, **changed}
@@ -287,7 +287,7 @@ class Preferences:
         files.write_json(self._path, {**self._others, **different})
 
     def rules(self, orders: Orders, class_paused: bool = False, serving: bool = False) -> RuleSettings:
-        """What the rules go by."""
+        """The settings in the form that `decide` takes."""
         values = self.values
         return RuleSettings(
             class_paused=class_paused,

@@ -24,21 +24,21 @@ from app.node.rules.orders import Moment, Orders, Snooze
 __all__ = ["Decision", "RuleSettings", "decide"]
 
 GAP_S = 30.0
-"""No one asked for longer than this: the computer slept, and who wakes it uses it."""
+"""If nobody called `decide` for longer than this, the computer slept, and somebody who wakes it is using it."""
 
 
 class RuleMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """What the next decision needs of this one. Moments are of the steady clock."""
+    """What the next decision needs to know of this one. Times are of the steady clock."""
 
     at: float
     input_at: float = -inf
     """The latest known input; an unknown idle time counts as input."""
     eased: bool = False
-    """The node did not run, so the lower limits count."""
+    """The node did not run, so the lower limits apply."""
     began: Mapping[Reason, float] = {}
-    """Since when each cause has been there, or unknown, without a break."""
+    """Since when each cause has been present, or unknown, without a break."""
     last: Mapping[Reason, float] = {}
-    """When each was last in the way of a node that did not run."""
+    """When each cause last kept a node from starting."""
     snooze: Snooze | None = None
     snooze_end: float = -inf
     """The end of the last snooze that was ordered, also when it is over."""
@@ -47,17 +47,16 @@ class RuleMemory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """`until`: seconds since 1970 at which this may change by itself, None where only the world can change
-    it."""
+    """`until`: seconds since 1970 at which this may change by itself, None if only an event can change it."""
 
     run: bool
     reason: Reason
     until: float | None = None
     effort: Effort
     values: Mapping[str, str] = {}
-    """For the places in the reason's texts."""
+    """Values to fill into the reason's texts."""
     orders: Orders
-    """The orders as they stand now: a snooze that is over is gone. To be kept where they differ."""
+    """The orders as they are now: a snooze that is over is gone. Save them if they differ."""
     memory: RuleMemory
 
     @property
@@ -77,9 +76,8 @@ class Obstacle(NamedTuple):
 
 
 def decide(now: Moment, facts: DesktopFacts, settings: RuleSettings, before: Decision | None) -> Decision:
-    """Whether to run now, and why (not). To be asked every second; `before` is the last answer, None at first.
-
-    Gives the same answer to the same question, and touches nothing.
+    """Whether to run now, and why (not). Call it every second; `before` is the last answer, None at first. A
+    pure function.
     """
     ran = before is not None and before.run
     orders, memory = _remember(now, facts, settings, before, ran)
@@ -110,7 +108,7 @@ def decide(now: Moment, facts: DesktopFacts, settings: RuleSettings, before: Dec
 def _going(
     now: Moment, settings: RuleSettings, orders: Orders, memory: RuleMemory
 ) -> tuple[Reason, float | None, Mapping[str, str]]:
-    """Reason, end and values of a node that runs."""
+    """Reason, end and values for a node that runs."""
     if orders.insisted is not None:
         until = now.wall + memory.insisted_end - now.steady
         reason = Reason.FINISHING if orders.finish else Reason.ANYWAY
@@ -122,7 +120,7 @@ def _going(
 def _obstacles(
     now: Moment, facts: DesktopFacts, settings: RuleSettings, orders: Orders, memory: RuleMemory, ran: bool
 ) -> Iterator[Obstacle]:
-    """All that is in the way, in the order of Reason."""
+    """All causes that prevent running, in the order of Reason."""
     if orders.paused:
         yield Obstacle(Reason.PAUSED)
     if orders.snooze is not None:
@@ -157,7 +155,7 @@ def _obstacles(
 def _settling(
     causes: tuple[Cause, ...], now: Moment, memory: RuleMemory, ran: bool, since: float = -inf
 ) -> Iterator[Obstacle]:
-    """After a disturbance the computer must stay quiet for a while; not one that ended before `since`."""
+    """The wait for calm after a disturbance; one that ended before `since` does not count."""
     quiet = [
         (memory.last[cause.reason] + cause.calm_s - now.steady, cause.calm_s)
         for cause in causes

@@ -18,7 +18,7 @@ ANY_TIME, NEVER = "any", "never"
 DAY_MIN = 24 * 60
 _QUARTER_S = 15 * 60
 _AHEAD_S = 8 * 24 * 3600
-"""How far ahead the next change is looked for: every change of a week lies in it."""
+"""How far ahead the next change is searched: every change of a week falls within it."""
 _SPAN = re.compile(r"(\d{1,2}):(00|15|30|45)-(\d{1,2}):(00|15|30|45)")
 _OLD_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _OLD_WINDOW = re.compile(r"([a-z]{3})(?:-([a-z]{3}))?\s+(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})")

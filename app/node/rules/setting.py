@@ -1,5 +1,5 @@
-"""A setting: declared once, with its type, default, label, help and words to find it by. The node's own
-are in app.node.rules.preferences, the window's in app.ui.view.settings; anyone who shows or checks one goes by
+"""A setting: declared once, with its type, default, label, help and search words. The node's own are in
+app.node.rules.preferences, the window's in app.ui.view.settings; everything that shows or checks a setting uses
 its declaration alone.
 
 Texts are English here; a window translates them where it shows them.
@@ -21,7 +21,7 @@ Kind = Literal["switch", "number", "choice", "names", "hours", "text"]
 one line of text."""
 
 AS_AT_FIRST = "It is as at the first start."
-"""What becomes of a setting that was saved with a value that it cannot have."""
+"""What happens to a saved setting whose value is no longer allowed."""
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,15 +40,15 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     most: int = 0
     unit: str = ""
     restarts: bool = False
-    """Holds from the learner's next start."""
+    """A change applies when the trainer next starts."""
     reopens: bool = False
-    """Holds when the window is opened the next time."""
+    """A change applies when the window is next opened."""
     elsewhere: bool = False
-    """The system keeps it, no file of ours."""
+    """The system stores it, not one of our files."""
 
 
 def misfit(setting: Setting, value: object) -> str:
-    """What a value of this setting must be, where `value` is not; empty where it fits.
+    """What a value of this setting must be, if `value` is not allowed; empty if it is.
 
     >>> misfit(Setting(key="k", kind="number", default=1, group="", label="", help="", least=1, most=9), 12)
     'a whole number from 1 to 9'

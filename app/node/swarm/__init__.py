@@ -1,1 +1,1 @@
-"""The node's part in a swarm: which one it joins, what it gives and takes, and a relay of its own."""
+"""The node's part in a swarm: which one it joins, what it publishes and fetches, and hosting a relay."""

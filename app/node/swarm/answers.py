@@ -1,7 +1,7 @@
-"""The owner's own answers that may teach: said yes to in the window, waiting in HOME/answers for the node.
+"""The owner's own answers that may teach: confirmed in the window, waiting in HOME/answers for the node.
 
-One file an answer, written whole by the chat's process and removed by the node once it is used, so a kill of
-either loses nothing. The node believes none of it: it makes the question again and scores the answer again.
+One file per answer, written whole by the chat's process and removed by the node once it is used, so a kill of
+either loses nothing. The node trusts none of it: it regenerates the question and scores the answer again.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from app.swarm.wire.limits import COMPLETION
 
 FOLDER = "answers"
 MOST = 200
-"""Answers that wait at most; a person who is faster than the node is asked to wait."""
+"""Maximum number of waiting answers; beyond that the owner is asked to wait."""
 KEPT_S = 14 * 24 * 3600
-"""What no relay took by then is let go."""
+"""Seconds after which an answer that no relay took is deleted."""
 
 
 class OwnerAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """`text` is the very text that the owner saw and said yes to; `at` is since 1970. `teach`: the model here
-    may learn from it. `share`: so may others."""
+    """`text` is the very text that the owner saw and confirmed; `at` is in seconds since 1970. `teach`: the
+    model here may learn from it. `share`: so may others."""
 
     version: int = 1
     coordinates: Coordinates
@@ -47,11 +47,11 @@ class OwnerAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnswerError(ValueError):
-    """An answer that cannot be put by; one sentence says why."""
+    """An answer that cannot be stored; one sentence says why."""
 
 
 def put(home: Path, answer: OwnerAnswer) -> None:
-    """Puts an answer by. Raises AnswerError for one that may not travel or has no room, and OSError."""
+    """Stores an answer. Raises AnswerError if it may not be shared or there is no room, and OSError."""
     if len(answer.text) > COMPLETION:
         raise AnswerError(f"That's too long: {COMPLETION} characters at most.")
     if unsafe(answer.text):
@@ -63,7 +63,7 @@ def put(home: Path, answer: OwnerAnswer) -> None:
 
 
 class Answers:
-    """What waits in a home. `take`, `used` and `to_share` block for a moment."""
+    """The answers waiting in a data folder. `take`, `used` and `to_share` block for a moment."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -71,12 +71,12 @@ class Answers:
         """What the round in flight looks at."""
 
     def take(self, sandbox: Sandbox, families: tuple[str, ...]) -> None:
-        """Takes what may teach in the next round; nothing without families."""
+        """Takes the answers that may teach in the next round; empty without families."""
         self.taken = self.to_learn(sandbox, families) if families else []
 
     def used(self, learned_P: Sequence[PeerGroup]) -> list[str]:
-        """The round is safe, and learned from these groups. Returns a sentence for each answer of the owner's
-        that was looked at."""
+        """To be called when the round that learned from these groups is saved. Returns a sentence for each of
+        the owner's answers among them."""
         sentences = []
         for group in self.taken:
             self.taught(group)
@@ -85,8 +85,8 @@ class Answers:
         return sentences
 
     def to_learn(self, sandbox: Sandbox, families: tuple[str, ...]) -> list[PeerGroup]:
-        """The oldest right answer to teach, of a family in play; none or one. What is wrong is removed: it
-        weighs nothing, here as anywhere. Raises SandboxError."""
+        """The oldest right answer to teach, of an active family, if any. Wrong ones are removed: they would
+        weigh nothing. Raises SandboxError."""
         for path, answer in self._waiting():
             if not answer.teach:
                 continue
@@ -98,7 +98,7 @@ class Answers:
         return []
 
     def to_share(self, sandbox: Sandbox) -> list[ScoredGroup]:
-        """Right answers that others may have, oldest first. Raises SandboxError."""
+        """Right answers that may be shared, oldest first. Raises SandboxError."""
         checked = [(_checked(one, sandbox), path) for path, one in self._waiting() if one.share]
         for found, path in checked:
             if found is None:
@@ -106,11 +106,11 @@ class Answers:
         return [found.scored for found, _ in checked if found is not None]
 
     def taught(self, group: PeerGroup) -> None:
-        """It has been looked at in a round that is safe."""
+        """A saved round has learned from it."""
         self._done(group.scored.group, "teach")
 
     def shared(self, scored: ScoredGroup) -> None:
-        """It lies in the outbox."""
+        """It is in the outbox."""
         self._done(scored.group, "share")
 
     def _done(self, group: Group, purpose: str) -> None:
@@ -139,7 +139,7 @@ def _paths(home: Path) -> list[Path]:
 
 
 def _checked(answer: OwnerAnswer, sandbox: Sandbox) -> PeerGroup | None:
-    """As a peer's group, None for one that is wrong or whose question may not be trained on."""
+    """The answer, checked as a peer's group is; None if it is wrong or its question may not be trained on."""
     asked = sandbox.questions([answer.coordinates])[0]
     if isinstance(asked, QuestionError) or asked.held_out or unsafe(answer.text):
         return None

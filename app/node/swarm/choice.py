@@ -1,6 +1,6 @@
-"""Which swarm a node joins when nothing was named: the relay it was at last, one on this network, or its own.
+"""Which swarm a node joins when none was named: its last relay, one on this network, or its own.
 
-`choose` decides and does nothing; `anywhere` looks around, decides, and hosts where that is the decision.
+`choose` decides and does nothing; `anywhere` looks around, decides, and hosts a relay if that is the decision.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RELAYS = "relays.json"
 
 
 class SwarmChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the swarm comes from. `invites` are relays to try; of `host` there are none yet."""
+    """Where the swarm comes from. `invites` are relays to try; empty for `host`."""
 
     source: Literal["named", "remembered", "network", "host"]
     invites: tuple[Invite, ...] = ()
@@ -44,11 +44,13 @@ def choose(
     found: Sequence[FoundRelay] = (),
     private: Private | None = None,
 ) -> SwarmChoice:
-    """What was named; else the relay of last time if it is `reached` where it was, or is out in the world,
-    where it will be again, or announces itself under another address; else the first on this network; else one
-    of our own. Anybody can announce anything: no one is followed away from a relay that is where it was.
+    """The named relay if there is one; else the last relay if it was `reached` at its address, if it is on the
+    internet (where it will be back), or if it announces itself under another address; else the first on this
+    network; else one of our own.
 
-    Those who hold a private swarm's words join only that one; others pass over relays that want more than work.
+    Anybody can announce anything, so no announcement leads a node away from a relay that still answers at its
+    address. Holders of a private swarm's words join only that one; others skip relays that demand more than
+    proof of work.
     """
     if named:
         return SwarmChoice(source="named", invites=tuple(named))
@@ -69,8 +71,8 @@ def choose(
 
 
 def gives_way(own: Invite, found: Sequence[FoundRelay]) -> Invite | None:
-    """Where several computers began to host at once, all join the one that was first. None for that one, and
-    where it does not hear itself."""
+    """When several computers began to host at the same time, all join the one that was first. None for that
+    one, and for a computer that does not hear its own announcement."""
     same = [one for one in found if one.invite.swarm == own.swarm]
     ours = next((one for one in same if one.invite.relay == own.relay), None)
     first = min(same, key=lambda one: (one.since_ms, one.invite.relay or ""), default=None)
@@ -78,7 +80,7 @@ def gives_way(own: Invite, found: Sequence[FoundRelay]) -> Invite | None:
 
 
 def on_a_network(invite: Invite) -> bool:
-    """Whether an address is one of a local network, which ends where the network does."""
+    """Whether an address belongs to a local network, and so is of no use outside it."""
     host = (urllib.parse.urlsplit(invite.url).hostname or "").rstrip(".")
     try:
         return ipaddress.ip_address(host).is_private
@@ -93,8 +95,8 @@ def anywhere(
     say: Callable[[str], None],
     host: bool = True,
 ) -> Find:
-    """Looks for a swarm when entered, which takes 2 seconds, and longer where one is hosted; hosts it while the
-    context is open. `say` gets sentences for the owner. Raises NowhereError when entered."""
+    """Looks for a swarm when entered, which takes 2 seconds, or longer if it has to host one; a hosted relay
+    runs while the context is open. `say` gets sentences for the owner. Raises NowhereError when entered."""
 
     @asynccontextmanager
     async def find() -> AsyncIterator[Sequence[Invite]]:
@@ -134,7 +136,7 @@ def anywhere(
 
 
 def last_relay(home: Path) -> Invite | None:
-    """The relay of others that this home was at last."""
+    """The relay of others that this node used last."""
     last = KnownRelays(home / RELAYS).last()
     if last is None or last[1].relay in own_relays(home):
         return None
@@ -169,7 +171,7 @@ async def _nothing() -> list[FoundRelay]:
 
 
 async def _reaches(invite: Invite | None) -> bool:
-    """Whether anybody listens there; who it is, `hello` will say."""
+    """Whether anything listens at the address; `hello` will tell who it is."""
     if invite is None:
         return False
     parts = urllib.parse.urlsplit(invite.url)

@@ -46,19 +46,20 @@ GROUPS_PER_MIN, GROUPS_AT_ONCE = 5.0, 180
 """Groups for rounds and lessons together; lessons get what rounds leave. That is 480 in the first hour, or 2.5
 MB, and 300 in each further one."""
 LESSON_FAMILIES = 8
-"""Families that are asked for at once for lessons, those first that have most groups: a few lessons that are
-whole are worth more than a little of every family."""
+"""Maximum families asked for at once for lessons, those with most groups first: a few complete lessons are
+worth more than a little of every family."""
 _PEERS = 500
 """Peers remembered for the views."""
 _FAMILIES = 6
 """Latest families remembered of a peer."""
 _LEAST_ACCEPTED = 0.5
-"""Least share that is taken to pass the check: where all fail it, twice as many are fetched and no more."""
+"""Least share of fetched groups assumed to pass the check: even if all fail it, only twice as many are fetched.
+"""
 
 
 def wanted(external: int, ready: int, round_s: float, accepted: float) -> int:
-    """How many groups to ask for: what the rounds until the next sample will take, less what is ready, and more
-    where some of them fail the check.
+    """How many groups to ask for: what the rounds until the next sample will take, minus what is ready, plus
+    some if part of them fail the check.
 
     >>> wanted(8, 0, 60.0, 1.0), wanted(8, 5, 60.0, 0.75), wanted(8, 8, 60.0, 1.0)
     (8, 4, 0)
@@ -71,7 +72,7 @@ def wanted(external: int, ready: int, round_s: float, accepted: float) -> int:
 
 
 def oldest_s(max_age: int | None, round_s: float) -> int:
-    """Seconds beyond which a group is of no use to this node's next round.
+    """Age in seconds beyond which a group is of no use to this node's next round.
 
     >>> oldest_s(4, 2.0), oldest_s(4, 100.0), oldest_s(4, 9000.0), oldest_s(None, 2.0)
     (120, 400, 1800, 1800)
@@ -93,7 +94,7 @@ class PeerFetcher:
         external: int,
         families: Sequence[str],
     ) -> None:
-        """`open_intake` makes the check for a swarm, whose id is known with the first connection."""
+        """`open_intake` makes the check for a swarm, whose id is known after the first connection."""
         self._client, self._open_intake, self.buffer = client, open_intake, buffer
         self._recipe, self._external, self.families = recipe, external, tuple(families)
         self._wake, self._round_over = asyncio.Event(), asyncio.Event()
@@ -112,7 +113,8 @@ class PeerFetcher:
         """By key, the latest seen last."""
 
     async def run(self) -> None:
-        """Fetches and checks until it is cancelled. Raises SandboxError when nothing can be scored any more."""
+        """Fetches and checks until it is cancelled. Raises SandboxError when the scoring process cannot be
+        started."""
         empty = 0
         while True:
             self._wake.clear()
@@ -133,7 +135,7 @@ class PeerFetcher:
         self._wake.set()
 
     def on_round_over(self, own_P: Sequence[OwnGroup]) -> None:
-        """A round with these own groups is safe: others may have published something meanwhile."""
+        """A round with these own groups is saved: others may have published something meanwhile."""
         for own in own_P:
             where = own.question.coordinates
             self._solved.pop((where.family, where.level), None)
@@ -143,7 +145,7 @@ class PeerFetcher:
         self._round_over.set()
 
     async def _pause(self, seconds: float) -> None:
-        """Waits this long, or until a round is over, but SOON_S at least."""
+        """Waits this long, or until a round is over, but at least SOON_S."""
         self._round_over.clear()
         await asyncio.sleep(min(seconds, SOON_S))
         if seconds > SOON_S:
@@ -152,7 +154,8 @@ class PeerFetcher:
                     await self._round_over.wait()
 
     async def _fetch(self, swarm: str) -> int | None:
-        """One sample, checked; returns how many groups came, None where no sample was asked for or answered."""
+        """Fetches one sample and checks it; returns how many groups arrived, None if no sample was asked for or
+        answered."""
         buffer, share = self.buffer, sum(self._passed) / len(self._passed)
         k = wanted(self._external, buffer.count_ready(self._recipe), buffer.round_s, share)
         if not k or not self.families:
@@ -170,8 +173,8 @@ class PeerFetcher:
         return fetched
 
     async def _fetch_for_lessons(self, swarm: str) -> None:
-        """One sample of families that wait, of the archive where no one else is here; nothing when none wait,
-        or when what a node may fetch is used up."""
+        """Fetches one sample of families that wait for a lesson (from the archive if nobody else is online);
+        does nothing if none wait or the node's fetch quota is used up."""
         families = self._short_of_groups()
         if not families or self._budget.left(time.monotonic()) < LESSON_GROUPS:
             return
@@ -245,6 +248,6 @@ class PeerFetcher:
 
 
 def _families(before: Peer | None, family: str) -> tuple[str, ...]:
-    """The latest last."""
+    """The families of a peer's latest groups with this one added, the latest last."""
     known = before.families if before else ()
     return (*(one for one in known if one != family), family)[-_FAMILIES:]

@@ -32,10 +32,11 @@ from app.swarm.wire.protocol import SOCKET_PATH
 PORT = 8777
 SWARM = "shoal"
 OPENING_S = 90.0
-"""A computer that is busy learning may take long to start another process."""
+"""Seconds that a hosted relay may take to open: a busy computer is slow to start a process."""
 _CLOSING_S = 1.0
 _LIVED_S = 60.0
-"""A relay that ran for so long did not fail to start: the waits between starts begin again."""
+"""A relay that ran this many seconds did not fail to start, so the waits between restarts begin at the shortest
+again."""
 _TRIES = 4
 
 Say = Callable[[str], None]
@@ -46,15 +47,15 @@ class HostingError(NodeError):
 
 
 class _HostedRelay(msgspec.Struct, frozen=True, kw_only=True):
-    """HOME/relay/SWARM/hosted.json"""
+    """The contents of HOME/relay/SWARM/hosted.json."""
 
     port: int
     relay: str
 
 
 class Hosting:
-    """A relay that runs. `own` is how this node reaches it, `invite` how others on the network do; of a private
-    swarm neither that nor `sentence` has its secret."""
+    """A running relay. `own` is the address this node uses, `invite` the one for others on the network; neither
+    it nor `sentence` contains the secret of a private swarm."""
 
     def __init__(self, home: Path, private: Private | None, lan: bool, say: Say) -> None:
         swarm = SWARM if private is None else private.swarm
@@ -71,8 +72,8 @@ class Hosting:
     async def start(
         cls, home: Path, *, private: Private | None = None, lan: bool = True, say: Say = lambda _: None
     ) -> Hosting:
-        """Opens it at the port it had, else at 8777, else at any. `lan` lets others on the network in and tells
-        them; without it only this computer reaches it. Raises HostingError."""
+        """Opens the relay at its last port, else at 8777, else at any. `lan` opens it to others on the network
+        and announces it; without it only this computer reaches it. Raises HostingError."""
         hosting = cls(home, private, lan, say)
         try:
             await hosting._open_somewhere()
@@ -87,7 +88,7 @@ class Hosting:
         return self._process.pid if self._process is not None and self._process.returncode is None else None
 
     async def watch(self) -> None:
-        """Starts the relay again whenever it ends, at the same place; forever."""
+        """Restarts the relay at the same port whenever it ends; runs until cancelled."""
         pace = Pace()
         while True:
             if self._process is not None:
@@ -102,7 +103,7 @@ class Hosting:
                 await self._open(urllib.parse.urlsplit(self.own.url).port or PORT)
 
     async def close(self) -> None:
-        """Ends it: it says good-bye to its clients, for which it is not waited longer than a second."""
+        """Ends the relay, which says goodbye to its clients; waits at most a second for that."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -126,7 +127,7 @@ class Hosting:
                     return await self._open(0)
 
     async def _open(self, port: int) -> None:
-        """One start. Raises HostingError when the relay is not open within its time."""
+        """Starts the process once. Raises HostingError if the relay is not open within OPENING_S."""
         self._began = time.monotonic()
         mark = self._log.stat().st_size if self._log.exists() else 0
         self._process = process = await self._spawn(port)
@@ -174,7 +175,7 @@ class Hosting:
             files.write_json(self._folder / "hosted.json", _HostedRelay(port=port, relay=invite.relay or ""))
 
     def _why(self, mark: int) -> str:
-        """The relay's own words, from where its log stood before."""
+        """The relay's own last words: its log from where this start began."""
         with contextlib.suppress(OSError), self._log.open("rb") as log:
             log.seek(mark)
             for line in log.read(4096).decode("utf-8", "replace").splitlines():
@@ -184,20 +185,21 @@ class Hosting:
 
 
 def kept_port(folder: Path) -> int | None:
-    """Where the relay of this folder was open last."""
+    """The port at which the relay of this folder was last open."""
     kept = _kept(folder)
     return None if kept is None or not 0 < kept.port < 65_536 else kept.port
 
 
 def own_relays(home: Path) -> frozenset[str]:
-    """Ids of the relays that this home has hosted: no others' relays, wherever they seem to be."""
+    """Ids of the relays that this data folder has hosted, which are never another computer's, whatever their
+    address."""
     found = (_kept(folder) for folder in (home / "relay").glob("*"))
     return frozenset(one.relay for one in found if one is not None)
 
 
 def reached_by_others(url: str) -> str:
-    """The address of a relay that this computer hosts, as other computers on its network reach it. Unchanged
-    where this computer has no network.
+    """The address of a relay that this computer hosts, as seen from other computers on its network. Unchanged
+    if this computer has no network.
 
     >>> reached_by_others("ws://10.0.0.7:8777/v1/ws")
     'ws://10.0.0.7:8777/v1/ws'

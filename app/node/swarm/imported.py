@@ -1,7 +1,7 @@
-"""Groups that came as a file: what peer lessons teach where there is no relay, and more of it where there is.
+"""Groups that were imported from a file: they teach peer lessons, also without a relay.
 
 `shoal archive import` checks a file and puts its groups into the data folder. A node checks them again, because
-its version may be another one since, and adds them to its `PeerBuffer`, where they wait for a lesson
+its version may have changed since, and adds them to its `PeerBuffer`, where they wait for a lesson
 (app.learning.peer_lesson). The owner who imports a file vouches for its authors. No socket is opened."""
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ from app.swarm.wire.body import Body, public_model_name, seal
 from app.swarm.wire.limits import Refused
 
 SWARM = "handed-on"
-"""The swarm that a model's own groups are signed for when they go into a file."""
+"""The swarm id that a model's own groups are signed with when they are exported to a file."""
 OWN_OF_FAMILY = 64
-"""Own groups of one family and level in a file, the latest ones."""
+"""Maximum own groups of one family and level in a file; the latest ones are taken."""
 _LOOK_S = 20.0
-"""Between two looks at whether the owner imported another file."""
+"""Seconds between two checks whether the owner imported another file."""
 
 
 async def feed(home: Path, sandbox: Sandbox, buffer: PeerBuffer, vouched: set[str]) -> None:
-    """Adds imported groups to a buffer, now and whenever the owner imports more; their authors to `vouched`.
-    Runs until it is cancelled, or until nothing can be scored any more, which the rounds meet as well."""
+    """Adds imported groups to a buffer, now and whenever the owner imports more, and their authors to
+    `vouched`. Runs until it is cancelled, or until the scoring process cannot be started, which the rounds
+    report as well."""
     seen: float | None = None
     while True:
         try:
@@ -67,14 +68,14 @@ def _checked(home: Path, sandbox: Sandbox) -> tuple[PeerGroup, ...]:
 
 
 def own_keys(home: Path) -> list[bytes]:
-    """The public key of this home, if it has one. Asks no keyring."""
+    """The public key of this data folder, if it has one; does not open the keyring."""
     with contextlib.suppress(IdentityError, ValueError):
         return [bytes.fromhex(key_location(home).public_key or "")]
     return []
 
 
 def own_groups(folder: Path, model: str, identity: Identity) -> Iterator[ArchivedGroup]:
-    """The informative groups of a model's history, signed now. `model` is what others may know it as. Raises
+    """The informative groups of a model's history, signed now. `model` is the model's name for others. Raises
     sqlite3.Error."""
     told: dict[tuple[str, int], int] = {}
     with closing(history.opened(folder / history.FILE)) as db:
@@ -98,7 +99,8 @@ def own_groups(folder: Path, model: str, identity: Identity) -> Iterator[Archive
 
 
 class SoloGroups:
-    """The `NodeSwarm` of a node that learns alone and has an imported file: lessons, and nothing else."""
+    """The `NodeSwarm` of a node that learns alone and has an imported file: it serves lessons and does nothing
+    else."""
 
     def __init__(self, home: Path) -> None:
         self._home = home

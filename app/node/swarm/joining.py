@@ -1,4 +1,4 @@
-"""Which swarm a node joins: what the owner named, or whatever there is when nothing was named."""
+"""Which swarm a node joins: the one its owner named, or one that it finds."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from app.swarm.invite.private import Private, joining
 
 @dataclass(frozen=True)
 class Joins:
-    """`invites` empty: the relay of last time, one on this network, or one of this node's own."""
+    """How to join. Without `invites`: the last relay, one on this network, or one that this node hosts."""
 
     invites: tuple[Invite, ...]
     private: Private | None
 
     @classmethod
     def named(cls, relays: Sequence[str], private: Private | None) -> Joins:
-        """From addresses and invite links. Raises UsageError."""
+        """Parses addresses and invite links. Raises UsageError."""
         try:
             invites = [where(text) for text in relays]
         except InviteError as error:

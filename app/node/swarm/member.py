@@ -1,7 +1,7 @@
-"""A node's part in a swarm: its key, its connection, what it gives, and the supply of what others gave.
+"""A node's part in a swarm: its key, its connection, publishing own groups, and fetching others'.
 
-Everything here happens beside the rounds. A round takes what is ready and waits for no one; without a relay it
-finds nothing new, and what the node publishes waits in the outbox.
+Everything here runs beside the rounds. A round takes what is ready and waits for nothing; without a relay
+nothing new arrives, and what the node publishes waits in the outbox.
 """
 
 from __future__ import annotations
@@ -56,26 +56,26 @@ prompt, so it comes seldom."""
 _PROMPT_S, _PROMPT_PATIENCE_S = 2.0, 600.0
 """A keyring that is silent for this long waits for a person, and a key in it is waited for up to the second."""
 CLOCKS_S = 300.0
-"""Clocks that differ by less trouble nobody: groups are good for hours."""
+"""Clock differences below this many seconds do no harm, since groups are valid for hours."""
 _EARLY = 64
-"""Groups kept while the key is still being fetched."""
+"""Groups kept while the key is still being loaded."""
 _GIVEN = 4096
-"""Own questions remembered: those of some hours."""
+"""Own questions remembered: those of the last hours."""
 _LATEST = 0.3
 """Weight of the latest round in the mean length of a round."""
 
 Find = Callable[[], AbstractAsyncContextManager[Sequence[Invite]]]
-"""Where the swarm is: relays to try, for as long as the context is open. May take a while to enter. Raises
+"""Finds the swarm: relays to try, for as long as the context is open. Entering may take a while. Raises
 NowhereError."""
 
 
 class NowhereError(Exception):
-    """There is no swarm to be had; the message says why, and the node learns alone."""
+    """No swarm could be joined; the message says why. The node learns alone."""
 
 
 class SwarmMember:
-    """See `app.node.round.peers.NodeSwarm`. `folder` is for the key's record, the outbox and the relays met
-    before, and `find` gets what says a sentence to the owner."""
+    """The `NodeSwarm` of a node with a relay (app.node.round.peers). `folder` holds the key's record, the
+    outbox and the relays met before; `find` gets a function that says a sentence to the owner."""
 
     def __init__(
         self,
@@ -88,8 +88,8 @@ class SwarmMember:
         receipts: Callable[[], bool] = lambda: True,
         people: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Whether the owner likes, `receipts`: to say, and to hear, that somebody learned from a group;
-        `people`: to learn from people's answers."""
+        """The owner's choices: `receipts`, to send and accept thanks for groups that were learned from;
+        `people`, to learn from people's answers."""
         self._folder, self._find = folder, find
         self._recipe, self._external = recipe, external
         self._known = self._families = _puzzles(families)
@@ -179,7 +179,7 @@ class SwarmMember:
         self._tell(self._figures())
 
     def _now_ms(self) -> int:
-        """By the relay's clock, before there is one by this computer's."""
+        """The relay's clock, or this computer's before the first connection."""
         return self._client.now_ms if self._client is not None else time.time_ns() // 1_000_000
 
     def report_probe(self, probe: Probe) -> None:
@@ -232,8 +232,8 @@ class SwarmMember:
             self._outbox.close()
 
     async def _live(self) -> None:
-        """Until it is cancelled. What ends the node's part in the swarm costs it a while of that, never a
-        round: the key, the folder and the swarm are looked for again."""
+        """Runs until it is cancelled. An error here never costs a round: after a wait, key, folder and swarm
+        are opened again."""
         failures = 0
         while True:
             began = time.monotonic()
@@ -250,7 +250,8 @@ class SwarmMember:
             await asyncio.sleep(wait_s(failures, first_s=_AGAIN_S, longest_s=_LONGEST_AGAIN_S))
 
     async def _share(self) -> None:
-        """Forever. Raises IdentityError, NowhereError, OutboxError and SandboxError, in a group or alone."""
+        """Runs until an error. Raises IdentityError, NowhereError, OutboxError and SandboxError, in an
+        ExceptionGroup or alone."""
         kept = await self._key()
         self._introduce(kept)
         async with self._find(self.say) as invites, asyncio.TaskGroup() as together:
@@ -260,7 +261,8 @@ class SwarmMember:
             together.create_task(self._keep_showing())
 
     async def _key(self) -> StoredIdentity:
-        """Says so at once where the keyring waits for a person. Raises IdentityError."""
+        """Loads the key. Tells the owner immediately if the keyring waits for a password. Raises
+        IdentityError."""
         patience_s = _PROMPT_PATIENCE_S if kept_in_keyring(self._folder) else PATIENCE_S
         opening = asyncio.create_task(open_identity(self._folder, patience_s=patience_s))
         try:
@@ -320,7 +322,7 @@ class SwarmMember:
         return client, fetcher
 
     def _keep_out(self, own_P: Sequence[OwnGroup]) -> None:
-        """No copy of what this node gave comes back to it under another's name."""
+        """Makes the check refuse copies of what this node published, under whatever name."""
         for own in own_P:
             if len(self._given) == _GIVEN:
                 self._buffer.used.discard(self._given.popleft())
@@ -328,8 +330,8 @@ class SwarmMember:
         self._buffer.used.update(self._given)
 
     def _publish(self, own_P: Sequence[OwnGroup]) -> None:
-        """As many of a round's lessons as the relay takes in, chosen by chance. Held-out questions, which a
-        round never draws, would not be among them."""
+        """Publishes as many of a round's informative groups as the relay accepts, chosen at random. Rounds
+        never draw held-out questions, so none is published."""
         lessons = [own for own in own_P if own.scored.informative and not own.question.held_out]
         if self._client is None:
             self._early.extend(lessons)
@@ -399,8 +401,8 @@ class SwarmMember:
             self._show(view)
 
     def _compare_clocks(self, status: Status) -> str:
-        """A sentence where this computer's clock and the relay's differ by CLOCKS_S or more, said aloud once.
-        Shoal stamps groups with the relay's time, so nothing is lost by it."""
+        """A sentence if this computer's clock and the relay's differ by CLOCKS_S or more, told once. Shoal
+        stamps groups with the relay's time, so nothing is lost by it."""
         if not status.connected or abs(status.clock_offset_ms) < CLOCKS_S * 1000:
             return ""
         apart = span(abs(status.clock_offset_ms) / 1000)
@@ -413,7 +415,7 @@ class SwarmMember:
         return sentence
 
     def _meet_class(self, status: Status) -> None:
-        """Each time it is met, the class hears what the model can do."""
+        """Tells the class what the model can do, each time it connects."""
         if status.in_class and not self._in_class:
             self.say(
                 "You're in a class: its teacher sees your model's made-up name and skills, and can pause it."
@@ -423,13 +425,13 @@ class SwarmMember:
         self._in_class = status.in_class
 
     def _open_port(self, status: Status) -> int | None:
-        """Where the relay that this node is at is its own computer's."""
+        """The port, if the relay in use is hosted by this computer."""
         url = urlsplit(status.url or "")
         own = status.connected and url.hostname == "127.0.0.1" and status.relay in own_relays(self._folder)
         return url.port if own else None
 
     def _invite(self, status: Status) -> str:
-        """To the relay that this node is at. A token is for the one who got it, and not handed on."""
+        """The invite to the relay in use. A personal token is not passed on."""
         if not status.connected or status.url is None or self._guarded:
             return ""
         url, room = status.url, "class" if status.in_class else None
@@ -470,12 +472,12 @@ class SwarmMember:
         self._explained = sentence
 
     def say(self, sentence: str) -> None:
-        """A sentence for the owner; while the node is open."""
+        """Tells the owner a sentence, while the node is open."""
         self._tell(events.NodeNote(round=0, sentence=sentence))
 
 
 def _puzzles(families: Iterable[str]) -> tuple[str, ...]:
-    """Without the owner's question sets: not even their names leave this computer."""
+    """The families without the owner's question sets, not even whose names leave this computer."""
     return tuple(family for family in families if not is_own(family))
 
 

@@ -32,15 +32,15 @@ from engines.opening import AUTO
 
 TRAINER = (sys.executable, "-m", "app.node.trainer.process")
 SILENCE_S = 300.0
-"""A trainer that reads, samples and learns not a single token for so long hangs, or was stopped from outside;
-see `TrainerLink._patience_s`. One that is only slow says how many it has done (`TokensDone`)."""
+"""Seconds without a single token read, sampled or learned after which a trainer counts as hung; see
+`TrainerLink._patience_s`. One that is only slow reports how many it has done (`TokensDone`)."""
 _SILENCES = 10.0
-"""The patience, in lengths of the longest silence so far: a computer that is busy today has that much more
-time."""
+"""Patience as a multiple of the longest silence so far, so that a busy computer gets more time."""
 _OPENING = 6.0
-"""So many times the patience while a model is opened: it may be converted, or come from a slow disk."""
+"""How many times longer the patience is while a model is opened: it may be converted, or come from a slow disk.
+"""
 _ORDINARY = 100_000_000
-"""Parameters up to which SILENCE_S holds; larger models have in proportion more."""
+"""Number of parameters up to which SILENCE_S applies; for larger models it grows in proportion."""
 _LAST_WORDS_S = 5.0
 """A trainer that closed its output but lives on is killed after this long."""
 
@@ -52,8 +52,8 @@ _Answer = TypeVar("_Answer", bound=messages.Reply)
 
 
 class TrainerDied(Exception):
-    """The trainer ended by itself. The message says so in a sentence, without signal numbers; `remedy` is
-    the rest of one, what to do if it happens again and again. `of_memory`: most likely there was too little."""
+    """The trainer ended unexpectedly. The message says so in a sentence, without signal numbers; `remedy` says
+    what to do if it happens again and again. `of_memory`: most likely there was too little memory."""
 
     def __init__(self, what: str, remedy: str, of_memory: bool = False) -> None:
         super().__init__(what)
@@ -62,10 +62,10 @@ class TrainerDied(Exception):
 
 
 class TrainerLink:
-    """A running trainer. It is asked one thing at a time; after a cancelled question only `end` makes sense.
+    """A running trainer. It answers one request at a time; after a cancelled request only `end` may be called.
 
-    Every question raises TrainerDied when the process ends, babbles or makes no progress, EngineError when the
-    engine refuses, and DiskFullError when there is no room for what it writes.
+    Every request raises TrainerDied when the process ends, sends something that is not a message or makes no
+    progress, EngineError when the engine refuses, and DiskFullError when there is no room for what it writes.
     """
 
     def __init__(self, process: Process, log: Path, note: Callable[[str], None]) -> None:
@@ -90,10 +90,10 @@ class TrainerLink:
         share: float = 1.0,
         memory: int = 0,
     ) -> TrainerLink:
-        """Starts the process and returns before it is ready. `alone` forbids it the network; `note` gets what
-        the engine wants the owner to know; without an `effort` the trainer takes what the engine finds best.
+        """Starts the process and returns before it is ready. `alone` forbids it the network; `note` gets
+        sentences of the engine for the owner; without an `effort` the trainer takes what the engine finds best.
         `engine` is one of engines.opening.CHOICES, `home` the data folder, `share` what is left of the measured
-        budget after deaths for want of memory, `memory` the bytes it may have in all, 0 for any."""
+        budget after deaths for want of memory, `memory` the most bytes it may use (0: no limit)."""
         environment = {
             **surroundings(secrets.without()),
             **(solo.OFFLINE if alone else {}),
@@ -224,7 +224,7 @@ class TrainerLink:
             ) from error
 
     async def _line(self, lines: asyncio.StreamReader, opening: bool) -> bytes:
-        """The next one. Raises TrainerDied, after killing it, when none comes for too long."""
+        """The next line. Raises TrainerDied, after killing the trainer, when none comes within the patience."""
         patience, asked = self._patience_s(opening), time.monotonic()
         try:
             line = await asyncio.wait_for(lines.readline(), patience)
@@ -246,7 +246,7 @@ class TrainerLink:
 
 
 def death(returncode: int, log: Path) -> TrainerDied:
-    """An exit code in words.
+    """An exit code as a sentence.
 
     >>> str(death(-9, Path("t.log")))
     'The system ended the trainer, most likely because memory ran short.'

@@ -31,7 +31,7 @@ PAUSE = 3
 
 
 class MemoryReading(msgspec.Struct, frozen=True):
-    """After one step: what this process holds, and the share of memory that is free."""
+    """Memory after one step: this process's size, and the free share of the computer's."""
 
     held_mb: int
     free: float
@@ -44,7 +44,7 @@ def read() -> MemoryReading:
 
 
 def is_short(readings: Sequence[MemoryReading]) -> bool:
-    """Twice in a row: ignores short spikes caused by other processes.
+    """Whether memory was short twice in a row; ignores short spikes caused by other processes.
 
     >>> short = MemoryReading(500, 0.02)
     >>> is_short([MemoryReading(500, 0.5), short]), is_short([short, short])
@@ -54,7 +54,8 @@ def is_short(readings: Sequence[MemoryReading]) -> bool:
 
 
 def grows(readings: Sequence[MemoryReading]) -> bool:
-    """Whether a full window went up almost all the time, and far: a plateau after the first rounds is none.
+    """Whether the process grew over a full window, in almost every step and by much. A plateau after the first
+    rounds does not count.
 
     >>> grows([MemoryReading(1000 + 50 * step, 0.5) for step in range(WINDOW)])
     True
@@ -70,7 +71,8 @@ def grows(readings: Sequence[MemoryReading]) -> bool:
 
 
 class MemoryWatch:
-    """Asked after every step; `step_down` is the engine's, which says what it did or None when it cannot."""
+    """Checks memory after every step. `step_down` is the engine's: it returns what it did, or None when it
+    cannot do more."""
 
     def __init__(self, read: Callable[[], MemoryReading] = read) -> None:
         self._read = read
@@ -79,7 +81,8 @@ class MemoryWatch:
         self._exhausted = False
 
     def after_step(self, step_down: Callable[[], str | None]) -> str | None:
-        """A sentence for the owner when something was done."""
+        """Steps down if memory is short or keeps growing. Returns a sentence for the owner when something was
+        done."""
         self._readings = [*self._readings[-WINDOW:], self._read()]
         if self._pause:
             self._pause -= 1
@@ -102,9 +105,8 @@ class MemoryWatch:
 
 
 def most(percent: int) -> int:
-    """Bytes that a trainer may have in all, from the owner's setting; 0 for any.
-
-    Beside a graphics card of NVIDIA's none is set: its driver's own reservations were never measured."""
+    """The most bytes that a trainer may use, from the owner's setting; 0 for no limit. There is no limit with
+    an NVIDIA card, because its driver's own reservations were never measured."""
     if percent >= 100 or Path("/dev/nvidiactl").exists():
         return 0
     return psutil.virtual_memory().total * percent // 100

@@ -19,7 +19,7 @@ MAX_LINE = 64 * 2**20
 
 
 class MessageError(Exception):
-    """A line that is no message: too long, not JSON, or of another shape."""
+    """A line that is not a message: too long, not JSON, or of another shape."""
 
 
 class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lower):
@@ -35,7 +35,7 @@ class OpenModel(_Message, frozen=True, tag="open"):
 
 
 class LoadAdapter(_Message, frozen=True, tag="load"):
-    """Takes adapter and optimiser from a checkpoint folder."""
+    """Loads adapter and optimiser from a checkpoint folder."""
 
     folder: str
 
@@ -97,7 +97,7 @@ class SampleProgress(_Message, frozen=True, tag="progress"):
 
 
 class TokensDone(_Message, frozen=True, tag="tokens"):
-    """The engine works: so many tokens have been read, sampled and learned since the trainer started."""
+    """A sign of life: how many tokens have been read, sampled and learned since the trainer started."""
 
     tokens: int
 
@@ -129,7 +129,7 @@ class GroupTokens(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReadAll(_Message, frozen=True):
-    """In the order of the question; None for a group that does not fit."""
+    """The groups in the order of the request; None for a group that does not fit."""
 
     readings_P: list[GroupTokens | None]
 
@@ -172,7 +172,7 @@ def to_line(message: Request | Reply) -> bytes:
 
 
 def request(line: bytes) -> Request:
-    """Raises MessageError."""
+    """Parses a request. Raises MessageError."""
     _check(line)
     try:
         return _requests.decode(line)
@@ -181,7 +181,7 @@ def request(line: bytes) -> Request:
 
 
 def reply(line: bytes) -> Reply:
-    """Raises MessageError."""
+    """Parses a reply. Raises MessageError."""
     _check(line)
     try:
         return _replies.decode(line)
@@ -195,7 +195,7 @@ def _check(line: bytes) -> None:
 
 
 def own_standard_output() -> BinaryIO:
-    """Standard output for messages alone: file descriptor 1, and what any library prints, becomes standard
+    """Reserves standard output for messages: file descriptor 1, and what any library prints, becomes standard
     error."""
     channel = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
@@ -204,7 +204,7 @@ def own_standard_output() -> BinaryIO:
 
 
 def send(channel: BinaryIO, line: bytes) -> None:
-    """Writes all of `line`, also where the channel takes it in parts."""
+    """Writes all of `line`, even if the channel takes it in parts."""
     left = memoryview(line)
     while left:
         left = left[channel.write(left) :]

@@ -36,7 +36,7 @@ from engines.sound import sound
 # Peers' text as tokens of this node's own model: the tokenizer is in this process.
 
 PROMPT_TOKENS = 1024
-"""A longer prompt is left out with its group; the longest of the families takes about 300."""
+"""A group with a longer prompt is left out; the longest of the families takes about 300 tokens."""
 
 
 def read(engine: Engine, request: ReadGroups) -> list[GroupTokens | None]:
@@ -118,7 +118,7 @@ EFFORT = "SHOAL_EFFORT"
 """Environment variable: how much of the computer to take, an app.node.record.effort.Effort as JSON."""
 
 OpenEngine = Callable[[str, int | None, int], Engine]
-"""(model path, rank, seed) to an engine."""
+"""Opens an engine from (model path, rank, seed)."""
 
 
 def main() -> None:
@@ -131,7 +131,7 @@ def main() -> None:
 
 
 def _prepare() -> None:
-    """The seconds this takes run beside the node's own start."""
+    """Imports the engine's library. The seconds this takes overlap with the node's own start."""
     try:
         opening.prepare(_wanted())
     except (ImportError, OSError):
@@ -156,13 +156,13 @@ def _open(model: str, rank: int | None, seed: int) -> Engine:
 
 
 def given_effort() -> Effort | None:
-    """What the node started this trainer with."""
+    """The effort that the node started this trainer with."""
     text = os.environ.get(EFFORT)
     return msgspec.json.decode(text, type=Effort) if text else None
 
 
 class Rest:
-    """Rests between pieces of work, as the effort asks for. `rested_s` is all of it so far."""
+    """Rests between pieces of work, as the effort demands. `rested_s` is the total so far."""
 
     def __init__(self, effort: Effort | None, sleep: Callable[[float], None] = time.sleep) -> None:
         self._effort, self._sleep = effort, sleep
@@ -227,14 +227,14 @@ def _tell_tokens(channel: BinaryIO, number: int, tokens: int) -> None:
 
 
 def _look_at_memory(watch: memory.MemoryWatch, engine: Engine) -> None:
-    """What was done goes into the engine's `notes`."""
+    """Steps down when memory is short and adds a sentence to the engine's `notes`."""
     sentence = watch.after_step(engine.step_down)
     if sentence:
         getattr(engine, "notes", []).append(sentence)
 
 
 def _fresh_notes(engine: Engine | None) -> list[str]:
-    """What the engine wants the owner to know; engines without `notes` have nothing to say."""
+    """Takes the engine's notes for the owner; an engine without `notes` has nothing to say."""
     notes: list[str] = getattr(engine, "notes", [])
     fresh = list(dict.fromkeys(notes))
     notes.clear()
@@ -242,7 +242,7 @@ def _fresh_notes(engine: Engine | None) -> list[str]:
 
 
 def _refusal(number: int, error: Exception) -> messages.TrainerFailed:
-    """What the owner can act on becomes an answer; everything else ends the process, with a traceback in the
+    """A reply for errors that the owner can act on; every other error ends the process, with a traceback in the
     log."""
     if says_disk_full(error):
         return messages.TrainerFailed(number=number, sentence="There is no room on the disk.", reason="disk")
@@ -308,8 +308,8 @@ def _without_tokens(completion: Completion) -> Completion:
 
 
 def _listen(requests: queue.SimpleQueue[bytes]) -> None:
-    """Waits for requests in a thread of its own, so that the end of input ends even a trainer deep in its
-    work."""
+    """Reads requests in a thread of its own, so that the end of the input ends even a trainer that is
+    working."""
     while line := sys.stdin.buffer.readline(messages.MAX_LINE + 1):
         requests.put(line)
     os._exit(0)

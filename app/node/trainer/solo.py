@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
-"""Environment of the trainer in solo mode: the hub's client then does not even try."""
+"""Environment of the trainer in solo mode, with which the hub's client does not even try to connect."""
 
 _UNIX = 1  # socket.AF_UNIX: between processes of this computer, as the event loop's own wake-up pair
 
@@ -31,10 +31,8 @@ class SoloError(RuntimeError):
 
 
 def refuse_network() -> None:
-    """From now on this process can open no network socket.
-
-    Call it inside the running event loop: on Windows the loop's own wake-up pair is made of two loopback
-    sockets.
+    """After this call the process can open no network socket. Call it inside the running event loop: on Windows
+    the loop's own wake-up pair is made of two loopback sockets.
     """
     os.environ.update(OFFLINE)
     sys.addaudithook(_refuse)

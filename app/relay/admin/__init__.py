@@ -1,1 +1,1 @@
-"""The operators' side: the routes of the pages, bans, and how the relay is doing."""
+"""The operators' side: the routes of the pages, bans, and the relay's state."""

@@ -1,8 +1,8 @@
-"""An operator's orders to a running relay: bans, their end, and how it is doing.
+"""An operator's orders to a running relay: to ban, to lift a ban, to report its state.
 
 An order is a small JSON text, signed as exact bytes by a key that the relay knows as an operator's, and sent to
 the relay's own HTTP port, so that it works the same for a relay on this computer, in a container and behind a
-proxy. It names the relay and a moment and bears a random number: it holds for one relay, for a minute, once.
+proxy. It contains the relay's id, a time and a random number: it is valid for one relay, for a minute, once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PATH = "/v1/operator"
 LARGEST = 8 * 1024
 """Bytes of an order."""
 HOLDS_S = 60
-"""An order holds this long before and after its moment."""
+"""Seconds before and after its time during which an order is valid."""
 LONGEST_BAN_S = 10 * 365 * 86_400
 _DOMAIN = b"shoal-operator-v1\0"
 _ORDERS = 10_000
@@ -39,7 +39,7 @@ class _Act(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class BanOrder(_Act, frozen=True, kw_only=True, tag="ban"):
-    """Shut out, or with `shadow` let it talk to no one without its noticing."""
+    """Shuts out a key or an address; with `shadow` its groups seem accepted and go to nobody."""
 
     target: Target
     for_s: Annotated[int, msgspec.Meta(ge=1, le=LONGEST_BAN_S)]
@@ -70,7 +70,7 @@ class OperatorOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class SignedOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An order as it travels: its text, and the signature over exactly that."""
+    """An order as it is sent: its text, and the signature over exactly that."""
 
     order: str
     pk: Hex32
@@ -88,7 +88,7 @@ class Banned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TopPublisher(msgspec.Struct, frozen=True, kw_only=True):
-    """A key with many groups in the window, its estimated error and its groups found honest."""
+    """A key with many groups in the window, its estimated error and its number of honest groups."""
 
     key: str
     name: str
@@ -118,7 +118,7 @@ class RelayStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What the relay says to an order: a sentence, whether it was carried out, and what was asked for."""
+    """The relay's answer to an order: a sentence, whether it was carried out, and what was asked for."""
 
     ok: bool
     sentence: str = ""
@@ -148,8 +148,8 @@ def write(seed: bytes, relay: str, act: Act, now_ms: int) -> bytes:
 
 
 class OrderChecker:
-    """Reads orders. Knows the operators' keys, and the numbers of the orders that still hold; an order from
-    before this relay was started is not taken, so that a restart forgets nothing that matters."""
+    """Verifies orders. Knows the operators' keys and the numbers of the orders that are still valid; orders
+    from before this relay was started are refused, so nothing has to outlive a restart."""
 
     def __init__(self, operators: frozenset[bytes], relay: str, started_ms: int) -> None:
         self.operators = operators
@@ -158,7 +158,7 @@ class OrderChecker:
         self._seen: OrderedDict[str, int] = OrderedDict()
 
     def read(self, content: bytes, now_ms: int) -> Act:
-        """Raises Rejected."""
+        """A verified order. Raises Rejected."""
         try:
             signed = _signed.decode(content)
             text = signed.order.encode()
@@ -189,8 +189,8 @@ class OrderChecker:
 
 
 def source(target: str) -> Source:
-    """What a target stands for in bans. An address stands for its network, as in quotas; a wider one is more
-    than a relay can look for. Raises Rejected."""
+    """The ban's form of a target. An address stands for its network, as in quotas; wider networks are not
+    supported. Raises Rejected."""
     text = target.strip().lower()
     if len(text) == 64 and not set(text) - set("0123456789abcdef"):
         return bytes.fromhex(text)

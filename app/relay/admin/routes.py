@@ -26,13 +26,13 @@ from app.swarm.invite.invite import Invite, where
 from app.swarm.wire.protocol import SOCKET_PATH
 
 FIGURES_S = 1.0
-"""Seconds for which the figures of the page are kept, however many look at it."""
+"""Seconds for which the page's figures are reused, however many people look at it."""
 READ_S = 5.0
 PUBLISHERS = 10
 
 
 class AdminRoutes:
-    """Answers at `/` and at /v1/operator. `addresses` tells where the keys that are connected come from."""
+    """The routes at `/` and at /v1/operator. `addresses` tells where the connected keys come from."""
 
     def __init__(
         self, state: RelayState, rules: Rules, origins: Origins, addresses: Callable[[], Mapping[bytes, str]]
@@ -55,7 +55,7 @@ class AdminRoutes:
         return routes
 
     def _teacher(self, request: web.Request) -> Classroom:
-        """Raises HTTPNotFound for anyone who does not have the link."""
+        """Raises HTTPNotFound for anyone without the link."""
         room, given = self._state.classroom, request.match_info["token"]
         if room is None or not secrets.compare_digest(given.encode(), self._rules.teacher.encode()):
             raise web.HTTPNotFound(text="There is no such page.\n")
@@ -81,7 +81,7 @@ class AdminRoutes:
         return web.Response(body=shown, headers=teacher.HEADERS, content_type="text/html", charset="utf-8")
 
     async def _learning(self, request: web.Request) -> web.Response:
-        """Lets everybody learn, or pauses them; nodes hear of it with the next figures."""
+        """Resumes or pauses everybody's learning; nodes hear of it with the next figures."""
         room = self._teacher(request)
         try:
             async with asyncio.timeout(READ_S):
@@ -103,7 +103,7 @@ class AdminRoutes:
         )
 
     def _url(self, request: web.Request) -> str:
-        """The address as the visitor wrote it: no one else knows what it is called outside."""
+        """The relay's address as the visitor wrote it, since the relay does not know its outside name."""
         host = request.headers.get("Host", "")
         said = re.fullmatch(r"(?:[A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\])(?::([0-9]{1,5}))?", host)
         if said is None or not 0 < int(said[1] or 80) <= 65_535:
@@ -136,7 +136,7 @@ class AdminRoutes:
         )
 
     def _nodes(self) -> tuple[page.NodeHere, ...]:
-        """Who is named. Where not everybody may join, no names."""
+        """The nodes that are named; empty if not everybody may join."""
         named = self._state.access.mode in ("open", "pow")
         return tuple(
             page.NodeHere(
@@ -168,7 +168,7 @@ class AdminRoutes:
         return _json(reply, 200)
 
     async def carry_out(self, act: operator.Act) -> Reply:
-        """Raises Rejected."""
+        """Carries out an order. Raises Rejected."""
         state = self._state
         match act:
             case operator.BanOrder():

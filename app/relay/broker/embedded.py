@@ -1,8 +1,8 @@
 """A nats-server of one relay's own, in a folder of its `--state`: JetStream without an operator for it.
 
-It listens on this computer's loopback, on a free port and behind a token that is drawn again, so that only its
-relay gets in. It is started again where it ends. Its files are held by a lock that it inherits: a server that
-outlived a killed relay is found by it and ended before the next one touches the same files.
+It listens on the loopback address, on a free port and with a token drawn at every start, so that only its relay
+can use it. If it ends, it is started again. A lock on its files is inherited by the server: a server that
+outlived a killed relay is found by the lock and ended before the next one touches the same files.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 def program() -> str | None:
-    """Where nats-server is: named by NATS_SERVER, beside this Python, or on PATH."""
+    """The path of nats-server: named by NATS_SERVER, beside this Python, or on PATH."""
     beside = Path(sys.executable).parent
     return os.environ.get(VARIABLE) or shutil.which("nats-server", path=beside) or shutil.which("nats-server")
 
@@ -42,7 +42,7 @@ class Embedded:
     """The server, from `start` to `close`. `store` is the most bytes of disk for its streams."""
 
     def __init__(self, folder: Path, store: int) -> None:
-        """Raises BackplaneError where there is no nats-server, or another relay has the folder."""
+        """Raises BackplaneError if there is no nats-server, or another relay uses the folder."""
         found = program()
         if found is None:
             raise BackplaneError(
@@ -118,8 +118,8 @@ class Embedded:
         )
 
     def _end_the_last(self) -> None:
-        """The lock says whether a server of an earlier relay lives; its number is in its own file. Raises
-        BackplaneError."""
+        """Ends the server of an earlier relay: the lock tells whether one lives, a file has its process id.
+        Raises BackplaneError."""
         for sent in (signal.SIGTERM, signal.SIGKILL, None):
             try:
                 self._held = self._holding.enter_context(
@@ -156,7 +156,7 @@ class Embedded:
         return True
 
     async def _watch(self) -> None:
-        """Starts it again where it ends; its client finds it at the same place."""
+        """Restarts the server at the same port if it ends."""
         while True:
             await asyncio.sleep(AGAIN_S)
             if self._process is not None and self._process.poll() is not None:

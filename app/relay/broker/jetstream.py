@@ -38,12 +38,12 @@ ANSWER_S, PAUSE_S, TRYING_S = 2.0, 0.25, 6.0
 bridges a server that restarts and three that elect another leader. After six seconds the client is told to try
 later."""
 SHARDS = 16
-"""Subjects of a family, so that a relay may mirror a part of a very large swarm."""
+"""Subjects of a family, so that a relay may mirror only a part of a very large swarm."""
 DUPLICATES_S = 600.0
 """Seconds for which JetStream remembers message ids; the mirrored window remembers them for an hour."""
 STREAM_BYTES, VALUE_BYTES = 1 << 30, 64 << 20
 MANY = 3
-"""From this number of servers on, streams are kept on three."""
+"""From this number of servers on, streams are kept on three of them."""
 PRUNE_EVERY_S = 60.0
 _OUTCOMES = 4096
 _UNTIL = struct.Struct(">d")
@@ -54,7 +54,7 @@ _log = logging.getLogger(__name__)
 
 
 def own(folder: Path, swarm: str) -> JetStream:
-    """On a server that this relay starts in the folder. Raises BackplaneError."""
+    """A backplane on a server that this relay starts in the folder. Raises BackplaneError."""
     embedded = Embedded(folder, 2 * (STREAM_BYTES + VALUE_BYTES))
     return JetStream((embedded.url,), swarm, embedded=embedded)
 
@@ -81,7 +81,7 @@ def servers(where: str) -> tuple[str, ...]:
 
 
 class JetStream:
-    """One relay's place on a NATS that only relays can reach."""
+    """One relay's connection to a NATS that only relays can reach."""
 
     shared = True
 
@@ -93,7 +93,7 @@ class JetStream:
         limits: WindowLimits = WindowLimits(),  # noqa: B008 (frozen)
         embedded: Embedded | None = None,
     ) -> None:
-        """`embedded` is a server that starts and ends with this; it is the one that `where` names."""
+        """`embedded` is a server that starts and ends with this; `where` names it."""
         self._servers = where
         self._embedded = embedded
         self._limits = limits
@@ -122,12 +122,12 @@ class JetStream:
 
     @property
     def mirror_resets(self) -> int:
-        """How often a mirror had gone silent, or its stream was another one, and it was begun again."""
+        """How often a mirror was restarted because it was silent, or its stream had been replaced."""
         return self._groups.resets + self._values.resets
 
     @property
     def mirror_lag_messages(self) -> int:
-        """Groups and values that NATS has and this relay has not yet."""
+        """Number of groups and values that NATS has and this relay does not have yet."""
         return self._groups.lag + self._values.lag
 
     @property
@@ -198,8 +198,8 @@ class JetStream:
             asyncio.create_task(self._send_presence(summary))  # noqa: RUF006 (over at once)
 
     async def kv_put(self, key: str, value: bytes | None, until: float) -> None:
-        """Puts a value for all relays. `value` None deletes it: an empty one replaces it, removed a minute
-        later."""
+        """Puts a value for all relays. `value` None deletes it: an empty value replaces it, which is removed a
+        minute later."""
         if not self._nats.is_connected:
             raise Unavailable("The relay has lost its store and is looking for it.")
         raw = _UNTIL.pack(until if value is not None else 0.0) + (value or b"")
@@ -210,7 +210,7 @@ class JetStream:
         self._on_value(key, value)
 
     async def erase(self, key: bytes) -> None:
-        """Looks through the subjects where the key's groups are, and has JetStream write over them."""
+        """Searches the subjects with the key's groups, and has JetStream overwrite them."""
         place, subject = 1, f"{self._groups_subject}.*.{key[0] % SHARDS}"
         try:
             while True:
@@ -266,7 +266,8 @@ class JetStream:
             await self._nats.publish(f"{self._presence_subject}.{self._relay}", summary)
 
     async def _agree_on_salt(self) -> None:
-        """Publishes a salt unless one exists. All relays share the first, which comes by the mirror."""
+        """Publishes a salt unless one exists. All relays use the first one, which arrives through the
+        mirror."""
         with contextlib.suppress(BadRequestError):
             await self._js.publish(
                 self._value_subject + _SALT,
@@ -308,7 +309,7 @@ class JetStream:
         )
 
     async def _make(self, config: StreamConfig) -> None:
-        """Raises nats.errors.Error while it cannot be had."""
+        """Creates a stream, retrying. Raises nats.errors.Error if that fails."""
         assert config.name is not None
         try:
             await self._js.stream_info(config.name)
@@ -322,7 +323,7 @@ class JetStream:
                 raise
 
     async def _prune(self) -> None:
-        """Removes values whose time is over. Every relay does; twice is no harm."""
+        """Removes expired values. Every relay does; doing it twice is harmless."""
         while True:
             await asyncio.sleep(PRUNE_EVERY_S * (0.5 + secrets.randbelow(1000) / 1000))
             for key, until in list(self._until.items()):
@@ -332,7 +333,7 @@ class JetStream:
                         self._until.pop(key, None)
 
     async def _failed(self, error: Exception) -> None:
-        """nats.py's own errors; the first one since the connection held is worth a line."""
+        """nats.py's error callback; only the first one since the connection was good is logged."""
         _log.log(logging.DEBUG if self._told else logging.WARNING, "NATS: %r", error)
         self._told = True
 

@@ -1,8 +1,8 @@
-"""The backplane of a relay that is alone and forgets nothing: a journal in SQLite, in the folder of `--state`.
+"""The backplane of a single relay that forgets nothing: a journal in SQLite, in the folder of `--state`.
 
-One thread writes: whatever has come while it wrote goes into its next transaction. So a disk that takes ten
-milliseconds to be sure holds up a group for twenty, and a hundred groups no longer. A group is in the window
-and acknowledged only after its transaction: kill -9 at any moment loses none that was acknowledged.
+One thread writes: whatever arrives while it writes goes into its next transaction. So a disk that takes ten
+milliseconds to sync delays a group by twenty, and a hundred groups by no more. A group is in the window and
+acknowledged only after its transaction: kill -9 at any moment loses no acknowledged group.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ FORMAT = 1
 FILE = "journal.sqlite3"
 KEYS = 50_000
 VALUES = 150_000
-"""Most keys whose numbers, and most values, that are kept; of the keys the latest."""
+"""Maximum keys whose numbers are kept (the latest ones), and maximum values kept."""
 TRANSACTION = 512
 """Most changes of one transaction."""
 PRUNE_EVERY_S = 60.0
 RETRY_S = 1.0
-"""A disk that took nothing is tried again so soon."""
+"""Seconds until a write that the disk refused is tried again."""
 
 _SCHEMA = """
 CREATE TABLE facts (what TEXT PRIMARY KEY, is_ ANY) WITHOUT ROWID;
@@ -81,7 +81,7 @@ _Change = _Group | _Held | _Erasing
 
 
 class Journal:
-    """One open journal, held by one process."""
+    """One open journal, used by one process."""
 
     shared = False
 
@@ -93,7 +93,7 @@ class Journal:
         limits: WindowLimits = WindowLimits(),  # noqa: B008 (frozen)
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Opens or makes it. Raises BackplaneError for a folder that cannot be had and a journal that is
+        """Opens or makes it. Raises BackplaneError for a folder that cannot be used, and for a journal that is
         damaged, in use, of another version or of another swarm."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -169,7 +169,7 @@ class Journal:
         self._db.close()
 
     def _write(self) -> None:
-        """The thread's work, until it finds None in the queue."""
+        """The writing thread: works until it finds None in the queue."""
         going_on = True
         while going_on:
             changes = self._waiting()
@@ -189,7 +189,7 @@ class Journal:
             self._loop.call_soon_threadsafe(self._landed, batch, failed, self._total)
 
     def _waiting(self) -> list[_Change | None]:
-        """Everything that waits, up to None; nothing where nothing comes within a second."""
+        """Everything that waits, up to a None; empty if nothing arrives within a second."""
         try:
             changes = [self._queue.get(timeout=RETRY_S)]
         except queue.Empty:
@@ -202,7 +202,7 @@ class Journal:
         return changes
 
     def _landed(self, batch: list[_Change], failed: str | None, total: int) -> None:
-        """On the loop's thread: takes written groups into the window and answers those who wait for them."""
+        """On the loop's thread: adds written groups to the window and answers those who wait for them."""
         if not self._closing:
             self.ready = failed is None
         self.stored = total
@@ -240,8 +240,8 @@ class Journal:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # what was erased is in no file any more
 
     def _store(self, record: CheckedGroup) -> int:
-        """How many groups more are in the journal: one, or none where it was there from a try whose outcome
-        was not known."""
+        """How many groups were added to the journal: 1, or 0 if an earlier try of unknown outcome had already
+        written it."""
         stored = self._db.execute(
             "INSERT OR IGNORE INTO groups (id, key, key_seq, address, family, level, arrived_ms, raw)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -261,7 +261,7 @@ class Journal:
             self._db.execute("INSERT OR REPLACE INTO facts VALUES ('probe', ?)", (self._wall(),))
 
     def _prune(self) -> None:
-        """Lets go of what no window would hold, values whose time is over, and the keys longest silent."""
+        """Deletes groups too old for any window, expired values, and the keys silent for longest."""
         self._pruned = self._wall()
         whole = self._limits.whole
         oldest_ms = int((self._wall() - max(self._limits.age_s, self._limits.remember_s)) * 1000)

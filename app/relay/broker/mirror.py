@@ -1,8 +1,8 @@
-"""A stream of JetStream, copied into this process: everything from its beginning, then what comes.
+"""A stream of JetStream, copied into this process: everything from its beginning, then whatever is added.
 
-An ordered consumer brings the messages. It is held in the memory of one server and can disappear while the
-connection stays up, and then nothing comes and no one says so (nats.py issue 510). So once a second the mirror
-asks how far the stream has got, and where something is there that did not come it subscribes again.
+An ordered consumer delivers the messages. It lives in the memory of one server and can disappear while the
+connection stays up; then nothing arrives and no error is reported (nats.py issue 510). So once a second the
+mirror asks for the stream's last position, and subscribes again if messages are missing.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _PENDING_MESSAGES = 2_000_000
 _log = logging.getLogger(__name__)
 
 OnMessage = Callable[[int, Msg], None]
-"""A message and its place in the stream."""
+"""Gets a message and its position in the stream."""
 
 
 class Mirror:
-    """`last` is the place of the latest message seen, `end` the latest that the stream was found to have;
-    `resets` counts how often it had gone silent, or the stream had begun again."""
+    """`last` is the position of the latest message seen, `end` the last position that the stream reported;
+    `resets` counts how often it had gone silent, or the stream had been replaced."""
 
     def __init__(
         self,
@@ -64,12 +64,12 @@ class Mirror:
 
     @property
     def alive(self) -> bool:
-        """Whether everything has come that was there, and the stream has answered lately."""
+        """Whether all messages have arrived and the stream has answered lately."""
         return self.caught_up.is_set() and time.monotonic() - self._heard < SILENT_S
 
     @property
     def lag(self) -> int:
-        """Messages that the stream had when it was asked last, a second ago, and that have not come."""
+        """Messages that the stream had a second ago and that have not arrived."""
         return max(0, self.end - self.last)
 
     async def close(self) -> None:
@@ -122,7 +122,7 @@ class Mirror:
             self._on_message(place, message)
 
     async def _check(self) -> None:
-        """Whether the stream has something that does not come. Raises nats.errors.Error."""
+        """Whether the stream has messages that do not arrive. Raises nats.errors.Error."""
         seen = self.last
         state = (await self._js.stream_info(self._stream)).state
         self._heard = now = time.monotonic()
@@ -146,7 +146,7 @@ class Mirror:
             await self._unsubscribe()
 
     async def _gone(self, messages: int) -> bool:
-        """Whether what is missing has been removed from the stream meanwhile."""
+        """Whether the missing messages have been removed from the stream meanwhile."""
         if not messages:
             return True
         try:

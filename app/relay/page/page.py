@@ -1,6 +1,8 @@
-"""The relay's page for people, at `/`: one answer of HTML with its style inside, no scripts, nothing from
-elsewhere. It shows counts and who is here by made-up names, never keys, addresses or what a client wrote.
-Every value is escaped where it is set in; the page's policy forbids everything but its own style besides.
+"""The relay's page for people, at `/`: one HTML answer with its style inside, no scripts, nothing from
+elsewhere.
+
+It shows counts and who is here by made-up names, never keys, addresses or what a client wrote. Every value is
+escaped where it is inserted; the page's policy forbids everything but its own style.
 """
 
 from __future__ import annotations
@@ -60,8 +62,8 @@ _ICON = (
 
 
 class NodeHere(msgspec.Struct, frozen=True, kw_only=True):
-    """A connected key: its name, empty where this relay tells none; the class of its model; the families of its
-    latest groups; since when it is here, in seconds."""
+    """A connected key: its name (empty if this relay shows none), its model's class, the families of its latest
+    groups, and the seconds since it connected."""
 
     name: str
     model: str
@@ -70,8 +72,9 @@ class NodeHere(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RelayPage(msgspec.Struct, frozen=True, kw_only=True):
-    """What the page shows. `hour` counts the last hour's groups by family, `answers` those since the start by
-    code; `oldest_s` is None in an empty window, `checks` where nothing is checked. Times in seconds."""
+    """What the page shows. `hour` counts the last hour's groups by family, `answers` the answers since the
+    start by code; `oldest_s` is None for an empty window, `checks` None if nothing is checked. Times in
+    seconds."""
 
     swarm: str
     relay: str
@@ -143,7 +146,7 @@ def render(view: RelayPage) -> bytes:
 
 
 def _here(nodes: Sequence[NodeHere], others: int) -> str:
-    """Who is here; `others` are connected and not named."""
+    """The list of connected nodes; `others` are connected and not named."""
     if not nodes:
         return ""
     rows = "".join(f"<li>{escape(described(one))}</li>" for one in nodes)

@@ -23,12 +23,12 @@ from app.swarm.identity.identity import node_name
 
 PATH = "/class/"
 SHOWN = 12
-"""Discoveries on the page; the export has all."""
+"""Maximum discoveries on the page; the export has all."""
 _ARROWS = 90
-"""Journeys drawn, those of most groups; the list of pupils has all in figures."""
+"""Maximum arcs drawn, those with most groups; the list of students has all figures."""
 _RING = 46.0
 _NAMED = 24
-"""Models whose names have room around the ring."""
+"""Maximum models whose names fit around the ring."""
 _SPARK = (120.0, 26.0)
 
 _STYLE = "".join(
@@ -52,7 +52,7 @@ _COMPLETE = (
 
 
 def token() -> str:
-    """The secret end of the link; a visitor who has it is treated as the teacher."""
+    """The secret end of the link; whoever has it is treated as the teacher."""
     return secrets.token_urlsafe(24)
 
 
@@ -181,14 +181,14 @@ def _ring(room: Classroom, pupils: Sequence[bytes]) -> str:
 
 
 def _label(text: str, x: float, y: float) -> str:
-    """Beside a dot of the ring, on its outer side."""
+    """A name beside a dot of the ring, on its outer side."""
     side, anchor = (2.6, "start") if x >= 50 else (-2.6, "end")
     return f'<text x="{x + side:.1f}" y="{y + 1.2:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
 @cache
 def _qr(text: str) -> str:
-    """The text as a QR code, an address of its own data."""
+    """The text as a QR code, as a data: address."""
     import segno
 
     return str(segno.make_qr(text).png_data_uri(scale=4, border=4))
@@ -211,7 +211,7 @@ def discovery_sentence(one: Discovery, now: float) -> str:
 
 
 def skills(room: Classroom) -> bytes:
-    """Every measurement as CSV, including pupils who made room for others."""
+    """Every measurement as CSV, including students who were removed to make room."""
     everybody = {**room.past, **room.pupils}
     marks = [(key, mark) for key, pupil in everybody.items() for mark in pupil.marks]
     families = sorted({family for _, mark in marks for family in mark.families})

@@ -24,17 +24,17 @@ from app.swarm.wire.limits import FRAME, OPEN_PUBLISHES, Code, Refused
 from app.swarm.wire.protocol import OLD_SUBPROTOCOL, SUBPROTOCOL, Err
 
 _TURN = 32
-"""Frames of one connection that are read in a row before others have a turn."""
+"""Frames of one connection that are read in a row before others get their turn."""
 HEARTBEAT_S = 30.0
 SEND_S = 20.0
 """Seconds after which a send that the client does not read ends its connection."""
 CLOSING_S = 5.0
 _BUFFERED = 60 * 1024
-"""Below the 64 KB from which on asyncio makes a writer wait."""
+"""Bytes buffered before a writer waits itself; asyncio makes it wait from 64 KB on."""
 
 
 class RelayConnection:
-    """One connection: its conversation, its one way of writing, and its publishes without an answer yet."""
+    """One connection: its conversation, its serialised writing, and its publishes without an answer yet."""
 
     __slots__ = ("_late", "_lock", "_seal", "_transport", "open", "pending", "session", "socket")
 
@@ -61,7 +61,7 @@ class RelayConnection:
         return self._lock.locked()
 
     async def send(self, frame: bytes) -> bool:
-        """False when the client has gone or does not take it; then the connection is over."""
+        """Sends a frame. False if the client has gone or does not read; then the connection is over."""
         if self.send_now(frame):
             return True
         try:
@@ -79,8 +79,8 @@ class RelayConnection:
         return True
 
     def send_now(self, frame: bytes) -> bool:
-        """Send what goes out, or into the transport's buffer, without waiting: most does, and needs no lock and
-        no timer, nor aiohttp's two writes for one long frame. False where it does not go that way."""
+        """Sends without waiting, directly or into the transport's buffer: most frames can be, and need no lock
+        and no timer, nor aiohttp's two writes for one long frame. False if that is not possible now."""
         transport = self._transport
         if (
             transport is None
@@ -107,7 +107,7 @@ class RelayConnection:
         self.abort()
 
     def take(self, text: bytes) -> bool:
-        """Answers a message at once, without waking the task. Returns False and does nothing while an earlier
+        """Answers a message immediately, without waking the task. Returns False without effect while an earlier
         answer is still to be sent or too many publishes wait for theirs: then the message waits its turn."""
         session = self.session
         if (
@@ -144,7 +144,7 @@ class RelayConnection:
         task.add_done_callback(self.pending.discard)
 
     async def answer_later(self, answer: Coroutine[Any, Any, bytes]) -> None:
-        """Send an answer when it is there. Comes back at once, or when there is room for the next one."""
+        """Sends an answer when it is ready. Returns immediately, or when there is room for the next one."""
         self._start(answer)
         if len(self.pending) >= OPEN_PUBLISHES:
             await asyncio.wait(self.pending, return_when=asyncio.FIRST_COMPLETED)
@@ -154,7 +154,7 @@ class RelayConnection:
             await self.socket.close()
 
     async def converse(self, before: FrameGuard | None) -> None:
-        """Until either side ends it. What comes whole and in the open is answered by `take`, not here."""
+        """Runs until either side ends it. Whole, unsealed frames are answered by `take`, not here."""
         ws, session = self.socket, self.session
         if before is not None and self.open is None:
             before.take = self.take
@@ -212,7 +212,7 @@ def open_socket(more: int = 0) -> web.WebSocketResponse:
 
 
 def watch(request: web.Request) -> FrameGuard | None:
-    """Let only masked frames through to the websocket that was just opened."""
+    """Passes only masked frames on to the websocket that was just opened."""
     reader, transport = request.protocol._payload_parser, request.transport
     if reader is None or not isinstance(transport, asyncio.Transport):
         return None
@@ -221,7 +221,7 @@ def watch(request: web.Request) -> FrameGuard | None:
 
 
 async def refuse(ws: web.WebSocketResponse, refused: Refused) -> None:
-    """One sentence in the open, which is all that a stranger hears."""
+    """Sends one unsealed sentence, which is all that a stranger gets."""
     with contextlib.suppress(TimeoutError, ConnectionError):
         async with asyncio.timeout(CLOSING_S):
             await ws.send_frame(to_frame(Err(code=refused.code, msg=refused.sentence)), WSMsgType.TEXT)
@@ -229,7 +229,7 @@ async def refuse(ws: web.WebSocketResponse, refused: Refused) -> None:
 
 
 def framed(text: bytes, opcode: int = 1) -> bytes:
-    """A frame as a server sends it: whole and unmasked (RFC 6455, 5.2), of text where nothing else is said.
+    """A frame as a server sends it: whole and unmasked (RFC 6455, 5.2), of text by default.
 
     >>> framed(b"hi"), framed(bytes(300))[:5]
     (b'\\x81\\x02hi', b'\\x81~\\x01,\\x00')

@@ -1,9 +1,9 @@
-"""What comes from a websocket, before aiohttp reads it: whether a client masks its frames, as every client must
-(RFC 6455, 5.1; aiohttp's reader takes both), whether they are too many or too slow, and the shorter way for
-what comes whole.
+"""What arrives from a websocket, before aiohttp parses it: checks that a client masks its frames, as every
+client must (RFC 6455, 5.1; aiohttp's reader accepts both), that they are neither too many nor too slow, and
+takes a short cut for whole messages.
 
-Nearly every message is one frame that comes in one piece. Where all before it has been dealt with, it needs no
-queue and no task that is woken for it, and it is answered where it came in."""
+Nearly every message is one frame that arrives in one piece. If everything before it has been handled, it needs
+no queue and no task to be woken, and is answered on arrival."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ from app.common.rate import Bucket, Rate
 _TEXT, _CLOSE, _LAST = 0x81, 8, 0x80
 """Of a frame's first byte: a whole text, the least kind that is no data, a message's end (RFC 6455, 5.2)."""
 FRAMES = Rate(60 * 20, 1000)
-"""Frames of a connection, control frames among them: a busy client sends some twenty a minute."""
+"""Maximum frames of a connection, control frames included: a busy client sends some twenty a minute."""
 MESSAGE_S = 30.0
-"""From a message's first byte to its last: 64 KB at 2 KB/s."""
+"""Seconds from a message's first byte to its last: 64 KB at 2 KB/s."""
 _CUT_OFF = {"unmasked": b"\x88\x02\x03\xea"}
 _AGAINST_RULES = b"\x88\x02\x03\xf0"
 """Close frames: 1002, a protocol error, and 1008, a policy that was violated."""
 
 
 class FrameReader(Protocol):
-    """A reader that gets the bytes of a connection."""
+    """Anything that gets the bytes of a connection."""
 
     def feed_data(self, data: bytes) -> tuple[bool, bytes]: ...
     def feed_eof(self) -> None: ...
 
 
 class FrameGuard:
-    """Stands before a reader and reads the heads of frames. The first one without a mask, one more than FRAMES
-    allow, or a message that takes longer than MESSAGE_S, ends the connection, `over` says which, and nothing
-    more is passed on. `take`, once set, is offered every text that comes whole while nothing is under way, and
-    says whether it took it; `under_way` counts messages that were passed on to the reader, until `done` is
-    called for each."""
+    """Stands before a reader and reads the heads of frames.
+
+    The first frame without a mask, one more than FRAMES allow, or a message that takes longer than MESSAGE_S
+    ends the connection; `over` says which, and nothing more is passed on. `take`, once set, is offered every
+    whole text that arrives while nothing is under way, and says whether it took it; `under_way` counts messages
+    that were passed on to the reader, until `done` is called for each."""
 
     __slots__ = (
         *("_clock", "_frames", "_head", "_left", "_part", "_reader", "_transport"),
@@ -85,7 +86,7 @@ class FrameGuard:
         self._reader.feed_eof()
 
     def _watch(self, fresh: bool, more: bool = True) -> None:
-        """`fresh`: what was begun before has come whole."""
+        """`fresh`: the message before is complete."""
         begun = more and bool(self._left or self._head or self._part)
         if self._timer is not None and (fresh or not begun):
             self._timer.cancel()
@@ -100,11 +101,11 @@ class FrameGuard:
         self._transport.close()
 
     def done(self) -> None:
-        """A message that was passed on has been dealt with."""
+        """A message that was passed on has been handled."""
         self.under_way -= 1
 
     def _fine(self, data: bytes, most: int) -> int:
-        """Goes from head to head, and counts them; one that has not come whole waits for the rest."""
+        """Checks and counts the heads of all frames in the data; an incomplete one waits for the rest."""
         place, count = self._left, 0
         if self._head:
             data = self._head + data
@@ -130,7 +131,7 @@ class FrameGuard:
         return count
 
     def _count(self, first: int) -> None:
-        """Good-byes too: nothing comes after them."""
+        """Counts a frame, close frames too: nothing comes after them."""
         kind = first & 15
         if kind < _CLOSE:
             self._part = first < _LAST
@@ -138,7 +139,7 @@ class FrameGuard:
 
 
 def whole(data: bytes) -> bytes | None:
-    """The text of a masked frame that has come whole and alone; None for anything else, and for 64 KB or more.
+    """The text of a masked frame that arrived whole and alone; None for anything else, and for 64 KB or more.
 
     >>> whole(b"\\x81\\x82abcd\\t\\x0b"), whole(b"\\x81\\x82abcd\\t"), whole(b"\\x81\\x02hi")
     (b'hi', None, None)

@@ -1,8 +1,7 @@
-"""The figures that a monitoring system reads: `/metrics` on a listener of its own, which is off unless asked
-for.
+"""The figures that a monitoring system reads: `/metrics` on a listener of its own, which is off by default.
 
-Nothing is kept for it. Every figure is read where the relay has it anyway, at the moment of the scrape; only
-the loop's lag is measured in between, twice a second.
+Nothing is stored for it: every figure is read from the relay at the moment of the scrape; only the loop's lag
+is measured in between, twice a second.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _PREFIX = "relay_"
 
 
 class LoopLag:
-    """How late the loop comes to what is due: the worst since it was last asked, in seconds."""
+    """How late the event loop is: the worst delay since the last call, in seconds."""
 
     def __init__(self) -> None:
         self._worst = 0.0
@@ -47,7 +46,7 @@ class LoopLag:
 
 
 class RelayFigures(Collector):
-    """One relay's figures, named as operators know them."""
+    """One relay's figures, under the names that operators know."""
 
     def __init__(self, server: Server, lag: LoopLag) -> None:
         self._server = server
@@ -107,11 +106,11 @@ _ENGINE = {
     "mirror_resets": "How often the mirror of the backplane was set up anew",
     "mirror_lag_messages": "What the backplane had a second ago and the mirror has not",
 }
-"""What only some backplanes have."""
+"""Figures that only some backplanes have."""
 
 
 def _process() -> Iterator[Metric]:
-    """Descriptors, memory and processor time of this process, where the system tells."""
+    """Descriptors, memory and processor time of this process, if the system tells them."""
     yield _counter("cpu_seconds", "Processor time of this process", time.process_time())
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])

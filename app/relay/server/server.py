@@ -1,4 +1,4 @@
-"""The relay's sockets: the websocket at /v1/ws, the info document, and whether it lives and is ready."""
+"""The relay's sockets: the websocket at /v1/ws, the info document, and the health checks."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ from app.swarm.wire.protocol import (
 STATS_EVERY_S = 10.0
 CONNECTIONS_OF_AN_ADDRESS = 32
 FEWEST_STRANGERS = 16
-"""Connections that have not signed in, of all strangers together in the smallest relay."""
+"""Connections without a sign-in that even the smallest relay allows, of all addresses together."""
 RECONNECT_WITHIN_MS = 10_000
 """Milliseconds over which clients spread their return after a `bye`."""
 SIGN_IN_S = 15.0
-"""A connection that has said nothing of use until then is ended."""
+"""Seconds after which a connection that has neither signed in nor asked for figures is ended."""
 VISIT_S = 60.0
-"""One that has asked for figures only, until then."""
+"""The same for a connection that has only asked for figures."""
 STRANGERS_SHARE, KNOWN_SHARE = 8, 4
 """At most an eighth of all places is for connections that have not signed in, and the last quarter for those
 and for keys with standing: new keys find it full earlier."""
 GREETED = Rate(60 * 200, 400)
-"""New websockets of all strangers together: 200 a second."""
+"""New websockets of all unknown clients together: 200 a second."""
 
 _log = logging.getLogger(__name__)
 
 
 class Server:
-    """The relay as an application of aiohttp, behind the limit of its `sockets`."""
+    """The relay as an aiohttp application, with a limit of open `sockets`."""
 
     def __init__(self, state: RelayState, rules: Rules | None = None, rng: Random | None = None) -> None:
         rules = rules or Rules()
@@ -93,7 +93,7 @@ class Server:
         return len(self._connections)
 
     async def leave(self) -> None:
-        """Say `bye` to everybody and close; no one new is let in."""
+        """Sends `bye` to everybody and closes; accepts nobody new."""
         self._leaving = True
         await asyncio.gather(*(self._say_bye(connection) for connection in tuple(self._connections)))
 
@@ -163,8 +163,8 @@ class Server:
         return answer
 
     def _meet(self, connection: RelayConnection) -> None:
-        """A new connection, which has not signed in. Where too many have not, one of the network that has most
-        of them goes: that is no one who takes a moment to sign in."""
+        """A new connection, which has not signed in. If too many have not, the network with most of them loses
+        one: a client that signs in promptly is not affected."""
         if connection.session.address == LOOPBACK:
             return
         self._unsigned[connection] = None
@@ -181,7 +181,7 @@ class Server:
             self._end(going, "Too many connections have not signed in.")
 
     def _greet(self, request: web.Request, address: str) -> tuple[Session, bytes, noise.Line | None]:
-        """The first frame, and of a private swarm the sealed line. Raises Refused."""
+        """The first frame, and the sealed line of a private swarm. Raises Refused."""
         if SUBPROTOCOL not in _offered(request):
             raise Refused(
                 Flaw.OTHER_PROTOCOL, f"This relay speaks version {VERSIONS[-1]} of the protocol: update Shoal."

@@ -1,5 +1,5 @@
-"""A relay from its start to its end: its sockets are bound, its backplane opened, its clients served until it
-is told to stop."""
+"""A relay from its start to its end: it binds its sockets, opens its backplane, and serves clients until told
+to stop."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ from app.relay.session.shared import RelayState
 from app.swarm.wire.protocol import SOCKET_PATH
 
 OUTBOUND = 192 * 1024
-"""Bytes that the system may hold of what a client has not read yet. Left to itself Linux makes it 4 MB for
-anyone who does not read at all (measured), which a few thousand of them turn into all memory."""
+"""Bytes that the system may buffer for a client that does not read. By default Linux uses 4 MB (measured), so a
+few thousand such clients would take all memory."""
 STARTING_S = 3.0
-"""A relay whose backplane takes longer to start shows its URL meanwhile; no one is let in yet."""
+"""A relay whose backplane takes longer than these seconds to start shows its URL meanwhile; it accepts nobody
+yet."""
 
 LOG_LINES = Rate(10, 100)
-"""Lines of the log: whatever strangers cause, it grows by some megabytes a day at most."""
+"""Maximum lines of the log: whatever strangers cause, it grows by some megabytes a day at most."""
 
 _http = logging.getLogger(f"{__name__}.http")
 
 
 def _ours(record: logging.LogRecord) -> bool:
-    """Whether a line is about a fault of the relay: what strangers send that is no HTTP is none, and it would
-    fill the log."""
+    """Whether a line reports a fault of the relay. Invalid HTTP by strangers is left out, as it would fill the
+    log."""
     cause = record.exc_info[1] if record.exc_info else None
     return not isinstance(cause, HttpProcessingError | web.RequestPayloadError)
 
 
 class _LogLimit:
-    """Lets so many lines through that nobody fills a disk with them, and says how many were left out."""
+    """Limits the lines of the log, so that it cannot fill a disk, and reports how many were left out."""
 
     def __init__(self) -> None:
         self._lines = Bucket(LOG_LINES.per_min, LOG_LINES.burst)
@@ -59,7 +60,7 @@ class _LogLimit:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises OSError where the address is not of this computer or is taken."""
+    """A listening socket. Raises OSError if the address is not of this computer or is taken."""
     family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     listener = socket.create_server(where[:2], family=family, backlog=4096)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, OUTBOUND)  # its connections inherit it
@@ -73,9 +74,9 @@ async def serve(
     opened: Callable[[str, RelayState], None],
     rules: Rules | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT. `open_state` is asked once the address is had, `opened` gets the URL;
-    where the backplane takes long to start that is before anyone is let in. Raises OSError where the address
-    cannot be had, and BackplaneError."""
+    """Serves until SIGTERM or SIGINT. `open_state` is called once the address is bound, `opened` gets the URL;
+    with a backplane that takes long to start, before anybody is accepted. Raises OSError if the address cannot
+    be bound, and BackplaneError."""
     stop = asyncio.Event()
     when_asked_to_stop(stop.set)
     listener = bind(host, port)
@@ -113,7 +114,7 @@ async def serve(
 
 
 async def _first(starting: asyncio.Task[None], ended: asyncio.Task[Any], timeout: float | None = None) -> None:
-    """Until the relay has started or is to end. Raises what the starting raised."""
+    """Waits until the relay has started or has to end. Raises what the start raised."""
     done, _ = await asyncio.wait({starting, ended}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
     if starting in done:
         starting.result()
@@ -121,7 +122,7 @@ async def _first(starting: asyncio.Task[None], ended: asyncio.Task[Any], timeout
 
 @contextlib.asynccontextmanager
 async def _measured(server: Server, listener: socket.socket | None) -> AsyncIterator[None]:
-    """With the metrics at their own listener, if there is one."""
+    """Serves the metrics at their own listener, if there is one."""
     if listener is None:
         yield
         return

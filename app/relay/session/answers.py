@@ -14,7 +14,7 @@ _LONGEST_WAIT_S = 24 * 3600.0
 
 
 class Figures(msgspec.Struct, tag_field="t", tag="batch", gc=False):
-    """The head of a batch: everything but its groups."""
+    """A batch without its groups: the fields in front of them."""
 
     rid: int
     window: int
@@ -27,7 +27,7 @@ _encoded = msgspec.json.Encoder().encode
 
 
 def batch(figures: Figures, raws: list[bytes]) -> bytes:
-    """`raws` are the groups' exact bytes; the list is used up."""
+    """`raws` are the groups' exact bytes; the list is emptied."""
     head = _encoded(figures)[:-1] + b',"items":['
     if not raws:
         return head + b"]}"
@@ -37,12 +37,12 @@ def batch(figures: Figures, raws: list[bytes]) -> bytes:
 
 
 def refusal(code: Code, sentence: str, *, rid: int | None = None, wait_s: float | None = None) -> bytes:
-    """`rid` is of the request that is refused, `wait_s` the seconds until it may be tried again."""
+    """`rid` is of the refused request, `wait_s` the seconds until it may be repeated."""
     return to_frame(Err(code=code, msg=sentence, rid=rid, retry_after_ms=waiting_ms(wait_s)))
 
 
 def waiting_ms(wait_s: float | None) -> int | None:
-    """Seconds to wait as the protocol has them: whole milliseconds, a day at most.
+    """Seconds to wait in the protocol's form: whole milliseconds, at most a day.
 
     >>> waiting_ms(0.0123), waiting_ms(None)
     (13, None)

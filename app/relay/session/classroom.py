@@ -1,7 +1,7 @@
 """The memory of a classroom's relay, for its teacher: who can do what since when, and which groups went where.
 
-No one's name is in it, only keys; nothing but what protocol messages say. All of it is bounded, lives in memory
-and ends with the relay.
+It holds keys instead of people's names, and only what protocol messages say. All of it is bounded, lives in
+memory and ends with the relay.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from app.swarm.wire.protocol import ClassProgress
 
 PUPILS = 200
 AWAY_S = 120.0
-"""Seconds of silence after which a pupil makes room in a full class: keys that come and go keep no one out."""
+"""Seconds of silence after which a student makes room in a full class, so that keys that come and go keep
+nobody out."""
 KEYS_OF_A_COMPUTER, KEYS_OF_A_NETWORK = 8, 64
 """So many keys of one address are in a class, those that made room included: of a computer indoors, and of a
 network outside, where a school may be behind one address."""
@@ -37,8 +38,9 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class Discovery(msgspec.Struct, frozen=True):
-    """`pupil` solved its first held-out questions of `family`. `before` are those whose groups of the family
-    had reached it by then, most groups first; `after_s` is how long ago the latest of them had come."""
+    """`pupil` solved its first held-out questions of `family`. `before` are the authors whose groups of that
+    family it had received by then, most groups first; `after_s` is the time since the latest of them, in
+    seconds."""
 
     at: float
     pupil: bytes
@@ -48,7 +50,7 @@ class Discovery(msgspec.Struct, frozen=True):
 
 
 class Pupil:
-    """A pupil: one key of the class."""
+    """A student: one key of the class."""
 
     __slots__ = ("address", "came", "failed", "got", "latest", "marks", "solved")
 
@@ -66,7 +68,7 @@ class Pupil:
 
 
 class Classroom:
-    """`learning` is the teacher's word to everybody. `clock` gives Unix seconds."""
+    """`learning` tells whether the teacher lets everybody learn. `clock` gives Unix seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -83,7 +85,7 @@ class Classroom:
         self.discoveries: list[Discovery] = []
 
     def join(self, key: bytes, address: str) -> bool:
-        """One that agrees to be in the class; False for one too many."""
+        """Adds a key that agrees to be in the class; False if the class is full."""
         now, pupil = self._clock(), self.pupils.get(key)
         if pupil is None:
             back = key in self.past
@@ -95,7 +97,7 @@ class Classroom:
         return True
 
     def progress(self, key: bytes, address: str, told: ClassProgress) -> None:
-        """Records a pupil's report of its progress. Unknown families are ignored."""
+        """Records a student's report of its progress. Unknown families are ignored."""
         if not self.join(key, address):
             return
         now, pupil = self._clock(), self.pupils[key]
@@ -115,7 +117,7 @@ class Classroom:
             self.shared[key] += 1
 
     def given(self, author: bytes, asker: bytes, family: str) -> None:
-        """A group of `author` went to `asker`. Only those in the class are seen."""
+        """A group of `author` was given to `asker`. Ignored unless both are in the class."""
         pupil = self.pupils.get(asker)
         if pupil is None or author not in self.pupils:
             return
@@ -133,8 +135,8 @@ class Classroom:
         return there < (KEYS_OF_A_COMPUTER if indoors else KEYS_OF_A_NETWORK)
 
     def _made_room(self, now: float) -> bool:
-        """One that was not heard of lately goes, those without measurements first, with the journeys from it
-        and to it."""
+        """Removes a student that was silent lately, those without measurements first, with the arcs from it and
+        to it."""
         away = [(key, one) for key, one in self.pupils.items() if now - one.latest >= AWAY_S]
         if not away:
             return False

@@ -1,6 +1,5 @@
-"""Publishing: a client's group is checked, from the cheapest test to the dearest, and brought to the backplane.
-
-First who and how often, then id and signature, and only a body whose signature holds is read.
+"""Publishing: a client's group is checked, from the cheapest test to the most expensive, and sent to the
+backplane. First who and how often, then id and signature; a body is parsed only if its signature is valid.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from app.swarm.wire.limits import Code, Refused
 from app.swarm.wire.protocol import Pub
 
 Outcome = tuple[Code, str, float | None]
-"""What becomes of a publish: the code, a sentence, seconds until the next try."""
+"""The result of a publish: the code, a sentence, seconds until the next try."""
 _UNAVAILABLE: Outcome = (Code.ERROR, "The relay cannot store groups at the moment.", 2.0)
 
 
 class SignedInKey:
-    """A key that has signed in, from `address`; `zlib` where compressed bodies were agreed on."""
+    """A key that has signed in, from `address`; `zlib` if compressed bodies were agreed on."""
 
     __slots__ = ("_address", "_key", "_source", "_state", "_zlib")
 
@@ -37,8 +36,8 @@ class SignedInKey:
         self._zlib = zlib
 
     def publish(self, pub: Pub, written: bytes) -> Outcome | Coroutine[Any, Any, Outcome]:
-        """The author has signed the group, and may be a key that the publisher's node had before; `written` is
-        the publish as `read_client` gives it."""
+        """The group is signed by its author, who may be an earlier key of the publisher's node; `written` is
+        the publish as `read_client` returns it."""
         state, key = self._state, self._key
         author = bytes.fromhex(pub.pk)
         verdict = self._verdict(author)
@@ -106,7 +105,7 @@ class SignedInKey:
         return Code.ACCEPTED, "", None
 
     def _verdict(self, author: bytes) -> Verdict:
-        """The harsher verdict of the two on the key that publishes and the key that signed."""
+        """The harsher of two verdicts: on the key that publishes and on the key that signed."""
         standings, key = self._state.standings, self._key
         verdict = standings.verdict(key, self._address)
         if author == key or verdict == "blocked":
@@ -116,7 +115,7 @@ class SignedInKey:
 
 
 def _no_question(body: Body) -> tuple[Code, str] | None:
-    """Why this relay knows no such question, as far as that shows without making it."""
+    """Why this relay knows no such question, as far as that can be told without making it."""
     task = body.task
     if task.version != VERSION:
         return Code.UNSUPPORTED, f"This relay speaks questions of version {VERSION}."

@@ -30,20 +30,20 @@ from app.relay.store.turns import Draft, Families, GivenIds, PeerTurns, SampleQu
 from app.relay.store.window import Window
 
 SEVERAL = 3
-"""Networks with known keys, from which on these come first."""
+"""Number of networks with known keys from which on these come first."""
 _LOOKS, _HOLDS_S, _HELD = 64, 1.0, 64
 """Known keys looked at to find them, and for how long, and for how many choices of families, that holds."""
 
 _COUNTED = 128
-"""In a swarm so small the publishers are counted, in a larger one the most in one family stand for them."""
+"""Up to this many publishers a swarm's publishers are counted; in a larger one the family with most of them
+stands for all."""
 _MANY_KEYS, _MANY_ADDRESSES = 16, 8
 """From this number on an equal share is below the caps, whatever the size of the batch."""
 
 
 class SampledGroups(msgspec.Struct, frozen=True, kw_only=True):
-    """What an asker gets. `window` counts the groups in the families asked for, `eligible` those of them that
-    are not the asker's own, `sources` the keys that these are of; in a large swarm those are at least so
-    many."""
+    """A sample. `window` counts the groups in the families asked for, `eligible` those of them that are not the
+    asker's own, `sources` the keys that published these (in a large swarm: at least so many)."""
 
     groups: list[Kept]
     window: int
@@ -52,14 +52,14 @@ class SampledGroups(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Caps(msgspec.Struct, frozen=True):
-    """Most groups of one key, and of one address, in a batch of eight."""
+    """Maximum groups of one key, and of one address, in a batch of eight."""
 
     key: int = 1
     address: int = 2
 
     def of(self, k: int, keys: int, addresses: int) -> Caps:
         """The caps for a batch of `k` when `keys` keys at `addresses` addresses have groups to give. They grow
-        with `k`, and never forbid an equal share: in a swarm of two the other one is all there is.
+        with `k`, and always allow an equal share: in a swarm of two the other one gives everything.
 
         >>> Caps().of(8, 100, 50), Caps().of(64, 100, 50), Caps().of(8, 3, 1), Caps().of(1, 100, 50)
         (Caps(key=1, address=2), Caps(key=8, address=16), Caps(key=3, address=8), Caps(key=1, address=1))
@@ -100,9 +100,9 @@ class Sampler:
         self._found_several: dict[Families, tuple[bool, float]] = {}
 
     def sample(self, ask: SampleQuery, weight: Weight | None = None) -> SampledGroups:
-        """At most `ask.k` groups. A known key of weight w is passed over with probability 1 - w, and still
-        gives when the others leave the batch short; a key of weight 0 never does. Keys on probation fill what
-        is theirs of a batch. Without `weight` all are equal."""
+        """At most `ask.k` groups. A known key of weight w is skipped with probability 1 - w, but still gives if
+        the others leave the batch short; a key of weight 0 never gives. Keys on probation fill their share of a
+        batch. Without `weight` all are equal."""
         window = self._window
         window.expire()
         own = window.authors.get(ask.key)
@@ -170,7 +170,7 @@ class Sampler:
         )
 
     def _places(self, k: int, everybody: int, known: int) -> int:
-        """The places of a batch for keys on probation: what their weight gives them, at most a quarter."""
+        """Places of a batch for keys on probation: what their weight gives them, at most a quarter."""
         light = PROBATION_WEIGHT * (everybody - known)
         return min(k // 4, int(k * light / (light + known) + self._rng.random()))
 
@@ -186,7 +186,7 @@ class Sampler:
         return found
 
     def _sites(self, rosters: list[Roster]) -> Iterator[str]:
-        """The networks of some keys, each once."""
+        """The networks of these keys, each once."""
         seen = set()
         for roster in rosters:
             for position in islice(shuffled(len(roster), self._rng), _LOOKS):
@@ -196,9 +196,9 @@ class Sampler:
                     yield where
 
     def _peers(self, rosters: list[Roster]) -> Iterator[bytes | None]:
-        """Every key of these rosters once, in a random order, found along the shorter way: through all keys,
-        also those with nothing there, or roster by roster, each key at the first where it stands. None stands
-        for a step that found no one."""
+        """Every key of these rosters once, in a random order, by the cheaper of two ways: through all keys,
+        including those without groups there, or roster by roster, each key at its first roster. None is yielded
+        for a step that found nobody."""
         everybody = self._window.peers
         if len(rosters) == 1:
             roster = rosters[0]
@@ -233,9 +233,9 @@ class Sampler:
         return max([len(roster) - (asker in roster) for roster in rosters])
 
     def _shares(self, ask: SampleQuery, families: Families, rosters: list[Roster]) -> tuple[int, int]:
-        """How many other keys of these rosters and how many addresses have something to give: counted where
-        the caps depend on it, each key at the address of its newest group on a shelf; with many keys the most
-        in one family."""
+        """How many other keys of these rosters and how many addresses have something to give: counted if the
+        caps depend on it, each key at the address of its newest group on a shelf; with many keys the maximum of
+        any family."""
         window = self._window
         if families is None:
             addresses = len(window.addresses)

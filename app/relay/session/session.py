@@ -1,5 +1,6 @@
-"""One client's conversation with the relay: a frame in, at most one frame out. No sockets. Nothing waits but a
-publish for its backplane; then what is returned is to be awaited for the answer."""
+"""One client's conversation with the relay: a frame in, at most one frame out. No sockets.
+
+Only a publish waits, for its backplane; then an awaitable of the answer is returned."""
 
 from __future__ import annotations
 
@@ -43,16 +44,16 @@ from app.swarm.wire.protocol import (
 from app.swarm.wire.signin import check_sign_in, signed_hello
 
 FAULTS = 32
-"""Frames that are no message at all, after which a connection is closed."""
+"""Number of unparsable frames after which a connection is closed."""
 REFUSALS = Rate(60, 100)
-"""Refusals for rate: anyone who has more of them in a connection does not wait as told, and is let go."""
+"""Refusals for rate: a client with more of them in a connection does not wait as told, and is disconnected."""
 NOT_INVITED_S = 60.0
-"""When a node that may not sign in may ask again: the operator may have let it in meanwhile."""
+"""Seconds after which a node that may not sign in may ask again: the operator may have allowed it meanwhile."""
 
 
 class Session:
-    """From `hello` to `closed`. When `closing` is set the connection is to be closed after the frame; `greeted`
-    once it has signed in or asked for figures, as those do who are here for a reason."""
+    """From `hello` to `closed`. If `closing` is set the connection has to be closed after the frame; `greeted`
+    is set once the client has signed in or asked for figures."""
 
     __slots__ = (
         "_caps",
@@ -71,7 +72,7 @@ class Session:
     )
 
     def __init__(self, state: RelayState, address: str, opening: bytes = b"") -> None:
-        """`opening` is what the connection was opened with, which `hello` answers."""
+        """`opening` is what the connection was opened with, which `hello` has to sign."""
         self._state = state
         hello = Hello(
             proto=VERSIONS,
@@ -101,7 +102,7 @@ class Session:
         """Sends a frame that answers none, or does not where there is no room."""
 
     def hello(self) -> bytes:
-        """Before anybody has signed in."""
+        """The first frame, before the client signs in."""
         assert self._hello is not None
         return to_frame(self._hello)
 
@@ -135,13 +136,13 @@ class Session:
                 return self._progress(message)
 
     def fault(self, code: Code, sentence: str) -> bytes:
-        """Refuses what is no message; a client that sends nothing else is let go."""
+        """Refuses a frame that is not a message; disconnects a client that sends nothing else."""
         self._faults += 1
         self.closing = self._faults >= FAULTS
         return refusal(code, sentence)
 
     def _too_often(self, sentence: str, wait_s: float, rid: int | None = None) -> bytes:
-        """Refuses for rate; a client that goes on asking is let go."""
+        """Refuses for rate; disconnects a client that goes on asking."""
         self._count_refusal()
         return refusal(Code.RATE_LIMITED, sentence, rid=rid, wait_s=wait_s)
 
@@ -169,11 +170,11 @@ class Session:
         self._state.tally.bytes_out += size
 
     def count(self, reason: str) -> None:
-        """Why the relay ended this connection."""
+        """Counts why the relay ended this connection."""
         self._state.tally.ended[reason] += 1
 
     def closed(self) -> None:
-        """The connection has ended, however it did."""
+        """To be called when the connection has ended, for whatever reason."""
         self._state.presence.leave(self.name)
         if self.key is not None:
             self._state.receipts.leave(self.key, self)
@@ -270,7 +271,7 @@ class Session:
         return self._batch(key, figures, [group.raw for group in drawn.groups])
 
     def _room(self, kind: str, key: bytes, ask: Sample | Recall) -> int | bytes:
-        """The bytes that the answer may have, or the refusal."""
+        """Bytes that the answer may have, or the refusal."""
         state = self._state
         if state.standings.verdict(key, self.address) == "blocked":
             return refusal(Code.BLOCKED, "This key or address is banned here.", rid=ask.rid)
@@ -351,7 +352,7 @@ class Session:
         return None
 
     def _receipts(self, receipts: Receipts) -> bytes | None:
-        """Those of a key without standing count nothing, and the key is not told so."""
+        """Receipts of a key without standing are ignored, and the key is not told so."""
         state, key = self._state, self.key
         if key is None:
             return refusal(Code.RESTRICTED, "Sign in before sending receipts.")

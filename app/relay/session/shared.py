@@ -1,6 +1,7 @@
-"""The ground that all conversations of one relay share: its window, quotas, standings and presence, and what
-it says of itself. One clock that never goes back for waiting and ageing, one of Unix seconds for stamps and
-bans."""
+"""What all conversations of one relay share: its window, quotas, standings and presence, and its descriptions
+of itself.
+
+It has two clocks: a steady one for waiting and ageing, one of Unix seconds for stamps and bans."""
 
 from __future__ import annotations
 
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
 SOFTWARE = "shoal/0.1"
 CONNECTIONS_OF_A_KEY = 2
 CLASS_KEYS = Rate(60, 60)
-"""New keys of one address in a class: a school comes all at once."""
+"""New keys per address in a class: a school comes all at once."""
 WRITE_EVERY_S = 60.0
-"""What was learnt of keys is written down so often, and in the end: a kill costs a minute of it."""
+"""Seconds between saves of the standings, which are also saved at the end: a kill costs a minute of them."""
 WRITTEN_AT_ONCE = 64
 _BAN, _STANDING = msgspec.json.Decoder(Ban), msgspec.json.Decoder(Standing)
 _TALK = {
@@ -59,8 +60,8 @@ _ERASED = 10_000
 
 
 class RelayState:
-    """`seed` is of the relay's key, from which its id follows; `epoch` changes with every start. With another
-    backplane than memory `open` comes before anything else."""
+    """`seed` is of the relay's key, from which its id follows; `epoch` changes with every start. `open` must be
+    called first, except with the memory backplane."""
 
     def __init__(
         self,
@@ -132,7 +133,7 @@ class RelayState:
             self.backplane.open(self._take, self._value)
 
     async def open(self) -> None:
-        """Start the backplane: the window is filled from it. Raises BackplaneError."""
+        """Starts the backplane, which fills the window. Raises BackplaneError."""
         await self.backplane.start(self._take, self._value, self.other_relays.heard)
         self.opened = True
         self._working.append(asyncio.create_task(self._write_regularly(), name="writing standings"))
@@ -158,8 +159,7 @@ class RelayState:
             await self.write_standings()
 
     async def write_standings(self) -> None:
-        """Bring to the backplane what was learnt of keys. What it does not take now is tried again with the
-        next."""
+        """Saves changed standings to the backplane. Those it refuses are tried again with the next ones."""
         news = list(self.standings.news().items())
         for start in range(0, len(news), WRITTEN_AT_ONCE):
             put = [
@@ -187,7 +187,8 @@ class RelayState:
         return int(self._wall() * 1000)
 
     def met(self, key: bytes, address: str) -> float:
-        """Note a key that signs in; 0, or the seconds to wait where an address brings too many new ones."""
+        """Records a key that signs in; returns 0, or the seconds to wait if an address brings too many new
+        ones."""
         if key not in self._met and address != LOOPBACK:
             wait = self.quotas.take("new-key", None, address)
             if wait > 0:
@@ -199,7 +200,7 @@ class RelayState:
         return 0.0
 
     def blind(self, address: str) -> str:
-        """An address as it stands with groups, in the window, on disk and between relays: a keyed hash, behind
+        """An address in the form that is stored with groups, on disk and between relays: a keyed hash, after
         that of the wider network it is in, if there is one."""
         whole = wider(address)
         names = (address,) if whole is None else (whole, address)
@@ -207,9 +208,9 @@ class RelayState:
         return "-".join(blake2b(one.encode(), digest_size=SITE // 2, key=salt).hexdigest() for one in names)
 
     def publish(self, record: CheckedGroup) -> Added | Coroutine[Any, Any, Added]:
-        """Bring a group whose number is new to the backplane and so into the window. It is counted as stored,
-        and its number as used, only when the backplane has it. The coroutine raises Unavailable; to give it up
-        does not undo the publishing."""
+        """Sends a new group to the backplane and so into the window. It is counted as stored, and its number as
+        used, only when the backplane has it. The coroutine raises Unavailable; cancelling it does not undo the
+        publishing."""
         if len(record.raw) > self.window.largest:
             return "too-large"
         if self.window.knows(record.id):
@@ -221,7 +222,7 @@ class RelayState:
         return added if isinstance(added, str) else self._flights.begin(record, added)
 
     def _take(self, record: CheckedGroup) -> Added:
-        """A group has come from the backplane: from a client of this relay or another, or from before."""
+        """A group has arrived from the backplane: from a client of this relay or another, or from before."""
         if self.sequences.look(record.key, record.key_seq) == "used" and not self.window.knows(record.id):
             return "duplicate"  # another group bears the number
         if self._erased and record.arrived_ms < self._erased.get(record.key, 0):
@@ -247,8 +248,8 @@ class RelayState:
         return added
 
     async def ban(self, source: Source, ban: Ban) -> None:
-        """Shut out a key or an address, on every relay of this backplane. Raises Unavailable; then it holds on
-        this relay only."""
+        """Shuts out a key or an address, on every relay of this backplane. Raises Unavailable; then the ban
+        applies to this relay only."""
         self._ban(source, ban)
         await self.backplane.kv_put(_ban_key(source), msgspec.json.encode(ban), ban.until)
 
@@ -258,14 +259,14 @@ class RelayState:
         await self.backplane.kv_put(_ban_key(source), None, 0.0)
 
     async def drop(self, id: bytes) -> None:
-        """Take a group out of the windows of all relays. Raises Unavailable."""
+        """Removes a group from the windows of all relays. Raises Unavailable."""
         self.window.drop(id)
         await self.backplane.kv_put(f"drop.{id.hex()}", b"", self._wall() + self.window.limits.age_s)
 
     async def erase(self, key: bytes) -> int:
-        """Let go of all that a key has signed until now, in window, archive and store, on every relay of this
-        backplane; how many groups that were here. What it may not do stays: its numbers, standing and bans.
-        Raises Unavailable."""
+        """Deletes everything that a key has signed until now, from window, archive and store, on every relay of
+        this backplane; returns how many groups that were here. Its numbers, standing and bans are kept. Raises
+        Unavailable."""
         author, until_ms = self.window.authors.get(key), self.now_ms() + 1
         there = author.line.groups if author is not None else 0
         kept = 0 if self.archive is None else await self.archive.forget(key=key, until_ms=until_ms)
@@ -282,7 +283,7 @@ class RelayState:
         self._forget(key=key, until_ms=until_ms)
 
     def _forget(self, **what: Any) -> None:
-        """In the archive too, which takes a moment."""
+        """Deletes groups from window and archive; the archive takes a moment."""
         if self.archive is not None:
             task = asyncio.get_running_loop().create_task(self.archive.forget(**what))
             self._forgetting.add(task)

@@ -1,7 +1,6 @@
-"""Receipts on their way: from a key with standing to the author of the group, once a group and key.
-
-Nothing is kept for an author who is away, and nothing goes to other relays: a receipt is worth a moment's joy,
-and no storage."""
+"""Receipts and publishes on their way. A receipt goes from a key with standing to the author of the group, once
+per group and key. Receipts for authors who are away are dropped, and they do not go to other relays: they are
+not worth storage."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from app.swarm.wire.protocol import Receipts, Thanks
 
 
 class PublishesInFlight:
-    """The groups of one relay that are under way. How long they took is noted in `tally`."""
+    """Groups of one relay that are being published. How long they took is recorded in `tally`."""
 
     def __init__(self, tally: RelayTally) -> None:
         self._tally = tally
@@ -31,7 +30,7 @@ class PublishesInFlight:
         """By id and by key and number."""
 
     def same(self, record: CheckedGroup) -> Coroutine[Any, Any, Added] | None:
-        """The answer to a group whose id or number is on its way already; None where neither is."""
+        """The answer to a group whose id or number is already in flight; None if neither is."""
         flights = self._flights
         same = flights and (flights.get(record.id) or flights.get((record.key, record.key_seq)))
         return _as_duplicate(same) if same else None

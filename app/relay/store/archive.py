@@ -36,15 +36,16 @@ FORMAT = 1
 DAY_MS, HOUR_MS = 1000 * ARCHIVED_S, 3600 * 1000
 EVERY_S = 1.0
 THIN = 0.05
-"""Share of the groups that goes at once when the file is full."""
+"""Share of the groups that is deleted at once when the file is full."""
 ROW = 1.3
-"""Bytes on the disk for each of an envelope."""
+"""Bytes on disk per byte of an envelope."""
 QUEUE = 20_000
-"""Groups that wait to be written; where the disk is slower than the swarm the oldest of them are left out."""
+"""Maximum groups waiting to be written; if the disk is slower than the swarm, the oldest of them are left
+out."""
 _SAME = 64
-"""Groups on one question that are looked at."""
+"""Maximum groups with the same question that are looked at."""
 _TRIES = 12
-"""Groups looked at for each one asked for, at most: asking for what is not there costs no more."""
+"""Maximum groups looked at per group asked for, so that asking for missing ones costs no more."""
 
 _SCHEMA = """
 CREATE TABLE facts (what TEXT PRIMARY KEY, is_ ANY) WITHOUT ROWID;
@@ -65,7 +66,8 @@ _log = logging.getLogger(__name__)
 
 
 class Old(msgspec.Struct, frozen=True, gc=False):
-    """One of the archive: its id, its author's key, where it came from (blinded), when, and its envelope."""
+    """A group of the archive: its id, its author's key, where it came from (blinded), when, and its
+    envelope."""
 
     id: bytes
     key: bytes
@@ -75,13 +77,14 @@ class Old(msgspec.Struct, frozen=True, gc=False):
 
 
 _Seen = tuple[int, bytes, bytes, str, int]
-"""A group's place, id, author's key, where it came from, and its author's place in the circle."""
+"""A group's position, id, author's key, where it came from, and its author's position in the circle."""
 
 
 class _TaskCursor:
-    """A task that is asked for. `same`: the groups on its question that were not looked at yet. Of a family and
-    level: `at`, the author after which the next is looked for; `draws`, from where on each author's groups are;
-    and `barren`, the author since whom nothing was of use, with whom the circle is closed."""
+    """Progress with one of the tasks asked for. `same`: the groups with its question that were not looked at
+    yet. For a family and level: `at`, the author after which the search continues; `draws`, the position at
+    which each author's groups are searched; and `barren`, the author since whom nothing was useful, at whom the
+    circle is closed."""
 
     __slots__ = ("at", "barren", "draws", "same", "wanted")
 
@@ -93,8 +96,8 @@ class _TaskCursor:
 
 
 class Archive:
-    """One file of one relay, of at most `most` bytes; what SQLite writes ahead comes to 4 MB beside it.
-    Everything may be called from the loop's thread, and nothing there waits."""
+    """One file of one relay, of at most `most` bytes, plus 4 MB of SQLite's write-ahead log. Everything may be
+    called from the loop's thread, and nothing there waits."""
 
     def __init__(self, folder: Path, swarm: str, most: int, wall: Callable[[], float], rng: Random) -> None:
         """Opens or makes it. Raises BackplaneError."""
@@ -132,15 +135,14 @@ class Archive:
             await self._do(self._write)
 
     async def recall(self, wanted: Sequence[Wanted], k: int, but: bytes, weight: Weight) -> list[Old]:
-        """At most `k` groups of other keys than `but` on these questions, or on their families and levels where
-        no seed is named. A group of a key with weight w is passed over with probability 1 - w. No key and no
+        """At most `k` groups of keys other than `but` with these questions, or of their families and levels if
+        no seed is named. A group of a key with weight w is skipped with probability 1 - w. No key and no
         network has several while others have one."""
         return await self._do(self._recall, wanted, k, but, weight) or []
 
     async def forget(self, *, key: bytes | None = None, until_ms: int | None = None, id: bytes | None = None,
                      address: str | None = None) -> int:  # fmt: skip
-        """Lets go of one group, or of all. How many went:
-        what was written over them is on the disk when this returns."""
+        """Deletes one group, or all. Returns how many; when it returns, their bytes are overwritten on disk."""
         for column, value in (("key", key), ("id", id), ("address", address)):
             if value is not None:
                 return await self._do(self._forget, column, value, until_ms) or 0
@@ -152,7 +154,7 @@ class Archive:
         self._db.close()
 
     async def _do(self, work: Callable[..., Any], *args: Any) -> Any:
-        """In the thread, with everything written that has come. None where the disk refuses."""
+        """Runs in the thread, after everything that was queued is written. None if the disk refuses."""
 
         def story() -> Any:
             try:
@@ -216,8 +218,8 @@ class Archive:
         return int((pages - free) * size)
 
     def _thin(self, now_ms: int) -> bool:
-        """Some of those older than an hour go, any of them alike; where there are too few, the oldest. False
-        where there is none."""
+        """Deletes a random part of the groups older than an hour; if there are too few, the oldest. False if
+        there is none."""
         (all_,) = self._db.execute("SELECT count(*) FROM groups").fetchone()
         going = max(1, int(THIN * all_))
         which = "SELECT place FROM groups WHERE arrived_ms < ? ORDER BY random() LIMIT ?"
@@ -233,8 +235,8 @@ class Archive:
         return bool(all_)
 
     def _recall(self, wanted: Sequence[Wanted], k: int, but: bytes, weight: Weight) -> list[Old]:
-        """By turns, a group for each of the tasks, and with every pass twice as many of a key. A task's turns
-        of a pass end where its authors have nothing more to give; looks are limited in all."""
+        """In turn, a group for each of the tasks; with every pass a key may give twice as many. A task's turns
+        of a pass end when its authors have nothing more to give; the total number of looks is limited."""
         found: dict[bytes, int] = {}
         keys, sites = Counter[bytes](), Counter[str]()
         order = [_TaskCursor(one, self._rng.getrandbits(_BITS)) for one in dict.fromkeys(wanted)]
@@ -266,7 +268,8 @@ class Archive:
         return [Old(*self._db.execute(row, (place,)).fetchone()) for place in found.values()]
 
     def _any(self, way: _TaskCursor) -> _Seen | None:
-        """The next group on this question, or of the next author of this family and level. None at the end."""
+        """The next group with this question, or of the next author of this family and level. None at the
+        end."""
         wanted = way.wanted
         shelf = wanted.family, wanted.level
         if wanted.seed is not None:
@@ -289,14 +292,14 @@ class Archive:
         return self._look(f"{where} AND draw = ?", (*of, draw))
 
     def _look(self, where: str, of: tuple[Any, ...]) -> _Seen:
-        """All but the envelope, which is read of what is given alone."""
+        """Everything but the envelope, which is read only for groups that are given."""
         seen: _Seen = self._db.execute(
             f"SELECT place, id, key, address, who FROM groups WHERE {where}", of
         ).fetchone()
         return seen
 
     def _next(self, column: str, where: str, of: tuple[Any, ...], start: int) -> int | None:
-        """The first value of a column from a place on, round in a circle."""
+        """The first value of a column after a position, wrapping around."""
         for least in (start, 0):
             row = self._db.execute(
                 f"SELECT {column} FROM groups WHERE {where} AND {column} >= ? ORDER BY {column} LIMIT 1",

@@ -18,8 +18,8 @@ from app.relay.store.window import Added
 
 
 class CheckedGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A group that has been checked: its content id, its author's public key, where it came from (a blinded
-    address), what it answers, the envelope's bytes as they are handed out, and its arrival in Unix
+    """A group that has passed the checks: its content id, its author's public key, where it came from (a
+    blinded address), its task, the envelope's bytes as they are handed out, and its arrival in Unix
     milliseconds."""
 
     id: bytes
@@ -33,15 +33,15 @@ class CheckedGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 OnGroup = Callable[[CheckedGroup], Added]
-"""Takes a group into the window; may be called again for the same group."""
+"""Adds a group to the window; may be called twice for the same group."""
 OnValue = Callable[[str, bytes | None], None]
-"""A value by its key, None when it is gone."""
+"""Gets a value by its key, None when it is deleted."""
 OnPresence = Callable[[str, bytes], None]
-"""Another relay's summary of who is there, by that relay's epoch."""
+"""Gets another relay's summary of who is there, by that relay's epoch."""
 
 
 class Unavailable(Exception):
-    """The backplane could not take something just now; whether it is stored is not known. The sentence is for
+    """The backplane could not store something just now; whether it is stored is unknown. The sentence is for
     the client, and `retry_after_s` says when to try again."""
 
     def __init__(self, sentence: str, retry_after_s: float = 2.0) -> None:
@@ -58,7 +58,7 @@ class Backplane(Protocol):
 
     @property
     def ready(self) -> bool:
-        """Whether it holds all that it held before, and takes what is new."""
+        """Whether everything stored before has been loaded, and new groups are accepted."""
 
     @property
     def shared(self) -> bool:
@@ -66,29 +66,29 @@ class Backplane(Protocol):
 
     @property
     def stored(self) -> int:
-        """Groups ever stored; it does not go back when they leave."""
+        """Number of groups ever stored; it never decreases."""
 
     @property
     def salt(self) -> bytes:
-        """A secret for blinding addresses: the same for all relays on this backplane. Known once started."""
+        """A secret for blinding addresses, the same for all relays on this backplane. Known after `start`."""
 
     async def start(self, on_group: OnGroup, on_value: OnValue, on_presence: OnPresence) -> None:
-        """Brings values and then groups back through the callbacks, in the order they came; from then on what
-        is new. Raises BackplaneError."""
+        """Passes stored values and then groups to the callbacks, in the order they arrived, and after that new
+        ones. Raises BackplaneError."""
 
     def publish(self, record: CheckedGroup) -> Added | Awaitable[Added]:
-        """Stores a group and gives it to `on_group`. Where that needs no waiting the answer is there at once.
-        The awaitable raises Unavailable; to give it up does not undo the publishing."""
+        """Stores a group and passes it to `on_group`. Returns the answer itself if nothing has to wait, else an
+        awaitable, which raises Unavailable; cancelling it does not undo the publishing."""
 
     def presence(self, summary: bytes) -> None:
-        """Tells the other relays who is here, if there are any. Never waits, and may get lost."""
+        """Tells other relays who is here, if there are any. Never waits, and may get lost."""
 
     async def kv_put(self, key: str, value: bytes | None, until: float) -> None:
-        """Stores a value, or takes it away; `on_value` hears of it here and on every other relay. Keys are made
-        of `A-Za-z0-9._-`. It is let go of after `until` (Unix seconds). Raises Unavailable."""
+        """Stores or deletes a value; `on_value` is called here and on every other relay. Keys are made of
+        `A-Za-z0-9._-`. The value expires at `until` (Unix seconds). Raises Unavailable."""
 
     async def erase(self, key: bytes) -> None:
-        """Lets go of every group of this key that is stored. Raises Unavailable."""
+        """Deletes every stored group of this key. Raises Unavailable."""
 
     async def close(self) -> None:
         """Finishes what is under way. Nothing may be called afterwards."""
@@ -98,7 +98,7 @@ class Backplane(Protocol):
 
 
 class MemoryBroker:
-    """Nothing waits, nothing fails, nothing is left when the process ends."""
+    """Keeps everything in memory: nothing waits, nothing fails, and all is gone when the process ends."""
 
     shared = False
 
@@ -145,7 +145,7 @@ Seen = Literal["new", "used", "behind"]
 
 
 def used(highest: int, came: int, number: int) -> tuple[int, int]:
-    """The highest number and the map of those below it (bit n: highest - n has come), with one number more.
+    """The highest number and the bits of those below it (bit n: highest - n is used), with one number added.
 
     >>> used(0, 0, 7), used(7, 0b1, 9), used(9, 0b101, 8), used(9, 0b111, 9 - BEHIND - 1)
     ((7, 1), (9, 5), (9, 7), (9, 7))
@@ -160,7 +160,7 @@ def used(highest: int, came: int, number: int) -> tuple[int, int]:
 
 
 class Sequences:
-    """The numbers of the last `keys` keys heard of. A key that is forgotten begins again."""
+    """The used numbers of the last `keys` keys heard of. A forgotten key starts again."""
 
     __slots__ = ("_keys", "_known")
 
@@ -169,7 +169,7 @@ class Sequences:
         self._known: OrderedDict[bytes, tuple[int, int]] = OrderedDict()
 
     def look(self, key: bytes, number: int) -> Seen:
-        """Whether a number may still be used. Nothing is remembered.
+        """Whether a number may still be used; records nothing.
 
         >>> sequences = Sequences()
         >>> sequences.use(b"ann", 5000)
@@ -184,11 +184,11 @@ class Sequences:
         return "used" if came >> (highest - number) & 1 else "new"
 
     def use(self, key: bytes, number: int) -> None:
-        """Remember a number, once it is certain. Nothing happens to one that has fallen behind meanwhile."""
+        """Records a number as used, once that is certain. Has no effect on one too far below the highest."""
         self.put(key, *used(*self._known.get(key, (0, 0)), number))
 
     def put(self, key: bytes, highest: int, came: int) -> None:
-        """Remember all of a key's numbers, as `used` gives them."""
+        """Sets all of a key's numbers, in the form that `used` returns."""
         self._known[key] = highest, came
         self._known.move_to_end(key)
         if len(self._known) > self._keys:

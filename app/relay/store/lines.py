@@ -1,4 +1,4 @@
-"""Lines of groups in order of arrival, each with how many and how many bytes are still there."""
+"""Lines of groups in order of arrival, each with the number and bytes of the groups still in it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from operator import attrgetter
 import msgspec
 
 SITE = 16
-"""Characters of an address that stand for the wider network it is in, where there is one; see `Desk.blind`."""
+"""Characters of a blinded address that stand for the wider network it is in; see `RelayState.blind`."""
 _ARRIVED = attrgetter("arrived")
 
 
@@ -23,7 +23,7 @@ def site(address: str) -> str:
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A group in the window: its content id (a digest), its publisher's public key and network address as a
-    bucket, which begins with its site, what it answers, the exact bytes received, and when they came
+    bucket, which begins with its site, its task, the exact bytes received, and its time of arrival
     (seconds)."""
 
     id: bytes
@@ -50,15 +50,16 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 class Slot(msgspec.Struct, gc=False):
-    """A place in the lines. `group` is None once it has left; the moment of arrival stays for the order."""
+    """A place in the lines. `group` is None once the group has left; the time of arrival stays, for the
+    order."""
 
     group: Kept | None
     arrived: float
 
 
 class Line:
-    """Groups in order of arrival, with how many and how many bytes are still there. After `tidy` the `slots`
-    begin at `head` with the oldest group, and those that are empty are not the most."""
+    """Groups in order of arrival, with the number and bytes of those still there. After `tidy` the `slots`
+    begin at `head` with the oldest group, and less than half of them are empty."""
 
     __slots__ = ("bytes", "groups", "head", "slots")
 
@@ -69,7 +70,7 @@ class Line:
         self.bytes = 0
 
     def tidy(self) -> None:
-        """Pass over what has left. What it costs was saved when it left."""
+        """Skips slots whose group has left, which makes up for the work saved when it left."""
         slots, head = self.slots, self.head
         if len(slots) > 2 * self.groups + 16:
             self.slots = [slot for slot in slots if slot.group is not None]
@@ -81,7 +82,7 @@ class Line:
         self.head = head
 
     def oldest(self) -> Slot:
-        """The first slot with a group. Raises IndexError in an empty line."""
+        """The first slot with a group. Raises IndexError for an empty line."""
         slot = self.slots[self.head]
         if slot.group is None:
             self.tidy()
@@ -108,8 +109,7 @@ class Line:
 
 
 class Roster:
-    """Keys that can be drawn by position, entered and struck off in O(1). Positions change when one is struck
-    off."""
+    """Keys that can be drawn by position, added and removed in O(1). Removing one changes positions."""
 
     __slots__ = ("_keys", "_positions", "at")
 
@@ -140,8 +140,8 @@ class Roster:
 
 
 class Section:
-    """One family: how many groups it has, the keys that they are of, those of them that are known, and the
-    sites, each with the number of levels where it has some."""
+    """One family: its number of groups, the keys that have some, which of these are known, and the sites, each
+    with the number of levels where it has some."""
 
     __slots__ = ("addresses", "groups", "known", "peers")
 
@@ -153,7 +153,7 @@ class Section:
 
 
 class Author:
-    """What one key has in the window: all of it, and by family and level."""
+    """What one key has in the window: everything, and by family and level."""
 
     __slots__ = ("families", "key", "known", "line")
 

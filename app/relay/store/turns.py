@@ -19,17 +19,17 @@ from app.relay.store.window import Window
 Weight = Callable[[bytes], float]
 """How readily a key is drawn, 0 (never) to 1; see `standing`."""
 Families = frozenset[str] | None
-"""Those that were asked for; None where that is all there are."""
+"""The families asked for; None if these are all families there are."""
 _PRINT = 2**32 - 1
-"""Bits of an id's hash that are remembered. Among 512 groups another is mistaken for one of them once in eight
-million looks, and one asker does not get it; Python's hash is keyed again in every process, so no one can seek
-such an id."""
+"""Mask of the bits of an id's hash that are remembered. Among 512 groups a new one is mistaken for one of them
+once in eight million looks, and that asker does not get it; Python's hash is keyed in every process, so such an
+id cannot be constructed."""
 
 _STEPS = 1024
-"""Most peers and groups looked at for one batch."""
+"""Maximum peers and groups looked at for one batch."""
 _THROWS = 4
-"""Places looked at anywhere among a peer's groups before those that were asked for are sought out. Where less
-than an eighth of the window was asked for that is done at once (measured)."""
+"""Random places looked at among a peer's groups before those asked for are searched. If less than an eighth of
+the window was asked for, the search comes first (measured)."""
 _FIRST_TRIES, _LATER_TRIES = 16, 64
 """Groups of one peer looked at in a row: a peer of whom the asker has nearly everything must not use up the
 steps."""
@@ -38,8 +38,8 @@ _END = Kept(id=b"", key=b"", address="", family="", level=0, raw=b"", arrived=0.
 
 
 class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one asker wants: at most `k` groups and `max_bytes` bytes, of these families (None: of any), none
-    older than `max_age_s`, and if they like fewer per publisher."""
+    """What one asker wants: at most `k` groups and `max_bytes` bytes, of these families (None: any), none older
+    than `max_age_s`, and optionally fewer per publisher."""
 
     key: bytes
     k: int
@@ -50,8 +50,8 @@ class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class GivenIds:
-    """The groups one asker got, the oldest overwritten: a ring of 4-byte prints, and their lowest bytes apart,
-    where a search takes no time."""
+    """The groups one asker got, the oldest overwritten: a ring of 4-byte hashes, and their lowest bytes apart,
+    where a search is fast."""
 
     __slots__ = ("_lows", "_next", "_prints", "_room")
 
@@ -84,9 +84,9 @@ class GivenIds:
 
 
 class _Hand:
-    """One peer in the making of a batch: its groups as they are dealt, the one that is `held` until its
-    address's turn comes again, how many it `gave`, and whether it is `closed`, because no more of them may go
-    in or none is left."""
+    """One peer in the making of a batch: its groups in the order they are dealt, the one that is `held` until
+    its address's turn comes again, how many it `gave`, and whether it is `closed`, because no more of its
+    groups may be given or none is left."""
 
     __slots__ = ("closed", "deal", "gave", "held")
 
@@ -98,7 +98,8 @@ class _Hand:
 
 
 class Draft:
-    """A batch in the making: `room` bytes and `steps` are left, and `addresses` counts its groups."""
+    """A batch in the making: `room` bytes and `steps` are left, and `addresses` counts the groups of each
+    address."""
 
     __slots__ = (
         "addresses",
@@ -130,7 +131,7 @@ class Draft:
         self.narrow = False
 
     def put(self, group: Kept, of_address: int) -> bool:
-        """The group into the batch, if it fits in."""
+        """Adds the group to the batch, if it fits."""
         where, size, addresses = group.address[:SITE], len(group.raw), self.addresses
         count = addresses.get(where, 0)
         if count >= of_address or size > self.room:
@@ -142,13 +143,13 @@ class Draft:
         return True
 
     def waits(self, group: Kept, of_address: int) -> bool:
-        """Whether its address has had its share."""
+        """Whether its address has had its share of this turn."""
         return self.addresses.get(site(group.address), 0) >= of_address
 
 
 class PeerTurns:
-    """Some peers in a random order: a group from each, then another from each, and so on. With every turn an
-    address may give one more, so that many keys of one network are not many voices."""
+    """Peers in a random order: a group from each, then another from each, and so on. With every turn an address
+    may give one more, so that many keys of one network do not count as many."""
 
     __slots__ = (
         "_but",
@@ -186,7 +187,7 @@ class PeerTurns:
         self._passed: list[_Hand] = []
 
     def fill(self, most: int) -> None:
-        """Into the batch, until it has `most` groups or nothing more is found."""
+        """Adds groups to the batch until it has `most` or no more are found."""
         draft = self._draft
         if len(draft.groups) >= most:
             return
@@ -201,7 +202,8 @@ class PeerTurns:
             self._again(hands, most)
 
     def _first(self, most: int) -> None:
-        """Mostly the first group drawn of a peer will do, and nothing more is needed of it."""
+        """The first group of each peer: usually the first one drawn will do, and nothing more is needed of
+        it."""
         draft, but, weight, whole = self._draft, self._but, self._weight, self._whole
         families, since, has, groups = draft.families, draft.since, draft.given.has, draft.groups
         authors, own, random = draft.window.authors, draft.ask.key, draft.rng.random
@@ -280,12 +282,13 @@ class PeerTurns:
 
 
 def lines_of(author: Author, families: Families) -> list[Line]:
-    """The author's lines in these families, or the one of everything."""
+    """The author's lines in these families, or its line of everything."""
     return [author.line] if families is None else author.lines(families)
 
 
 def _any(lines: Sequence[Line], since: float, chance: float) -> Kept | None:
-    """The group at a place of these lines, by a number in [0, 1); None where one has left or none is."""
+    """The group at a position of these lines, given as a number in [0, 1); None if it has left or there is
+    none."""
     if len(lines) == 1:
         start, end = lines[0].span(since)
         return lines[0].slots[start + int(chance * (end - start))].group if start < end else None
@@ -295,7 +298,7 @@ def _any(lines: Sequence[Line], since: float, chance: float) -> Kept | None:
 
 
 def _dealt(author: Author, families: Families, since: float, rng: Random) -> Iterator[Kept | None]:
-    """The author's groups in a random order, each once; None where one has left."""
+    """The author's groups in a random order, each once; None for one that has left."""
     places = [(line, *line.span(since)) for line in lines_of(author, families)]
     for position in shuffled(sum([end - start for _, start, end in places]), rng):
         yield _at(places, position)
@@ -310,8 +313,8 @@ def _at(places: list[tuple[Line, int, int]], position: int) -> Kept | None:
 
 
 def shuffled(n: int, rng: Random) -> Iterator[int]:
-    """0 to n - 1 in a random order, drawn as far as it is read: Fisher and Yates' shuffle in a table of the
-    places that have changed.
+    """0 to n - 1 in a random order, computed as far as it is read: Fisher and Yates' shuffle with a table of
+    the swapped places only.
 
     >>> sorted(shuffled(5, Random(1))), next(shuffled(10**12, Random(1))) < 10**12
     ([0, 1, 2, 3, 4], True)

@@ -29,8 +29,8 @@ Added = Literal["accepted", "duplicate", "too-large"]
 
 
 class WindowLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much a window holds and for how long. `remembered` ids are refused as duplicates, also of groups that
-    have left; it is at least the number of groups."""
+    """How much a window holds and for how long. `remembered` ids are refused as duplicates, including ids of
+    groups that have left; it is at least the number of groups."""
 
     whole: Bounds = Bounds(50_000, 256 << 20)
     shelf: Bounds = Bounds(10_000, 48 << 20)
@@ -41,8 +41,8 @@ class WindowLimits(msgspec.Struct, frozen=True, kw_only=True):
     age_s: float = 3600.0
     remembered: int = 200_000
     remember_s: float = 3600.0
-    """An id is remembered this long, and never less than its group is kept. It must exceed the age at which a
-    group is stale by its own date, or others could send an old group in again forever."""
+    """Seconds that an id is remembered, which is never less than its group is kept. It must exceed the age at
+    which a group is stale by its own date, or an old group could be sent in again and again."""
 
 
 class _Shelf:
@@ -55,8 +55,8 @@ class _Shelf:
 
 
 class Window:
-    """The recent groups. `known` are the keys with standing, as of the last group of each. Raises ValueError
-    when fewer ids would be remembered than groups are kept."""
+    """The recent groups. `known` are the keys with standing, as of each one's last group. Raises ValueError if
+    fewer ids would be remembered than groups are kept."""
 
     def __init__(self, limits: WindowLimits, clock: Clock, known: Container[bytes] = frozenset()) -> None:
         if limits.remembered < limits.whole.groups:
@@ -93,8 +93,8 @@ class Window:
         raw: bytes,
         arrived: float | None = None,
     ) -> Added:
-        """Take in a group that has been checked. `arrived` is for groups that came earlier by another way (a
-        backfill); it is held between the newest arrival and now, so that the lines stay in order."""
+        """Adds a group that has been checked. `arrived` is for groups that arrived earlier another way (a
+        backfill); it is clamped between the newest arrival and now, so that the lines stay in order."""
         now = self._clock()
         self._expire(now)
         if id in self._seen:
@@ -145,7 +145,7 @@ class Window:
         return "accepted"
 
     def expire(self) -> None:
-        """Let go of everything older than the window; adding and sampling do it by themselves."""
+        """Removes everything older than the window; adding and sampling do it by themselves."""
         self._expire(self._clock())
 
     def _expire(self, now: float) -> None:
@@ -158,8 +158,7 @@ class Window:
             seen.popitem(last=False)
 
     def drop(self, id: bytes) -> bool:
-        """Take one group out, for example for a false claim; its id stays refused. False if it was not
-        there."""
+        """Removes one group, for example for a false claim; its id stays refused. False if it was not there."""
         slot = self._seen.get(id)
         if slot is None or slot.group is None:
             return False
@@ -167,29 +166,29 @@ class Window:
         return True
 
     def drop_key(self, key: bytes, until: float = inf) -> int:
-        """Take out everything of one publisher that arrived until then, and say how many groups that was."""
+        """Removes everything of one publisher that arrived until then, and returns how many groups that was."""
         author = self.authors.get(key)
         if author is None:
             return 0
         return sum(self.drop(group.id) for group in list(author.line) if group.arrived <= until)
 
     def drop_address(self, address: str) -> int:
-        """Take out everything published from one address, and say how many groups that was."""
+        """Removes everything published from one address, and returns how many groups that was."""
         where = site(address)
         lines = [shelf.addresses[where] for shelf in self._shelves.values() if where in shelf.addresses]
         return sum(self.drop(group.id) for line in lines for group in list(line) if group.address == address)
 
     def find(self, id: bytes) -> Kept | None:
-        """None where it is not, or no longer, in the window."""
+        """The group, None if it is not, or no longer, in the window."""
         slot = self._seen.get(id)
         return slot.group if slot is not None else None
 
     def knows(self, id: bytes) -> bool:
-        """Whether it is refused as a duplicate: it is in the window, or was not long ago."""
+        """Whether it would be refused as a duplicate: it is in the window, or was recently."""
         return id in self._seen
 
     def author(self, key: bytes) -> Author:
-        """Raises KeyError for a key that has no groups."""
+        """A key's groups. Raises KeyError if it has none."""
         return self.authors[key]
 
     @property
@@ -203,7 +202,7 @@ class Window:
 
     @property
     def sizes(self) -> dict[Shelf, int]:
-        """Groups on each shelf."""
+        """Number of groups on each shelf."""
         return {name: shelf.line.groups for name, shelf in self._shelves.items()}
 
     def now(self) -> float:
@@ -255,7 +254,7 @@ class Window:
                     del self.sections[family]
 
     def _strike(self, author: Author, section: Section, family: str, level: int) -> None:
-        """An author has nothing left on a shelf."""
+        """Removes an author without groups from a shelf."""
         levels = author.families[family]
         del levels[level]
         if levels:
@@ -271,13 +270,13 @@ class Window:
                 self.known.strike(author.key)
 
     def _rank(self, author: Author) -> None:
-        """An author has gained standing, or lost it."""
+        """Updates the lists for an author that has gained or lost standing."""
         author.known = not author.known
         for roster in (self.known, *(self.sections[family].known for family in author.families)):
             (roster.enter if author.known else roster.strike)(author.key)
 
     def _forget(self) -> None:
-        """Forget the oldest id; a group still in the window leaves with it, or it could come in twice."""
+        """Forgets the oldest id; a group still in the window leaves with it, or it could be added twice."""
         _, slot = self._seen.popitem(last=False)
         if slot.group is not None:
             self._leave(slot)

@@ -181,7 +181,7 @@ _INNERMOST = re.compile(r"\((-?0x[0-9a-f]+) (\+|-|\*|<<|>>) (-?0x[0-9a-f]+)\)")
 
 
 def _bitwise_value(problem: str) -> int | None:
-    """What the library's expression comes to, from the innermost parentheses outwards.
+    """The value of the library's expression, from the innermost parentheses outwards.
 
     >>> _bitwise_value("((0x10 - 0x20) << 0x1)"), _bitwise_value("0x10 + 1")
     (-32, None)
@@ -307,7 +307,7 @@ def _complex_solution(entry: Entry) -> str:
 
 
 def _complex_work(entry: Entry) -> str:
-    """First the real part, then the imaginary one."""
+    """The real part first, then the imaginary one."""
     a, b, c, d = _complex_parts(entry)
     real, imaginary = _complex_truth(entry)
     match entry["metadata"]["operation"]:
@@ -329,7 +329,7 @@ def _complex_work(entry: Entry) -> str:
 
 
 def _in(number: int) -> str:
-    """A number inside a sum: in parentheses where it is negative."""
+    """A number as written inside a sum: in parentheses if it is negative."""
     return f"({number})" if number < 0 else str(number)
 
 

@@ -16,7 +16,8 @@ from app.sapo.families.wording import counted
 
 
 def _queens_score(answer: str, entry: Entry) -> float:
-    """1 for a board in the form of the question: its queens and as many more as it needs, none attacked."""
+    """1 for a board in the question's format that keeps its queens and adds the missing ones so that none is
+    attacked."""
     board = [reading.words(line) for line in answer.strip(reading.SPACE).split("\n")]
     size = len(entry["metadata"]["puzzle"])
     if [len(row) for row in board] != [size] * size or not {sign for row in board for sign in row} <= {
@@ -43,7 +44,7 @@ def _placed(entry: Entry) -> list[Cell]:
 
 
 def _queens_sound(entry: Entry) -> bool:
-    """Whether the answer is one."""
+    """Whether the library's answer is right."""
     return _queens_score(entry["answer"], entry) == 1.0
 
 
@@ -95,7 +96,7 @@ def _solves(grid: list[list[int]], puzzle: list[list[int]]) -> bool:
 
 
 def _sudoku_sound(entry: Entry) -> bool:
-    """Whether the solution is one. The library empties a cell only where one solution is left."""
+    """Whether the library's solution is right. It empties a cell only if one solution is left."""
     return _solves(entry["metadata"]["solution"], entry["metadata"]["puzzle"])
 
 
@@ -127,7 +128,8 @@ MINI_SUDOKU = Family(
 # How many outlines of rectangles a drawing shows.
 
 _TRIES = 300
-"""Rectangles laid down in search of another reading; a drawing that needs more is no question."""
+"""Maximum rectangles placed in search of another reading; a drawing that needs more is not accepted as a
+question."""
 
 
 def _outlines(left: int, width: int) -> Iterator[int]:
@@ -146,8 +148,8 @@ def _outlines(left: int, width: int) -> Iterator[int]:
 
 
 def _readings(puzzle: str) -> dict[int, list[Cell]]:
-    """By count of rectangles: their upper left corners, in one way to draw the whole of it. Empty where the
-    search is too long."""
+    """Ways to read the whole drawing, by count of rectangles: their upper left corners in one such way. Empty
+    if the search takes too long."""
     lines = puzzle.split("\n")
     width = max(map(len, lines)) + 1  # a column without lines keeps rows apart
     once, twice = (sum(1 << r * width + c for r, c in cells_of(lines, signs)) for signs in ("#█", "█"))
@@ -180,7 +182,7 @@ def _rectangle_work(entry: Entry) -> str:
 
 
 def _drawing(puzzle: str) -> Content:
-    """The drawing, wherever on the sheet it is."""
+    """The drawing without its position on the sheet."""
     return tuple(line.rstrip() for line in dedent(puzzle).strip("\n").split("\n"))
 
 

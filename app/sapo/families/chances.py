@@ -18,7 +18,7 @@ _SIDES = re.compile(r"1d([0-9]+)")
 
 
 def _dice(entry: Entry) -> list[int]:
-    """Sides of each, the largest first."""
+    """Number of sides of each die, the largest first."""
     return [int(sides) for sides in _SIDES.findall(entry["metadata"]["puzzle"]["dice_str"])]
 
 
@@ -44,7 +44,7 @@ def _dice_sound(entry: Entry) -> bool:
 
 
 def _dice_work(entry: Entry) -> str:
-    """How many sides of the largest die are enough, for each throw of the others."""
+    """How many sides of the largest die are enough, for each throw of the other dice."""
     largest, *others = _dice(entry)
     target = entry["metadata"]["puzzle"]["target"]
     thrown = product(*(range(1, sides + 1) for sides in others))
@@ -93,7 +93,7 @@ def _coin_score(answer: str, entry: Entry) -> float:
 
 
 def _counted(entry: Entry) -> tuple[int, int]:
-    """How many equally likely rows of tosses there are, and how many of them have the heads asked for."""
+    """The number of equally likely sequences of tosses, and of those with the heads asked for."""
     metadata = entry["metadata"]
     tosses, heads = metadata["num_trials"], metadata["k_heads"]
     most = heads if metadata["problem_type"] == "exact" else tosses
@@ -105,7 +105,7 @@ def _coin_chance(entry: Entry) -> Fraction:
 
 
 def _coin_sound(entry: Entry) -> bool:
-    """Whether anything is left to chance, and the truth is exact: it is rounded to ten digits."""
+    """Whether the outcome is uncertain at all, and the truth, which the library rounds, is exact."""
     return _coin_chance(entry) == Fraction(entry["answer"]) != 1
 
 

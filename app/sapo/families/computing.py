@@ -87,7 +87,7 @@ BF = Family(
 
 
 def _misplaced(bits: str) -> dict[str, int]:
-    """For each row in turns that has the same bits: in how many places it differs."""
+    """For each alternating row of the same bits: in how many places it differs."""
     rows = ["".join(pair[place % 2] for place in range(len(bits))) for pair in ("01", "10")]
     return {
         row: sum(one != other for one, other in zip(bits, row, strict=True))
@@ -97,7 +97,7 @@ def _misplaced(bits: str) -> dict[str, int]:
 
 
 def _alternation_sound(entry: Entry) -> bool:
-    """Whether the truth is half of the misplaced bits, or -1 where no row in turns has these bits."""
+    """Whether the truth is half of the misplaced bits, or -1 if no alternating row has these bits."""
     return int(entry["answer"]) == min(_misplaced(entry["metadata"]["string"]).values(), default=-2) // 2
 
 
@@ -159,13 +159,13 @@ def _fits(colors: dict[int, int], entry: Entry) -> bool:
 
 
 def _coloring_score(answer: str, entry: Entry) -> float:
-    """1 for any map that colors every vertex, and no two joined ones alike."""
+    """1 for any map that colors every vertex, and no two neighbours alike."""
     colors = _colors(answer)
     return float(colors is not None and _fits(colors, entry))
 
 
 def _ways(entry: Entry, colors: dict[int, int], most: int) -> int:
-    """How many ways there are to go on from these colors, counted to `most`."""
+    """How many ways there are to continue from these colors; counting stops at `most`."""
     puzzle = entry["metadata"]["puzzle"]
     if len(colors) == len(puzzle["vertices"]):
         return 1
@@ -179,7 +179,7 @@ def _ways(entry: Entry, colors: dict[int, int], most: int) -> int:
 
 
 def _coloring_sound(entry: Entry) -> bool:
-    """Whether one coloring is right, but for which color is which: where several are, some map often fits."""
+    """Whether there is only one coloring, up to renaming the colors: with several, most maps often fit."""
     return _ways(entry, {}, 7) == 6
 
 

@@ -1,7 +1,8 @@
-"""Contents that several families share: what is left of an item without wording, order, brackets and form.
+"""Contents that several families share: what identifies an item without wording, order, brackets and form.
 
-An item is held out by its content (`Family.content`). Where in doubt a content says less: two items that differ
-are then held out together, which costs nothing, while one content in two forms would be trained and measured.
+An item is held out by its content (`Family.content`). When in doubt a content keeps less: two items that differ
+are then held out together, which costs nothing, while one content in two forms would be both trained on and
+measured.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _BETWEEN = re.compile(r", and |, | and |\. |\n+")
 _ROLE = re.compile(r"([a-z]+) is (?:a|an) ([a-z]+)")
 
 _TRIED = 3
-"""Assignments; more are no short work."""
+"""Maximum assignments that a pupil's work tries; more would be too long."""
 
 
 def _knights_score(answer: str, entry: Entry) -> float:
@@ -50,7 +50,7 @@ def _roles(entry: Entry, honest: Sequence[bool]) -> Iterator[tuple[str, str]]:
 
 
 def _holds(statement: Any, honest: Sequence[bool]) -> bool:
-    """Whether a statement is true if these are honest. Raises ValueError for an unknown one."""
+    """Whether a statement is true if exactly these people are honest. Raises ValueError for an unknown one."""
     kind, *parts = statement
     if kind in ("telling-truth", "lying"):
         truly: bool = honest[parts[0]]
@@ -79,7 +79,7 @@ def _tried(entry: Entry) -> Iterator[tuple[bool, ...]]:
 
 
 def _knights_sound(entry: Entry) -> bool:
-    """Whether the truth is the only way in which the honest ones say what is true and the others what is
+    """Whether the truth is the only assignment in which honest people say what is true and the others what is
     not."""
     fitting = [honest for honest in _tried(entry) if _held(entry, honest) == list(honest)]
     return fitting == [tuple(entry["metadata"]["solution"])]
@@ -97,8 +97,8 @@ def _knights_work(entry: Entry) -> str:
 
 
 def _knights_content(entry: Entry) -> Content:
-    """What each says, in any order of the people and of what is symmetric, whatever the names and words. Not by
-    truth table: two people have 40 of those."""
+    """What each person says, independent of the order of people, of symmetric parts, and of names and words.
+    Not by truth table: two people have only 40 of those."""
     statements = entry["metadata"]["statements"]
 
     def said(statement: Any, order: Sequence[int]) -> str:
@@ -223,7 +223,7 @@ def _logic_score(answer: str, entry: Entry) -> float:
 
 
 def _logic_solution(entry: Entry) -> str:
-    """A shortest right conclusion, empty where three occurrences of variables do not suffice for one."""
+    """A shortest right conclusion; empty if it takes more than three occurrences of variables."""
     premises = _premises(entry)
     for table, text in shortest(premises.variables).items():
         if premises.infer(table, occurrences(text, premises.variables)):

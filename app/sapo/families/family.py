@@ -55,43 +55,45 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     levels: tuple[Mapping[str, Any], ...]
     """The library's settings for level 0, 1 and so on, from easy to hard."""
     opened: Callable[[Mapping[str, Any]], Any] | None = None
-    """The data set for a level's settings, where the library's own does not draw item i from seed + i alone."""
+    """Opens the data set for a level's settings; needed if the library's own does not draw item i from seed + i
+    alone."""
     content: Callable[[Entry], Content]
     """What the item is without its names, letters, wording, order and brackets, as far as these change nothing
     about its answer: items of equal content are held out together, at every level. See `contents`."""
     score: Callable[[str, Entry], float]
-    """How right an answer is: 1 exactly when it is, something between where that is honest to show (it never
-    trains), else 0. It reads and never runs; call it through `judge`."""
+    """How right an answer is: 1 exactly if it is right; a value between if that is honest to show (it never
+    trains); else 0. It parses and never runs the answer; call it through `judge`."""
     sound: Callable[[Entry], bool] = _always
-    """Whether an item is a question: with one meaning, a true answer, and none that can be copied."""
+    """Whether an item is a fair question: one meaning, a true answer, and none that can be copied from the
+    question."""
     solution: Callable[[Entry], str] = _answer
     """An answer to a sound item that scores 1."""
     wording: Callable[[Entry], str] = _question
-    """What is asked: the library's text, or our own where that is broken or has two meanings."""
+    """The question's text: the library's, or our own if that is broken or has two meanings."""
     work: Callable[[Entry], str] | None = None
     """What a careful pupil writes before the answer; None, or empty, where no small model could copy it."""
     thinned: tuple[Mapping[str, float], ...] = ()
     """By level: the share of items of a common sort that stay questions, so that no constant answer and no
     shortcut pays."""
     sort: Callable[[Entry], str] | None = None
-    """The sort of an item that `thinned` names; its solution, unless the family says otherwise."""
+    """The sort of an item, as `thinned` names it; by default its solution."""
     shortcuts: Mapping[str, Callable[[Entry], str]] = {}
-    """By name: answers of somebody who knows the family but spares the work, which `./shoal bench puzzles`
-    tries beside its own. None solves more than a quarter of a level, or than `guess_rate`."""
+    """By name: answers that know the family but avoid the work, which `./shoal bench puzzles` tries beside its
+    own. None may solve more than a quarter of a level, or than `guess_rate`."""
     guess_rate: float = 0.2
     """The most that a constant answer solves at any level; above a fifth only where there are few answers."""
     guess: tuple[float, str] = (0.0, "")
-    """The largest share of a level that is solved without the skill, and by which answer, in the words of a
-    sentence: a constant, or one of `shortcuts`. As `./shoal bench puzzles --items 1000` measured it; told to
-    the owner, and left out where it is less than a fifth."""
+    """The largest share of a level that can be solved without the skill, and by which answer (words for a
+    sentence): a constant, or one of `shortcuts`. As measured by `./shoal bench puzzles --items 1000`; shown to
+    the owner, and left empty below a fifth."""
     held_out_share: int = HELD_OUT_SHARE
     """One content in this many is held out; fewer than 8 where a level has few."""
     held_out: frozenset[int] | None = None
-    """The contents that are held out, where they are counted out instead of being one in `held_out_share`."""
+    """The contents that are held out, if they are listed instead of being one in `held_out_share`."""
     terse: bool = False
-    """Whether an answer without work is an example too."""
+    """Whether an answer without work may serve as an example too."""
     paper: bool = False
-    """One of the nine of SAPO."""
+    """Whether it is one of the nine families of the SAPO paper."""
 
     def judge(self, answer: str, entry: Entry) -> float:
         """The raw score in [0, 1]. An answer longer than MAX_ANSWER characters is no answer."""
@@ -102,7 +104,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
         return clamp(self.score(answer, entry))
 
     def asks(self, level: int, entry: Entry) -> bool:
-        """Whether this node and every other one takes the library's item for a question."""
+        """Whether the library's item is accepted as a question, by this node and every other one."""
         if not self.sound(entry):
             return False
         shares = self.thinned[level] if level < len(self.thinned) else {}
@@ -114,13 +116,13 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
         return hashed("content", self.name, msgspec.json.encode(self.content(entry)))
 
     def holds_out(self, content_hash: int) -> bool:
-        """Whether items of this content belong to the probes. They are never trained on, no matter who asks."""
+        """Whether items of this content are reserved for probes. They are never trained on, whoever asks."""
         if self.held_out is not None:
             return content_hash in self.held_out
         return content_hash % self.held_out_share == 0
 
     def worked(self, entry: Entry) -> str:
-        """The work, the short mark and the answer; empty where there is no work, or where it is too long."""
+        """The work, the short mark and the answer; empty if there is no work or it is too long."""
         work = self.work(entry) if self.work else ""
         text = f"{work} {SHORT}{self.solution(entry)}".strip() if work or self.terse else ""
         return text if len(text) <= LONGEST_EXAMPLE else ""

@@ -99,7 +99,7 @@ LCM = Family(
 # The prime numbers whose product a number is.
 
 _FACTORS_SHOWN = 12
-"""Every question says how this number is written."""
+"""The number in every question's example of how to write factors."""
 
 _SIGN = re.compile(r"[×*x·]|\\times")
 
@@ -113,7 +113,7 @@ def _factors_score(answer: str, entry: Entry) -> float:
 
 
 def _factors_sound(entry: Entry) -> bool:
-    """Whether there is something to find: a prime number is its own factorization."""
+    """Whether the number is composite: a prime is its own factorization."""
     metadata = entry["metadata"]
     return len(metadata["factors"]) > 1 and metadata["number"] != _FACTORS_SHOWN
 

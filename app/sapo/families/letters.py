@@ -38,7 +38,7 @@ SPELL_BACKWARD = Family(
 
 
 def _counting_sound(entry: Entry) -> bool:
-    """Whether it is a letter that is asked for and its count is the same with and without capitals."""
+    """Whether a letter is asked for and its count is the same with and without capitals."""
     metadata = entry["metadata"]
     letter = metadata["target_letter"]
     return "a" <= letter <= "z" and "".join(metadata["span"]).count(letter) == int(entry["answer"])
@@ -97,7 +97,8 @@ def _caesar_sound(entry: Entry) -> bool:
 
 
 def _clear(entry: Entry) -> str:
-    """The few clear texts come with many rotations: who knows them has to recognise one, not to decipher it."""
+    """The few clear texts come with many rotations, so a model that knows them has to recognise one, not to
+    decipher it."""
     return str(entry["answer"])
 
 
@@ -147,7 +148,7 @@ def _palindrome_solution(entry: Entry) -> str:
 
 
 def _halved(entry: Entry) -> tuple[str, str]:
-    """A letter of each pair, in the order of the question, and the letter without a partner."""
+    """One letter of each pair, in the order of the question, and the letter without a partner."""
     counts = Counter(entry["metadata"]["letters"])
     pairs = "".join(letter * (count // 2) for letter, count in counts.items())
     return pairs, "".join(letter for letter, count in counts.items() if count % 2)

@@ -27,7 +27,7 @@ def _sorting_wording(entry: Entry) -> str:
 
 
 def _sorting_sound(entry: Entry) -> bool:
-    """Whether the numbers stand in another order than the one asked for."""
+    """Whether the numbers are not yet in the order asked for."""
     metadata = entry["metadata"]
     return bool(metadata["sorted_numbers"] != metadata["original_numbers"])
 
@@ -112,7 +112,7 @@ NUMBER_FILTERING = Family(
 
 _SCIENTIFIC = re.compile(r"[+-]?[0-9](?:\.[0-9]{1,20})?e[+-][0-9]{2}")
 _THOUSANDTH = Decimal("0.001")
-"""The numbers have three decimals; some show what floating point adds."""
+"""The numbers have three decimals; some show errors of floating point beyond them."""
 
 
 def _format_read(text: str) -> Decimal | None:
@@ -160,7 +160,7 @@ def _format_solution(entry: Entry) -> str:
 
 
 def _format_work(entry: Entry) -> str:
-    """All of them in one way, without decimals where those decide nothing."""
+    """All numbers in one notation, without decimals if those decide nothing."""
     numbers, truth = _numbers(entry), _format_truth(entry)
     whole = [str(int(number)) for number in numbers]
     decided = whole.count(str(int(truth))) == 1
@@ -231,7 +231,7 @@ def _next(rule: tuple[Step, ...], number: int, before: int) -> int:
 
 
 def _fitting(shown: list[int]) -> Iterator[tuple[Step, ...]]:
-    """The rules by which every number that is shown follows from those before it, the shortest first."""
+    """The rules by which every number shown follows from those before it, the shortest first."""
     *pairs, (before, number, after) = zip([0, *shown], shown, shown[1:], strict=False)
     for rule in _rules():
         if _next(rule, number, before) == after and all(_next(rule, n, b) == a for b, n, a in pairs):

@@ -42,8 +42,8 @@ _TURNS = ("right", "down", "left", "up")
 
 
 def _legs(matrix: list[list[int]]) -> list[list[int]]:
-    """What is read on each straight part: a row, then the same of what is left, turned so that the next part is
-    on top."""
+    """The numbers on each straight part of the spiral: a row, then the first row of the rest, turned so that
+    the next part is on top."""
     legs = []
     while matrix:
         legs.append(list(matrix[0]))
@@ -58,7 +58,7 @@ def _spiral_score(answer: str, entry: Entry) -> float:
 
 
 def _spiral_sound(entry: Entry) -> bool:
-    """Whether the numbers stand in another order than in the question: two of a kind may change places."""
+    """Whether the answer's order differs from the question's; two equal numbers may change places."""
     matrix, solution = entry["metadata"]["matrix"], entry["metadata"]["solution"]
     spiral, rows = ([*chain.from_iterable(parts)] for parts in (_legs(matrix), matrix))
     return bool(spiral == solution != rows)
@@ -94,7 +94,7 @@ def _before_and_after(entry: Entry) -> Content:
 
 
 def _turned(matrix: list[list[int]], quarters: int) -> list[list[int]]:
-    """Cell by cell: after a quarter, the place (r, c) shows what was at (last - c, r)."""
+    """The grid turned, cell by cell: after a quarter turn, the place (r, c) shows what was at (last - c, r)."""
     last = len(matrix) - 1
     sides = range(last + 1)
     match quarters % 4:
@@ -108,7 +108,7 @@ def _turned(matrix: list[list[int]], quarters: int) -> list[list[int]]:
 
 
 def _rotate_sound(entry: Entry) -> bool:
-    """Whether the turned grid is another one than that of the question."""
+    """Whether turning changes the grid."""
     metadata = entry["metadata"]
     turned = _turned(metadata["matrix"], metadata["num_rotations"])
     return bool(metadata["solution"] == turned != metadata["matrix"])
@@ -156,8 +156,8 @@ _SAID = {
     "remove_every_nth_row": "Rows",
     "remove_every_nth_col": "Columns",
 }
-"""The steps with one meaning, as a pupil notes them. A turn does not say which way round, and by a horizontal
-mirror the library means the other one of two."""
+"""The steps with one meaning, as a pupil notes them. Steps that turn do not say which way round, and by a
+horizontal mirror the library means the other of the two."""
 
 
 def _kept(line: list[Any], nth: int) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Ways and neighbours on a grid or a graph; one step goes up, down, left or right."""
+"""Paths and neighbours on a grid or a graph; one step goes up, down, left or right."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOVES: dict[str, Cell] = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right
 
 
 def cells_of(grid: Sequence[Sequence[object]], kinds: Collection[object]) -> set[Cell]:
-    """Where one of these stands.
+    """The cells that show one of these signs.
 
     >>> sorted(cells_of(["X*", "*#"], "*"))
     [(0, 1), (1, 0)]
@@ -29,8 +29,8 @@ def cells_of(grid: Sequence[Sequence[object]], kinds: Collection[object]) -> set
 
 
 def distances(starts: Iterable[Cell], free: Collection[Cell]) -> dict[Cell, int]:
-    """Fewest steps from the nearest start to each cell that can be got to, itself 0; all steps lead to free
-    cells.
+    """Fewest steps from the nearest start to each cell that can be reached (0 for a start); all steps lead to
+    free cells.
 
     >>> distances([(0, 0)], {(0, 1), (1, 1), (3, 3)})
     {(0, 0): 0, (0, 1): 1, (1, 1): 2}
@@ -46,7 +46,7 @@ def distances(starts: Iterable[Cell], free: Collection[Cell]) -> dict[Cell, int]
 
 
 def route(start: Cell, goal: Cell, free: Collection[Cell]) -> list[Cell]:
-    """A shortest route: the cells after the start, the goal the last; empty where there is none.
+    """A shortest route: the cells after the start, up to the goal; empty if there is none.
 
     >>> route((0, 0), (1, 1), {(0, 1), (1, 1)})
     [(0, 1), (1, 1)]
@@ -63,7 +63,7 @@ def route(start: Cell, goal: Cell, free: Collection[Cell]) -> list[Cell]:
 
 
 def named(cells: Iterable[Cell]) -> str:
-    """As a pupil writes places: row and column from 1.
+    """Cells as a pupil writes them: row and column from 1.
 
     >>> named([(0, 1), (1, 1)])
     '(1,2) (2,2)'
@@ -74,11 +74,11 @@ def named(cells: Iterable[Cell]) -> str:
 # The way from the middle of a star to the end of one of its arms.
 
 _STAR_SHOWN = [1, 3, 5]
-"""Every question tells this way as its example."""
+"""The path in every question's example."""
 
 
 def _star_score(answer: str, entry: Entry) -> float:
-    """1 for the numbers on the way, in one line with spaces between; there is no other way."""
+    """1 for the numbers on the path, in one line with spaces between; there is only one."""
     return float(reading.rows(answer) == [entry["metadata"]["goal_path"]])
 
 
@@ -122,8 +122,7 @@ def _shortest_route(entry: Entry) -> tuple[Cell, Cell, set[Cell], list[Cell]]:
 
 
 def _shortest_score(answer: str, entry: Entry) -> float:
-    """1 for the directions of any shortest way, with white space between; for `infeasible` where there is
-    none."""
+    """1 for the directions of any shortest path, with white space between; `infeasible` if there is none."""
     said = [word.lower() for word in reading.words(answer)]
     (r, c), goal, free, shortest = _shortest_route(entry)
     if not shortest:
@@ -139,7 +138,7 @@ def _shortest_score(answer: str, entry: Entry) -> float:
 
 
 def _shortest_sound(entry: Entry) -> bool:
-    """Whether the answer is one."""
+    """Whether the library's answer is right."""
     return _shortest_score(entry["answer"], entry) == 1.0
 
 
@@ -151,7 +150,7 @@ def _shortest_work(entry: Entry) -> str:
 
 
 def _along(start: Cell, entry: Entry) -> list[Cell]:
-    """The cells of the library's own way: the example has to end where its answer does."""
+    """The cells of the library's own path: the example has to end where its answer does."""
     cells = [start]
     for word in entry["metadata"]["solution"]:
         cells.append((cells[-1][0] + MOVES[word][0], cells[-1][1] + MOVES[word][1]))
@@ -206,14 +205,14 @@ def _maze_work(entry: Entry) -> str:
 
 
 def _maze_content(entry: Entry) -> Content:
-    """The maze with the same signs for all."""
+    """The maze with the same signs in place of the question's own."""
     metadata = entry["metadata"]
     signs = {metadata["wall"]: "#", metadata["path"]: ".", metadata["start"]: "S", metadata["goal"]: "G"}
     return tuple("".join(signs[sign] for sign in row) for row in metadata["grid"])
 
 
 def _apart(entry: Entry) -> int:
-    """Rows plus columns from start to goal: the steps of a way without a detour."""
+    """Rows plus columns from start to goal: the steps of a path without a detour."""
     metadata = entry["metadata"]
     ((r, c),), ((down, right),) = (cells_of(metadata["grid"], metadata[end]) for end in ("start", "goal"))
     return abs(r - down) + abs(c - right)
@@ -224,7 +223,7 @@ def _maze_sort(entry: Entry) -> str:
 
 
 def _maze_opened(settings: Mapping[str, Any]) -> Any:
-    """With more walls than the library's own mazes, which hardly ever need a detour."""
+    """The library's mazes with more walls: its own hardly ever need a detour."""
     mazes, config = library.gym().factory.DATASETS["maze"]
     return mazes(config(seed=0, size=2**20, **settings), prob_path=0.55)
 
@@ -321,7 +320,7 @@ LARGEST_ISLAND = Family(
 
 
 def _fresh(matrix: list[list[int]]) -> list[int]:
-    """How many are fresh at the beginning and after each minute in which one rots."""
+    """How many oranges are fresh at the beginning and after each minute in which one rots."""
     fresh = cells_of(matrix, [1])
     rots = Counter(distances(cells_of(matrix, [2]), fresh).values())
     counts = [len(fresh)]

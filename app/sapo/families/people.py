@@ -84,7 +84,8 @@ def _tree(story: str) -> _Tree:
 
 
 def _found(entry: Entry) -> tuple[str, list[str]]:
-    """What the story makes of the two people, and how; worked out without the library's own tree."""
+    """The relation of the two people that the story implies, and its steps; worked out without the library's
+    own tree."""
     metadata = entry["metadata"]
     one = metadata["person1"]
     man, woman, steps = _tree(entry["question"]).between(one, metadata["person2"])
@@ -150,8 +151,8 @@ _AIW_ASKED = (
 
 
 def _aiw_told(entry: Entry) -> tuple[str, int, str] | None:
-    """Who, how many of what she has. None where the library asks about somebody else's brother, of whom nothing
-    is told."""
+    """Who is asked about, and how many of each she has. None if the library asks about somebody else's brother,
+    of whom the story says nothing."""
     found = next(filter(None, (form.fullmatch(entry["question"]) for form in _AIW_ASKED)), None)
     return (found[1], int(found[2]), found[3]) if found else None
 
@@ -169,7 +170,7 @@ def _aiw_work(entry: Entry) -> str:
 
 
 def _aiw_level(most: int, friends: float) -> dict[str, object]:
-    """Without the library's colleagues: whom Matilda of two circles knows can be read in several ways."""
+    """Settings without the library's colleagues: whom Matilda of two circles knows can be read in two ways."""
     return dict(max_entities=most, task_type_weights=[1 - friends, friends, 0.0])
 
 

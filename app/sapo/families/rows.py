@@ -17,14 +17,14 @@ from app.sapo.families.family import Content, Entry, Family, FamilyKind
 Row = list[int]
 Rule = Callable[[Row], Row | None]
 Block = tuple[int, int, int]
-"""Its first cell, its length and its colour."""
+"""First cell, length and colour."""
 
 _COLOURS = range(1, 10)
 _STEPS = (1, 2, 3, 4)
 
 
 def rivals(examples: Sequence[tuple[Row, Row]], test: Row, output: Row) -> list[Row]:
-    """Other outputs of the test row, by a plain rule that fits every example.
+    """Other outputs of the test row that a plain rule gives which also fits every example.
 
     >>> to_the_dot = [([3, 0, 2, 0], [0, 3, 2, 0]), ([0, 2, 0, 0, 0, 4], [0, 2, 0, 0, 4, 0])]
     >>> rivals(to_the_dot, [5, 0, 0, 0, 2], [0, 5, 0, 0, 2]), rivals(to_the_dot, [5, 0, 2], [0, 5, 2])
@@ -76,7 +76,7 @@ def _blocks(row: Row) -> list[Block]:
 
 
 def _written(size: int, blocks: Iterable[Block]) -> Row | None:
-    """None where a block does not lie wholly in the row."""
+    """The row with these blocks; None if one does not lie wholly inside."""
     row = [0] * size
     for at, length, colour in blocks:
         if at < 0 or at + length > size:
@@ -125,7 +125,7 @@ def _sorted(row: Row, down: bool) -> Row:
 
 
 def _packed(row: Row, order: int) -> Row | None:
-    """Blocks from the left with gaps of one cell: in their order, or by length, or the longest first."""
+    """Blocks moved to the left with gaps of one cell: in their order, or by length, or the longest first."""
     blocks = _blocks(row)
     if order:
         blocks.sort(key=lambda block: order * block[1])
@@ -178,7 +178,7 @@ _WHICH: tuple[Callable[[list[Block]], list[Block]], ...] = (
     lambda blocks: [block for block in blocks if block[1] == max(length for _, length, _ in blocks)],
     lambda blocks: [block for block in blocks if block[1] == min(length for _, length, _ in blocks)],
 )
-"""All blocks, the first, the last, the longest, the shortest."""
+"""Selections of blocks: all, the first, the last, the longest, the shortest."""
 
 
 def _painted(row: Row, which: Callable[[list[Block]], list[Block]], colour: int) -> Row | None:
@@ -191,14 +191,14 @@ def _mirrored(row: Row) -> Row:
 
 
 def _mirrored_inside(row: Row) -> Row:
-    """From the first filled cell to the last."""
+    """The row mirrored between the first filled cell and the last."""
     filled = [at for at, colour in enumerate(row) if colour] or [0]
     first, last = filled[0], filled[-1] + 1
     return row[:first] + row[first:last][::-1] + row[last:]
 
 
 def _filled(row: Row) -> Row | None:
-    """The gaps between the first filled cell and the last, where all have one colour."""
+    """The row with the gaps between its first filled cell and its last filled in, if all have one colour."""
     blocks = _blocks(row)
     if len({colour for _, _, colour in blocks}) != 1:
         return None

@@ -1,4 +1,4 @@
-"""Problems told in words or about a figure: legs, angles, and stories of everyday life."""
+"""Word problems and geometry: legs, angles, and stories of everyday life."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEGS = {
     **dict.fromkeys(("crab", "lobster", "shrimp"), 10),
     "woodlouse": 14,
 }
-"""Legs of the library's animals, but for a starfish: the library counts its five arms."""
+"""Legs of the library's animals, without the starfish, whose five arms the library counts as legs."""
 
 
 _MANY = {
@@ -179,7 +179,7 @@ _LACKING = (
     (r"\bccs\b", "cubic centimeters"),
     (r"\bper cc\b", "per cubic centimeter"),
 )
-"""What the library's stories lack, and what stands there instead."""
+"""Mistakes in the library's stories, and what replaces them."""
 
 
 def _story_wording(entry: Entry) -> str:

@@ -184,7 +184,7 @@ PRODUCTS = Family(
 # An expression of given numbers that makes another one.
 
 _EXPRESSION = re.compile(r"[-+*/() 0-9]{1,80}")
-"""So short that its parentheses cannot nest deep."""
+"""So short that its parentheses cannot nest deeply."""
 _NUMBER = re.compile(r"[0-9]+")
 
 

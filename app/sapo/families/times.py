@@ -215,7 +215,7 @@ def _days_work(start: date, end: date) -> str:
 
 
 def _clock_work(entry: Entry) -> str:
-    """From the smallest unit up; where it is too small, one of the next is taken."""
+    """From the smallest unit up; if it is too small, one of the next unit is borrowed."""
     start, end = (_clock(time) for time in _TIME.findall(entry["question"]))
     steps, taken = [], 0
     for place in reversed(range(len(start))):

@@ -1,6 +1,6 @@
-"""Helps of our own wordings, for the questions whose text in the library is broken or has two meanings.
+"""Tools for our own wordings of questions whose text in the library is broken or has two meanings.
 
-A wording changes what is read, never which item lies at some coordinates or what is true of it.
+A wording changes what is read, never which item lies at some coordinates or what its true answer is.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def articled(text: str) -> str:
-    """With a or an as the next word is spoken.
+    """The next word with "a" or "an", as it is spoken.
 
     >>> articled("A apple, an pear, a hour and an union"), articled("plan a trip")
     ('An apple, a pear, an hour and a union', 'plan a trip')
@@ -52,7 +52,7 @@ def _vowel(word: str) -> bool:
 
 
 def sentences(text: str) -> str:
-    """With a capital at the beginning of each sentence.
+    """The text with a capital letter at the beginning of each sentence.
 
     >>> sentences("It costs $5. croissants cost $1.")
     'It costs $5. Croissants cost $1.'

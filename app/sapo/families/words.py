@@ -134,7 +134,7 @@ def _haystack_work(entry: Entry) -> str:
 
 
 def _haystack_content(entry: Entry) -> Content:
-    """The statement that is asked for. Its name and its thing are all there is to know; the others are hay."""
+    """The statement that is asked for: its name and its thing. All other statements are hay."""
     return _fitting(entry)[0]
 
 
@@ -164,7 +164,7 @@ Use only these words, each at most once: {words}.
 Give all words from '{start}' to '{end}', separated by commas."""
 
 _FIRST_STEPS = 4
-"""The fewest listed words that can be the first step, so that guessing it seldom helps."""
+"""Least number of listed words that can be the first step, so that guessing it seldom helps."""
 
 
 class _Ladders:
@@ -205,7 +205,7 @@ class _Ladders:
         }
 
     def _reached(self, start: str) -> tuple[dict[str, str], list[str]]:
-        """Each word within `steps` of the start with the word before it on a shortest ladder, and the words
+        """Each word within `steps` of the start, with the word before it on a shortest ladder; and the words
         exactly `steps` away."""
         before, edge = {start: start}, [start]
         for _ in range(self._steps):

@@ -11,7 +11,7 @@ import re
 from decimal import Decimal
 
 SPACE = " \t\r\n"
-"""The white space an answer may have around it. A bare strip() takes much more than this."""
+"""White space that an answer may have around it. A bare strip() removes much more than this."""
 
 _DIGITS = r"(?:[0-9]{1,40}|[0-9]{1,3}(?:,[0-9]{3}){1,12})"
 _INTEGER = re.compile(rf"([+-]?{_DIGITS})(?:\.0{{1,40}})?")
@@ -106,7 +106,7 @@ def rows(text: str) -> list[list[int]] | None:
 
 
 def listed(text: str) -> list[str]:
-    r"""What stands between commas, without the white space around it.
+    r"""The parts between commas, without the white space around them.
 
     >>> listed(" the, big ,cat\n"), listed("the big")
     (['the', 'big', 'cat'], ['the big'])

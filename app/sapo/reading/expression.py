@@ -15,7 +15,7 @@ _TOKEN = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|[a-z]|[-+*/()])")
 
 
 class ExpressionError(ValueError):
-    """The text is no arithmetic expression, divides by zero or names an unknown variable."""
+    """The text is not an arithmetic expression, divides by zero or names an unknown variable."""
 
 
 def evaluate(text: str, values: Mapping[str, Fraction] | None = None) -> Fraction:
@@ -32,7 +32,7 @@ def evaluate(text: str, values: Mapping[str, Fraction] | None = None) -> Fractio
 
 
 def exactly(text: str) -> Fraction | None:
-    """The exact value, None where there is none."""
+    """The exact value, None if the text has none."""
     try:
         return evaluate(text)
     except ExpressionError:

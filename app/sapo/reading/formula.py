@@ -16,7 +16,7 @@ NOT, AND, OR, IMPLIES, IFF = "¬∧∨→↔"
 
 
 class FormulaError(ValueError):
-    """The text is no formula over the variables given, or it is too long or too deep."""
+    """The text is not a formula over the variables given, or it is too long or too deep."""
 
 
 def truth_table(text: str, variables: Sequence[str]) -> int:

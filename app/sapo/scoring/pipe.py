@@ -20,11 +20,11 @@ MAX_REASON = 400
 
 
 class PipeError(Exception):
-    """A frame is too large, cut off or holds no message of ours."""
+    """A frame is too large, cut off or holds no valid message."""
 
 
 class LoadQuestion(msgspec.Struct, frozen=True, tag="Load"):
-    """Regenerate this question; the answers that follow are to it."""
+    """Regenerate this question; later answers are scored against it."""
 
     number: int
     coordinates: Coordinates
@@ -38,9 +38,9 @@ class Judge(msgspec.Struct, frozen=True, tag=True):
 
 
 class Make(msgspec.Struct, frozen=True, tag=True):
-    """Make these questions, or with `onward` the first sound ones of their seeds, and with `worked` an answer
-    as a careful pupil writes it. Each has a reply of its own, QuestionMade or NoQuestion, in this order; the
-    question that is loaded stays."""
+    """Make these questions; with `onward` the first sound ones of their seeds, and with `worked` also an answer
+    as a careful pupil writes it. Each gets its own reply, QuestionMade or NoQuestion, in this order; the loaded
+    question stays loaded."""
 
     number: int
     places: tuple[Coordinates, ...]
@@ -49,7 +49,7 @@ class Make(msgspec.Struct, frozen=True, tag=True):
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
-    """The child has imported the library and limited itself. It comes first and without a request."""
+    """The child has imported the library and limited itself. Sent first and without a request."""
 
 
 class ScorerFailed(msgspec.Struct, frozen=True, tag="Failed"):
@@ -59,13 +59,13 @@ class ScorerFailed(msgspec.Struct, frozen=True, tag="Failed"):
 
 
 class Loaded(msgspec.Struct, frozen=True, tag=True):
-    """The question is there."""
+    """The question is loaded."""
 
     number: int
 
 
 class NoQuestion(msgspec.Struct, frozen=True, tag="Refused"):
-    """There is no such question."""
+    """There is no question at these coordinates."""
 
     number: int
     reason: str
@@ -73,8 +73,8 @@ class NoQuestion(msgspec.Struct, frozen=True, tag="Refused"):
 
 
 class QuestionMade(msgspec.Struct, frozen=True, tag="Made"):
-    """A question's text, its index where it was looked for, whether it is held out, its content's number, and
-    its worked answer where one was asked for and there is one."""
+    """A question's text, the index at which it was found, whether it is held out, its content's number, and its
+    worked answer if one was asked for and exists."""
 
     number: int
     index: int
@@ -100,8 +100,8 @@ decode_reply = msgspec.msgpack.Decoder(Reply).decode
 
 
 def frame(message: Request | Reply) -> bytes:
-    """A message as it travels. Raises PipeError for one that cannot: too large, an integer beyond 64 bits, a
-    string that is no Unicode."""
+    """A message as bytes. Raises PipeError if it is too large, has an integer beyond 64 bits, or a string that
+    is not Unicode."""
     try:
         body = _encode(message)
     except (OverflowError, ValueError) as error:

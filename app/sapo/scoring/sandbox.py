@@ -49,26 +49,27 @@ START_SECONDS, LONGEST_START_SECONDS = 120.0, 1800.0
 """A start usually takes seconds. On a starved computer it takes minutes, and so would another one: anyone who
 waits hears so after the first of these, and waits for the same child until the second."""
 AT_ONCE = 32
-"""Questions that the child is asked for in one breath; in between others get their turn."""
+"""Maximum questions in one request to the child; between requests other threads get their turn."""
 
 COMMAND = (sys.executable, "-P", "-m", "app.sapo.scoring.child")
 
 
 class SandboxError(Exception):
-    """No child can be had: closed, or it cannot start here. Says why and what to do, in one sentence."""
+    """There is no child: the sandbox is closed, or the child cannot start. Says why and what to do, in one
+    sentence."""
 
 
 class SandboxResting(SandboxError):
-    """Asked of a sandbox that rests, or it was put to rest before the answer."""
+    """The sandbox rests, or was put to rest before the answer came."""
 
 
 class Sandbox:
-    """A scoring child, started at once and again whenever it was lost. Safe to share between threads.
+    """A scoring child, started immediately and again whenever it is lost. Safe to share between threads.
 
-    `judge_seconds` is the wall limit for one answer; one that begins `resting` has no child until `wake`. The
-    child knows the question sets in the files `sets` too, and reads them at its start.
-    `late` is called, in the thread that waits, when a child needs long to start. From asyncio call `score` and
-    `questions` through `asyncio.to_thread`; `rest` and `close` may be called while another thread waits.
+    `judge_seconds` is the wall limit for one answer; a sandbox made `resting` has no child until `wake`. The
+    child knows the question sets in the files `sets` too, and reads them at its start. `late` is called, in the
+    waiting thread, when a child takes long to start. From asyncio call `score` and `questions` through
+    `asyncio.to_thread`; `rest` and `close` may be called while another thread waits.
     """
 
     def __init__(
@@ -115,8 +116,8 @@ class Sandbox:
     def questions(
         self, places: Sequence[Coordinates], onward: bool = False, worked: bool = False
     ) -> list[Asked | QuestionError]:
-        """Maker in the child: the same questions as there would be in this process, each in its place, or why
-        there is none; with `worked` as examples. UnmadeQuestion where the child was lost over it, twice. Raises
+        """Makes questions in the child, the same ones as this process would: each in its place, or why there is
+        none; with `worked` as examples. UnmadeQuestion if the child was lost over it twice. Raises
         SandboxError."""
         made: list[Asked | QuestionError] = []
         while len(made) < len(places):
@@ -125,8 +126,8 @@ class Sandbox:
         return made
 
     def rest(self) -> None:
-        """Ends the child, so that its memory is free, and starts none until `wake`. What another thread waits
-        for, and what is asked meanwhile, raises SandboxResting."""
+        """Ends the child, which frees its memory, and starts none until `wake`. Calls that are waiting, and
+        calls made meanwhile, raise SandboxResting."""
         with self._starting:
             self._resting = True
             child, self._child = self._child, None
@@ -134,14 +135,14 @@ class Sandbox:
             child.kill()
 
     def wake(self) -> None:
-        """Starts a child after a rest; does nothing without one."""
+        """Starts a child after a rest; does nothing if the sandbox does not rest."""
         with self._starting:
             if self._resting and not self._closed:
                 self._child = _Child(self._command)
             self._resting = False
 
     def close(self) -> None:
-        """Ends the child. What another thread waits for raises SandboxError."""
+        """Ends the child. Calls that are waiting raise SandboxError."""
         with self._starting:
             self._closed = True
             if self._child is not None:
@@ -149,7 +150,7 @@ class Sandbox:
                 self._child = None
 
     def _make(self, places: Sequence[Coordinates], onward: bool, worked: bool) -> list[Asked | QuestionError]:
-        """What is made before the child is lost, if it is; the first at least."""
+        """The questions made before the child was lost, if it was; at least the first."""
         made: list[Asked | QuestionError] = []
         for _ in range(2):
             child = self._running()
@@ -226,7 +227,7 @@ class Sandbox:
         raise SandboxError(f"The scoring process does not start ({reason}): {how}.")
 
     def _allow(self) -> None:
-        """Raises SandboxError where there shall be no child."""
+        """Raises SandboxError if there must be no child now."""
         if self._closed:
             raise SandboxError("The scoring process was closed: open a new Sandbox.")
         if self._resting:
@@ -244,7 +245,7 @@ class Sandbox:
 
 
 class _Lost(Exception):
-    """The child is dead, silent for too long, or says what it should not."""
+    """The child is dead, silent for too long, or sends something unexpected."""
 
 
 class _TooLate(_Lost):
@@ -252,7 +253,7 @@ class _TooLate(_Lost):
 
 
 def _made(place: Coordinates, reply: Reply) -> Asked | QuestionError:
-    """Raises _Lost."""
+    """A reply as a question, or why there is none. Raises _Lost."""
     if isinstance(reply, QuestionMade):
         coordinates = msgspec.structs.replace(place, index=reply.index)
         return Asked(
@@ -315,7 +316,7 @@ class _Child:
         ).start()
 
     def wait_until_ready(self, late: Callable[[], object]) -> None:
-        """Raises _Lost with the reason."""
+        """Returns when the child is ready. Raises _Lost with the reason."""
         if self._ready:
             return
         try:

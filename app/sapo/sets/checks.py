@@ -1,7 +1,7 @@
 """Checks: when an answer to an owner's question is right. A closed list; text is compared and never run.
 
-Every check reads both texts in the same way and compares what it read. An answer has at most MAX_ANSWER
-characters here (`Family.judge`), so all of this is bounded.
+Every check parses both texts in the same way and compares the results. An answer has at most MAX_ANSWER
+characters here (`Family.judge`), so the work is bounded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import msgspec
 
 
 class Check(StrEnum):
-    """The value is the word of `--check`."""
+    """The value is the word to write after `--check`."""
 
     TEXT = "text"
     ONE_OF = "one-of"
@@ -45,11 +45,11 @@ SAID: Mapping[Check, str] = {
     Check.TRUE_FALSE: "Yes and no count too.",
     Check.JSON: "Every field of the JSON object must be right.",
 }
-"""How each check compares, as people are told."""
+"""How each check compares, in words for people."""
 
 MAX_LABELS, MAX_LABEL = 12, 40
 _ROWS_A_LABEL = 3
-"""Answers that each come so often are guessed to be a choice."""
+"""If each different answer occurs at least this often on average, the check is guessed to be a choice."""
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +71,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def right(rule: Rule, answer: str, truth: str) -> float:
-    """1 where the answer is right, the share of items or fields that are where that is honest to show, else 0.
+    """1 if the answer is right; a share of right items or fields where such a share is meaningful; else 0.
 
     >>> right(Rule(), " The  CAT.", "the cat"), right(Rule(articles=False), "cat", "the cat")
     (1.0, 1.0)
@@ -85,25 +85,26 @@ def right(rule: Rule, answer: str, truth: str) -> float:
 
 
 def shown(rule: Rule, truth: str) -> str:
-    """The truth as an example shows it: of several right answers the first."""
+    """The truth as an example shows it: the first of several right answers."""
     return alternatives(truth)[0] if rule.check is Check.ONE_OF else truth
 
 
 def alternatives(truth: str) -> list[str]:
-    """What stands between the bars, or between semicolons where there is no bar."""
+    """The parts between bars, or between semicolons if there is no bar."""
     parts = [part.strip() for part in re.split(r"[|]" if "|" in truth else r"[|;]", truth)]
     return [part for part in parts if part] or [truth]
 
 
 def asked(rule: Rule, question: str) -> str:
-    """The question as a model reads it: with the answers to choose from."""
+    """The question as a model reads it: with the answers to choose from, if it is a choice."""
     if rule.check not in (Check.CHOICE, Check.TRUE_FALSE) or not rule.labels:
         return question
     return f"{question}\nAnswer with one of: {', '.join(rule.labels)}."
 
 
 def plain(rule: Rule, text: str) -> str:
-    """Text as it is compared: one form of each character, no case, single spaces, no mark at the end.
+    """Text as it is compared: Unicode normalised, without case, with single spaces and no full stop or other
+    mark at the end.
 
     >>> plain(Rule(accents=False), " Caf\u00e9 \\n au  LAIT! ")
     'cafe au lait'
@@ -127,7 +128,7 @@ _ARTICLES = frozenset(
 
 
 def number(rule: Rule, text: str) -> tuple[Fraction, str] | None:
-    """A number and what stands around it, its unit. A comma that can only be a decimal one is always read so.
+    """A number and the text around it, its unit. A comma that can only be a decimal one is always read so.
 
     >>> number(Rule(), "$1,250.50"), number(Rule(), "-3/4"), number(Rule(), "1,5 kg"), number(Rule(), "1e3")
     ((Fraction(2501, 2), '$'), (Fraction(-3, 4), ''), (Fraction(3, 2), 'kg'), None)
@@ -156,7 +157,7 @@ _NUMBER = re.compile(
 
 
 def _value(digits: str, marks: str) -> Fraction | None:
-    """`marks` are the decimal mark and the one between thousands."""
+    """The number's value. `marks` are the decimal mark and the one between thousands."""
     decimal, thousand = marks[0], marks[1]
     if digits.isdecimal():
         return Fraction(int(digits)) if len(digits) <= 40 else None
@@ -228,7 +229,7 @@ def items(rule: Rule, text: str) -> list[str]:
 
 
 def fields(text: str) -> dict[str, Any] | None:
-    """A JSON object; None for anything else."""
+    """A JSON object; None for any other text."""
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeError, ValueError):
@@ -237,7 +238,7 @@ def fields(text: str) -> dict[str, Any] | None:
 
 
 def guess(answers: Sequence[str]) -> Rule:
-    """The check that these true answers look like.
+    """The check that suits these true answers best.
 
     >>> [guess(answers).check.value for answers in (["1", "2.5 km"], ["yes", "no"], ["a, b", "c, d"])]
     ['number', 'true-false', 'list']
@@ -251,7 +252,7 @@ def guess(answers: Sequence[str]) -> Rule:
 
 
 def fitted(rule: Rule, answers: Sequence[str]) -> Rule:
-    """The rule with what it takes from the true answers: labels, decimal comma, order of day and month."""
+    """The rule completed from the true answers: labels, decimal comma, order of day and month."""
     change: dict[str, object] = {}
     if rule.check in (Check.CHOICE, Check.TRUE_FALSE):
         change["labels"] = _labels(answers)
@@ -266,7 +267,7 @@ def fitted(rule: Rule, answers: Sequence[str]) -> Rule:
 
 
 def _labels(answers: Sequence[str]) -> tuple[str, ...]:
-    """Different answers in the spelling that is most frequent, sorted."""
+    """Different answers, each in its most frequent spelling, sorted."""
     spellings: dict[str, Counter[str]] = {}
     for one in answers:
         spellings.setdefault(plain(Rule(), one), Counter())[one.strip()] += 1
@@ -312,7 +313,7 @@ def _number(rule: Rule, answer: str, truth: str) -> float:
 
 @lru_cache(maxsize=64)
 def tolerance(text: str) -> Fraction:
-    """Raises ValueError for what is no number of at least 0."""
+    """A tolerance from text. Raises ValueError unless it is a number of at least 0."""
     try:
         value = Decimal(text)
     except InvalidOperation:

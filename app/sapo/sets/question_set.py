@@ -1,8 +1,8 @@
 """A question set: an owner's questions, how their answers are checked, and the family of puzzles they make.
 
-A set is known by its content: `mark` is a hash of everything but the name, and names its family and its file.
-So a question's coordinates (family, row or template seed) mean the same wherever the same file lies, and a
-changed set is another one.
+A set is identified by its content: `mark` is a hash of everything but the name, and names its family and its
+file. So a question's coordinates (family, row or template seed) mean the same wherever the same file lies, and
+a changed set is a different one.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ HELD_OUT_SHARE = 5
 MAX_ROWS = 5000
 MAX_QUESTION, MAX_TRUTH, MAX_WORK, MAX_NAME = 1500, 200, 300, 60
 PREFIX = "own-"
-"""Of every set's family. The protocol's names of families have no hyphen, so none of these can be sent."""
+"""Begins every set's family name. The protocol's family names have no hyphen, so none of these can be sent."""
 _COUNTED = 4000
-"""Ways to fill a template up to which all are looked at: then exactly a fifth is held out."""
+"""Up to this many ways to fill a template all are looked at, so that exactly a fifth is held out."""
 _SAMPLED = 400
 
 
 class SetError(ValueError):
-    """A set that cannot be used, in one sentence."""
+    """A set that cannot be used; the message is one sentence."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A question with its true answer, and the work that leads there where it is known."""
+    """A question with its true answer, and its work if that is known."""
 
     question: str
     answer: str
@@ -70,7 +70,8 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def distinct(self) -> int:
-        """Different questions, near-duplicates counted once; for many templates those that were looked at."""
+        """Number of different questions, near-duplicates counted once; for many templates, of those that were
+        looked at."""
         return len(self._contents)
 
     @property
@@ -91,7 +92,7 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
             yield from (_filled(made) for made in drawn if made is not None)
 
     def constant_share(self) -> tuple[float, str]:
-        """The largest share of questions that one and the same answer solves, and that answer.
+        """The largest share of questions that one constant answer solves, and that answer.
 
         >>> rows = [Row(question=f"Mail {n}?", answer="spam" if n % 4 else "ham") for n in range(8)]
         >>> QuestionSet(name="Mail", rule=Rule(), rows=tuple(rows)).constant_share()
@@ -103,7 +104,7 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_own(family: str) -> bool:
-    """Whether a family is a question set: nothing of it may leave this computer."""
+    """Whether a family is a question set, nothing of which may leave this computer."""
     return family.startswith(PREFIX)
 
 
@@ -134,12 +135,13 @@ def recognised(rule: Rule, row: Row) -> bool:
 
 
 def encode(made: QuestionSet) -> bytes:
-    """A set as a file that people can read."""
+    """A set as the content of a readable file."""
     return msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n"
 
 
 def decode(content: bytes) -> QuestionSet:
-    """A set that `encode` wrote, perhaps elsewhere; `check` looks at what it holds. Raises SetError."""
+    """The set in a file that `encode` wrote, perhaps on another computer; call `check` before using it. Raises
+    SetError."""
     try:
         made = msgspec.json.decode(content, type=QuestionSet)
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
@@ -177,7 +179,8 @@ def family(made: QuestionSet) -> Family:
 
 
 def _held_out(made: QuestionSet) -> frozenset[Content] | None:
-    """The fifth that is held out, at least one; None where there are too many questions to choose among."""
+    """The contents of the fifth that is held out, at least one; None if there are too many questions to choose
+    among."""
     if not made.countable:
         return None
     ranked = sorted(made._contents, key=lambda content: hashed("held out", msgspec.json.encode(content)))
@@ -185,7 +188,7 @@ def _held_out(made: QuestionSet) -> frozenset[Content] | None:
 
 
 class _Questions:
-    """The data set as `app.sapo.questions` reads one: item i follows from seed + i."""
+    """The data set in the form that `app.sapo.questions` reads: item i follows from seed + i."""
 
     def __init__(self, made: QuestionSet) -> None:
         self._made = made
@@ -209,7 +212,8 @@ def _entry(question: str, answer: str, work: str) -> Entry:
 
 
 def _filled(made: Filled) -> Entry:
-    """By slots and answer, so that the same numbers in another wording are the same content."""
+    """The content of a filled template: its slots and answer, so that the same numbers in another wording are
+    the same content."""
     content = (*sorted(value.casefold() for value in made.values), "=", made.answer)
     return {
         "question": made.question,
@@ -219,7 +223,7 @@ def _filled(made: Filled) -> Entry:
 
 
 def near(question: str) -> Content:
-    """What near-duplicates have in common: words and numbers in any order, without case and marks.
+    """What near-duplicates have in common: words and numbers in any order, without case and punctuation.
 
     >>> near("What is 3 times 12?") == near("12 times 3: what IS?"), near("+"), near("Café 5")
     (True, ('+',), ('5', 'café'))

@@ -1,8 +1,8 @@
-"""Reads questions and answers out of a file's bytes or a pasted table, and says what became of every row.
+"""Reads questions and answers from a file's bytes or a pasted table, and reports what became of every row.
 
-CSV and TSV of any dialect, JSON and JSON lines with the column names that data sets have, GSM8K's `#### 42`,
-and templates. All of it is bounded before it is read, and nothing of it is run: what looks like a formula is
-left out. `preview` raises SetError with one sentence where there is nothing to read.
+CSV and TSV of any dialect, JSON and JSON lines with the usual column names of data sets, GSM8K's `#### 42`, and
+templates. All of it is bounded before it is read, and none of it is run: rows that look like a spreadsheet
+formula are left out. `preview` raises SetError with one sentence if there is nothing to read.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ QUESTIONS: Sequence[str] = re.findall(
 ANSWERS: Sequence[str] = re.findall(
     r"\w+", "answer output label target completion response solution antwort lösung back category"
 )
-"""Names of columns, the likeliest first."""
+"""Names of answer columns, the likeliest first."""
 _DELIMITERS = ",;\t|"
 _LOOKED_AT = 40
-"""Rows that tell the delimiter."""
+"""Number of first rows from which the delimiter is guessed."""
 _MOST_SKIPPED = 1000
 _MOST_COLUMNS = 200
 _MOST_READ = 4 * MAX_ROWS
@@ -58,7 +58,7 @@ _BINARY = {
 
 
 class Skip(StrEnum):
-    """Why a row was left out, in the words that people read."""
+    """Why a row was left out, in words for people."""
 
     NO_QUESTION = "no question"
     NO_ANSWER = "no answer"
@@ -72,8 +72,8 @@ class Skip(StrEnum):
 
 
 class Skipped(msgspec.Struct, frozen=True, kw_only=True):
-    """A row that was left out; rows count from 1, the line with the names of columns included. `like` is the
-    earlier row with the same question."""
+    """A row that was left out; rows count from 1, including the header line. `like` is the earlier row with the
+    same question."""
 
     row: int
     reason: Skip
@@ -81,13 +81,13 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
-    """What would become of a file: the set as understood, and what was left out."""
+    """The result of reading a file: the set as understood, and what was left out."""
 
     made: QuestionSet
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
     guessed: bool = True
-    """Whether the check follows from the answers; else it was chosen."""
+    """Whether the check was guessed from the answers; otherwise the owner chose it."""
 
     @property
     def contradictions(self) -> tuple[Skipped, ...]:
@@ -149,7 +149,7 @@ def _of_templates(text: str, name: str, rule: Rule | None, notes: Sequence[str])
 
 
 def decoded(content: bytes) -> tuple[str, list[str]]:
-    """The text of a file, and what had to be said about it. Raises SetError."""
+    """The text of a file, and a remark about its encoding if one is needed. Raises SetError."""
     if len(content) > MAX_BYTES:
         size, most = len(content) // 2**20, MAX_BYTES // 2**20
         raise SetError(f"This file has {size} MB, and {most} MB is the most. Take a part of it.")
@@ -177,8 +177,8 @@ def decoded(content: bytes) -> tuple[str, list[str]]:
 
 
 def clean(text: str) -> str:
-    """Without what can't be seen and could mislead: control characters, marks that turn the direction of
-    writing, zero widths, lone surrogates.
+    """The text without characters that can't be seen and could mislead: control characters, marks that change
+    the direction of writing, zero widths, lone surrogates.
 
     >>> clean(" a\\u202eb\\x07\\u200b\\n c ")
     'ab\\n c'
@@ -195,7 +195,7 @@ _INVISIBLE = re.compile(
 
 
 def _records(text: str, notes: list[str]) -> Iterator[tuple[int, Mapping[str, object] | None]]:
-    """Rows by the names of their columns, lower case, and their numbers; None for what is no row."""
+    """Rows as column name (lower case) to text, with their numbers; None for anything that is not a row."""
     stripped = text.lstrip()
     if stripped[:1] in "[{":
         found = list(_json_records(text))
@@ -249,7 +249,7 @@ def _table_records(text: str, notes: list[str]) -> Iterator[tuple[int, Mapping[s
 
 
 def _columns(names: Sequence[str]) -> tuple[int, int, bool]:
-    """The places of question and answer, and whether the first row names them. Raises SetError."""
+    """The positions of question and answer, and whether the first row is a header. Raises SetError."""
     question, answer = _column(names, QUESTIONS), _column(names, ANSWERS)
     if len(names) < 2:
         raise SetError("This is one column. A table needs a question and an answer, side by side.")
@@ -273,7 +273,7 @@ def _column(names: Sequence[str], wanted: Sequence[str]) -> int | None:
 
 
 def _table(text: str, notes: list[str]) -> Iterator[list[str]]:
-    """The rows of a table in the dialect that fits best. A quote that never closes is an ordinary character."""
+    """The rows of a table in the dialect that fits best. A quote that is never closed is an ordinary one."""
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
     delimiter = _delimiter(text)
     try:
@@ -291,7 +291,7 @@ def _table(text: str, notes: list[str]) -> Iterator[list[str]]:
 
 
 def _delimiter(text: str) -> str:
-    """The one by which most of the first rows have the same number of cells, more than one."""
+    """The delimiter with which most of the first rows have the same number of cells, more than one."""
     head = text[: 64 * 1024]
 
     def evenness(delimiter: str) -> tuple[int, int]:
@@ -350,7 +350,7 @@ def _refused(row: Row) -> Skip | None:
 
 
 def _kept(rows: Iterable[tuple[int, Row]], rule: Rule, skipped: list[Skipped]) -> Iterator[Row]:
-    """Rows that the check can recognise, each question once: of two answers the first counts."""
+    """Rows that the check can handle, each question once: if it has two answers, the first counts."""
     first: dict[str, tuple[int, str]] = {}
     for number, row in rows:
         key, said = " ".join(row.question.casefold().split()), checks.plain(rule, row.answer)

@@ -1,4 +1,4 @@
-"""Samples under way: each waits for its answer, and none is asked for that the relay would refuse."""
+"""Samples under way: each waits for its answer, and samples that the relay would refuse are not sent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from app.swarm.wire.protocol import BatchReply, Err, Recall, Sample, Wanted
 
 
 class Samples:
-    """At most as many as the relay allows at once and in a minute. `now` is seconds of one monotonic clock."""
+    """Limits samples to what the relay allows at a time and in a minute. `now` is seconds of one monotonic
+    clock."""
 
     def __init__(self, now: float) -> None:
         self._rids = count(1)
@@ -23,7 +24,7 @@ class Samples:
         self._until = now
 
     def on_connect(self, quotas: Quotas, limits: RelayLimits, now: float) -> None:
-        """A connection stands, with these limits."""
+        """A connection was made, with these limits."""
         self._most, self._most_open = min(SAMPLE, limits.sample), min(OPEN_SAMPLES, limits.open_samples)
         if quotas.sample_per_min != self._quotas.sample_per_min:
             self._allowance = allowance(quotas.sample_per_min, quotas.sample_per_min)
@@ -32,7 +33,7 @@ class Samples:
     def ask(
         self, k: int, families: Sequence[str] | None, max_age_s: int | None, now: float
     ) -> tuple[Sample, asyncio.Future[BatchReply | None]] | None:
-        """A sample to be sent, and what will be its answer; None when the relay would refuse it now."""
+        """A sample to send, and the future of its answer; None when the relay would refuse it now."""
         k = min(k, self._most)
         if k < 1 or len(self._open) >= self._most_open or now < self._until or self._allowance.left(now) < 1:
             return None
@@ -44,7 +45,7 @@ class Samples:
     def recall(
         self, k: int, tasks: Sequence[Wanted], now: float
     ) -> tuple[Recall, asyncio.Future[BatchReply | None]] | None:
-        """A recall from the archive and its answer to come; None if the relay would refuse it now."""
+        """A recall from the archive and the future of its answer; None if the relay would refuse it now."""
         k = min(k, self._most)
         if k < 1 or not tasks or len(self._open) >= self._most_open or now < self._until:
             return None
@@ -71,7 +72,7 @@ class Samples:
         self._until = now + min(3600.0, (err.retry_after_ms or 0) / 1000)
 
     def on_disconnect(self) -> None:
-        """The connection is gone, and with it every answer."""
+        """The connection was lost; waiting samples get no answer."""
         self._most = self._most_open = 0
         for rid in tuple(self._open):
             self._settle(rid, None)

@@ -67,10 +67,9 @@ STEADY_S = 10.0
 
 
 class Client:
-    """`run` it in a task; everything else may be called at any time, from the loop's own thread.
-
-    `relays` are invites, or what a person enters; `memory` is the file of relays met before. `tell` hears what
-    becomes of the connection. `tls` is for relays whose certificate the system does not know.
+    """`run` it in a task; everything else may be called at any time, from the loop's own thread. `relays` are
+    invites, or what a person enters; `memory` is the file of relays met before. `tell` gets changes of the
+    connection. `tls` is for relays whose certificate the system does not know.
     """
 
     def __init__(
@@ -85,8 +84,8 @@ class Client:
         rng: Random | None = None,
         thanked: Thanked | None = None,
     ) -> None:
-        """`thanked` counts receipts. Raises InviteError, a ValueError, for an address that is none, and
-        ValueError without any."""
+        """`thanked` counts receipts. Raises InviteError, a ValueError, for an invalid address, and ValueError
+        if `relays` is empty."""
         now = time.monotonic()
         self._identity, self._tell, self._tls = identity, tell, tls
         self.ledger = Ledger()
@@ -114,7 +113,7 @@ class Client:
             self._publisher.belongs(swarm)
 
     async def run(self) -> None:
-        """Connect and stay connected until cancelled. Raises nothing that a network or a relay can cause."""
+        """Connects and stays connected until cancelled. Raises nothing that a network or a relay can cause."""
         while True:
             now = time.monotonic()
             place = self._places.next(now)
@@ -126,8 +125,8 @@ class Client:
                 self._after(place, ended, began)
 
     def publish(self, group: Group, rewards_G: Sequence[int]) -> bool:
-        """Keep an informative group until a relay has it. Never waits for a relay. False when the group does
-        not belong on the wire."""
+        """Keeps an informative group until a relay has it. Never waits for a relay. False if the group may not
+        be published."""
         try:
             kept = self._publisher.add(group, rewards_G, time.monotonic())
         except sqlite3.Error as error:
@@ -138,7 +137,7 @@ class Client:
 
     @property
     def takes_people(self) -> bool:
-        """Whether the relay of now takes a person's group."""
+        """Whether the connected relay accepts groups of people."""
         return self._joined is not None and PEOPLE in self._joined.hello.caps
 
     @property
@@ -146,7 +145,7 @@ class Client:
         return self._obeys and self._joined is not None and CLASS in self._joined.hello.caps
 
     def progress(self, round: int, share: float, families: Mapping[str, float]) -> None:
-        """Tells the class what this model can do. Anywhere else nothing is said."""
+        """Tells the class what this model can do. Does nothing outside a class."""
         if self._in_class:
             some = dict(sorted(families.items())[:SHARES])
             self._asked.append(ClassProgress(round=round, share=share, families=some))
@@ -159,14 +158,14 @@ class Client:
     async def sample(
         self, k: int, families: Sequence[str] | None = None, max_age_s: int | None = None
     ) -> BatchReply | None:
-        """Up to `k` groups of others, to be checked by an Intake. None when offline, or when the relay would
-        or did refuse: then ask again in a while."""
+        """Up to `k` groups of others, to be checked by an Intake. None when offline, or when the relay refuses:
+        ask again later."""
         if self._joined is None:
             return None
         return await self._answer(self._samples.ask(k, families, max_age_s, time.monotonic()))
 
     async def recall(self, k: int, tasks: Sequence[Wanted]) -> BatchReply | None:
-        """The same from the last day, on these tasks; None also where the relay has no archive."""
+        """The same from the last day, for these tasks; None also if the relay has no archive."""
         if self._joined is None or ARCHIVE not in self._joined.hello.caps:
             return None
         return await self._answer(self._samples.recall(k, tasks, time.monotonic()))
@@ -185,8 +184,8 @@ class Client:
             self._samples.forget(sample)
 
     async def erase(self) -> int | None:
-        """Have the relay let go of everything that this key has signed; how many groups that were. None when
-        offline, refused or without an answer."""
+        """Asks the relay to delete everything that this key has signed; returns how many groups that were. None
+        when offline, refused or without an answer."""
         if self._joined is None or ERASE not in self._joined.hello.caps:
             return None
         self._erased = asyncio.get_running_loop().create_future()
@@ -198,13 +197,13 @@ class Client:
             self._erased = None
 
     def report(self, ids: Iterable[str], reason: Complaint) -> None:
-        """Tell the relay of bad groups when it can be told. It checks before it acts."""
+        """Tells the relay of bad groups as soon as it may. The relay checks before it acts."""
         self._reporter.report(ids, reason)
         self._wake.set()
 
     def thank(self, ids: Iterable[str]) -> None:
-        """Tell the authors of these groups that this node learned from them, where the relay passes that on and
-        while connected."""
+        """Tells the authors of these groups that this node learned from them, if connected to a relay that
+        passes that on."""
         if self._joined is not None and RECEIPTS in self._joined.hello.caps:
             self._reporter.thank(ids)
 
@@ -249,7 +248,7 @@ class Client:
         self._next_try = None
 
     async def _visit(self, place: RelayEntry) -> None:
-        """From opening to the end, which is always ConnectionEnded."""
+        """One connection from opening to its end, which is always ConnectionEnded."""
         connection = await connect(place.url, self._tls, self.ledger, place.private)
         try:
             self._obeys = place.invite.room is not None

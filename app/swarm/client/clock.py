@@ -12,8 +12,8 @@ _REMEMBERED = 8
 
 
 def steady_ms() -> int:
-    """Milliseconds since any moment, going on while the computer sleeps and never set: `time.monotonic` stands
-    still meanwhile on Linux and macOS."""
+    """Milliseconds since an arbitrary moment. It runs on while the computer sleeps and cannot be set;
+    `time.monotonic` stands still during sleep on Linux and macOS."""
     if sys.platform == "win32":
         return time.monotonic_ns() // 1_000_000
     # on macOS CLOCK_MONOTONIC counts sleep
@@ -22,8 +22,8 @@ def steady_ms() -> int:
 
 
 class RelayClock:
-    """A clock that no one sets, plus the median of the last eight differences to a relay's; this computer's own
-    until a relay was heard.
+    """A clock that cannot be set, plus the median of the last eight differences to a relay's clock; this
+    computer's own until a relay was heard.
 
     A message takes a while to arrive, so a difference is late by that much: milliseconds, where minutes matter.
     """
@@ -40,16 +40,16 @@ class RelayClock:
         self._offsets: deque[int] = deque(maxlen=_REMEMBERED)
 
     def set_by(self, time_ms: int) -> None:
-        """A relay said just now what time it has, in Unix milliseconds."""
+        """Takes the relay's present time, in Unix milliseconds."""
         self._offsets.append(time_ms - self._steady_ms())
 
     def forget(self) -> None:
-        """Another relay is met: its own clock counts, not the ones before it."""
+        """Forgets the differences, because another relay is used now."""
         self._offsets.clear()
 
     @property
     def offset_ms(self) -> int:
-        """How far the relay's clock is ahead of this computer's, 0 while nothing is known.
+        """How far the relay's clock is ahead of this computer's, 0 if unknown.
 
         >>> clock = RelayClock(wall_ms=lambda: 1_000, steady_ms=lambda: 7)
         >>> for told in (4_000, 4_020, 90_000): clock.set_by(told)

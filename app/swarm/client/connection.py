@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     import aiohttp
 
 OPEN_S = 20.0
-"""For the way there: name, TCP, proxy, TLS and the websocket's handshake."""
+"""Seconds that opening may take: name, TCP, proxy, TLS and the websocket's handshake."""
 HEARTBEAT_S = 12.0
 SEND_S = 15.0
 CLOSE_S = 2.0
 FAULTS = 32
-"""Frames that cannot be understood, after which a relay is left."""
+"""Number of frames that cannot be parsed after which the node leaves a relay."""
 FRAMES_PER_MIN, FRAME_BYTES = 6000, 16 * KB
 """What a relay may send: every frame counts as one, and as one more for each FRAME_BYTES. A busy node hears a
 hundredth of it."""
@@ -56,8 +56,8 @@ _UNUSED = "This computer's proxy isn't used for ws:// addresses: they are on the
 
 
 class ConnectionEnded(Exception):
-    """A connection cannot be had, or is over: the one error that the network causes here. Says why in one
-    sentence; `retry_after_ms` is what the relay asks for."""
+    """The connection could not be made, or has ended: the one error that the network causes here. Says why in
+    one sentence; `retry_after_ms` is the wait that the relay asks for."""
 
     def __init__(self, sentence: str, retry_after_ms: int | None = None) -> None:
         super().__init__(sentence)
@@ -69,8 +69,8 @@ class ConnectionEnded(Exception):
 
 
 class Connection:
-    """An open websocket. Both directions raise ConnectionEnded and are entered into the ledger; `close`
-    never raises."""
+    """An open websocket. Both directions raise ConnectionEnded and are recorded in the ledger; `close` never
+    raises."""
 
     __slots__ = (
         "_allowance",
@@ -94,8 +94,8 @@ class Connection:
         opening: bytes = b"",
         asked: noise.Initiator | None = None,
     ) -> None:
-        """`opening` is what the relay's `hello` must answer; where it is `asked` to seal the line, that follows
-        from its first frame."""
+        """`opening` is what the relay's `hello` must answer; for a line that is `asked` to be sealed, it
+        follows from the relay's first frame."""
         self._ledger = ledger
         self._asked = asked
         self._line: noise.Line | None = None
@@ -108,8 +108,7 @@ class Connection:
         self.place = place
 
     async def receive(self) -> FromRelay:
-        """The next message. Types that this version does not know are passed over; so are a few frames that
-        are no messages."""
+        """The next message. Skips messages of unknown types, and a few frames that are not messages."""
         from aiohttp import WSMsgType
 
         while True:
@@ -151,8 +150,7 @@ class Connection:
         return self._asked is not None or self._line is not None
 
     def _unsealed(self, data: bytes, *, open_: bool) -> bytes:
-        """What the relay said over the sealed line. Nothing that is said in the open counts but a refusal, and
-        that only as a sentence."""
+        """A frame of the sealed line, decrypted. In the open only a refusal counts, and only as a sentence."""
         try:
             if open_:
                 if self._asked is not None and isinstance(err := from_relay(data), Err):
@@ -219,8 +217,8 @@ async def connect(
     ledger: Ledger | None = None,
     private: Private | None = None,
 ) -> Connection:
-    """A websocket to a relay, sealed where it is one of a `private` swarm; `tls` is for certificates other than
-    the system's. Raises ConnectionEnded."""
+    """Opens a websocket to a relay, sealed for a relay of a `private` swarm; `tls` is for certificates other
+    than the system's. Raises ConnectionEnded."""
     import aiohttp
 
     place = urlsplit(url).netloc
@@ -275,9 +273,9 @@ async def connect(
 
 
 def proxy_for(url: str) -> str | None:
-    """The HTTP proxy that the environment or the system names for wss://, through which CONNECT goes. A ws://
-    address is on the local network, and no proxy stands on the way there. On some systems this asks the name
-    server. Raises ConnectionEnded for a proxy address that is no HTTP proxy's."""
+    """The HTTP proxy that the environment or the system names for wss://, used by CONNECT. A ws:// address is
+    on the local network and needs no proxy. On some systems this asks the name server. Raises ConnectionEnded
+    for a proxy address that is not an HTTP proxy's."""
     parts = urlsplit(url)
     proxy = system_proxy()
     if parts.scheme != "wss" or not proxy or urllib.request.proxy_bypass(parts.hostname or ""):
@@ -364,7 +362,7 @@ def _retry_after_ms(headers: object) -> int | None:
 
 
 async def first_end(*stories: Coroutine[Any, Any, None]) -> None:
-    """Run them together until one ends; the others are cancelled, and what ended the first is raised."""
+    """Runs these together until one ends; the others are cancelled, and the first one's error is raised."""
     tasks = [asyncio.create_task(one) for one in stories]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""Joining a swarm over an open connection: the relay says who it is, the node signs in and is let in."""
+"""Joining a swarm over an open connection: the relay proves who it is, and the node signs in."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class ExpectedRelay(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom the node means to meet, as far as it knows; and the invite it may have to show."""
+    """What the node expects of the relay, as far as it is known, and the invite to show."""
 
     relay: str | None = None
     swarm: str | None = None
@@ -48,7 +48,7 @@ class ProofsOfWork:
         self._found: dict[tuple[str, int], tuple[int, str]] = {}
 
     async def find(self, hello: Hello) -> str | None:
-        """A nonce that `hello` asks for, None if it asks for none. To cancel it stops the search. Raises
+        """A nonce that `hello` asks for, None if it asks for none. Cancelling it stops the search. Raises
         ConnectionEnded."""
         bits = hello.pow_bits
         if bits == 0:
@@ -90,8 +90,8 @@ class ProofsOfWork:
 async def join(
     connection: Connection, identity: Identity, expected: ExpectedRelay, work: ProofsOfWork, clock: RelayClock
 ) -> Joined:
-    """Signs in. Raises ConnectionEnded: also for a relay that is another than the expected one, and nothing is
-    signed for that one."""
+    """Signs in. Raises ConnectionEnded, also for a relay other than the expected one, for which nothing is
+    signed."""
     hello = await _next(connection, Hello)
     clock.forget()
     clock.set_by(hello.time_ms)

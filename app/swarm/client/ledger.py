@@ -1,8 +1,8 @@
-"""The traffic over the line, for the owner to see: how much in the last hour, and the latest messages word for
+"""The traffic over the line, shown to the owner: how much in the last hour, and the latest messages word for
 word.
 
-It costs a node a few additions a message. Text is made of the bytes only when somebody asks, and the proof of
-an invite is taken out before anything is kept.
+It costs a node a few additions a message. Bytes are turned into text only when somebody asks, and the proof of
+an invite is removed before anything is kept.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ import msgspec
 from app.swarm.wire.limits import BODY, KIND, LineMessage
 
 MESSAGES = 20
-"""Kept in all, half of them sent and half received: a relay's figures, which come every ten seconds, shall not
-push out what left this computer."""
+"""Messages kept, half of them sent and half received, so that a relay's figures, which come every ten seconds,
+do not push out what left this computer."""
 BYTES = 64 * 1024
-"""Kept, and told, of them in all; again half for each way."""
+"""Bytes kept of all messages together, again half for each way."""
 LONGEST = 16 * 1024
-"""Kept of one message; the text says how much is left out. A batch of groups is longer, a group hardly ever."""
+"""Bytes kept of one message; the text says how much is left out. A batch of groups is longer, a group hardly
+ever."""
 HOUR_MIN = 60
 HIDDEN = "(hidden: it opens the swarm)"
 UNPACKED = "\n\nthe same body before it was compressed:\n"
@@ -62,8 +63,8 @@ class _Direction:
 
 
 class Ledger:
-    """The traffic of one client, over all its connections. Counted are the messages themselves, to which TCP,
-    TLS and the websocket add a little."""
+    """The traffic of one client, over all its connections. Messages themselves are counted, without the
+    overhead of TCP, TLS and the websocket."""
 
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time
@@ -81,7 +82,7 @@ class Ledger:
 
     @property
     def sent_bytes(self) -> int:
-        """The bytes sent in the last 60 minutes, the present one included."""
+        """Bytes sent in the last 60 minutes, including the current one."""
         return self._hour(self._out)
 
     @property
@@ -90,7 +91,7 @@ class Ledger:
 
     @property
     def messages(self) -> tuple[LineMessage, ...]:
-        """The latest, newest last. The same tuple until another message goes."""
+        """The latest messages, newest last. The same tuple until another message is sent or received."""
         if self._shown is None:
             numbered = sorted([*_told(self._out, True), *_told(self._in, False)], key=lambda one: one[0])
             self._shown = tuple(message for _, message in numbered)
@@ -108,7 +109,7 @@ class Ledger:
 
 
 def _told(way: _Direction, outgoing: bool) -> Iterator[tuple[int, LineMessage]]:
-    """The newest first, as many as there is room for."""
+    """The newest messages that fit, newest first."""
     room = BYTES // 2
     for one in reversed(way.kept):
         message = _message(one.at, outgoing, one.size, one.raw)
@@ -124,7 +125,8 @@ def _kind(raw: bytes) -> str:
 
 
 def _without_proof(frame: bytes) -> bytes:
-    """An `auth` without what shows that this node was invited. Its signature is good for one challenge only."""
+    """An `auth` message without the proof that this node was invited. Its signature is valid for one challenge
+    only."""
     auth: dict[str, Any] = msgspec.json.decode(frame)
     if auth.get("invite") is not None:
         auth["invite"] = HIDDEN
@@ -141,7 +143,7 @@ def _message(at: float, outgoing: bool, size: int, raw: bytes) -> LineMessage:
 
 
 def _unpacked(raw: bytes) -> str:
-    """The words of a group that went out compressed; they are this node's own."""
+    """The text of a group that was sent compressed; it is this node's own."""
     pub: dict[str, Any] = msgspec.json.decode(raw)
     if pub.get("enc") != "zlib":
         return ""

@@ -1,8 +1,8 @@
-"""Groups on their way to a relay, in SQLite: one leaves only when a relay gave its final answer.
+"""Groups on their way to a relay, in SQLite: a group is removed only when a relay gave its final answer.
 
-A message gets its sequence number, its signature and its place on the disk in one transaction, and is sent only
-after that. So no number is ever used twice, and kill -9 at any moment loses nothing: a message whose answer was
-not written is sent again, and its id makes that harmless.
+A message gets its sequence number, its signature and its row on disk in one transaction, and is sent only after
+that. So no number is used twice, and kill -9 at any moment loses nothing: a message whose answer was not
+written is sent again, and its id makes that harmless.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ MAX_MESSAGES = 10_000
 MAX_BYTES = 50_000_000
 LEAST_MESSAGES = OPEN_PUBLISHES + 1
 LEAST_BYTES = LEAST_MESSAGES * FRAME
-"""Room for all that may be under way and the next one: then there is always an unsent one to drop."""
+"""Room for everything that may be under way and the next message: then there is always an unsent one to drop.
+"""
 
 _SCHEMA = """
 CREATE TABLE messages (
@@ -41,7 +42,7 @@ class OutboxError(Exception):
 
 
 class OutboxMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A `pub` frame as it goes out, byte for byte the same at every try."""
+    """A `pub` frame as it is sent, byte for byte the same at every try."""
 
     id: str
     key_seq: int
@@ -49,7 +50,7 @@ class OutboxMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutboxCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of all messages ever created. The first is the sum of the others."""
+    """What happened to all messages ever created. The first is the sum of the others."""
 
     created: int = 0
     waiting: int = 0
@@ -62,8 +63,8 @@ class OutboxCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outbox:
-    """One open outbox, held by one process. Methods block for a few milliseconds, and raise sqlite3.Error, with
-    nothing changed, when the disk does not take the rows."""
+    """One open outbox, used by one process. Methods block for a few milliseconds, and raise sqlite3.Error, with
+    nothing changed, when the rows cannot be written."""
 
     def __init__(
         self,
@@ -73,9 +74,9 @@ class Outbox:
         max_bytes: int = MAX_BYTES,
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        """Opens or makes the file. `clock_ms` gives a key's first number. Raises OutboxError for a damaged
-        file, one of another version, one in use and one that the disk does not take, and ValueError for limits
-        below LEAST_MESSAGES or LEAST_BYTES."""
+        """Opens or makes the file. `clock_ms` gives a key's first number. Raises OutboxError for a file that is
+        damaged, of another version, in use or cannot be written, and ValueError for limits below LEAST_MESSAGES
+        or LEAST_BYTES."""
         if max_messages < LEAST_MESSAGES or max_bytes < LEAST_BYTES:
             raise ValueError(f"An outbox needs room for {LEAST_MESSAGES} messages and {LEAST_BYTES} bytes.")
         self._max_messages, self._max_bytes, self._clock_ms = max_messages, max_bytes, clock_ms
@@ -104,10 +105,9 @@ class Outbox:
             raise
 
     def add(self, key: bytes, make: Callable[[int], Envelope]) -> OutboxMessage:
-        """Numbers, seals and stores one message of a public key: `make` makes the envelope from its number.
-
-        When there is no room the oldest messages that are not under way are dropped and counted. Whatever
-        `make` raises (for example Refused) comes out with nothing stored and no number used.
+        """Numbers, signs and stores one message of a public key: `make` makes the envelope from its number.
+        When there is no room the oldest messages that are not under way are dropped and counted. If `make`
+        raises (for example Refused), nothing is stored and no number is used.
         """
         with transaction(self._db):
             key_seq = self._next_number(key.hex())
@@ -123,7 +123,8 @@ class Outbox:
         return OutboxMessage(id=envelope.id, key_seq=key_seq, frame=frame)
 
     def take(self, most: int = OPEN_PUBLISHES) -> list[OutboxMessage]:
-        """The oldest messages that are not under way; now they are. Never more of them than relays allow."""
+        """The oldest messages that are not under way, which are now marked as under way; never more than relays
+        allow."""
         most = min(most, OPEN_PUBLISHES - len(self._under_way))
         if most <= 0:
             return []
@@ -139,8 +140,8 @@ class Outbox:
         return messages
 
     def settle(self, id: str, code: Code) -> bool:
-        """Takes a relay's answer: a final one ends the message, after another it waits for its next try.
-        Answers to messages that are not under way change nothing. Returns whether the message has left."""
+        """Records a relay's answer: a final one removes the message, any other lets it wait for its next try.
+        Answers to messages that are not under way change nothing. Returns whether the message was removed."""
         if id not in self._under_way:
             return False
         if code.final:
@@ -152,7 +153,7 @@ class Outbox:
         return code.final
 
     def on_disconnect(self) -> None:
-        """The connection is gone: what was under way waits for its next try, oldest first."""
+        """The connection was lost: messages that were under way wait for their next try, oldest first."""
         self._under_way.clear()
 
     def counts(self) -> OutboxCounts:
@@ -160,7 +161,7 @@ class Outbox:
         return msgspec.convert({**kept, "waiting": self._waiting}, OutboxCounts)
 
     def keys(self) -> frozenset[bytes]:
-        """Every public key that this home ever published under: what they signed is no one else's."""
+        """Every public key that this data folder ever published with: groups signed by them are its own."""
         return frozenset(bytes.fromhex(pk) for (pk,) in self._db.execute("SELECT pk FROM sequences"))
 
     def close(self) -> None:
@@ -180,8 +181,8 @@ class Outbox:
         return waiting, int(size)
 
     def _next_number(self, pk: str) -> int:
-        """A key without a history here (new, or brought back after its disk was lost) begins at the time in
-        milliseconds, which is above all it counted before: no one makes a thousand groups a second."""
+        """A key without a history here (new, or restored after its disk was lost) starts at the time in
+        milliseconds, which is above every earlier number, since no one makes a thousand groups a second."""
         row = self._db.execute("SELECT last FROM sequences WHERE pk = ?", (pk,)).fetchone()
         number: int = row[0] + 1 if row else max(1, min(self._clock_ms(), SAFE_INTEGER // 2))
         self._db.execute("INSERT OR REPLACE INTO sequences VALUES (?, ?)", (pk, number))

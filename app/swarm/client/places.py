@@ -1,4 +1,4 @@
-"""A node's relays: which is tried next and when, and what an invite or an earlier meeting says of each."""
+"""A node's relays: which is tried next and when, and what an invite or an earlier visit says of each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from app.swarm.wire.signin import is_relay_id
 # signed for that one.
 
 MOST_RELAYS = 64
-"""Addresses that are remembered; beyond that the one met first is forgotten."""
+"""Addresses that are remembered; beyond that the oldest is forgotten."""
 _LARGEST = 64 * 1024
 
 
@@ -33,7 +33,7 @@ class Relay(msgspec.Struct, frozen=True, kw_only=True):
     relay: RelayId
     swarm: SwarmId
     room: Literal["class"] | None = None
-    """`class` where the owner joined as a pupil."""
+    """`class` if the owner joined as a student."""
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,8 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownRelays:
-    """What is known by address. A file that cannot be read counts as missing: the relays are then met again."""
+    """What is known of each address. A file that cannot be read counts as missing: the relays are then learned
+    again."""
 
     __slots__ = ("_path", "_relays")
 
@@ -57,11 +58,11 @@ class KnownRelays:
         return self._relays.get(url)
 
     def last(self) -> tuple[str, Relay] | None:
-        """The address met last and what is there: where a node without an invite may go again."""
+        """The address used last and what is there: where a node without an invite may return to."""
         return next(reversed(self._relays.items()), None)
 
     def remember(self, url: str, relay: str, swarm: str, obeys: bool = False) -> None:
-        """A disk that does not take it costs the memory of this relay only."""
+        """Saves a relay; if the disk refuses, only the memory of this relay is lost."""
         met = Relay(relay=relay, swarm=swarm, room="class" if obeys else None)
         if self.last() == (url, met):
             return
@@ -74,7 +75,7 @@ class KnownRelays:
 
 
 class RelayEntry:
-    """One relay: where it is, what an invite says of it, and when to try it again."""
+    """One relay: its address, what an invite says of it, and when to try it again."""
 
     __slots__ = ("invite", "pace", "private", "url")
 
@@ -90,7 +91,7 @@ class RelayEntry:
 
 
 class RelayEntries:
-    """All of them. `memory` is the file of relays met before; `now` is monotonic."""
+    """All relays of a node. `memory` is the file of relays met before; `now` is monotonic."""
 
     def __init__(self, relays: Sequence[str | Invite], memory: Path, rng: Random) -> None:
         """Raises InviteError, a ValueError, for a malformed address, and ValueError for an empty list."""
@@ -103,7 +104,7 @@ class RelayEntries:
         self.known = KnownRelays(memory)
 
     def next(self, now: float) -> RelayEntry:
-        """The relay to try next, once its wait is over; ties are drawn."""
+        """The relay to try next, once its wait is over; ties are broken at random."""
         return min(self._places, key=lambda one: (one.pace.wait_s(now), self._rng.random()))
 
     def wait_s(self, now: float) -> float:
@@ -111,19 +112,19 @@ class RelayEntries:
         return min(one.pace.wait_s(now) for one in self._places)
 
     def swarm(self) -> str | None:
-        """The swarm that is expected; an invite is newer than what was met before."""
+        """The expected swarm; an invite overrides an earlier visit."""
         invited = [place.invite.swarm for place in self._places]
         met = [one.swarm for place in self._places if (one := self.known.get(place.url)) is not None]
         return next((swarm for swarm in (*invited, *met) if swarm is not None), None)
 
     def expected(self, place: RelayEntry, swarm: str | None) -> ExpectedRelay:
-        """The relay and swarm that this place must turn out to be."""
+        """The relay and swarm that must be found at this address."""
         met = self.known.get(place.url)
         return ExpectedRelay(
             relay=place.invite.relay or (met.relay if met else None), swarm=swarm, invite=place.invite
         )
 
     def failed(self, place: RelayEntry, now: float, retry_after_ms: int | None, steady: bool) -> None:
-        """A visit has ended; after a `steady` one this failure counts as the first."""
+        """A visit has ended; after a `steady` one the failure counts as the first."""
         pace = place.pace.worked() if steady else place.pace
         place.pace = pace.failed(now, self._rng.random(), retry_after_ms)

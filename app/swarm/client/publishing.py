@@ -24,7 +24,7 @@ from app.swarm.wire.limits import OPEN_PUBLISHES, SHARE, Code, Quotas, Refused, 
 from app.swarm.wire.protocol import Ok, Pub
 
 HELD = 64
-"""Groups kept in memory while no swarm is known yet or the disk is full; beyond that the oldest goes."""
+"""Groups kept in memory while no swarm is known yet or the disk is full; beyond that the oldest is dropped."""
 ANSWER_S = 60.0
 """Seconds without an answer to a group after which the node leaves the relay."""
 _MAKING, _CATCHING_UP = 0.75, 0.25
@@ -33,8 +33,8 @@ _BEHIND = 2 * OPEN_PUBLISHES
 
 
 class Publisher:
-    """One node's outbox at work. Everything that writes raises sqlite3.Error when the disk does not take it.
-    `now` is seconds of one monotonic clock."""
+    """Sends one node's outbox. Every method that writes raises sqlite3.Error when the disk refuses. `now` is
+    seconds of one monotonic clock."""
 
     def __init__(self, outbox: Outbox, identity: Identity, clock: RelayClock, rng: Random, now: float) -> None:
         self._outbox, self._identity, self._clock, self._rng = outbox, identity, clock, rng
@@ -57,9 +57,9 @@ class Publisher:
         return self._quotas.publish_per_min
 
     def add(self, group: Group, rewards_G: Sequence[int], now: float) -> bool:
-        """Keep a group until a relay has it. False for one that does not belong on the wire, such as one whose
-        rewards are all equal. One that the disk does not take is held in memory and tried again with the next
-        one, or at the next connection."""
+        """Keeps a group until a relay has it. False for a group that may not be published, such as one whose
+        rewards are all equal. If the disk refuses it, it is held in memory and tried again with the next group,
+        or at the next connection."""
         if is_own(group.coordinates.family):
             return False
         self._making.take(1, now)
@@ -75,22 +75,22 @@ class Publisher:
             raise
 
     def room(self, now: float) -> int:
-        """How many groups are worth publishing now: what the relay takes in, less than that while the outbox
-        has more than a few."""
+        """How many groups are worth publishing now: as many as the relay accepts, fewer while the outbox has
+        more than a few."""
         share = _MAKING if self.counts.waiting <= _BEHIND else _CATCHING_UP
         left = self._making.left(now)
         self._making.refill(SHARE * share * self._quotas.publish_per_min, now)
         return int(left)
 
     def belongs(self, swarm: str) -> None:
-        """The swarm is known now: what was held for it is sealed."""
+        """The swarm is known now: groups held for it are signed."""
         self.swarm = swarm
         while self._held:
             self._add(swarm, *self._held[0])
             self._held.popleft()
 
     def on_connect(self, quotas: Quotas, open_publishes: int, zlib_agreed: bool, now: float) -> None:
-        """A connection stands, with these limits."""
+        """A connection was made, with these limits."""
         self._most, self._zlib = min(OPEN_PUBLISHES, max(1, open_publishes)), zlib_agreed
         if (quotas.publish_per_min, quotas.publish_burst) != (
             self._quotas.publish_per_min,
@@ -101,7 +101,7 @@ class Publisher:
         self._quotas = quotas
 
     def due(self, now: float) -> Iterator[bytes]:
-        """Frames to send now, oldest first; each is under way from the moment it is asked for."""
+        """Frames to send now, oldest first; each counts as under way from this call on."""
         while (
             self._pace.wait_s(now) == 0
             and len(self._open) < self._most
@@ -134,7 +134,7 @@ class Publisher:
             self._sending.empty(now)
 
     def on_disconnect(self) -> None:
-        """The connection is gone; what was under way goes out again over the next one."""
+        """The connection was lost; what was under way is sent again over the next one."""
         self._outbox.on_disconnect()
         self._open.clear()
 
@@ -146,8 +146,8 @@ class Publisher:
         return min(5.0, max(0.05, self._pace.wait_s(now), self._sending.wait_s(1, now)))
 
     def _current(self, pub: Pub) -> bool:
-        """Whether a relay here can take it: not a group of a swarm that this node has left, or with a question
-        of an older version. They lie in the outbox as `plain`."""
+        """Whether this relay can accept it: not a group of a swarm that this node has left, nor with a question
+        of an older version. `plain` is the group as stored in the outbox."""
         try:
             told = _told(pub.body)
         except msgspec.MsgspecError:

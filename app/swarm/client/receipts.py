@@ -1,8 +1,8 @@
-"""Receipts: who learned from a group may say so to its author, signed and without content.
+"""Receipts: a node that learned from a group may say so to its author, signed and without content.
 
-A relay passes on only those of keys with standing, and each key's once a group (PROTOCOL.md). It is not trusted
-with that: the author checks the signature, takes its own groups alone, and counts each key once a group too. A
-relay can still make up keys; all it gains is a wrong figure on the pages of its guests."""
+A relay passes on only those of keys with standing, and each key's once per group (PROTOCOL.md). The author does
+not trust it with that: it checks the signature, accepts receipts for its own groups alone, and also counts each
+key once per group. A relay can still make up keys; all it gains is a wrong figure on its guests' pages."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from app.swarm.wire.protocol import Receipt, Receipts, Report, Thanks
 FILE = "thanks.json"
 _DOMAIN = b"shoal-receipt-v1\0"
 _OWN = 4096
-"""Own groups that are remembered: those of some hours. A group is handed out for half an hour."""
+"""Own groups remembered: those of some hours, while a group is handed out for half an hour."""
 _MOST = 16_384
-"""Receipts that are remembered, so that none counts twice; keys that are told apart in a day."""
+"""Receipts remembered, so that none counts twice; and the most keys counted in a day."""
 
 
 def receipt_bytes(swarm: str, id: str) -> bytes:
@@ -35,7 +35,7 @@ def receipt_bytes(swarm: str, id: str) -> bytes:
 
 
 def receipt(seed: bytes, swarm: str, id: str) -> Receipt:
-    """That the owner of `seed` learned from the group `id`."""
+    """A receipt: the owner of `seed` learned from the group `id`."""
     return Receipt(id=id, sig=signing.sign(seed, receipt_bytes(swarm, id)).hex())
 
 
@@ -53,8 +53,8 @@ class Day(msgspec.Struct, frozen=True):
 
 
 class Thanked:
-    """Counts receipts for groups of this node's. The day's count lies in `folder` and outlives the node; what
-    they are checked by does not, so nothing is counted again after a start."""
+    """Counts receipts for this node's groups. The day's count is saved in `folder`; the groups and receipts it
+    is checked against are not, so nothing is counted twice after a restart."""
 
     def __init__(self, folder: Path, today: Callable[[], datetime.date] = datetime.date.today) -> None:
         self._path, self._today = folder / FILE, today

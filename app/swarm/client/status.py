@@ -1,4 +1,4 @@
-"""How a node stands with its swarm, for views, and what changed, for the history."""
+"""The state of a node's connection to its swarm, for views, and its changes, for the history."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import msgspec
 
 
 class ConnectionStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """The connection to a relay changed: `connected`, `lost`, or not had (`refused`). `sentence` says it to
-    people; `retry_s` is when the next try comes, in seconds."""
+    """The connection to a relay changed: `connected`, `lost`, or not made (`refused`). `sentence` says it to
+    people; `retry_s` is the time until the next try, in seconds."""
 
     state: Literal["connected", "lost", "refused"]
     url: str
@@ -21,8 +21,7 @@ class ConnectionStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """A still picture. `peers` to `families` are the relay's own figures, None until it has told them.
-
+    """A frozen picture. `peers` to `families` are the relay's own figures, None until it has sent them.
     `created` groups are `waiting` for a relay's final answer, or `acknowledged` (stored there, or counted as
     too old), or finally `refused` by it, or were `dropped` because the outbox was full. `held` are kept in
     memory only, because no swarm is known yet. `next_try_s` is None while connected.
@@ -49,6 +48,6 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
     next_try_s: float | None
     in_class: bool = False
-    """The owner joined as one of a class, and this relay is one."""
+    """Whether the owner joined as a student and this relay is a class's."""
     learning: bool | None = None
-    """Whether its teacher lets everybody learn; None outside a class, or before it was told."""
+    """Whether its teacher lets everybody learn; None outside a class, or before it is known."""

@@ -48,8 +48,8 @@ MANNERS, ANIMALS = tuple(_MANNERS.split()), tuple(_ANIMALS.split())
 
 
 def node_name(key: bytes) -> str:
-    """The name of a public key. One in 164 million pairs of keys shares one: it is for people to read, and
-    never stands for the key."""
+    """A name made from a public key. One in 164 million pairs of keys shares a name, so it is for people to
+    read and never used to identify a key."""
     number = int.from_bytes(sha256(_DOMAIN + key).digest()[:16], "big")
     number, digits = divmod(number, 10_000)
     number, animal = divmod(number, len(ANIMALS))
@@ -67,7 +67,7 @@ class IdentityError(Exception):
 
 
 class Identity:
-    """A key pair. Everything public comes from `key`; the seed shows only where it is asked for by name."""
+    """A key pair. Everything public follows from `key`; the secret seed is only in `seed` and `words`."""
 
     __slots__ = ("_seed", "key", "name")
 
@@ -83,8 +83,8 @@ class Identity:
 
     @classmethod
     def from_words(cls, text: str) -> Identity:
-        """Brings a key back from its 24 recovery words, however they are spaced. Raises IdentityError saying
-        which word is wrong, or that one of them is another word of the list."""
+        """Restores a key from its 24 recovery words, however they are spaced. Raises IdentityError saying which
+        word is wrong, or that one of them is another word of the list."""
         words = text.casefold().split()
         known = set(_words().wordlist)
         for place, word in enumerate(words, 1):
@@ -100,12 +100,12 @@ class Identity:
             ) from error
 
     def words(self) -> str:
-        """The 24 recovery words: the seed itself in BIP-39's English list, with its checksum. Anyone who reads
-        them is this node."""
+        """The 24 recovery words: the seed itself in BIP-39's English list, with its checksum. Anyone who has
+        them can act as this node."""
         return str(_words().to_mnemonic(self._seed))
 
     def seed(self) -> bytes:
-        """The secret itself, for signing and keeping."""
+        """The secret seed, for signing and storing."""
         return self._seed
 
     def sign(self, message: bytes) -> bytes:
@@ -125,7 +125,7 @@ class Identity:
 
 
 class _PlainKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A key as it lies in a file that only its owner may read, bytes in hex."""
+    """A key as stored in a file that only its owner may read, bytes in hex."""
 
     v: Literal[1] = 1
     public_key: str

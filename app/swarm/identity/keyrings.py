@@ -1,4 +1,4 @@
-"""The system's keyring: which one encrypts, what lies in it, and calls that may wait for a person."""
+"""The system's keyring: which backend encrypts, what is stored in it, and calls that may wait for a person."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SERVICE = "Shoal"
 HUB_TOKEN = "Hugging Face access token"
 """The one other entry that Shoal keeps under that service (app/cli/models/_hub_token.py)."""
 PATIENCE_S = 60.0
-"""How long a person may take with the keyring's own dialog before the node goes on without it."""
+"""Seconds that a person may take with the keyring's own dialog before the node starts without it."""
 _REAL = frozenset(
     f"keyring.backends.{one}" for one in ("macOS", "Windows", "SecretService", "kwallet", "libsecret")
 )
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class KeyringLocked(IdentityError):
-    """The keyring is locked, gone, refuses, or is another one: the key may be there later."""
+    """The keyring is locked, missing, refuses, or is another one: the key may be available later."""
 
 
 class KeyringWaiting(KeyringLocked):
@@ -46,8 +46,8 @@ def real_backend(chosen: keyring.backend.KeyringBackend | None = None) -> keyrin
 
 
 def forget_token(find: Find = real_backend) -> str:
-    """Deletes the access token for models from the keyring, where there is one. Returns a sentence about what
-    stood in the way. May wait for a person."""
+    """Deletes the access token for models from the keyring, if it is there. Returns a sentence about what
+    prevented it. May wait for a person."""
     try:
         backend = find()
         if backend is not None and backend.get_password(SERVICE, HUB_TOKEN):
@@ -61,9 +61,9 @@ def forget_token(find: Find = real_backend) -> str:
 
 
 async def aside(call: Callable[[], T], patience_s: float) -> T:
-    """Runs a call that may wait for a person, beside the event loop. Its thread ends with the process: no one
-    waits for a dialog that was left open. Raises KeyringLocked for whatever the keyring raises, and
-    KeyringWaiting when patience ends."""
+    """Runs a call that may wait for a person in a thread, beside the event loop. The thread ends with the
+    process, since nobody waits for a dialog that was left open. Raises KeyringLocked for anything the keyring
+    raises, and KeyringWaiting when patience ends."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[T] = loop.create_future()
 
@@ -103,8 +103,8 @@ def put(find: Find, identity: Identity) -> None:
 
 
 def ask(find: Find, public_key: str, name: str) -> Identity:
-    """The key of that name in the keyring. Raises KeyringLocked where the keyring or the entry is missing
-    now, and IdentityError for a damaged entry."""
+    """The key of that name in the keyring. Raises KeyringLocked if the keyring or the entry is missing now, and
+    IdentityError for a damaged entry."""
     secret = found(find).get_password(SERVICE, public_key)
     if secret is None:
         raise KeyringLocked(
@@ -129,5 +129,5 @@ def found(find: Find) -> keyring.backend.KeyringBackend:
 
 
 def restoring() -> str:
-    """The command that takes recovery words."""
+    """The command to restore a key from recovery words."""
     return remedy.command("identity restore")

@@ -1,7 +1,7 @@
-"""Where a key is kept: in the system's keyring; without one, in a file that only its owner can read.
+"""Where a key is stored: in the system's keyring; without one, in a file that only its owner can read.
 
-`identity.json` beside it says where it is and whose it is, without a secret. A key that is known to exist is
-never replaced by a new one unless its owner asks for that: while it can't be read, opening raises.
+`identity.json` beside it says where the key is and whose it is, without the secret. A key that is known to
+exist is never replaced by a new one unless its owner asks for that: while it can't be read, opening raises.
 """
 
 from __future__ import annotations
@@ -45,14 +45,15 @@ class Where(StrEnum):
     SEALED = "file"
     """A file under a passphrase, written by an earlier version."""
     MEMORY = "memory"
-    """A new key that the disk didn't take."""
+    """A new key that could not be saved to disk."""
 
 
 PublicKey = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
 
 class KeyRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where the key of a folder is. `former` are the folder's earlier keys, as earlier versions listed them."""
+    """Where the key of a folder is stored. `former` are the folder's earlier keys, as earlier versions listed
+    them."""
 
     where: Literal["keyring", "file", "plain"]
     public_key: PublicKey
@@ -62,7 +63,7 @@ class KeyRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class KeyLocation(msgspec.Struct, frozen=True, kw_only=True):
-    """The public part of an identity; all empty where there is no key yet. `kept` is a `Where`, and `file` the
+    """The public part of an identity; all empty if there is no key yet. `kept` is a `Where`, and `file` the
     key's path, empty for the keyring."""
 
     name: str = ""
@@ -72,7 +73,7 @@ class KeyLocation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredIdentity(msgspec.Struct, frozen=True, kw_only=True):
-    """An identity ready for use. `note` is a sentence for the owner when something is not as it should be."""
+    """An identity ready for use. `note` is a sentence for the owner if something is wrong with it."""
 
     identity: Identity
     where: Where
@@ -82,10 +83,9 @@ class StoredIdentity(msgspec.Struct, frozen=True, kw_only=True):
 async def open_identity(
     folder: Path, *, find: Find = real_backend, patience_s: float = PATIENCE_S
 ) -> StoredIdentity:
-    """The folder's identity. Makes one silently the first time and keeps it as `keep` does; on a disk that
-    takes nothing, that first key lasts until the process ends and the note says so.
-
-    Raises what `read_identity` raises: a folder that has a key gets no other one.
+    """The folder's identity. Makes one silently the first time and stores it as `keep` does; if the disk
+    refuses, that first key lasts until the process ends and the note says so. Raises what `read_identity`
+    raises: a folder with a key never gets a second one.
     """
     if _read(folder) is not None:
         return await read_identity(folder, find=find, patience_s=patience_s)
@@ -125,8 +125,8 @@ async def read_identity(
 async def keep(
     identity: Identity, folder: Path, *, find: Find = real_backend, patience_s: float = PATIENCE_S
 ) -> StoredIdentity:
-    """Makes a key the folder's only one: in the keyring, else in a file that only its owner can read, and the
-    note says why. Deletes the folder's earlier keys. Raises OSError when the disk does not take it."""
+    """Makes a key the folder's only one, in the keyring or else in a file that only its owner can read; the
+    note says why. Deletes the folder's earlier keys. Raises OSError if the disk refuses."""
     try:
         await keep_in_keyring(identity, folder, find=find, patience_s=patience_s)
     except IdentityError as error:
@@ -148,8 +148,8 @@ async def keep_in_keyring(
 
 
 def keep_plain(identity: Identity, folder: Path) -> Path:
-    """Writes a key as it is into a file for its owner's eyes only and makes it the folder's. Returns the file.
-    Raises OSError when the disk does not take it."""
+    """Writes a key unencrypted into a file that only its owner can read, and makes it the folder's. Returns the
+    file. Raises OSError if the disk refuses."""
     path = _plain_file(folder, identity.key.hex())
     files.write(path, to_file(identity), private=True)
     _write_record(folder, "plain", identity)
@@ -176,7 +176,8 @@ def unseal(folder: Path, passphrase: str) -> Identity:
 
 
 def key_location(folder: Path) -> KeyLocation:
-    """Asks no keyring and reads no secret. Raises IdentityError for a damaged record."""
+    """Where the folder's key is; opens no keyring and reads no secret. Raises IdentityError for a damaged
+    record."""
     record = _read(folder)
     if record is None:
         return KeyLocation()
@@ -186,7 +187,7 @@ def key_location(folder: Path) -> KeyLocation:
 
 
 def kept_in_keyring(folder: Path) -> str:
-    """The name of the folder's key where the system's keyring has it, else ""."""
+    """The name of the folder's key if it is in the system's keyring, else ""."""
     try:
         record = _read(folder)
     except IdentityError:
@@ -195,8 +196,8 @@ def kept_in_keyring(folder: Path) -> str:
 
 
 def forget(folder: Path, find: Find = real_backend) -> str:
-    """Deletes the folder's key, and its earlier ones, from the keyring. Returns a sentence about what stood in
-    the way. May wait for a person."""
+    """Deletes the folder's key, and its earlier ones, from the keyring. Returns a sentence about what prevented
+    it. May wait for a person."""
     try:
         record = _read(folder)
     except IdentityError:
@@ -217,14 +218,14 @@ def forget(folder: Path, find: Find = real_backend) -> str:
 
 
 def _delete(find: Find, public_keys: list[str]) -> None:
-    """Raises whatever the keyring raises, but for a key that isn't there."""
+    """Raises whatever the keyring raises, except for a missing key."""
     for key in public_keys:
         with suppress(keyring.errors.PasswordDeleteError):
             found(find).delete_password(SERVICE, key)
 
 
 def _from_plain(folder: Path, record: KeyRecord) -> tuple[Identity, str]:
-    """With a sentence where others could read it. A file that is damaged is moved aside. Raises
+    """The key in a file, with a sentence if others could read the file. A damaged file is moved aside. Raises
     IdentityError."""
     path = _plain_file(folder, record.public_key)
     enter = f"enter the recovery words of {record.name} ({restoring()})."
@@ -248,8 +249,8 @@ def _from_plain(folder: Path, record: KeyRecord) -> tuple[Identity, str]:
 
 
 def _closed_to_others(path: Path) -> str:
-    """Takes others' rights to a file away; returns a sentence where they had some. Raises OSError where there
-    is no such file."""
+    """Removes others' rights to a file; returns a sentence if they had some. Raises OSError if the file is
+    missing."""
     if os.name != "posix" or not stat.S_IMODE(path.stat().st_mode) & 0o077:
         return ""  # on Windows the person's own folder keeps others out
     with suppress(OSError):

@@ -1,7 +1,7 @@
-"""Signed groups in a file: a relay's day, or what one model has found, handed on where there is no relay.
+"""Signed groups in a file: a relay's day, or one model's own groups, passed on without a relay.
 
 A line is a swarm's id and a group's envelope, as they were on the wire (app.swarm.wire.body), so files can be
-put together with `cat`. Reading trusts nothing: lines and sizes are bounded here, and each group goes through
+joined with `cat`. Reading trusts nothing: lines and sizes are bounded here, and each group goes through
 `Intake` like one that a relay sent. Only its age and its author's rate are no reason to refuse it."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NO_RATE = Quotas(publish_per_min=SAFE_INTEGER, publish_burst=SAFE_INTEGER)
 
 
 class ArchiveError(Exception):
-    """A file that is no archive; the message says what to do."""
+    """A file that is not an archive; the message says what to do."""
 
 
 class ArchivedGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -45,7 +45,7 @@ class ArchivedGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class CheckedArchive(msgspec.Struct, frozen=True, kw_only=True):
-    """What passed the checks, in the file's order, and how much did not, by reason."""
+    """The groups that passed the checks, in the file's order, and how many did not, by reason."""
 
     lines: tuple[ArchivedGroup, ...]
     groups: tuple[PeerGroup, ...]
@@ -53,7 +53,7 @@ class CheckedArchive(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(path: Path) -> tuple[list[ArchivedGroup], int]:
-    """The file's lines, and how many could not be read. Raises ArchiveError where none can, and OSError."""
+    """The file's lines, and how many could not be read. Raises ArchiveError if none can, and OSError."""
     decoder, unreadable = msgspec.json.Decoder(ArchivedGroup), 0
     found: list[ArchivedGroup] = []
     with path.open("rb") as file:
@@ -95,14 +95,14 @@ def check(
 
 
 def write(path: Path, lines: Iterable[ArchivedGroup]) -> int:
-    """Writes a file, whole or not at all; how many groups it has. Raises OSError."""
+    """Writes a file, whole or not at all; returns its number of groups. Raises OSError."""
     unique = {line.group.id: line for line in lines}
     files.write(path, b"".join(msgspec.json.encode(line) + b"\n" for line in unique.values()))
     return len(unique)
 
 
 def keep(home: Path, lines: Sequence[ArchivedGroup]) -> int:
-    """Adds checked groups to those of the data folder; how many are there now. Raises OSError."""
+    """Adds checked groups to those of the data folder; returns how many are there now. Raises OSError."""
     kept: list[ArchivedGroup] = []
     if (path := home / FILE).exists():
         try:
@@ -113,7 +113,7 @@ def keep(home: Path, lines: Sequence[ArchivedGroup]) -> int:
 
 
 def of_relay(state: Path) -> Iterator[ArchivedGroup]:
-    """The groups in a relay's folder, running or not. Raises ArchiveError where it has no archive."""
+    """The groups in a relay's folder, whether it runs or not. Raises ArchiveError if it has no archive."""
     found = sorted(state.glob("archive-*.sqlite3"))
     if not found:
         raise ArchiveError(f"{state} is no relay's folder with an archive: name the folder that --state named.")

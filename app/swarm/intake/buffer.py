@@ -29,19 +29,19 @@ MOST = 256
 MOST_BYTES = 4_000_000
 PER_PEER = 64
 SHORTEST_ROUND_S = 30.0
-"""Ages are counted in rounds of at least this many seconds: a fast node must not find everything too old;
+"""Ages are counted in rounds of at least this many seconds, so that groups do not seem too old to a fast node;
 a slow node's rounds count as they are."""
 MOST_WAITING, WAITING_BYTES = 1024, 4_000_000
 """Groups that wait for a lesson, and their bytes of memory."""
 WAITING_OF_FAMILY = 64
-"""Groups of one family that wait; of one author at most half of them."""
+"""Maximum groups of one family that wait; at most half of them of one author."""
 _QUESTIONS = 8192
-"""Questions remembered of groups that came in this run."""
+"""Number of questions remembered, of groups that arrived in this run."""
 
 
 class PeerBuffer:
-    """Bounded in groups, bytes and groups of one author; when it is full, the author with most ready groups
-    loses the oldest. `now_ms` is Unix milliseconds by the relay's clock."""
+    """Bounded in groups, bytes and groups per author; when it is full, the author with most ready groups loses
+    the oldest. `now_ms` is Unix milliseconds by the relay's clock."""
 
     def __init__(
         self,
@@ -76,9 +76,9 @@ class PeerBuffer:
         return len(self._ready)
 
     def add(self, group: PeerGroup) -> bool:
-        """Makes a checked group ready, or lets it wait where its family is not trained on. False, and nothing
-        happens, where a group to the same question was here before: nodes draw their questions by their keys,
-        so a second one is a copy, however much its words were changed."""
+        """Makes a checked group ready, or lets it wait if its family is not trained on. False, without effect,
+        if a group with the same question was here before: nodes draw questions by their keys, so a second one
+        is a copy, however much its words were changed."""
         question = group.scored.group.coordinates
         if question in self.used or question in self._met:
             return False
@@ -93,8 +93,8 @@ class PeerBuffer:
         return True
 
     def practise(self, families: Iterable[str]) -> None:
-        """The node trains on these families from now on: groups of others wait, and those of these that waited
-        are ready."""
+        """The node trains on these families from now on: ready groups of other families wait, and waiting
+        groups of these are ready."""
         self._active = frozenset(families)
         begun = [one for one in self._waiting.values() if _family(one) in self._active]
         for group in begun:
@@ -103,7 +103,7 @@ class PeerBuffer:
 
     @property
     def sorts(self) -> bool:
-        """Whether it knows the families that the node trains on; until then no group waits."""
+        """Whether it knows which families the node trains on; until then no group waits."""
         return self._active is not None
 
     def waiting_groups(self) -> list[PeerGroup]:
@@ -111,7 +111,7 @@ class PeerBuffer:
         return list(self._waiting.values())
 
     def settle_lesson(self, ids: Iterable[str]) -> None:
-        """These groups have been taught; their authors count among those learned from."""
+        """These groups were taught in a lesson; their authors count among those learned from."""
         for id in ids:
             if group := self._waiting.pop(id, None):
                 self.taken += 1
@@ -132,8 +132,8 @@ class PeerBuffer:
         ]
 
     def count_ready(self, recipe: Recipe) -> int:
-        """Ready groups that are fresh and of trusted authors. People's groups are not counted, since a round
-        takes one of them on top: either kind would lie here and keep others from being fetched."""
+        """Ready groups that are fresh and of trusted authors. People's groups are not counted, because a round
+        takes one of them on top; if they were, they would keep other groups from being fetched."""
         return sum(
             not lone(offer.rewards_G)
             and (recipe.max_age is None or offer.age <= recipe.max_age)
@@ -143,7 +143,7 @@ class PeerBuffer:
 
     def take_groups(self, recipe: Recipe, most: int, rng: Random, people: bool = True) -> list[PeerGroup]:
         """Chooses at most `most` ready groups for a round, and one of a person on top unless `people` is False.
-        They are out now."""
+        They are then out."""
         offers, groups = self.offers(), list(self._ready.values())
         chosen = [groups[at] for at in self.records.choose(recipe, offers, most, rng)]
         self._out = [group for group in chosen if people or not lone(group.scored.rewards_G)]
@@ -152,8 +152,8 @@ class PeerBuffer:
         return list(self._out)
 
     def give_back(self, blamed: bool = True) -> None:
-        """The round was lost, and what is out is ready again. `blamed`: the trainer died over these groups.
-        Once may be chance; a group that was out at two deaths is dropped."""
+        """The round was lost, so the groups that are out are ready again. `blamed`: the trainer died over these
+        groups. Once may be chance; a group that was out at two deaths is dropped."""
         for group in self._out:
             if not blamed or group.id not in self._suspects:
                 self._insert(group)
@@ -162,8 +162,8 @@ class PeerBuffer:
         self._out = []
 
     def settle_used(self, judged_P: Sequence[JudgedGroup] = ()) -> list[str]:
-        """The round is safe, and what is out has been used. `judged_P`: the groups that were read, for their
-        authors' records. Returns the ids of those that were learned from."""
+        """The round is saved, so the groups that are out were used. `judged_P`: the groups that were read, for
+        their authors' records. Returns the ids of those that were learned from."""
         out, learned = {group.id: group for group in self._out}, []
         for judged in judged_P:
             group = out.get(judged.group.id)
@@ -209,7 +209,7 @@ class PeerBuffer:
             self._remove(id)
 
     def _displace(self, key: str) -> None:
-        """The ready group of this author that came first goes."""
+        """Drops the oldest ready group of this author."""
         self._remove(next(id for id, one in self._ready.items() if one.key == key))
 
     def _remove(self, id: str) -> None:

@@ -46,12 +46,12 @@ from app.swarm.wire.limits import COMPLETION, OLDEST_S, Quotas, Refused, allowan
 RUN = 8
 SKETCH = 128
 ALIKE = 0.9
-"""The share of a sketch in common from which on two groups are the same."""
+"""Share of a sketch in common from which two groups count as copies."""
 FIRST, FIRST_ALIKE = 24, 0.6
 """The smallest of a sketch are a sketch themselves: most groups differ in those already."""
 REMEMBERED_TEXTS = 1024
 SHORT = 240
-"""Characters of a group that says too little to be compared with answers to other questions."""
+"""A group of fewer characters than this says too little to be compared with answers to other questions."""
 
 Sketch: TypeAlias = "array[int]"
 
@@ -66,8 +66,8 @@ class Likeness:
         self._secret = secrets.token_bytes(8)
 
     def sketch(self, question: str, completions_G: Sequence[str]) -> Sketch:
-        """Case, blanks and the order of the completions do not matter. A short group is sketched with its
-        question: "#3" is the answer to many."""
+        """Case, blanks and the order of the completions do not matter. A short group is sketched together with
+        its question, because many questions have the answer "#3"."""
         texts = sorted("".join(text.split()).casefold() for text in completions_G)
         about = question if sum(map(len, texts)) < SHORT else ""
         salt = hash((self._secret, about))
@@ -97,10 +97,10 @@ class Likeness:
 REMEMBERED_IDS = 8192
 REMEMBERED_PEERS = 2048
 STRIKES = 3
-"""Deliberately bad groups after which an author is passed over, unless four times as many were good."""
+"""Deliberately bad groups after which an author is ignored, unless four times as many were good."""
 DISTRUST_MS = 3600 * 1000
 _SHARE = Quotas()
-"""What one author may publish at a relay is what is taken in of it here."""
+"""What one author may publish at a relay is also the most that is accepted of it here."""
 
 V = TypeVar("V")
 
@@ -114,7 +114,7 @@ class Sifted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Author:
-    """What is remembered of a key whose signature held."""
+    """What is remembered of a key that has signed a valid group."""
 
     __slots__ = ("allowance", "good", "strikes", "until_ms")
 
@@ -126,7 +126,7 @@ class _Author:
 
 
 class Intake:
-    """One node's checks, with what they remember: all of it bounded. Blocking; one check at a time."""
+    """One node's checks, with what they remember, all of it bounded. Blocking; one check at a time."""
 
     def __init__(
         self,
@@ -139,8 +139,8 @@ class Intake:
         oldest_s: int = OLDEST_S,
         per_author: Quotas = _SHARE,
     ) -> None:
-        """`own_keys` are all keys that this home ever signed with. `longest` is in characters of a completion,
-        `families` those that are taken, and `per_author` what one author may give."""
+        """`own_keys` are all keys that this data folder ever signed with. `longest` is in characters of a
+        completion, `families` are those accepted, and `per_author` limits each author."""
         self._sandbox, self._swarm, self._longest, self._oldest_s = sandbox, swarm, longest, oldest_s
         self._per_author = per_author
         self._own = frozenset(key.hex() for key in own_keys)
@@ -154,7 +154,7 @@ class Intake:
 
     @property
     def counts(self) -> dict[IntakeReason, int]:
-        """Groups refused since the start, by reason; also the reasons that never came up."""
+        """Groups refused since the start, by reason, including reasons that never occurred."""
         return dict(self._counts)
 
     @property
@@ -167,8 +167,8 @@ class Intake:
         now_ms: int,
         oldest_s: int | None = None,
     ) -> Sifted:
-        """Checks every item of a batch, or those before the sandbox was put to rest. `oldest_s` is another age
-        up to which they are taken, as of an archive. Raises SandboxError and nothing else."""
+        """Checks every item of a batch, or as many as possible before the sandbox was put to rest. `oldest_s`
+        is another maximum age, as for an archive. Raises SandboxError and nothing else."""
         checked: list[PeerGroup] = []
         refused: Counter[IntakeReason] = Counter()
         reports: dict[str, list[str]] = {}
@@ -304,7 +304,7 @@ def _envelope(one: bytes | msgspec.Raw | Envelope | IntakeReason) -> Envelope | 
 
 
 def _keep(store: OrderedDict[str, V], key: str, value: V, most: int) -> None:
-    """The latest `most` of them."""
+    """Keeps the latest `most` of them."""
     store[key] = value
     store.move_to_end(key)
     while len(store) > most:

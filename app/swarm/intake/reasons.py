@@ -45,7 +45,7 @@ class IntakeReason(StrEnum):
 
     @property
     def deliberate(self) -> bool:
-        """Whether no honest node would have signed it: it counts against the author."""
+        """Whether no honest node would have signed it, so that it counts against the author."""
         return self in _DELIBERATE
 
 
@@ -89,7 +89,7 @@ _DELIBERATE = frozenset(
 
 
 def of_flaw(flaw: Flaw) -> IntakeReason:
-    """The reason of the same name; what has none here is of the wrong shape."""
+    """The reason of the same name; a flaw without one here counts as a wrong shape."""
     try:
         return IntakeReason(flaw.value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Text that shows itself otherwise than it is: to a person, to a terminal, or to a model's tokenizer."""
+"""Text that looks different from what it is: to a person, to a terminal, or to a model's tokenizer."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from unicodedata import category, combining
 
 _BREAKS = str.maketrans("", "", "\n\r\t")
 _MARKS = 8
-"""Combining marks on one letter: no script needs more, and a heap of them covers the lines around it."""
+"""Maximum combining marks on one letter: no script needs more, and a heap of them covers the lines around it.
+"""
 _CONTROL_WORDS = re.compile(
     r"<[|｜][^<>|｜]{1,48}[|｜]>|</?s>|<(?:bos|eos|pad|unk|mask)>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>"
 )
-"""How chat models write where a turn ends and who speaks: in a peer's text they could only forge that."""
+"""How chat models mark where a turn ends and who speaks; in a peer's text these could only be forgeries."""
 
 
 def unsafe(text: str) -> bool:

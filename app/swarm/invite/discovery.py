@@ -29,15 +29,15 @@ SERVICE = "_shoal._tcp.local."
 FIND_S = 2.0
 MOST_FOUND = 32
 MOST_HEARD = 128
-"""Announcements looked at; more than this are taken for a flood."""
+"""Maximum announcements looked at; more are taken for a flood."""
 _NAME = b"shoal-lan-v1\0"
 _RESOLVE_S = 1.0
 _TXT_VERSION = "1"
 
 
 class Advert(msgspec.Struct, frozen=True, kw_only=True):
-    """What a relay tells its network. `private`: not everybody gets in. `since_ms`: when it opened, in Unix
-    milliseconds."""
+    """What a relay announces on its network. `private`: not everybody may join. `since_ms`: when it opened, in
+    Unix milliseconds."""
 
     swarm: str
     relay: str
@@ -47,7 +47,7 @@ class Advert(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FoundRelay(msgspec.Struct, frozen=True, kw_only=True):
-    """A relay that says it is on this network. `invite` has its address, swarm and id, and no token."""
+    """A relay that announced itself on this network. `invite` has its address, swarm and id, and no token."""
 
     invite: Invite
     private: bool
@@ -95,8 +95,8 @@ async def advertise(
 
 
 async def find(timeout_s: float = FIND_S, interfaces: Sequence[str] | None = None) -> list[FoundRelay]:
-    """The relays that answer within the time, the oldest first. Raises DiscoveryError where this computer has
-    no network to ask."""
+    """The relays that answer within the time, the oldest first. Raises DiscoveryError if this computer has no
+    network."""
     network = _network(interfaces)
     heard: dict[str, asyncio.Task[FoundRelay | None]] = {}
 
@@ -119,7 +119,7 @@ async def find(timeout_s: float = FIND_S, interfaces: Sequence[str] | None = Non
 
 
 def order(found: Iterable[FoundRelay]) -> list[FoundRelay]:
-    """Each address once, the oldest first, so that all nodes of a network agree which that is."""
+    """Each address once, the oldest relay first, so that all nodes of a network agree which one that is."""
     unique = {one.invite.url: one for one in found}
     return sorted(unique.values(), key=rank)[:MOST_FOUND]
 
@@ -130,16 +130,17 @@ def rank(found: FoundRelay) -> tuple[int, str, str]:
 
 
 def label(relay: str) -> str:
-    """The name of a relay on the network: it follows from the relay's id alone."""
+    """The name of a relay on the network; it follows from the relay's id alone."""
     return "shoal-" + sha256(_NAME + relay.encode()).hexdigest()[:16]
 
 
 def read_announcement(
     addresses: Iterable[str], port: int | None, txt: Mapping[bytes, bytes | None]
 ) -> FoundRelay | None:
-    """What an announcement says, None where any of it is not as a relay's. Only addresses of private networks
-    count, so that no one on this one sends nodes out into the world, and neither this computer's own nor any
-    path but a relay's, so that no one makes them talk to its other programs."""
+    """The relay that an announcement describes, None if any part of it is not as a relay's. Only addresses of
+    private networks count, so that an announcement cannot send nodes out to the internet; and neither this
+    computer's own address nor any path but a relay's, so that it cannot make nodes talk to their own computer's
+    other programs."""
     entries = {name: value or b"" for name, value in txt.items()}
     host = next(iter(sorted(filter(None, map(_local, addresses)), key=lambda one: ("[" in one, one))), None)
     try:
@@ -163,8 +164,8 @@ def read_announcement(
 
 
 def lan_address() -> str | None:
-    """This computer's address for others on its network, None without one. Sends nothing: the system is only
-    asked which way it would."""
+    """This computer's address for others on its network, None without one. Sends nothing: it only asks the
+    system which route it would take."""
     for towards in ("224.0.0.251", "10.255.255.255", "203.0.113.1"):
         with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
             asked.connect((towards, 9))
@@ -183,7 +184,7 @@ async def _resolve(network: zeroconf.Zeroconf, name: str) -> FoundRelay | None:
 
 
 def _local(text: str) -> str | None:
-    """An address as it stands in a URL, None where it is not one of a private network."""
+    """An address as written in a URL, None unless it is one of a private network."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

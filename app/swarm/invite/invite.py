@@ -19,15 +19,15 @@ from app.swarm.wire.protocol import SOCKET_PATH
 
 PREFIX = "shoal://join/"
 LONGEST = 2000
-"""Characters of an address or a link; the longest right one has fewer."""
+"""Maximum characters of an address or a link; the longest valid one has fewer."""
 
 _PORTS = {"ws": 80, "wss": 443}
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
-"""A last label like these makes a name an address in some systems' eyes."""
+"""A name whose last label looks like this is an address to some systems."""
 _PATH = re.compile(rf"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*){{0,14}}{SOCKET_PATH}")
-"""A proxy may put something before it; an address that ends otherwise would make this computer ask whatever
-program listens there for whatever somebody wrote into a link."""
+"""A proxy may put something in front; an address that ends differently could make this computer send requests
+to another program."""
 _LONGEST_PATH = 200
 _ADDRESS = re.compile(r"(wss?)://([^/?#]*)([^?#]*)")
 _ENTRIES = {
@@ -39,7 +39,7 @@ _ENTRIES = {
 
 
 class InviteError(ValueError):
-    """No address and no invite; the message says what is wrong with it and what to do."""
+    """Neither an address nor an invite; the message says what is wrong with it and what to do."""
 
 
 class Invite(msgspec.Struct, frozen=True, repr_omit_defaults=True):
@@ -55,7 +55,8 @@ class Invite(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     relay: str | None = None
     token: str | None = None
     room: str | None = None
-    """"class": who joins by this agrees that a teacher sees the model's skills and may pause it."""
+    """"class": whoever joins with this invite agrees that a teacher sees the model's skills and may pause it.
+    """
 
     def __post_init__(self) -> None:
         if _address(self.url) != self.url:
@@ -131,7 +132,7 @@ def parse(link: str) -> Invite:
 
 
 def _plain(text: str) -> str:
-    """Without the blanks that copying leaves around it; visible ASCII only."""
+    """The text without the blanks that copying leaves around it; visible ASCII only."""
     text = text.strip()
     if not text:
         raise InviteError("There is no address here: paste an invite or a relay's address.")
@@ -149,7 +150,7 @@ def _plain(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """HOST:PORT: encrypted where the port says so, otherwise as on a local network."""
+    """The address of HOST:PORT: encrypted if the port says so, otherwise as on a local network."""
     host = text.partition("/")[0]
     if "@" in host:
         raise InviteError("A relay's address has no user name or password in it: leave out all up to the @.")
@@ -163,7 +164,7 @@ def _bare(text: str) -> str:
 
 
 def _address(url: str) -> str:
-    """The one way of writing a relay's address. Raises InviteError."""
+    """A relay's address in its one canonical form. Raises InviteError."""
     found = _ADDRESS.fullmatch(url if "://" not in url else _lower_scheme(url))
     if found is None:
         if "?" in url or "#" in url:

@@ -37,7 +37,7 @@ _TOKEN = re.compile(r"a1\.([0-9a-f]{64})")
 
 
 class PrivateError(ValueError):
-    """These words or this key open no private swarm; the message says why and what to do."""
+    """These words or this key belong to no private swarm; the message says why and what to do."""
 
 
 class Private(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class Private(msgspec.Struct, frozen=True):
 
     @property
     def prologue(self) -> bytes:
-        """What both sides of a line of this swarm begin with; see `app.swarm.wire.noise`."""
+        """The bytes that both sides of a line of this swarm begin with; see `app.swarm.wire.noise`."""
         return _LINE + self.swarm.encode()
 
     @property
@@ -74,9 +74,8 @@ def new_words() -> str:
 
 
 def check_words(text: str) -> str:
-    """The words as they are meant: small letters, single blanks; hyphens and commas between them are fine.
-
-    Finds nearly every slip at once, without the slow part: unknown words always, others 63 times of 64. Raises
+    """The words in canonical form: small letters, single blanks; hyphens and commas between them are accepted.
+    Finds nearly every typing error without the slow part: unknown words always, others 63 times of 64. Raises
     PrivateError.
     """
     words = re.sub(r"[\s,;-]+", " ", text.casefold()).split()
@@ -97,7 +96,7 @@ def check_words(text: str) -> str:
 
 
 def unlock(text: str) -> Private:
-    """The private swarm of six words (half a second and 64 MB), or of an access key `a1.<hex>` (at once).
+    """The private swarm of six words (takes half a second and 64 MB), or of an access key `a1.<hex>` (fast).
     Raises PrivateError."""
     if text.strip().startswith("a1."):
         return from_token(text.strip())
@@ -106,7 +105,7 @@ def unlock(text: str) -> Private:
 
 
 def from_token(text: str) -> Private:
-    """Raises PrivateError."""
+    """The private swarm of an access key. Raises PrivateError."""
     found = _TOKEN.fullmatch(text)
     if found is None:
         raise PrivateError("This is no access key of a private swarm: it has a1. and 64 hex digits.")
@@ -174,8 +173,8 @@ def check_token(token: str, operators: Iterable[bytes], swarm: str, pk: str, now
 
 
 def credential(invite: Invite | None, hello: Hello) -> str | None:
-    """The `invite` of the answer to `hello`. None where there is nothing to show: also where the relay or the
-    swarm is not the invite's, because a token that was shown to another relay is that relay's as well."""
+    """The `invite` field of the answer to `hello`. None if there is nothing to show, also if the relay or the
+    swarm is not the invite's, because a token shown to another relay could be used by it."""
     if invite is None or invite.token is None or is_access_key(invite.token):
         return None
     if invite.relay not in (None, hello.relay) or invite.swarm not in (None, hello.swarm):

@@ -33,8 +33,8 @@ encoded = msgspec.json.Encoder().encode
 
 
 def once(raw: bytes, read: Any) -> bool:
-    r"""Whether no key stands twice in a text that was read as `read`, and so is not deep. Only what is written
-    in another way than ours is read a second time.
+    r"""Whether no key occurs twice in a text that was parsed as `read`, which is not deeply nested. Only text
+    written differently from ours is parsed again.
 
     >>> texts = b'{"a":1,"b":{"a":1}}', b'{"a":1,"\\u0061":2}', b'[{"a":1, "a" :1}]'
     >>> [once(raw, msgspec.json.decode(raw)) for raw in texts]
@@ -44,7 +44,7 @@ def once(raw: bytes, read: Any) -> bool:
 
 
 def twice(raw: bytes) -> bool:
-    """Whether a key stands twice in an object of this JSON."""
+    """Whether a key occurs twice in an object of this JSON."""
     try:
         json.loads(raw, object_pairs_hook=_different)
     except _TwiceError:
@@ -65,7 +65,7 @@ _DOMAIN = b"sapo-rollout-v2\0"
 
 _MODEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?"
 LOCAL_MODEL = "local"
-"""The name of every model that has no public one."""
+"""The published name of every model without a public one."""
 
 Hex32 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 Hex64 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{128}\Z")]
@@ -76,8 +76,8 @@ Encoding = Literal["plain", "zlib"]
 
 
 class WireTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Coordinates on the wire. Unlike `Coordinates`, nothing has a default: a version left out would become the
-    reader's own. Whether the question exists is for `questions.generate` to say."""
+    """Coordinates on the wire. Unlike `Coordinates`, no field has a default: a missing version would become the
+    reader's own. Whether the question exists is checked by `questions.generate`."""
 
     family: FamilyName
     level: Annotated[int, msgspec.Meta(ge=0, le=63)]
@@ -87,7 +87,7 @@ class WireTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @classmethod
     def of(cls, where: Coordinates) -> WireTask:
-        """Raises ValueError for a question of the owner's own: those stay on this computer."""
+        """Raises ValueError for a question of the owner's own sets, which stay on this computer."""
         if is_own(where.family):
             raise ValueError("A question of the owner's own has no place in the swarm.")
         return cls(
@@ -129,8 +129,8 @@ class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @classmethod
     def of(cls, group: Group, rewards_G: Sequence[int], swarm: str, key_seq: int, created_ms: int) -> Body:
-        """A group as a body, its model under its public name. Raises Refused for what does not belong on the
-        wire."""
+        """A group as a body, its model under its public name. Raises Refused for a group that may not be
+        published."""
         task = WireTask.of(group.coordinates)
         body = {
             "v": 1,
@@ -212,7 +212,7 @@ def seal(body: Body, seed: bytes, enc: Encoding = "plain") -> Envelope:
 
 
 def unseal(envelope: Envelope, swarm: str) -> Body:
-    """Checks size, id and signature and reads the body. Raises Refused. Age is `check_age`'s affair."""
+    """Checks size, id and signature and parses the body. Raises Refused. Age is checked by `check_age`."""
     raw = _raw(envelope)
     key = bytes.fromhex(envelope.pk)
     digest = body_id(swarm, key, raw)
@@ -241,7 +241,7 @@ _tasks = msgspec.json.Decoder(_TaskShape)
 
 
 def task_of(envelope: Envelope) -> WireTask:
-    """What a group that was unsealed before is about. Raises Refused, or MsgspecError for what never was."""
+    """The task of a group that was unsealed before. Raises Refused, or MsgspecError for anything else."""
     return _tasks.decode(_raw(envelope)).task
 
 

@@ -1,4 +1,4 @@
-"""Messages on the wire: every frame is read strictly, and written no larger than its receiver takes."""
+"""Messages on the wire: every frame is parsed strictly, and written no larger than its receiver accepts."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def from_client(frame: bytes) -> FromClient:
 
 
 def read_client(frame: bytes) -> tuple[FromClient, bytes]:
-    """The same, and how we would have written it. Raises Refused."""
+    """The same, and the bytes as we would have written it. Raises Refused."""
     message: FromClient = _read(frame, _client, FRAME)
     written = encoded(message)
     if written != frame and twice(frame):
@@ -105,7 +105,7 @@ def info(document: bytes) -> Info:
 
 
 def to_frame(message: FromClient | FromRelay) -> bytes:
-    """Raises Refused when the message would be larger than its receiver takes."""
+    """A message as bytes. Raises Refused if it would be larger than its receiver accepts."""
     try:
         frame = msgspec.json.encode(message)
     except UnicodeError as error:
@@ -115,7 +115,7 @@ def to_frame(message: FromClient | FromRelay) -> bytes:
 
 
 def envelope_of(written: bytes) -> bytes:
-    """The bytes of a publish's envelope, by the publish as we write it.
+    """The bytes of a publish's envelope, from the publish as we write it.
 
     >>> pub = Pub(id="0" * 64, pk="1" * 64, sig="2" * 128, body="{}")
     >>> envelope_of(to_frame(pub)) == msgspec.json.encode(pub.envelope())

@@ -19,7 +19,7 @@ BATCH = 512 * KB
 """Most bytes of envelopes that a client may ask for; the batch's own fields come on top of them."""
 BATCH_FRAME = BATCH + 4 * KB
 KIND = re.compile(rb'\{"t":"([a-z]{1,16})"')
-"""A frame whose type stands first, as it does with us."""
+"""Matches a frame whose type comes first, as in ours."""
 BODY = 32 * KB
 """Bytes of a signed body, counted before compression."""
 COMPLETION = 4096
@@ -27,16 +27,16 @@ COMPLETION = 4096
 MIN_GROUP, MAX_GROUP = 2, 16
 """Completions of a group."""
 SAMPLE = 64
-"""Most groups of one sample."""
+"""Maximum groups of one sample."""
 OPEN_SAMPLES = 2
-"""Samples that a connection may have under way."""
+"""Maximum samples under way on a connection."""
 OPEN_PUBLISHES = 16
 """Messages that a client leaves unacknowledged."""
 REPORT_IDS = 64
 RECALLS_PER_MIN = 4
-"""Times that a key may ask the archive."""
+"""How often per minute a key may ask the archive."""
 ARCHIVED_S = 24 * 3600
-"""The oldest that an archive has, in seconds."""
+"""Maximum age of groups in an archive, in seconds."""
 SAFE_INTEGER = 2**53 - 1
 """Largest integer of the wire: larger ones are not exact in every language."""
 
@@ -72,11 +72,11 @@ class Quotas(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SHARE = 0.95
-"""The share of the relay's rate that is used: two clocks never run alike."""
+"""Share of the relay's rate that is used, because two clocks never run alike."""
 
 
 def allowance(per_min: float, burst: float) -> Bucket:
-    """What a relay lets this node do in a minute, counted here as well, so that it need not refuse anything."""
+    """What a relay lets this node do in a minute, counted here as well, so that it never has to refuse."""
     return Bucket(SHARE * per_min, burst)
 
 
@@ -84,7 +84,7 @@ def allowance(per_min: float, burst: float) -> Bucket:
 
 
 class Code(StrEnum):
-    """The answer to a message, as it stands on the wire."""
+    """The answer to a message, as written on the wire."""
 
     ACCEPTED = "accepted"
     DUPLICATE = "duplicate"
@@ -99,7 +99,8 @@ class Code(StrEnum):
 
     @property
     def final(self) -> bool:
-        """Whether the answer will stay the same: then a message leaves the outbox. The rest is tried again."""
+        """Whether the answer will stay the same, so that the message leaves the outbox. All others are tried
+        again."""
         return self in _FINAL
 
 
@@ -107,7 +108,7 @@ _FINAL = frozenset({Code.ACCEPTED, Code.DUPLICATE, Code.STALE, Code.INVALID, Cod
 
 
 class Flaw(StrEnum):
-    """What exactly is wrong. Every refusal has one; counters and logs are kept by it."""
+    """What exactly is wrong. Every refusal has one; counters and logs are grouped by it."""
 
     TOO_LARGE = "too-large"
     NOT_JSON = "not-json"
@@ -134,7 +135,7 @@ _CODES = {
 
 
 class Refused(Exception):
-    """A message that is not taken. The sentence never quotes foreign text at length."""
+    """A message that is not accepted. The sentence never quotes foreign text at length."""
 
     def __init__(self, flaw: Flaw, sentence: str) -> None:
         super().__init__(sentence[:200])
@@ -150,8 +151,8 @@ class Refused(Exception):
 
 
 class LineMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """One message as it went over the line. `at` is in seconds since 1970, `size` the bytes of the whole; of a
-    long one `text` has the beginning."""
+    """One message as it was sent. `at` is in seconds since 1970, `size` the bytes of all of it; of a long one
+    `text` has the beginning."""
 
     at: float
     outgoing: bool

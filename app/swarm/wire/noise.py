@@ -18,7 +18,7 @@ import nacl.bindings
 import nacl.exceptions
 
 OPENING = 48
-"""Bytes of the first message with nothing in it: a public key and a tag."""
+"""Bytes of the first message without a payload: a public key and a tag."""
 TAG = 16
 """Bytes by which a message grows when it is sealed."""
 _NAME = b"Noise_NNpsk0_25519_ChaChaPoly_SHA256"
@@ -66,11 +66,11 @@ class Cipher:
 
 
 Line = tuple[Cipher, Cipher]
-"""What is sent goes through the first, what comes through the second."""
+"""The first encrypts what is sent, the second decrypts what is received."""
 
 
 class _Handshake:
-    """SymmetricState (5.2) and the ephemeral key of one side. `hash` binds all that was said so far."""
+    """SymmetricState (5.2) and the ephemeral key of one side. `hash` binds everything exchanged so far."""
 
     def __init__(self, secret: bytes, prologue: bytes, ephemeral: bytes | None = None) -> None:
         self._own = ephemeral or secrets.token_bytes(_KEY)
@@ -133,7 +133,7 @@ class Initiator(_Handshake):
         return self._say_key() + self._seal(payload)
 
     def hear(self, message: bytes) -> tuple[bytes, bytes, Line]:
-        """What the answer is bound to, what it says, and the line. Raises NoiseError."""
+        """What the answer is bound to, its payload, and the line. Raises NoiseError."""
         theirs, sealed = self._hear_key(message)
         self._agree(theirs)
         bound = self.hash
@@ -143,7 +143,7 @@ class Initiator(_Handshake):
 
 
 class Responder(_Handshake):
-    """Who is spoken to: `hear`, `answer`, then `seal` with what the answer says."""
+    """The side that is connected to: `hear`, `answer`, then `seal` with the answer's payload."""
 
     def hear(self, message: bytes) -> bytes:
         """Raises NoiseError."""
@@ -151,7 +151,7 @@ class Responder(_Handshake):
         return self._open(sealed)
 
     def answer(self) -> bytes:
-        """What the answer is bound to: everything up to it, with the keys of both sides. Raises NoiseError."""
+        """What the answer is bound to: everything before it, with the keys of both sides. Raises NoiseError."""
         self._said = self._say_key()
         self._agree(self._theirs)
         return self.hash

@@ -38,10 +38,10 @@ ZLIB = "zlib"
 STATS_SUB = "stats-sub"
 ARCHIVE, ERASE = "archive", "erase"
 PEOPLE = "people"
-"""The relay takes groups of one person, which an older one would call invalid."""
+"""The relay accepts groups of one person, which an older one would call invalid."""
 CLASS = "class"
-"""A classroom: its teacher sees what a node says of its skills, and may pause it. Only where the owner joined
-as one of a class is it in the client's list."""
+"""A classroom: its teacher sees what a node reports of its skills, and may pause it. In the client's list only
+if the owner joined as a student."""
 RECEIPTS = "receipts"
 CAPABILITIES = (ZLIB, STATS_SUB, ERASE, RECEIPTS, PEOPLE, ARCHIVE, CLASS)
 SHARES = 256
@@ -49,7 +49,7 @@ Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 RelayId = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9.:_-]{0,127}\Z")]
 Text = Annotated[str, msgspec.Meta(max_length=500)]
-"""Words of a relay's operator or software, shown as they are and never acted on."""
+"""Text by a relay's operator or software, shown as it is and never acted on."""
 Capability = Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9-]{1,32}\Z")]
 Capabilities = Annotated[tuple[Capability, ...], msgspec.Meta(max_length=32)]
 Version = Annotated[str, msgspec.Meta(pattern=r"\A[0-9]{1,3}\.[0-9]{1,3}\Z")]
@@ -57,7 +57,7 @@ Versions = Annotated[tuple[Version, ...], msgspec.Meta(min_length=1, max_length=
 FamilyCounts = Annotated[dict[FamilyName, Count], msgspec.Meta(max_length=256)]
 AccessMode = Literal["open", "pow", "invite", "allowlist", "private"]
 Wait = Annotated[int, msgspec.Meta(ge=0, le=24 * 3600 * 1000)]
-"""Milliseconds before the next try; never more than a day."""
+"""Milliseconds before the next try; at most a day."""
 
 
 class _FromClient(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="t"):
@@ -88,7 +88,7 @@ class Pub(Envelope, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_f
         return cls(id=sealed.id, pk=sealed.pk, sig=sealed.sig, body=sealed.body, enc=sealed.enc)
 
     def envelope(self) -> Envelope:
-        """What the relay keeps and hands on."""
+        """The part that the relay stores and hands out."""
         return Envelope(id=self.id, pk=self.pk, sig=self.sig, body=self.body, enc=self.enc)
 
 
@@ -122,7 +122,7 @@ class Recall(_FromClient, frozen=True, kw_only=True, tag="recall"):
 
 
 class Erase(_FromClient, frozen=True, kw_only=True, tag="erase"):
-    """Asks the relay to let go of every group that this key has signed."""
+    """Asks the relay to delete every group that this key has signed."""
 
 
 class Report(_FromClient, frozen=True, kw_only=True, tag="report"):
@@ -133,26 +133,26 @@ class Report(_FromClient, frozen=True, kw_only=True, tag="report"):
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """That this key learned from the group `id`; `sig` is over `receipts.receipt_bytes`."""
+    """This key learned from the group `id`; `sig` is over `receipts.receipt_bytes`."""
 
     id: Hex32
     sig: Hex64
 
 
 class Receipts(_FromClient, frozen=True, kw_only=True, tag="receipts"):
-    """Says of others' groups that they were learned from. No answer."""
+    """Names others' groups that were learned from. Not answered."""
 
     items: Annotated[tuple[Receipt, ...], msgspec.Meta(min_length=1, max_length=REPORT_IDS)]
 
 
 class AskStats(_FromClient, frozen=True, kw_only=True, tag="stats"):
-    """Asks for the swarm's figures: once, or with `subscribe` every 10 seconds until it is sent as false."""
+    """Asks for the swarm's figures: once, or with `subscribe` every 10 seconds until sent again as false."""
 
     subscribe: bool | None = None
 
 
 class ClassProgress(_FromClient, frozen=True, kw_only=True, tag="progress"):
-    """In a class alone: shares of the held-out questions that this model solves, in all and by family."""
+    """In a class only: shares of the held-out questions that this model solves, in all and by family."""
 
     round: Count
     share: Share
@@ -183,7 +183,7 @@ class Welcome(_FromRelay, frozen=True, kw_only=True, tag="welcome"):
 
 
 class Err(_FromRelay, frozen=True, kw_only=True, tag="err"):
-    """Refuses a frame that is no `pub`, or one so broken that its id is unknown. `rid` names a refused
+    """Refuses a frame that is not a `pub`, or one so broken that its id is unknown. `rid` names a refused
     sample."""
 
     code: Code
@@ -216,8 +216,7 @@ class BatchReply(_FromRelay, frozen=True, kw_only=True, tag="batch"):
 
 
 class Stats(_FromRelay, frozen=True, kw_only=True, tag="stats"):
-    """The swarm in figures. `families` counts the groups in the window, `stored` those that were ever
-    accepted."""
+    """The swarm in figures. `families` counts the groups in the window, `stored` those ever accepted."""
 
     peers: Count
     relays: Count
@@ -284,7 +283,7 @@ FromRelay = Hello | Welcome | Err | Ok | BatchReply | Stats | Erased | Thanks | 
 
 
 def agree(theirs: Sequence[str]) -> str:
-    """The highest version that both sides speak. Raises Refused."""
+    """The highest version that both sides support. Raises Refused."""
     common = set(theirs) & set(VERSIONS)
     if not common:
         raise Refused(

@@ -1,7 +1,8 @@
-"""Signing in: a relay proves which one it is, the key answers its challenge, and the work that it may ask for.
+"""Signing in: a relay proves which one it is, the key answers its challenge, and does the work that the relay
+may ask for.
 
-What a connection was opened with is in what the relay signs, and the relay's signature in what the key signs:
-neither can be used on another connection.
+The relay signs what the connection was opened with, and the key signs the relay's signature: neither can be
+used on another connection.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def relay_id(key: bytes) -> str:
 
 
 def is_relay_id(relay: str) -> bool:
-    """Whether an id follows from a key; those of version 1 did not."""
+    """Whether an id follows from a key; ids of version 1 did not."""
     return re.fullmatch(r"relay-[a-z2-7]{32}", relay) is not None
 
 
@@ -44,12 +45,12 @@ def hello_bytes(hello: Hello, opening: bytes) -> bytes:
 
 
 def signed_hello(seed: bytes, hello: Hello, opening: bytes) -> Hello:
-    """With the signature of the relay whose seed that is."""
+    """A `hello` with the signature of the relay that has this seed."""
     return msgspec.structs.replace(hello, sig=signing.sign(seed, hello_bytes(hello, opening)).hex())
 
 
 def check_hello(hello: Hello, opening: bytes) -> None:
-    """That the relay is the one it says, and answers this connection. Raises Refused."""
+    """Checks that the relay is the one it claims to be, and answers this connection. Raises Refused."""
     key = bytes.fromhex(hello.key)
     if hello.relay != relay_id(key):
         raise Refused(Flaw.BAD_SIGNATURE, "Its id is not that of its key.")
@@ -80,7 +81,7 @@ def sign_in(
     invite: str | None = None,
     obeys: bool = False,
 ) -> Auth:
-    """The answer to `hello`, with the capabilities of both sides. `obeys`: the owner joined as one of a class.
+    """The answer to `hello`, with the capabilities of both sides. `obeys`: the owner joined as a student.
     Raises Refused for other versions."""
     return Auth(
         pk=signing.public_key(seed).hex(),

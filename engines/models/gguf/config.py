@@ -1,4 +1,4 @@
-"""From a GGUF header to config.json, for the three families that are trained here."""
+"""From a GGUF header to config.json, for the three families that can be trained here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from engines.models.needs import Shape
 
 _CLASSES = {"qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM", "llama": "LlamaForCausalLM"}
 _FACTORS = (8.0, 32.0, 4.0, 16.0)
-"""By which Llama 3.1, Llama 3.2 and models made of them stretch their context."""
+"""Factors with which Llama 3.1, Llama 3.2 and models made of them stretch their context."""
 _CHANGES = (
     "attention.sliding_window",
     "attention.scale",
@@ -33,17 +33,17 @@ _CHANGES = (
     "residual_scale",
     "expert_count",
 )
-"""With any of these the model computes something that is not computed here."""
+"""A model with any of these computes something that is not implemented here."""
 _MOST = 2**20
-"""The largest size that is believed: the widest layers have a tenth of that."""
+"""Maximum accepted size: the widest layers have a tenth of that."""
 _MOST_CONTEXT = 16 * _MOST
 _MOST_BLOCKS = 1000
-"""The deepest models have 126."""
+"""Maximum accepted number of layers; the deepest models have 126."""
 
 
 def family(header: Header, name: str, pieces: int = 1) -> str:
-    """What the file says it is, by header alone. `pieces` are those its name speaks of. Raises EngineError
-    where that cannot be trained here."""
+    """The model family, by the header alone. `pieces` are the parts of a split file. Raises EngineError if it
+    cannot be trained here."""
     if header.values.get("general.type", "model") != "model":
         raise EngineError(f"{name} is a part of a model, not a whole one: choose the file of the model itself.")
     if header.values.get("split.count", pieces) not in (0, 1):
@@ -98,8 +98,8 @@ def config(header: Header, factors: np.ndarray[Any, Any] | None, name: str) -> d
 
 
 def rough_shape(opening: Header, name: str) -> Shape:
-    """Sizes by the opening of a header alone, which does not tell whether the head is the embedding: it is
-    taken for one of its own. Raises EngineError."""
+    """Sizes from the opening of a header alone, which does not say whether the head is tied to the embedding:
+    it is assumed not to be. Raises EngineError."""
     values = _Values(opening, family(opening, name), name)
     hidden, heads = values.whole("embedding_length"), values.whole("attention.head_count")
     words = opening.values.get(WORDS, 0)
@@ -120,8 +120,8 @@ def rough_shape(opening: Header, name: str) -> Shape:
 
 
 def architecture(settings: Mapping[str, Any], header: Header, name: str) -> Architecture:
-    """The decoder, after its tensors were held against it: none lacks, none is left over, all have their
-    shapes. Raises EngineError."""
+    """The decoder, after its tensors were checked: none is missing or superfluous, all have their shapes.
+    Raises EngineError."""
     shape = read_architecture(settings)
     if shape is None or shape.heads % shape.kv_heads or not shape.vocabulary:
         raise _unlike(name)
@@ -197,7 +197,7 @@ def _unlike(name: str) -> EngineError:
 
 
 def title(header: Header, path: Path) -> str:
-    """Its file's name, as its owner knows it, or the model's own where that is a digest, as one short line."""
+    """The file's name, as its owner knows it, or the model's own if that is a digest, as one short line."""
     said = header.values.get("general.name")
     own = path.suffix.lower() == ".gguf" or not isinstance(said, str)
     text = named(path) if own else str(said)
@@ -206,7 +206,7 @@ def title(header: Header, path: Path) -> str:
 
 
 def named(path: Path) -> str:
-    """A file's own name, or that of its folder where it is only called a model, as all of Jan's are.
+    """A file's own name, or its folder's if the file is only called "model", as all of Jan's are.
 
     >>> named(Path("models/Qwen3-0.6B/model.gguf")), named(Path("models/Qwen3-0.6B-Q8_0.gguf"))
     ('Qwen3-0.6B', 'Qwen3-0.6B-Q8_0')
@@ -234,15 +234,15 @@ READABLE = {
         *("Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS"),
     )
 }
-"""Number formats that the gguf package turns back into numbers and that are tested against llama.cpp."""
+"""Number formats that the gguf package can decode and that are tested against llama.cpp."""
 _NUMBERS = 2**21
-"""Weights that are turned at a time."""
+"""Weights decoded at a time."""
 _F16_MOST = 65504.0
 _OUT = {"F32": 4, "F16": 2, "BF16": 2}
 
 
 class UnpackPlan:
-    """What becomes of one file: read and judged from its header, before any weight is."""
+    """How one file is converted: decided from its header, before any weight is read."""
 
     def __init__(self, path: Path) -> None:
         """Raises EngineError, one sentence, for a file that cannot learn here."""
@@ -289,7 +289,7 @@ class UnpackPlan:
         return int(np.prod(tensor.shape)) * _OUT[self._kind(tensor)]
 
     def write(self, folder: Path, progress: Progress | None = None) -> None:
-        """Fills an empty folder. Raises EngineError for damaged weights, OSError where the disk refuses."""
+        """Fills an empty folder. Raises EngineError for damaged weights, OSError if the disk refuses."""
         for name, text in self.words.files.items():
             (folder / name).write_text(text, "utf-8")
         (folder / "config.json").write_text(json.dumps(self.config, indent=1), "utf-8")
@@ -352,7 +352,7 @@ class UnpackPlan:
 
 
 def _out(kind: GGMLQuantizationType, dimensions: int) -> str:
-    """The number format in which a tensor is kept."""
+    """The number format in which a tensor is stored."""
     if kind in (GGMLQuantizationType.F32, GGMLQuantizationType.BF16):
         return kind.name
     return "F16" if dimensions == 2 else "F32"

@@ -37,7 +37,7 @@ from engines.models.gguf.tokenizer import Vocabulary
 from engines.models.lora import Lora
 
 Progress = Callable[[float], None]
-"""Told the share that is done, 0 to 1."""
+"""Gets the share that is done, 0 to 1."""
 
 KINDS: Mapping[str, tuple[gguf.GGMLQuantizationType, gguf.LlamaFileType]] = {
     "f32": (gguf.GGMLQuantizationType.F32, gguf.LlamaFileType.ALL_F32),
@@ -56,7 +56,7 @@ _SOURCES = (
     "chat_template.jinja",
 )
 VERSION = 1
-"""The version of the conversion: a cached file of another one is made again."""
+"""Version of the conversion: a cached file of another version is converted again."""
 _SPARE = 64 * 2**20
 _F16_MOST = 65504.0
 _ROWS = 8192
@@ -73,12 +73,11 @@ def write(
     about: Mapping[str, str] | None = None,
     adapter: Lora | None = None,
 ) -> None:
-    """The model in `folder` as one GGUF file, which has its name only when it is complete.
-
-    With `ids_only` the tokenizer is left out, so that the file takes and gives token ids alone: writing and
-    reading a vocabulary of 50,000 words takes longer than the weights. Else one that llama.cpp does not know is
-    refused. `about` are further string values of the header. An `adapter`
-    is added to the weights before they are rounded. Raises EngineError, AdapterError."""
+    """Writes the model in `folder` as one GGUF file, which gets its name only when it is complete. With
+    `ids_only` the tokenizer is left out, so that the file takes and gives token ids alone: writing and reading
+    a vocabulary of 50,000 words takes longer than the weights. Otherwise a tokenizer that llama.cpp does not
+    know is refused. `about` are further string values of the header. An `adapter` is added to the weights
+    before they are rounded. Raises EngineError, AdapterError."""
     model = open_folder(folder)
     shape = architecture(model)
     tensors.check(shape, model.name)
@@ -117,9 +116,8 @@ def _told(to: Path) -> Iterator[None]:
 
 
 def cached(folder: Path, kind: Kind, cache: Path | None = None, progress: Progress | None = None) -> Path:
-    """The model as GGUF from `cache` (see cache_folder), made if it is not there yet or is damaged.
-
-    For engines: takes and gives token ids, so any tokenizer will do. Raises EngineError."""
+    """The model as GGUF from `cache` (see cache_folder), converted if it is missing or damaged. For engines: it
+    takes and gives token ids, so any tokenizer will do. Raises EngineError."""
     model = open_folder(folder)
     mark = source(model)
     readable = re.sub(r"[^A-Za-z0-9._]+", "-", model.name).strip("-.")[-40:] or "model"
@@ -144,7 +142,7 @@ def cache_folder() -> Path:
 
 
 def architecture(model: Folder) -> Architecture:
-    """The decoder in a folder. Raises EngineError where llama.cpp files of it cannot be made here."""
+    """The decoder in a folder. Raises EngineError if it cannot be converted for llama.cpp here."""
     shape = read_architecture(model.config)
     if shape is None and model.config.get("model_type") in KNOWN:
         raise EngineError(
@@ -161,7 +159,7 @@ def architecture(model: Folder) -> Architecture:
 
 
 def source(model: Folder) -> str:
-    """Changes with anything a GGUF file is made from, and with the way it is made."""
+    """A fingerprint that changes with anything a GGUF file is made from, and with the way it is made."""
     digest = hashlib.sha256(f"{VERSION} {fingerprint(model)}".encode())
     for file in _SOURCES:
         path = model.path / file

@@ -1,9 +1,9 @@
-"""The beginning of a GGUF file: what it says it is, and whether the file is as long as that needs.
+"""The beginning of a GGUF file: what it claims to be, and whether the file is as long as that needs.
 
 Read before llama.cpp sees a file, because a damaged one can end the whole process there; and in a hundredth of
 the time of the gguf package's reader, which makes arrays of every word in the vocabulary. A file can come from
-anywhere: whatever it claims is held against its own length before memory is set aside for it. Format: versions
-2 and 3, little-endian (llama.cpp, docs/gguf.md).
+anywhere: every claimed size is compared with the file's own length before memory is allocated for it. Format:
+versions 2 and 3, little-endian (llama.cpp, docs/gguf.md).
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ _FIXED = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q
 _STRING, _ARRAY = 8, 9
 WORDS = "tokenizer.ggml.tokens"
 _MOST_STRING = 2**20
-"""Bytes of a text: the longest chat template has some 20,000."""
+"""Maximum bytes of a text: the longest chat template has some 20,000."""
 _MOST_ENTRIES = 2**16
-"""The most values, and the most tensors: the largest models have a thousand or two."""
+"""Maximum values, and maximum tensors: the largest models have a thousand or two."""
 _MOST_ITEMS = 2**21
-"""The most texts of an array: the largest vocabularies have a quarter of a million words."""
+"""Maximum texts of an array: the largest vocabularies have a quarter of a million words."""
 _MOST_BYTES = 2**28
-"""The most bytes of the whole header."""
+"""Maximum bytes of the whole header."""
 _MOST_NUMBERS = 2**40
-"""The most numbers of one tensor."""
+"""Maximum numbers of one tensor."""
 _MOST_DIMENSIONS = 4
 _DAMAGED = (OSError, struct.error, UnicodeDecodeError, ValueError, OverflowError, MemoryError)
 
 
 @dataclass(frozen=True)
 class Header:
-    """`values` with those arrays that were asked for; `tensors` from name to (dimensions as torch orders them,
-    type); `places` from name to the first byte and the bytes of a tensor; `bytes` that the file must have."""
+    """`values` with the arrays that were asked for; `tensors` from name to (dimensions in torch's order, type);
+    `places` from name to the first byte and the bytes of a tensor; `bytes` that the file must have."""
 
     values: Mapping[str, Any]
     tensors: Mapping[str, tuple[tuple[int, ...], gguf.GGMLQuantizationType]]
@@ -47,8 +47,8 @@ class Header:
 
 
 def read(path: Path, arrays: Collection[str] = ()) -> Header:
-    """`arrays` are the keys of arrays that are kept; others are passed over. Raises EngineError, one sentence,
-    for what is not a whole GGUF file."""
+    """`arrays` are the keys of arrays that are kept; others are skipped. Raises EngineError, one sentence, for
+    anything but a whole GGUF file."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
@@ -64,8 +64,8 @@ def read(path: Path, arrays: Collection[str] = ()) -> Header:
 
 
 def glimpse(path: Path) -> Header:
-    """The values that stand before the words, and how many words there are, under WORDS: enough to list a file.
-    Raises EngineError."""
+    """The values before the vocabulary, and the number of its words, under WORDS: enough to list a file. Raises
+    EngineError."""
     try:
         with path.open("rb") as file:
             return Header(_Reader(file, path, path.stat().st_size, ()).opening(), {}, {}, 0)
@@ -90,7 +90,7 @@ class _Reader:
         self._at = 0
 
     def opening(self) -> dict[str, Any]:
-        """Up to the words, or all values where there are none."""
+        """Everything up to the vocabulary, or all values if there is none."""
         _, entries = self._counts()
         values: dict[str, Any] = {}
         for _ in range(entries):
@@ -162,7 +162,7 @@ class _Reader:
         return name, shape, kind, offset, count // block * block_bytes
 
     def _value(self, kind: int, kept: bool) -> Any:
-        """A single value; of an array None, unless it is to be kept."""
+        """A single value; None for an array, unless it is to be kept."""
         if kind == _STRING:
             return self._string()
         if kind != _ARRAY:
@@ -206,7 +206,7 @@ class _Reader:
         return taken
 
     def _reserve(self, count: int) -> None:
-        """Nothing is read, or set aside, beyond the file's end."""
+        """Raises before anything is read, or allocated, beyond the file's end."""
         self._at += count
         if self._at > self._size:
             self._refuse()

@@ -1,7 +1,7 @@
-"""Which tensors a decoder has, what GGUF calls them, and how llama.cpp wants their rows.
+"""Which tensors a decoder has, their names in GGUF, and the order of rows that llama.cpp wants.
 
-llama.cpp turns neighbouring dimensions of a Llama's queries and keys where transformers turns the two halves of
-a head, so their rows change places on the way. Qwen's rotate the same way in both."""
+llama.cpp rotates neighbouring dimensions of a Llama's queries and keys where transformers rotates the two
+halves of a head, so their rows are reordered on the way. Qwen's rotate the same way in both."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ExpectedTensor:
     target: str
     shape: tuple[int, ...]
     heads: int = 0
-    """How many heads its rows belong to where they change places, else 0."""
+    """How many heads its rows belong to if they are reordered, else 0."""
     optional: bool = False
 
 
@@ -50,11 +50,11 @@ class Names:
         self._map = gguf.get_tensor_name_map(_ARCHITECTURES[shape.family], shape.layers)
 
     def target(self, name: str) -> str | None:
-        """GGUF's name, or None where the architecture has no such tensor."""
+        """GGUF's name, or None if the architecture has no such tensor."""
         return self._map.get_name(name, try_suffixes=(".weight", ".bias"))
 
     def heads(self, name: str) -> int:
-        """Heads whose rows change places in this tensor, or 0."""
+        """Number of heads whose rows are reordered in this tensor, or 0."""
         if self._shape.family != "llama":
             return 0
         if ".q_proj." in name:
@@ -63,7 +63,7 @@ class Names:
 
 
 def check(shape: Architecture, model: str) -> None:
-    """Raises EngineError where llama.cpp computes something else than this model."""
+    """Raises EngineError if llama.cpp would compute something other than this model."""
     if shape.family == "qwen2" and shape.heads * shape.head_dim != shape.hidden:
         raise _unsupported(model, "its heads are wider than llama.cpp expects of a Qwen2 model")
     if shape.rope.kind == "llama3" and shape.family != "llama":
@@ -130,7 +130,7 @@ def interleaved(rows: Array, heads: int) -> Array:
 
 
 def halved(rows: Array, heads: int) -> Array:
-    """The way back from `interleaved`.
+    """The inverse of `interleaved`.
 
     >>> halved(interleaved(np.arange(8), 2), 2).tolist()
     [0, 1, 2, 3, 4, 5, 6, 7]
@@ -142,7 +142,7 @@ def halved(rows: Array, heads: int) -> Array:
 
 
 def rope_factors(shape: Architecture) -> Array | None:
-    """By how much each frequency is divided, (head_dim / 2,) fp32, or None where none is."""
+    """The divisor of each frequency, (head_dim / 2,) fp32, or None without scaling."""
     if shape.rope.kind != "llama3":
         return None
     return _slowed(shape.rope, shape.head_dim)

@@ -1,9 +1,9 @@
-"""A Hugging Face tokenizer as llama.cpp stores one, where llama.cpp has the same one.
+"""A Hugging Face tokenizer in llama.cpp's form, if llama.cpp has the same one.
 
-llama.cpp does not run a tokenizer.json: it names one of the ways of cutting text before merging that it has
-built in. So a tokenizer is known here exactly when its settings are those of such a name. Two small differences
-remain, and are llama.cpp's own: it does not compose decomposed letters first (NFC), and it looks for longer
-added tokens before shorter ones, not from left to right."""
+llama.cpp does not run a tokenizer.json: it names one of its built-in ways of cutting text before merging. So a
+tokenizer is known here exactly when its settings are those of such a name. Two small differences remain, and
+are llama.cpp's own: it does not compose decomposed letters first (NFC), and it looks for longer added tokens
+before shorter ones, not from left to right."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ CUTS = {
     "smollm": "",
     "gpt-2": "",
 }
-"""llama.cpp's names for ways of cutting text, with the expression that cuts; empty where the byte-level step
-brings its own. "llama-bpe" and "smaug-bpe" differ in whether whole words go before merges."""
+"""llama.cpp's names for ways of cutting text, with the regular expression; empty if the byte-level step brings
+its own. "llama-bpe" and "smaug-bpe" differ in whether whole words go before merges."""
 NO_MERGE = "<pad pad>"
-"""llama.cpp insists on merges, and may get this one: it merges letters, which these two words are not."""
+"""A harmless merge for a tokenizer without any, because llama.cpp insists on merges: it merges letters, which
+these two words are not."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def _unknown(name: str) -> EngineError:
 
 
 def _tokens(settings: Mapping[str, Any], rows: int, name: str) -> tuple[list[str], list[int]]:
-    """Text and type of every id; rows that have no word are marked as unused."""
+    """Text and type of every id; rows without a word are marked as unused."""
     words: dict[int, tuple[str, int]] = {
         id: (word, int(gguf.TokenType.NORMAL)) for word, id in settings["model"]["vocab"].items()
     }
@@ -186,7 +187,7 @@ _SAME = {"llama3": "llama-bpe", "llama-v3": "llama-bpe", "deepseek-r1-qwen": "qw
 _ENDS = frozenset(
     ["<|im_end|>", "<|eot_id|>", "<|endoftext|>", "<|eom_id|>", "<|end_of_text|>", "<|end|>", "<end_of_turn>"]
 )
-"""At these control tokens llama.cpp ends an answer too, whatever else the header says."""
+"""llama.cpp ends an answer at these control tokens too, whatever else the header says."""
 _READ = {"model": "gpt2", "pre": "gpt-2"}
 _ROLES = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}
 
@@ -233,8 +234,8 @@ def read_tokenizer(header: Header, rows: int, name: str) -> Words:
 
 
 def readable(values: Mapping[str, Any], name: str, whole: bool = True) -> str:
-    """llama.cpp's name for the way of cutting text. Raises EngineError for a tokenizer that isn't read here,
-    SentencePiece's for one; of values that aren't `whole`, only by what they say."""
+    """llama.cpp's name for the way of cutting text. Raises EngineError for an unsupported tokenizer, for
+    example SentencePiece's; of values that aren't `whole`, only judged by what they say."""
     kind, said = (values.get(f"tokenizer.ggml.{key}", None if whole else known) for key, known in _READ.items())
     if kind != "gpt2":
         raise EngineError(
@@ -257,7 +258,7 @@ def _settings(
     merges: Sequence[str],
     bos: tuple[str, int] | None,
 ) -> dict[str, Any]:
-    """tokenizer.json. Every word stands in the model's own vocabulary, so that each keeps its id."""
+    """tokenizer.json. Every word is in the model's own vocabulary, so that each keeps its id."""
     added = [
         {
             "id": id,
@@ -327,7 +328,7 @@ def _built(settings: dict[str, Any], vocabulary: dict[str, int], name: str) -> s
 
 
 def _pair(merge: str) -> list[str]:
-    """Two words with a blank between; one at the very beginning belongs to the first of them.
+    """Two words with a blank between; a blank at the very beginning belongs to the first word.
 
     >>> _pair("Ġ the"), _pair("a  b")
     (['Ġ', 'the'], ['a', ' b'])
@@ -337,7 +338,7 @@ def _pair(merge: str) -> list[str]:
 
 
 def _texts(header: Header, key: str) -> list[str]:
-    """Empty where the header has no such texts."""
+    """The header's texts under this key; empty if it has none."""
     found = header.values.get(key)
     return found if isinstance(found, list) and all(isinstance(one, str) for one in found) else []
 

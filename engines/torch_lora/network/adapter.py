@@ -93,7 +93,7 @@ class Adapter:
             yield rows, (pair.b[rows] @ pair.a[ranks]).mul_(self.scale)
 
     def add_to(self, index: int, x_Bi: torch.Tensor, out_Bo: torch.Tensor) -> None:
-        """Adds a projection's `scale * B A x` to what the base made of these rows, without forming `B A`."""
+        """Adds a projection's `scale * B A x` to the base's output for these rows, without forming `B A`."""
         pair = self.pairs[index]
         low = functional.linear(x_Bi.to(pair.a.dtype), pair.a)
         add_low(out_Bo, low, pair.b, self.scale, self.projections[index].widths_out)
@@ -127,7 +127,7 @@ class Adapter:
         self.version += 1
 
     def begin_anew(self) -> None:
-        """An optimiser that has not made a step, over the values as they are."""
+        """Resets the optimiser, as before its first step, and keeps the values."""
         self.moments_1.zero_()
         self.moments_2.zero_()
         self.clear_gradients()

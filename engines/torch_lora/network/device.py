@@ -56,7 +56,7 @@ def place(
 
 
 def choose_device(wanted: str) -> torch.device:
-    """CUDA before Apple before the processor when "auto"; otherwise what was asked for, or EngineError."""
+    """With "auto" CUDA before Apple before the processor; otherwise the named device, or EngineError."""
     has: dict[str, Callable[[], bool]] = {
         "cuda": torch.cuda.is_available,
         "mps": torch.backends.mps.is_available,
@@ -89,7 +89,7 @@ def default_threads(parameters: int, share: float | None = None) -> int:
 
 
 def free_memory(device: torch.device) -> int:
-    """Bytes an engine may take now: most of what is free, so that the rest of the computer keeps room."""
+    """Bytes an engine may use now: most of what is free, so that the rest of the computer keeps room."""
     if device.type == "cuda":
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # torch's own store
         return int((torch.cuda.mem_get_info(device)[0] + unused) * 0.9)

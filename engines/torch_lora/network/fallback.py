@@ -25,9 +25,9 @@ from engines.torch_lora.network.pretrained import context, load, strange, with_l
 Choose = Callable[[torch.Tensor], torch.Tensor]
 """Picks what predicts the wanted tokens out of hidden states (rows, positions, d)."""
 _LARGE = 60.0
-"""A logit at which a soft cap (Gemma 2: 30) is seen to bend it."""
+"""A logit large enough for a soft cap (Gemma 2: 30) to show."""
 _TRIED = [([2] * 64, [3, 4] * 8 + [5])] * 4
-"""A group whose forward pass tells how much memory a token takes."""
+"""A group whose forward pass shows how much memory a token takes."""
 
 
 class TransformersNetwork:
@@ -97,8 +97,8 @@ class TransformersNetwork:
         cache: Any = None,
         caching: bool = True,
     ) -> tuple[torch.Tensor, Any]:
-        """What predicts the chosen tokens, (C, d) where the head is a matrix, else logits (C, V); and the
-        cache."""
+        """The states that predict the chosen tokens, (C, d) if the head is a matrix, else logits (C, V); and
+        the cache."""
         more: dict[str, Any] = {"position_ids": positions} if self._positioned else {}
         if cache is not None:
             more[self._cache] = cache
@@ -111,7 +111,7 @@ class TransformersNetwork:
         return chosen, getattr(out, self._cache, None)
 
     def logits(self, chosen: torch.Tensor) -> torch.Tensor:
-        """Logits in fp32 of what `run` gave."""
+        """Logits in fp32 from the result of `run`."""
         return (chosen if self._head is None else chosen @ self._head.t()).float()
 
     def shares(self, checkpointing: bool) -> bool:
@@ -141,7 +141,7 @@ class TransformersNetwork:
         return self.run(lambda hidden: hidden[row_C, column_C], tokens, mask, positions, caching=False)[0]
 
     def _together(self, sequences_S: Sequence[tuple[Tokens, Tokens]]) -> torch.Tensor:
-        """Each distinct prompt once: completions go on from its keys and values."""
+        """Each distinct prompt once: completions continue from its keys and values."""
         prompt_of: dict[tuple[int, ...], int] = {}
         owner_S = [prompt_of.setdefault(tuple(prompt), len(prompt_of)) for prompt, _ in sequences_S]
         prompts = [list(prompt) for prompt in prompt_of]
@@ -171,7 +171,7 @@ class TransformersNetwork:
 
     def _measure(self, model: Any) -> None:
         """Finds out what this architecture does with hidden states, whether prompts can be shared, and how much
-        memory a token takes. Raises ValueError where an answer cannot be continued from a prompt's cache."""
+        memory a token takes. Raises ValueError if an answer cannot be continued from a prompt's cache."""
         plain = [([2, 3, 4], [5, 4, 3]), ([2, 4, 3, 5, 6], [3, 5, 4])]
         with torch.no_grad():
             self._find_head(model)
@@ -192,8 +192,8 @@ class TransformersNetwork:
         self._kept //= tokens
 
     def _find_head(self, model: Any) -> None:
-        """The head as a matrix, where logits are a multiple of its product with the hidden states; a bias or a
-        soft cap makes them something else."""
+        """The head as a matrix, if logits are a multiple of its product with the hidden states; a bias or a
+        soft cap rules that out."""
         weight = model.get_output_embeddings().weight
         seen: list[torch.Tensor] = []
 
@@ -212,7 +212,7 @@ class TransformersNetwork:
             self._head = weight.detach()
 
     def _bytes_kept(self) -> int:
-        """What a forward pass of `_TRIED` keeps until its backward pass, weights left aside."""
+        """Bytes that a forward pass of `_TRIED` keeps until its backward pass, without the weights."""
         weights = {p.untyped_storage().data_ptr() for p in self._model.parameters()}
         kept: dict[int, int] = {}
 
@@ -251,8 +251,8 @@ class TransformersNetwork:
         return 2 * self._depth * self._width * tokens * self.dtype.itemsize + 12 * self.vocabulary
 
     def token_bytes(self, checkpointing: bool) -> int:
-        """As measured, with the gradients of the layer that is going backward; recomputing keeps one hidden
-        state of each layer. Where the head is no matrix, logits and their gradients come to that."""
+        """As measured, plus the gradients of the layer in its backward pass; recomputing keeps one hidden state
+        of each layer. If the head is not a matrix, logits and their gradients are added."""
         layer = self._kept // self._depth
         kept = self._width * self._depth * self.dtype.itemsize + layer if checkpointing else self._kept
         return kept + 2 * layer + (12 * self.vocabulary if self._head is None else 0)
@@ -272,7 +272,7 @@ class TransformersRollout:
 
     @property
     def shares(self) -> bool:
-        """Whether the cache holds nothing but keys and values, through which gradients flow."""
+        """Whether the cache holds only keys and values, through which gradients flow."""
         from transformers.cache_utils import DummyLayer, DynamicLayer, LinearAttentionCacheLayerMixin
 
         layers = self._cache.layers

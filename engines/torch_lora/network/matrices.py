@@ -24,7 +24,7 @@ FEWEST_ROWS, MOST_ROWS = 3, 48
 """Rows between which `skinny_linear` pays."""
 
 FEW_ROWS = 16
-"""Rows of each of several nodes up to which a processor takes one product with the base for all of them, and
+"""Rows of each of several nodes up to which a processor uses one product with the base for all of them, and
 thin ones for the adapters. Eight nodes of the starter at 2, 8 and 16 rows: 1.5, 3.1 and 5.5 ms a token against
 5.3, 14.1 and 14.5 ms with eight merged copies, which no cache holds; at 32 rows the two are equal."""
 
@@ -35,7 +35,7 @@ def merges(device: torch.device, parameters: int) -> bool:
 
 
 class Matrices(Protocol):
-    """A decoder's fused matrices under N adapters. `skinny` says whether few rows take the other product."""
+    """A decoder's fused matrices under N adapters. `skinny` says whether few rows use `skinny_linear`."""
 
     weights: Weights
     skinny: bool
@@ -144,7 +144,7 @@ class BesideWeights:
 
 
 def linear(x_Bi: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, skinny: bool) -> torch.Tensor:
-    """`x W^T + bias`; by the other product where there are few rows and that is faster."""
+    """`x W^T + bias`; with `skinny_linear` for few rows if that is faster."""
     if not skinny or not FEWEST_ROWS <= x_Bi.shape[0] <= MOST_ROWS:
         return functional.linear(x_Bi, weight, bias)
     out = skinny_linear(x_Bi, weight)

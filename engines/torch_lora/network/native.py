@@ -24,7 +24,7 @@ from engines.torch_lora.network.rollout import DecoderRollout
 
 
 def read_weights(folder: Folder, shape: Architecture, device: torch.device, dtype: torch.dtype) -> Weights:
-    """The whole decoder on the device. Raises EngineError where tensors lack or have other shapes."""
+    """The whole decoder on the device. Raises EngineError for missing tensors or wrong shapes."""
     return _Reader(folder, device, dtype).read(shape)
 
 
@@ -80,7 +80,8 @@ class _Reader:
         )
 
     def _linear(self, names: Sequence[str], widths_out: Sequence[int], width_in: int) -> Linear:
-        """Bias where the files have one: Qwen2 has it on q, k, v, Llama by its config, Qwen3 nowhere."""
+        """A linear layer, with a bias if the files have one: Qwen2 has it on q, k, v, Llama by its config,
+        Qwen3 nowhere."""
         has_bias = f"{names[0]}.bias" in self._files
         return Linear(
             self._fused(names, "weight", widths_out, width_in),
@@ -108,7 +109,7 @@ class _Reader:
 
 
 MOST_NODES = 16
-"""Adapters that sample together where none needs a copy of the weights."""
+"""Adapters that sample together if none needs a copy of the weights."""
 
 
 class NativeNetwork:

@@ -1,5 +1,4 @@
-"""The interface that sampler and learner need of a model, no matter who runs it: our own decoder or
-transformers."""
+"""The interface that sampler and learner need of a model, whoever runs it: our own decoder or transformers."""
 
 from __future__ import annotations
 
@@ -14,7 +13,8 @@ from engines.torch_lora.network.logprobs import States
 
 
 class Rollout(Protocol):
-    """A batch of completions under way: (N, R) rows, N adapters with R rows each, over one key-value cache."""
+    """A batch of completions in progress: (N, R) rows, N adapters with R rows each, over one key-value
+    cache."""
 
     def prefill(self, prompts_NP: Sequence[Sequence[Tokens]], n: int, max_tokens: int) -> torch.Tensor:
         """Reads each prompt once, replicates its cache to `n` rows. Logits of the first token, (N, R, V) fp32.
@@ -48,7 +48,8 @@ class Network(Protocol):
     def states(
         self, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]], checkpointing: bool
     ) -> States:
-        """What predicts every completion token, sequence after sequence, differentiable by the adapter."""
+        """The states that predict every completion token, sequence after sequence, differentiable by the
+        adapter."""
         ...
 
     def rollout(self, adapters_N: Sequence[Adapter]) -> Rollout:

@@ -1,4 +1,4 @@
-"""Opening a model of transformers with peft's LoRA layers, and saying why one cannot be."""
+"""Opens a model of transformers with peft's LoRA layers, and says why one cannot be opened."""
 
 from __future__ import annotations
 
