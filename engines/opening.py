@@ -117,6 +117,11 @@ def choice(
     return choose(facts, size, problem, {name: trial.rounds_per_hour for name, trial in known.items()})
 
 
+def bf16_is_faster() -> bool:
+    """Whether torch is faster in bf16 than in fp32 here, as its engine measures it; else it emulates it."""
+    return bool(importlib.import_module("engines.torch_lora.network.device").bf16_is_faster(1))
+
+
 _LLAMACPP = ("AVX512_BF16", "AVX512", "AVX2", "AVX", "NEON")
 
 

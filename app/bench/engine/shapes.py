@@ -107,8 +107,7 @@ def prepare(model: str, folder: Path, prompt: int, new: int) -> dict[str, Any]:
     Lengths are halved to what the model can read. Raises BenchError where there is no such model."""
     from app.models.shelf import locate
     from engines.contract import Batch, Row
-    from engines.opening import open_engine
-    from engines.torch_lora.network.device import bf16_is_faster
+    from engines.opening import bf16_is_faster, open_engine
 
     if model in SHAPES:
         write(model, folder / "model")
@@ -135,7 +134,7 @@ def prepare(model: str, folder: Path, prompt: int, new: int) -> dict[str, Any]:
         "new": new,
         "parameters": engine.info.parameters,
         "vocabulary": int(settings["vocab_size"]),
-        "bf16": bf16_is_faster(1),
+        "bf16": bf16_is_faster(),
     }
 
 
