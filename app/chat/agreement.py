@@ -1,7 +1,7 @@
-"""Whether an exported model is the one that learned here: the same new puzzles to both, at temperature 0.
+"""Whether an exported model equals the one that learned here: the same new puzzles to both, at temperature 0.
 
-The exported file is opened by llama-cpp-python's own chat interface, with the template and the end tokens that
-it carries, as a program that knows nothing of Shoal would open it."""
+The exported file is opened by llama-cpp-python's own chat interface, with the template and the end tokens in
+the file, as a program that knows nothing of Shoal would open it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def agreement(model: str, home: Path, exported: Path, open_engine: OpenEngine) -> Agreement:
-    """Asks both. `exported` is a folder with a GGUF model, or a base and an adapter. Raises EngineError."""
+    """Asks both models. `exported` is a folder with a GGUF model, or a base and an adapter. Raises
+    EngineError."""
     folder = locate(model, home)
     settings, learned = read_settings(folder), SafePoints(home, folder)
     engine = open_engine(folder, learned.rank())

@@ -23,7 +23,7 @@ from app.node.trainer.messages import own_standard_output, send
 from engines.contract import EngineError
 
 _OFTEN_S = 0.04
-"""An answer that grows is told no more often."""
+"""Minimum seconds between two reports of a growing answer."""
 
 
 def serve(open_chat: Callable[[], Chat], attached: bool) -> NoReturn:
@@ -91,8 +91,8 @@ def _fault(error: Exception) -> str:
 
 
 def _listen(lines: queue.SimpleQueue[bytes], stopped: set[int], attached: bool) -> None:
-    """Passes the input on, line by line, and b"" at its end. Of a line that is too long the end is dropped.
-    What is to be stopped is noted at once, as the other thread is at it."""
+    """Passes the input on, line by line, and b"" at its end. A line that is too long is cut. Requests to stop
+    are recorded immediately, because the other thread is busy answering."""
     source = sys.stdin.buffer
     while line := source.readline(messages.MAX_LINE + 1):
         whole = line.endswith(b"\n") or len(line) <= messages.MAX_LINE

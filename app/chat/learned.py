@@ -1,6 +1,7 @@
-"""The state that a model has learned here: the newest safe point in the data folder. Only read, and without
-the folder's lock, so a node may be learning beside it and replacing the very files; they are then looked for
-again."""
+"""What a model has learned here: the newest checkpoint in the data folder.
+
+Read-only, and without the folder's lock, so a node may be learning meanwhile and replacing the very files; they
+are then looked up again."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from app.node.record.state import NodeState
 from engines.contract import AdapterError, Engine
 
 TRIES = 6
-"""A round takes longer than reading a safe point does, so more than two are hardly ever needed."""
+"""A round takes longer than reading a checkpoint does, so more than two are hardly ever needed."""
 _PAUSE_S = 0.15
 _ADAPTER_CONFIG = "adapter_config.json"
 
@@ -26,14 +27,14 @@ class _Rank(msgspec.Struct):
 
 
 class SafePoints:
-    """The safe points of one model below `home`."""
+    """The checkpoints of one model below `home`."""
 
     def __init__(self, home: Path, model: Path) -> None:
         self._models, self._mark = home / "models", model_mark(model)
         self._loaded: tuple[Path, int] | None = None
 
     def rank(self) -> int | None:
-        """LoRA's rank in the newest safe point, None where there is none or it tells nothing."""
+        """LoRA's rank in the newest checkpoint, None if there is none or it does not say."""
         for folder in self._newest_first():
             try:
                 return msgspec.json.decode((folder / _ADAPTER_CONFIG).read_bytes(), type=_Rank).r
@@ -42,8 +43,8 @@ class SafePoints:
         return None
 
     def refresh(self, engine: Engine, known: NodeState | None) -> NodeState | None:
-        """The state of the newest safe point that is whole, with its adapter in the engine; `known` where that
-        is the one of the last time. None where nothing was learned yet. Raises AdapterError."""
+        """The state of the newest whole checkpoint, after loading its adapter into the engine; `known` if it
+        has not changed. None if nothing was learned yet. Raises AdapterError."""
         refusal: Exception | None = None
         for _ in range(TRIES):
             refusal = None

@@ -25,12 +25,13 @@ from engines.contract import EngineInfo
 PUZZLES = 20
 MOST = 100
 AT_ONCE = 5
-"""Puzzles answered in one go: more go faster, fewer are seen sooner."""
+"""Puzzles answered together: more are faster, fewer are seen sooner."""
 _CHANCE = 0.05
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What a race comes to. `won` puzzles only the model as it is now solved, `lost` only the one before."""
+    """The score of a race. `won` puzzles were solved only by the trained model, `lost` only by the base
+    model."""
 
     puzzles: int = 0
     before: int = 0
@@ -39,7 +40,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     lost: int = 0
 
     def plus(self, before: bool, after: bool) -> Result:
-        """With one more puzzle.
+        """The score with one more puzzle.
 
         >>> Result().plus(False, True).plus(True, True)
         Result(puzzles=2, before=1, after=2, won=1, lost=0)
@@ -54,7 +55,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def lead(self) -> int:
-        """Puzzles that it solves more of than before."""
+        """Number of puzzles that it solves more than before."""
         return self.after - self.before
 
     @property
@@ -98,7 +99,7 @@ Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 
 
 class ChatMessageError(Exception):
-    """A line that is no message; the sentence says why."""
+    """A line that is not a message; the sentence says why."""
 
 
 class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lower):
@@ -106,15 +107,16 @@ class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class Ask(_Message, frozen=True):
-    """A question of one's own, in the conversation so far. Said comes from each side that was asked."""
+    """A question in the owner's words, in the present conversation. Said comes from each side that was
+    asked."""
 
     text: Text
     sides: Sides = "both"
 
 
 class Draw(_Message, frozen=True):
-    """A fresh puzzle; family and level are chosen where none is named. PuzzleDrawn comes. `sort`: one of the
-    tests, which no one trains on, or one of practice, whose answer may teach."""
+    """A fresh puzzle; family and level are chosen if not named. PuzzleDrawn comes. `sort`: a held-out one,
+    which nobody trains on, or one for practice, whose answer may teach."""
 
     sort: Sort = "test"
     family: Annotated[str, msgspec.Meta(max_length=64)] | None = None
@@ -122,14 +124,14 @@ class Draw(_Message, frozen=True):
 
 
 class Solve(_Message, frozen=True):
-    """A puzzle is answered as in practice. Said comes from each side that was asked, with the verdict."""
+    """Asks the model a puzzle as in practice. Said comes from each side that was asked, with the verdict."""
 
     puzzle: int
     sides: Sides = "both"
 
 
 class JudgeAnswer(_Message, frozen=True, tag="judge"):
-    """What a person says is the answer, and the work that led there. AnswerJudged and Solution come."""
+    """A person's answer, and the work that led there. AnswerJudged and Solution come."""
 
     puzzle: int
     answer: Text
@@ -137,7 +139,7 @@ class JudgeAnswer(_Message, frozen=True, tag="judge"):
 
 
 class Give(_Message, frozen=True):
-    """Yes to the text that AnswerJudged offered. ExampleGiven comes."""
+    """Confirms the text that AnswerJudged offered. ExampleGiven comes."""
 
     puzzle: int
     teach: bool
@@ -157,12 +159,12 @@ class Forget(_Message, frozen=True):
 
 
 class StopRequest(_Message, frozen=True, tag="stop"):
-    """Ends what the request of this number is at, with what there is of it. It has no reply of its own."""
+    """Ends the request of this number with what there is so far. It has no reply of its own."""
 
 
 class ModelOpened(_Message, frozen=True, tag="opened"):
-    """The model is there. `learned` is the round of the newest safe point, None before the first; `levels` are
-    the families that the model practises and where it stands in each."""
+    """The model is loaded. `learned` is the round of the newest checkpoint, None before the first; `levels` are
+    the families that the model practises and its level in each."""
 
     model: str
     engine: EngineInfo
@@ -171,7 +173,7 @@ class ModelOpened(_Message, frozen=True, tag="opened"):
 
 
 class PuzzleDrawn(_Message, frozen=True, tag="drawn"):
-    """A puzzle; `puzzle` is what to call it. `unseen`: its text is one of those that are never trained on."""
+    """A puzzle; `puzzle` is its id. `unseen`: it is held out, so never trained on."""
 
     puzzle: int
     family: str
@@ -183,7 +185,7 @@ class PuzzleDrawn(_Message, frozen=True, tag="drawn"):
 
 
 class Growing(_Message, frozen=True):
-    """One side's answer as far as it is there, from its beginning."""
+    """One side's answer so far, from its beginning."""
 
     side: Side
     text: str
@@ -191,7 +193,7 @@ class Growing(_Message, frozen=True):
 
 class Said(_Message, frozen=True):
     """One side's answer, without anything that a display would obey. `solved` is the verdict on a puzzle, and
-    `learned` the round whose safe point answered."""
+    `learned` the round of the checkpoint that answered."""
 
     side: Side
     text: str
@@ -199,21 +201,21 @@ class Said(_Message, frozen=True):
     tokens: int
     seconds: float
     stopped: bool = False
-    """Somebody ended it."""
+    """Whether somebody stopped it."""
     solved: bool | None = None
     learned: int | None = None
 
 
 class AnswerJudged(_Message, frozen=True, tag="judged"):
-    """`offer` is the very text that could teach, empty where there is none: the answer is wrong or came without
-    work, or the puzzle is one of the tests."""
+    """`offer` is the very text that could teach, empty if there is none: the answer is wrong or came without
+    work, or the puzzle is held out."""
 
     solved: bool
     offer: str = ""
 
 
 class ExampleGiven(_Message, frozen=True, tag="given"):
-    """What was said yes to waits for the node."""
+    """The confirmed text waits for the node."""
 
 
 class Solution(_Message, frozen=True):
@@ -244,7 +246,7 @@ class Lap(_Message, frozen=True):
 
 
 class OnlyPuzzles(_Message, frozen=True):
-    """What was asked is no puzzle, and this model speaks nothing else."""
+    """The question was not a puzzle, and this model can answer nothing else."""
 
 
 class ChatNote(_Message, frozen=True, tag="noted"):
@@ -258,7 +260,7 @@ class ChatDone(_Message, frozen=True, tag="done"):
 
 
 class ChatFailed(_Message, frozen=True, tag="failed"):
-    """It could not be done, with a sentence; `final`: this process has no model and ends."""
+    """The request failed, with a sentence; `final`: this process has no model and ends."""
 
     sentence: str
     final: bool = False

@@ -1,5 +1,7 @@
-"""Fresh puzzles, and the verdict on an answer. The question is our own, so it is made here; answers are foreign
-text, so only the sandbox's child ever reads them."""
+"""Fresh puzzles, and the verdict on an answer.
+
+The question is our own, so it is made here; answers are foreign text, so only the sandbox's child ever reads
+them."""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ _DEALT = 3
 
 
 class Puzzle(msgspec.Struct, frozen=True, kw_only=True):
-    """`unseen`: a text that no node ever trains on, so that no one can have learned it by heart."""
+    """`unseen`: whether it is held out, so that no model can have learned it by heart."""
 
     question: Question
     unseen: bool
@@ -37,7 +39,7 @@ class Puzzle(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def for_people(self) -> str:
-        """Without what asks a model to think aloud."""
+        """The text without the request to think aloud, which is for models."""
         return _ALOUD.sub("", self.text)
 
     @property
@@ -69,10 +71,9 @@ def draw(
     rng: random.Random | None = None,
     unseen: bool = True,
 ) -> Puzzle:
-    """A puzzle of this family and level; where none is named, one of the `usual` families at its usual level.
-    `unseen`: rather one of the tests; otherwise one of practice.
-
-    Raises QuestionError for a family or level that does not exist."""
+    """A puzzle of this family and level; if none is named, one of the `usual` families at its usual level.
+    `unseen`: a held-out one; otherwise one for practice. Raises QuestionError for a family or level that does
+    not exist."""
     rng = rng or random.SystemRandom()
     name = family or rng.choice(sorted(usual or FAMILIES))
     if name not in FAMILIES:
@@ -91,8 +92,8 @@ def draw(
 
 
 def several(levels: Mapping[str, int], count: int, rng: random.Random) -> list[Puzzle]:
-    """So many different puzzles that no model trained on, dealt out over the families in a shuffled order.
-    Fewer where the families have no more."""
+    """This many different held-out puzzles, spread over the families in a random order. Fewer if the families
+    have no more."""
     families, found = sorted(levels), dict[str, Puzzle]()
     rng.shuffle(families)
     for turn in range(_DEALT * count):
@@ -106,7 +107,7 @@ def several(levels: Mapping[str, int], count: int, rng: random.Random) -> list[P
 
 
 def looks_like_one(text: str, families: Iterable[str]) -> bool:
-    """Whether somebody's own words may be a puzzle: they have a number in them, or begin as puzzles do.
+    """Whether a person's text may be a puzzle: it has a number in it, or begins as puzzles do.
 
     >>> looks_like_one("What is 4 + 3?", ()), looks_like_one("Hello, how are you?", ("gcd", "spell_backward"))
     (True, False)
@@ -124,7 +125,7 @@ def _beginning(text: str) -> list[str]:
 
 
 class Verdicts:
-    """Judges answers in a sandbox that is opened with the first one."""
+    """Judges answers in a sandbox that is opened for the first one."""
 
     def __init__(self) -> None:
         self._sandbox: Sandbox | None = None

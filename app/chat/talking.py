@@ -1,4 +1,5 @@
-"""A conversation with a model before and after: the same words to both, each with its own answers behind it."""
+"""A conversation with a model before and after training: the same words to both, each with its own answers in
+its history."""
 
 from __future__ import annotations
 
@@ -33,12 +34,12 @@ TALK_TEMPERATURE = 0.8
 words, and at 0.6 it repeats itself."""
 _TALK_TOKENS = 256
 _TURNS = 8
-"""So many questions and answers are remembered."""
+"""Number of questions and answers that are remembered."""
 _PUZZLES = 64
 OpenEngine = Callable[[Path, int | None], Engine]
 """(model folder, rank) to an engine."""
 Tell = Callable[[Side, str], bool]
-"""Is told a side's answer so far, safe to show, and says whether to go on with it."""
+"""Gets a side's answer so far, safe to show; returns whether to continue it."""
 Turns = list[dict[str, str]]
 
 
@@ -46,7 +47,7 @@ NOTHING = "There is nothing to race yet: let your model learn a few rounds first
 
 
 class ChatError(Exception):
-    """What was asked cannot be done; one sentence says why and what to do."""
+    """The request cannot be carried out; one sentence says why and what to do."""
 
 
 class Chat:
@@ -144,7 +145,8 @@ class Chat:
             yield messages.ChatNote(number=request.number, sentence=sentence)
 
     def _go_on(self, side: Side, asked: dict[str, str], seed: int, tell: Tell) -> _Answer:
-        """This side's answer in its conversation, which loses its beginning until the model can read it."""
+        """This side's answer in its conversation, which is shortened from its beginning until it fits the
+        model."""
         turns = self._turns[side]
         answer = _Answer(
             self._engine, self._talk_tokens, seed, TALK_TEMPERATURE if self._engine.info.talks else 1.0
@@ -176,7 +178,7 @@ class Chat:
         yield messages.Solution(number=request.number, text=safe(puzzle.solution))
 
     def _practice(self) -> tuple[asking.Way, int]:
-        """How practice asks, and the longest answer it takes."""
+        """The way practice asks, and the maximum length of an answer there."""
         way = self._state.way if self._state is not None else asking.TAGGED
         return way, min(MAX_TOKENS, self._limit or way.limit(self._usual))
 
@@ -226,7 +228,7 @@ class Chat:
         yield messages.Solution(number=request.number, text=safe(puzzle.solution))
 
     def _give(self, request: messages.Give) -> None:
-        """Puts the offered text by for the node; once."""
+        """Stores the offered text for the node; once."""
         puzzle, text = self._puzzle(request.puzzle), self._offered.get(request.puzzle)
         if text is None:
             raise ChatError("There is no answer of yours to give: solve the puzzle with your working first.")
@@ -266,7 +268,7 @@ class Chat:
             raise ChatError("That puzzle isn't known any more: draw another one.") from None
 
     def _notes(self) -> list[str]:
-        """What the engine wants its owner to know; engines without `notes` have nothing to say."""
+        """The engine's sentences for the owner; an engine without `notes` has none."""
         notes: list[str] = getattr(self._engine, "notes", [])
         fresh = list(dict.fromkeys(notes))
         notes.clear()
@@ -274,7 +276,7 @@ class Chat:
 
 
 class _Answer:
-    """One side's answer, and how it came about."""
+    """One side's answer, and how it was made."""
 
     def __init__(self, engine: Engine, max_tokens: int, seed: int, temperature: float) -> None:
         self._engine, self._max_tokens = engine, max_tokens
@@ -310,7 +312,8 @@ class _Answer:
 
 
 def _roomy(folder: Path, usual: int) -> int:
-    """Tokens for an answer in a conversation: more than in practice, at most half of what the model reads."""
+    """Tokens for an answer in a conversation: more than in practice, at most half of what the model can
+    read."""
     try:
         reads = json.loads((folder / "config.json").read_bytes()).get("max_position_embeddings")
     except (OSError, ValueError, AttributeError):

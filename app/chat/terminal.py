@@ -1,5 +1,5 @@
-"""The conversation in a terminal: what one types, and the answers as they grow, side by side, or below each
-other where there is no room."""
+"""The conversation in a terminal: typed questions, and the answers as they grow, side by side, or below each
+other if there is no room."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Type something, or
   /forget                    start a new conversation
   /quit                      leave (also Ctrl-D); Ctrl-C stops an answer"""
 _SIDE_BY_SIDE = 76
-"""Columns from which on both answers stand beside each other."""
+"""Minimum columns for both answers beside each other."""
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
@@ -76,14 +76,14 @@ def _ask() -> str:
 
 
 class _Talk:
-    """Does what each line asks for."""
+    """Carries out each typed line."""
 
     def __init__(self, chat: Chat, console: Console, asks: bool) -> None:
         self._chat, self._console, self._asks = chat, console, asks
         self._sides: Sides = "both"
 
     def follow(self, number: int, line: str) -> bool:
-        """Whether to go on."""
+        """Carries out a line; returns whether to continue."""
         word, *rest = line.split() or [""]
         match word.lower():
             case "":
@@ -175,7 +175,7 @@ class _Talk:
 
 
 def only_puzzles() -> str:
-    """Said where somebody talks to a model that cannot."""
+    """The sentence for somebody who talks to a model that can only solve puzzles."""
     talker = catalogue.entries()[0]
     return (
         "This model only solves puzzles: try /puzzle. To talk, get a bigger one: "
@@ -224,7 +224,7 @@ def puzzle(drawn: messages.PuzzleDrawn) -> RenderableType:
 def answers(
     said: list[Said], width: int, growing: dict[Side, str] | None = None, height: int = 0
 ) -> RenderableType:
-    """The answers, and those that still grow, of which `height` lines leave the end in sight."""
+    """The answers, of which growing ones show their last lines, at most `height` lines."""
     panels = [_answer(one) for one in said]
     beside = width >= _SIDE_BY_SIDE
     for side, text in (growing or {}).items():

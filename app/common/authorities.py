@@ -1,8 +1,8 @@
-"""Whom this computer trusts when somebody shows a certificate, for everything of ours that speaks TLS.
+"""Which certificate authorities this computer trusts, for everything of ours that speaks TLS.
 
-An installed app brings its own OpenSSL, which looks for the authorities where they lay on the computer it was
-built on. Here they are where this system has them: in the stores of Windows and macOS, and on Linux in a file
-that every family of distributions keeps elsewhere. SSL_CERT_FILE and SSL_CERT_DIR go before that."""
+An installed app brings its own OpenSSL, which looks for them where they were on the computer it was built on.
+Here they are where this system has them: in the stores of Windows and macOS, and on Linux in a file that every
+family of distributions keeps elsewhere. SSL_CERT_FILE and SSL_CERT_DIR take precedence."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAMED = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 @functools.cache
 def context() -> ssl.SSLContext:
-    """For a client: checks certificates and names. The same one each time; no one changes it."""
+    """For a client: checks certificates and names. Shared; nobody may change it."""
     return _of_the_system() if sys.platform in ("win32", "darwin") else of_files(BUNDLES)
 
 
@@ -85,7 +85,7 @@ def _of_the_system() -> ssl.SSLContext:
 
 
 def system_proxy() -> str:
-    """The proxy that the environment or the system names, empty without one. May hold a password."""
+    """The proxy that the environment or the system names, empty without one. May contain a password."""
     proxies = urllib.request.getproxies()
     proxy = proxies.get("https") or proxies.get("all") or ""
     return proxy if "://" in proxy or not proxy else f"http://{proxy}"

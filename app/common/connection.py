@@ -1,4 +1,4 @@
-"""Asking a host of files: proxies, certificates, and what went wrong as a sentence."""
+"""Requests to a file host: proxies, certificates, and errors as sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.common import authorities
 from app.common.rate import Patience
 
 READ = 2**18
-"""Bytes that are taken at a time."""
+"""Bytes read at a time."""
 PROXY_LOGIN = (
     "The proxy asks for a name and a password: put them into its address "
     "(HTTPS_PROXY=http://name:password@proxy:port), then try again."
@@ -21,9 +21,9 @@ PROXY_LOGIN = (
 
 
 class Fault(Exception):
-    """An attempt that failed. `again`: it may go better later; else only another host can help. `damaged`: what
-    came was not what was promised. `gone`: the host has no such file. `status` is the host's answer, 0 for
-    none, and `code` its own word for it."""
+    """A failed attempt. `again`: retrying may help; otherwise only another host can. `damaged`: the content was
+    not what was promised. `gone`: the host has no such file. `status` is the host's HTTP status, 0 for none,
+    and `code` its own error word."""
 
     def __init__(
         self,
@@ -42,8 +42,8 @@ class Fault(Exception):
 
 
 def session(patience: Patience, headers: Mapping[str, str] | None = None) -> aiohttp.ClientSession:
-    """Says nothing about this computer but "shoal" and `headers`, whose Authorization no other host hears, and
-    follows no way from https to http."""
+    """Reveals nothing about this computer but "shoal" and `headers`, whose Authorization goes to no other host;
+    follows no redirect from https to http."""
     trace = aiohttp.TraceConfig()
     trace.on_request_redirect.append(_followed)
     return aiohttp.ClientSession(
@@ -67,7 +67,7 @@ async def _followed(_: aiohttp.ClientSession, __: object, hop: aiohttp.TraceRequ
 
 
 def check_status(response: aiohttp.ClientResponse, address: str) -> None:
-    """Raises Fault for an answer that brings nothing."""
+    """Raises Fault for a status without content."""
     host, status, code = host_of(address), response.status, response.headers.get("X-Error-Code", "")
     if status in (200, 206):
         if response.content_type == "text/html":
@@ -99,7 +99,7 @@ def check_status(response: aiohttp.ClientResponse, address: str) -> None:
 
 
 def fault(error: Exception, address: str) -> Fault:
-    """What the network said, as a sentence."""
+    """A network error as a sentence."""
     host = host_of(address)
     if isinstance(error, Fault):
         return error

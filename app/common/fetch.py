@@ -1,8 +1,8 @@
-"""Bringing files here: continued where they stopped, counted to the byte, and believed by their digest.
+"""Downloads files: resumed where they stopped, counted to the byte, and accepted by their digest.
 
 A file grows as NAME.part and gets its name when its digest is right, so whatever ends this process, nothing
-that came is lost and nothing wrong is kept. Proxies are those of the system (HTTPS_PROXY and what Windows and
-macOS say)."""
+that arrived is lost and nothing wrong is kept. Proxies are those of the system (HTTPS_PROXY and what Windows
+and macOS say)."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class Piece(Protocol):
 
 
 class PieceOrder(NamedTuple):
-    """A piece, and the addresses that may have it, the first one first."""
+    """A piece, and the addresses that may have it, in order of preference."""
 
     piece: Piece
     sources: Sequence[str]
 
 
 Heard = Callable[[Piece, int], object]
-"""A piece, and how many of its bytes are here."""
+"""Gets a piece, and how many of its bytes are here."""
 Waiting = Callable[[str, float], object]
-"""Why it pauses, and for how long."""
+"""Gets the reason of a pause and its length in seconds."""
 
 
 def bring(
@@ -56,9 +56,9 @@ def bring(
     headers: Mapping[str, str] | None = None,
     came: Callable[[Piece], object] = lambda piece: None,
 ) -> None:
-    """All of it into the folder `to`, whole and right, one after another; what is there already is kept, also
-    half of it, and `came` hears each that is whole. `headers` go to the first host of an address alone. Raises
-    Fault, and OSError for what the disk refuses."""
+    """Downloads all pieces into the folder `to`, one after another; existing ones are kept, also partial ones,
+    and `came` gets each that is complete. `headers` go only to the first host of an address. Raises Fault, and
+    OSError if the disk refuses."""
     chosen = patience or Patience()
     to.mkdir(parents=True, exist_ok=True)
 
@@ -85,7 +85,7 @@ def ask(
     waiting: Waiting = lambda why, seconds: None,
     headers: Mapping[str, str] | None = None,
 ) -> list[bytes]:
-    """Small files, each an address and the most bytes that it may have. Raises Fault."""
+    """Downloads small files, each given as an address and its maximum bytes. Raises Fault."""
 
     async def work() -> list[bytes]:
         async with session(patience, headers) as client:
@@ -101,7 +101,7 @@ async def small(
     patience: Patience,
     waiting: Waiting = lambda why, seconds: None,
 ) -> bytes:
-    """The whole of a file that has at most so many bytes. Raises Fault."""
+    """The content of a file of at most this many bytes. Raises Fault."""
     failures = 0
     while True:
         try:
@@ -114,7 +114,7 @@ async def small(
 
 
 def copy(source: Path, piece: Piece, to: Path) -> Path:
-    """A piece that lies on this disk, into the folder `to`. Raises Fault where it is damaged, and OSError."""
+    """Copies a piece from this disk into the folder `to`. Raises Fault if it is damaged, and OSError."""
     part = part_of(to, piece)
     shutil.copyfile(source, part)
     if not right(part, piece):
@@ -125,12 +125,12 @@ def copy(source: Path, piece: Piece, to: Path) -> Path:
 
 
 def part_of(folder: Path, piece: Piece) -> Path:
-    """The file that a piece grows in. Another digest has another."""
+    """The file in which a piece grows; another digest uses another file."""
     return folder / f"{piece.file}.{piece.digest.partition(':')[2][:12]}.part"
 
 
 def right(path: Path, piece: Piece) -> bool:
-    """Whether the file is there, to the byte."""
+    """Whether the file is there, of exactly this size."""
     if not path.is_file() or path.stat().st_size != piece.size:
         return False
     with path.open("rb") as file:
@@ -164,7 +164,7 @@ async def _one(
     waiting: Waiting,
     patience: Patience,
 ) -> None:
-    """One piece, from whichever source gives it. Attempts that brought something do not count."""
+    """One piece, from whichever source has it. Attempts that brought new bytes do not count as failures."""
     piece, sources = order.piece, list(order.sources)
     part, failures, damaged, at = part_of(to, piece), 0, 0, 0
     for old in to.glob(f"{piece.file}.*.part"):
@@ -197,7 +197,7 @@ async def _pause(caught: Fault, failures: int, patience: Patience, waiting: Wait
 
 
 async def _attempt(client: aiohttp.ClientSession, piece: Piece, source: str, part: Path, heard: Heard) -> None:
-    """Continues a part to its end. Raises Fault; the part stays unless it is worth nothing."""
+    """Continues a part to its end. Raises Fault; the part is kept unless it is worthless."""
     with part.open("ab+", buffering=0) as file:
         digest = _again(file, piece)
         if digest.bytes > piece.size:
@@ -249,7 +249,7 @@ async def _small(client: aiohttp.ClientSession, address: str, most: int) -> byte
 
 
 def _again(file: Any, piece: Piece) -> _Digest:
-    """The digest of what is there already."""
+    """The digest of the bytes that are already there."""
     digest = _Digest(piece)
     file.seek(0)
     while chunk := file.read(READ):
@@ -258,7 +258,7 @@ def _again(file: Any, piece: Piece) -> _Digest:
 
 
 def _write(file: Any, chunk: bytes) -> None:
-    """All of it: a raw file may take less, on a disk that is nearly full."""
+    """Writes all bytes: a raw file may write fewer, on a disk that is nearly full."""
     view = memoryview(chunk)
     while view:
         view = view[file.write(view) :]

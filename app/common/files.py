@@ -29,12 +29,12 @@ from engines.files import write as write
 from engines.files import write_json as write_json
 
 LOG_BYTES = 2**20
-"""A log that is longer is begun again; the one before is kept."""
+"""A log longer than this is rotated; one older file is kept."""
 Content = TypeVar("Content")
 
 
 def kept_json(path: Path, kind: type[Content]) -> tuple[Content | None, str]:
-    """The content, and a sentence about a damaged file, which is moved aside. None where there is nothing."""
+    """The content, and a sentence about a damaged file, which is moved aside. None if there is no file."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind), ""
     except FileNotFoundError:
@@ -50,8 +50,8 @@ def kept_json(path: Path, kind: type[Content]) -> tuple[Content | None, str]:
 
 
 def log_with_room(log: Path) -> Path:
-    """The log, its folder made; an overlong one is kept once under another name, and a link is removed, since
-    what it names is no log. Raises OSError."""
+    """The log's path, with its folder created; an overlong log is rotated, and a link is removed, since its
+    target is not a log. Raises OSError."""
     log.parent.mkdir(parents=True, exist_ok=True)
     if log.is_symlink():
         log.unlink()
@@ -95,7 +95,8 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def sole_writer(db: sqlite3.Connection) -> None:
-    """From here on one process at a time, whose commits outlive a power cut. The lock goes with the process."""
+    """Makes this the only process that can write, with commits that survive a power cut. The lock is released
+    with the process."""
     for setting in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=FULL"):
         db.execute(f"PRAGMA {setting}")
 

@@ -1,8 +1,8 @@
-"""Where a node keeps its data: the platform's folder for it, another one that its owner moved it to, or, before
-both, what SHOAL_HOME or --home say.
+"""Where a node stores its data: the platform's folder for it, another one that its owner moved it to, or,
+before both, SHOAL_HOME or --home.
 
-Where it was moved to is remembered in a small file in the platform's place for settings, because the data
-folder itself can be on a disk that comes and goes.
+Where it was moved to is recorded in a small file in the platform's place for settings, because the data folder
+itself can be on a removable disk.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from app.common import files
 
 POINTER = "data-folder.json"
 MASK = 0o077
-"""The umask of every process that writes into the data folder: no one else reads what is in it."""
+"""The umask of every process that writes into the data folder: nobody else can read what is in it."""
 
 
 class HomeError(Exception):
@@ -33,15 +33,15 @@ class Moved(NamedTuple):
 
 
 def home(chosen: str | os.PathLike[str] | None = None) -> Path:
-    """The data folder of this computer's node, absolute; `chosen` is what --home said. Nothing is created.
-    Raises HomeError where it was moved to a disk that is not there."""
+    """The data folder of this computer's node, absolute; `chosen` is the value of --home. Creates nothing.
+    Raises HomeError if it was moved to a disk that is missing."""
     if chosen or os.environ.get("SHOAL_HOME"):
         return resolve(chosen, sys.platform, os.environ, Path.home()).absolute()
     return usual()
 
 
 def usual() -> Path:
-    """Where it is when neither --home nor SHOAL_HOME say anything. Raises HomeError."""
+    """Where it is without --home and SHOAL_HOME. Raises HomeError."""
     found = moved()
     if found is None:
         return platform_place()
@@ -59,7 +59,7 @@ def platform_place() -> Path:
 
 
 def moved() -> Moved | None:
-    """Where it was moved to. A file that says nothing sensible says nothing."""
+    """Where it was moved to. None for an invalid file."""
     try:
         said = json.loads(pointer().read_text(encoding="utf-8"))
         to, leaving = Path(said["home"]), said.get("leaving")
@@ -71,7 +71,7 @@ def moved() -> Moved | None:
 
 
 def remember(where: Moved | None) -> None:
-    """As a whole or not at all; None forgets. Raises OSError."""
+    """Records it, as a whole or not at all; None deletes the record. Raises OSError."""
     path = pointer()
     if where is None:
         path.unlink(missing_ok=True)
@@ -81,7 +81,7 @@ def remember(where: Moved | None) -> None:
 
 
 def pointer() -> Path:
-    """The file that remembers."""
+    """The file with the record."""
     return settings_place(sys.platform, os.environ, Path.home()) / POINTER
 
 
@@ -96,9 +96,8 @@ def settings_place(platform: str, environment: Mapping[str, str], user: Path) ->
 def resolve(
     chosen: str | os.PathLike[str] | None, platform: str, environment: Mapping[str, str], user: Path
 ) -> Path:
-    """The choice first, then SHOAL_HOME, then the platform's own place below the person's folder `user`.
-
-    Empty variables count as unset, and a relative XDG_DATA_HOME is ignored (XDG base directory specification).
+    """`chosen` first, then SHOAL_HOME, then the platform's own place below the user's folder `user`. Empty
+    variables count as unset, and a relative XDG_DATA_HOME is ignored (XDG base directory specification).
     """
     named = os.fspath(chosen) if chosen else environment.get("SHOAL_HOME", "")
     if named:

@@ -19,7 +19,7 @@ from math import inf
 import msgspec
 
 WINDOW_S = 10.0
-"""Speed is measured over so long."""
+"""Seconds over which speed is measured."""
 _LEAST = 1e-9
 """Tokens a minute of a bucket that is not refilled."""
 
@@ -70,8 +70,7 @@ class Buckets:
         return wait if wait > 0.0 else 0.0
 
     def take(self, source: bytes | str, amount: float, now: float) -> None:
-        """Take tokens that `wait` has found to be there. What is not there is not owed: a bucket is never less
-        than empty."""
+        """Takes tokens that `wait` has found to be there. A bucket never holds less than 0."""
         known, per_s, latest = self._full_at, self._per_s, now + self._depth_s
         full_at = known.get(source)
         if full_at is not None and full_at > now:
@@ -95,7 +94,7 @@ class Buckets:
 
 
 class Bucket:
-    """One bucket, full at first, for clocks that may be set back: that costs nothing and gives nothing."""
+    """One bucket, full at first, for clocks that may be set back: that neither costs nor gives tokens."""
 
     __slots__ = ("_at", "_tokens", "burst", "per_min")
 
@@ -115,20 +114,20 @@ class Bucket:
         return min(self.burst, self._tokens + gained)
 
     def take(self, amount: float, now: float) -> None:
-        """What is not there is not owed."""
+        """Takes tokens; the bucket never holds less than 0."""
         self._tokens = max(0.0, self.left(now) - amount)
         self._at = now
 
     def wait_s(self, amount: float, now: float) -> float:
-        """Seconds until so many tokens are there; for more than the bucket holds, until it is full."""
+        """Seconds until this many tokens are there; for more than the bucket holds, until it is full."""
         return max(0.0, min(amount, self.burst) - self.left(now)) * 60 / self.per_min
 
     def empty(self, now: float) -> None:
-        """Anyone who counts too has found it empty."""
+        """Empties it, because the other side, which counts too, found it empty."""
         self._tokens, self._at = 0.0, now
 
     def refill(self, per_min: float, now: float) -> None:
-        """At another rate from now on; what is in it stays."""
+        """Changes the rate from now on; the tokens in it stay."""
         self.take(0, now)
         self.per_min = max(per_min, _LEAST)
 
@@ -141,8 +140,7 @@ class Speed:
         self._seen: deque[tuple[float, int]] = deque()
 
     def at(self, have: int, total: int) -> tuple[float | None, float | None]:
-        """Now that so many bytes of all are here: the speed, and the seconds that the rest takes; None until
-        they are known.
+        """Call it with the bytes so far: returns the speed, and the seconds left; None until they are known.
 
         >>> moments = iter([0.0, 0.1, 2.0, 4.0])
         >>> speed = Speed(lambda: next(moments))
@@ -197,18 +195,18 @@ def delay_s(failures: int, chance: float, retry_after_ms: int | None = None) -> 
 
 
 class Pace(msgspec.Struct, frozen=True, kw_only=True):
-    """Failures in a row, and until when to hold back. `now` and `until` are seconds of one monotonic clock."""
+    """Consecutive failures, and until when to wait. `now` and `until` are seconds of one monotonic clock."""
 
     failures: int = 0
     until: float = float("-inf")
 
     def failed(self, now: float, chance: float, retry_after_ms: int | None = None) -> Pace:
-        """One more failure. A wait that was told before still holds."""
+        """Counts a failure. A longer wait that was ordered before still applies."""
         failures = self.failures + 1
         return Pace(failures=failures, until=max(self.until, now + delay_s(failures, chance, retry_after_ms)))
 
     def worked(self) -> Pace:
-        """Starts counting again, but a wait that was told before still holds."""
+        """Resets the count; a wait that was ordered before still applies."""
         return Pace(until=self.until)
 
     def wait_s(self, now: float) -> float:

@@ -1,8 +1,8 @@
-"""The commands that people are told to run: how this copy of Shoal is started, and how it is mended.
+"""The commands that people are told to run: how this copy of Shoal is started, and how it is repaired.
 
-A checkout is started with ./shoal, and its set-up mends it. An installed app is started by what its installer
-put there; its engine is a pack, which can be repaired, and all the rest comes new when it is installed again.
-engines/remedy.py says the same for the engines, which know nothing of the application."""
+A checkout is started with ./shoal, and its set-up repairs it. An installed app is started by what its installer
+put there; its engine is a pack, which can be repaired, and everything else is replaced by installing it again.
+engines/remedy.py says the same for the engines, which must not import the application."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 VARIABLE = "SHOAL_COMMAND"
-"""What starts an installed app in a terminal: its program tells all processes of the app."""
+"""Environment variable: the command that starts an installed app in a terminal; its program sets it for all its
+processes."""
 _MARK = "shoal-pack.json"  # app.install.packs.place.MARK
 
 
@@ -21,7 +22,7 @@ def installed() -> bool:
 
 
 def name() -> str:
-    """For what others read too: it tells nothing of where this copy is."""
+    """The command without this copy's location, for texts that others read too."""
     return "shoal" if installed() else "./shoal"
 
 
@@ -32,12 +33,12 @@ def command(words: str = "") -> str:
 
 
 def repair(note: str = "") -> str:
-    """What mends the engine, for the middle of a sentence; `note` follows where the set-up does it."""
+    """How to repair the engine, for the middle of a sentence; `note` is added if the set-up does it."""
     if installed():
         return f"repair the engine in Shoal's window, or with {command('pack repair')}"
     return f"run {command('setup')}{note}"
 
 
 def reinstall(note: str = "") -> str:
-    """What mends the application itself, likewise."""
+    """How to repair the application itself, likewise."""
     return "install Shoal again" if installed() else f"run {command('setup')}{note}"

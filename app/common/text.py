@@ -1,7 +1,5 @@
-"""Words for people: foreign text made safe to show, spans of time, and bytes (engines.files has these); and the
-numbers that people write on a command line.
-
-The window says the same in its owner's language (app.ui.language.texts).
+"""Words for people: foreign text made safe to show, spans of time, and bytes (from engines.files); and numbers
+on a command line. The window says the same in its owner's language (app.ui.language.texts).
 """
 
 from __future__ import annotations
@@ -14,11 +12,11 @@ from engines.files import in_bytes as in_bytes
 from engines.files import scaled as scaled
 
 MOST = 20_000
-"""Characters that are shown of one text."""
+"""Maximum characters shown of one text."""
 SAID = 200
-"""The characters that are shown of what a relay or another program says."""
+"""Maximum characters shown of a text by a relay or another program."""
 _JOINERS = "\u200c\u200d"
-"""Between letters and pictures of many scripts; they turn nothing round."""
+"""Used between letters and pictures in many scripts; they do not change the direction."""
 
 
 def safe(text: str, most: int = MOST, strip: bool = True) -> str:
@@ -64,7 +62,7 @@ def span(seconds: float) -> str:
 
 
 def exact_span(seconds: float) -> str:
-    """In its two largest units; what is not whole has not passed.
+    """In its two largest units, rounded down.
 
     >>> [exact_span(s) for s in (4, 95, 3600, 4000, 100_000, 900_000)]
     ['4 s', '1 min', '1 h', '1 h 6 min', '1 d 3 h', '10 d']

@@ -1,3 +1,3 @@
-"""Fetching models from a hub, in a process of its own. What lies where, what a hub has of a model, and what it
-needs, is known to engines.models.
+"""Downloading models from a hub, in a process of its own. engines.models reads a model's files and knows what
+it needs.
 """

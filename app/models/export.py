@@ -1,6 +1,5 @@
-"""A trained model in the formats of other programs: PEFT, llama.cpp and Ollama, MLX, transformers.
-
-Every export is a folder that has its name only when all of it is there."""
+"""A trained model in the formats of other programs: PEFT, llama.cpp and Ollama, MLX, transformers. An export is
+a folder that gets its name only when all of it is there."""
 
 from __future__ import annotations
 
@@ -71,8 +70,8 @@ def write_merged(base: Path, adapter: Lora, to: Path, progress: Callable[[float]
 
 
 def _name_inputs(settings: Path) -> None:
-    """Says what the model reads, where the base doesn't: transformers otherwise adds `token_type_ids`, which
-    `generate` refuses."""
+    """Adds the names of the model's inputs if the base lacks them: transformers otherwise adds
+    `token_type_ids`, which `generate` refuses."""
     if settings.is_file():
         found = json.loads(settings.read_bytes())
         found.setdefault("model_input_names", ["input_ids", "attention_mask"])
@@ -80,7 +79,7 @@ def _name_inputs(settings: Path) -> None:
 
 
 def legal(base: Path) -> list[Path]:
-    """The files in which a model's maker says who may use it."""
+    """The files with the model's licence and terms."""
     return [file for pattern in _LEGAL for file in sorted(base.glob(pattern)) if file.is_file()]
 
 
@@ -104,7 +103,7 @@ def check_room(folder: Path, needed: int) -> None:
 
 @contextmanager
 def saying(to: Path) -> Iterator[None]:
-    """Turns what the system says while writing into a sentence."""
+    """Turns errors of writing into a sentence."""
     try:
         yield
     except (OSError, SafetensorError) as error:
@@ -171,7 +170,7 @@ class ExportOrder:
 
 
 def check_target(to: Path) -> None:
-    """Raises EngineError where something is in the way."""
+    """Raises EngineError if the target is not free."""
     if to.is_dir() and not any(to.iterdir()):
         return
     if to.exists() or to.is_symlink():
@@ -179,7 +178,7 @@ def check_target(to: Path) -> None:
 
 
 def write(order: ExportOrder, to: Path, progress: Callable[[float], None] | None = None) -> None:
-    """Makes the folder `to`. Raises EngineError, one sentence, and leaves nothing behind then."""
+    """Makes the folder `to`. Raises EngineError, one sentence, and then leaves nothing behind."""
     check_target(to)
     model = open_folder(order.base)
     adapter = lora.read(order.adapter)
@@ -276,7 +275,7 @@ _FORMATS = {"peft": _peft, "gguf": _gguf, "mlx": _mlx, "merged": _merged, "merge
 
 @contextmanager
 def _staged(to: Path) -> Iterator[Path]:
-    """A folder beside `to` that takes its name in the end, or is gone."""
+    """A folder beside `to` that is renamed to it at the end, or deleted."""
     place = to.with_name(f".writing-{os.getpid()}-{token_hex(4)}-{to.name}")
     with saying(to):
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
-"""Models that other programs on this computer have fetched already: Hugging Face's tools, LM Studio, Ollama,
-Jan, GPT4All, llama.cpp, browsers. Looks at names, sizes and headers; loads nothing, changes nothing, opens no
+"""Models that other programs on this computer have downloaded: Hugging Face's tools, LM Studio, Ollama, Jan,
+GPT4All, llama.cpp, browsers. Looks at names, sizes and headers; loads nothing, changes nothing, opens no
 socket."""
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from engines.models.needs import Shape
 from engines.sound import sound
 
 _MOST = 200
-"""Files of one program: anyone who keeps more of them waits for the list."""
+"""Maximum files of one program that are looked at, to keep the list fast."""
 _DEEP = 4
 _MODEL_LAYER = "application/vnd.ollama.image.model"
 _PART = re.compile(r"mmproj|-(?!0*1-of-)\d{5}-of-\d{5}\.gguf$", re.IGNORECASE)
-"""Eyes of a model, and the later pieces of one: not models themselves."""
+"""Vision parts of a model, and later pieces of a split one: not models themselves."""
 _FIRST = re.compile(r"-0*1-of-(?!0*1\.)\d{5}\.gguf$", re.IGNORECASE)
-"""The first piece of several. Its header says so behind the words, where a list doesn't read."""
+"""The first piece of a split model. Its header says so after the vocabulary, which a list doesn't read."""
 _MODEL = re.compile(r"\.gguf$|^config\.json$", re.IGNORECASE)
 _DOWNLOADS = "Downloads"
 
 
 class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
-    """One model: `name` is what --model takes, `program` who fetched it. `problem` says why it cannot learn
+    """One model: `name` is an argument of --model, `program` downloaded it. `problem` says why it cannot learn
     here, else `shape` says what it needs."""
 
     name: str
@@ -41,7 +41,7 @@ class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
     bytes: int
     ready: bool
-    """It learns as it is: a folder, no GGUF file."""
+    """Whether it can learn without conversion: a folder instead of a GGUF file."""
     shape: Shape | None = None
     problem: str = ""
 
@@ -50,7 +50,7 @@ class ModelFolders(msgspec.Struct, frozen=True, kw_only=True):
     """Where programs keep their models, by the program's name."""
 
     gguf: tuple[tuple[str, Path], ...]
-    """LM Studio keeps folders for MLX there too."""
+    """LM Studio stores folders for MLX there too."""
     ollama: tuple[Path, ...]
     hugging_face: Path
 
@@ -58,7 +58,7 @@ class ModelFolders(msgspec.Struct, frozen=True, kw_only=True):
 def places(
     home: Path | None = None, variables: Mapping[str, str] = os.environ, system: str = sys.platform
 ) -> ModelFolders:
-    """The usual places of this system, and those that the programs' own variables name."""
+    """The usual folders of this system, and those that the programs' own variables name."""
     own = home or Path.home()
     local = Path(variables.get("LOCALAPPDATA") or own / "AppData" / "Local")
     roaming = Path(variables.get("APPDATA") or own / "AppData" / "Roaming")
@@ -109,7 +109,7 @@ def _lm_studio(own: Path) -> Iterator[Path]:
 
 
 def lm_studio(where: ModelFolders | None = None) -> Path | None:
-    """Where LM Studio keeps its models; None where it is not on this computer."""
+    """Where LM Studio stores its models; None if it is not on this computer."""
     roots = (root for program, root in (where or places()).gguf if program == "LM Studio")
     return next((root for root in roots if root.is_dir()), None)
 
@@ -178,7 +178,7 @@ class _Manifest(msgspec.Struct, frozen=True):
 
 
 def _file(path: Path, program: str, title: str = "") -> FoundModel | None:
-    """What a GGUF file's header says of it; None where there is no such file. Whatever is in it, the others are
+    """What a GGUF file's header says; None if there is no such file. A bad file does not keep others from being
     listed."""
     from engines.models.gguf import config, header, tokenizer  # here: an installed app's node does without gguf
 
@@ -213,8 +213,8 @@ class _Config(msgspec.Struct, frozen=True):
 
 
 def _folder(folder: Path, program: str, name: str = "") -> FoundModel | None:
-    """A whole model as a folder; None if it doesn't answer in text. MLX's quantised ones are listed
-    with the reason why they cannot learn."""
+    """A whole model as a folder; None if it doesn't answer in text. MLX's quantised ones are listed with the
+    reason why they cannot learn."""
     from engines.models.folder import open_folder, read_architecture
 
     kinds = (read_json(folder / "config.json", _Config) or _Config()).architectures

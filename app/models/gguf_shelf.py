@@ -1,8 +1,8 @@
-"""Where the folders made of GGUF files lie: HOME/hub/gguf/NAME-DIGEST, each made once.
+"""Where the folders made from GGUF files are: HOME/hub/gguf/NAME-DIGEST, each made once.
 
-Beside the model's files stands `gguf.json` (Origin): which file it was made of. The same file under another
-name is not converted again, and a file that has changed is noticed by its size and time, then by its digest. A
-folder has its name only when all of it is there; what a killed process left is cleared away by the next."""
+`gguf.json` (Origin) beside the model's files records which file it was made from. The same file under another
+name is not converted again, and a changed file is noticed by its size and time, then by its digest. A folder
+gets its name only when all of it is there; what a killed process left is removed by the next."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ HUB = "hub"
 FOLDER = "gguf"
 ORIGIN = "gguf.json"
 VERSION = 1
-"""The version of the conversion: a folder of another one is made again."""
+"""Version of the conversion: a folder of another version is made again."""
 _READ = 2**22
 _MAKING = ".making-"
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """The file a folder was made of: its path, bytes and time as they were, and its SHA-256."""
+    """The file a folder was made from: its path, bytes and time as they were, and its SHA-256."""
 
     path: str
     title: str
@@ -52,7 +52,7 @@ class MadeModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_gguf(name: str | Path) -> bool:
-    """By the name, also of one of Ollama's, which are named by their digest.
+    """Whether it is a GGUF file, by its name; Ollama's files are named by their digest.
 
     >>> is_gguf("~/Model-Q8_0.GGUF"), is_gguf("starter"), is_gguf("blobs/sha256-" + 64 * "0")
     (True, False, True)
@@ -61,7 +61,7 @@ def is_gguf(name: str | Path) -> bool:
 
 
 class GgufShelf:
-    """The converted files of one data folder. Nothing is made before something is put there."""
+    """The converted files of one data folder. No folder is created before it is needed."""
 
     def __init__(self, home: Path) -> None:
         self.root = home / HUB / FOLDER
@@ -78,7 +78,8 @@ class GgufShelf:
                     yield MadeModel(folder=note.parent, origin=origin)
 
     def find(self, file: Path) -> Path | None:
-        """The folder of a file, which may be gone meanwhile; None where it was never taken or has changed."""
+        """The folder made from a file, which may itself be gone; None if it was never converted or has
+        changed."""
         path = file.expanduser().absolute()
         for one in self._made():
             if one.origin.path == str(path) and _same(path, one.origin):
@@ -86,9 +87,8 @@ class GgufShelf:
         return None
 
     def take(self, file: Path, tell: Callable[[float], None] | None = None) -> Path:
-        """The folder of a file, made first where it is not there yet; `tell` hears the share that is done.
-
-        Raises EngineError, one sentence, and leaves nothing then."""
+        """The folder made from a file, converting it first if needed; `tell` gets the share that is done.
+        Raises EngineError, one sentence, and then leaves nothing behind."""
         path = file.expanduser().absolute()
         if found := self.find(path):
             return found

@@ -1,4 +1,5 @@
-"""Asking a hub, or a mirror of it. The requests say "shoal" and the access token, and nothing else."""
+"""Requests to a hub, or a mirror of it. They contain "shoal" and the access token, and nothing else of the
+owner's."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ _LEGAL = re.compile(r"(LICEN[CS]E|NOTICE)(\.txt|\.md)?", re.IGNORECASE)
 
 
 class HubError(EngineError):
-    """What a hub refused, or why it was not reached."""
+    """A hub refused something, or was not reached."""
 
 
 class HubFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +109,7 @@ def read(host: str, id: str, description: bytes) -> DownloadPlan:
 
 
 def needed(names: list[str]) -> set[str]:
-    """The files of a repository that an engine reads, from its top folder alone.
+    """The files of a repository that an engine reads, all in its top folder.
 
     >>> sorted(needed(["config.json", "model.safetensors", "pytorch_model.bin", "README.md"]))
     ['config.json', 'model.safetensors']
@@ -123,7 +124,7 @@ def needed(names: list[str]) -> set[str]:
 
 
 def check(id: str, names: list[str], pieces: list[HubFile]) -> None:
-    """Raises HubError for what cannot be used here, before a byte of it is fetched."""
+    """Raises HubError for a model that cannot be used here, before a byte of it is downloaded."""
     chosen = {piece.file for piece in pieces}
     if not any(name.endswith(".safetensors") for name in chosen):
         if any(name.endswith(PICKLES) for name in names):
@@ -146,7 +147,7 @@ def check(id: str, names: list[str], pieces: list[HubFile]) -> None:
 
 
 def checked_endpoint(endpoint: str) -> str:
-    """The address of a mirror, or of the hub itself. Raises HubError for what is no address."""
+    """The address of a mirror, or of the hub itself. Raises HubError for an invalid address."""
     text = (endpoint or HUB).strip().rstrip("/")
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
@@ -155,8 +156,7 @@ def checked_endpoint(endpoint: str) -> str:
 
 
 def refusal(host: str, id: str, status: int, code: str, signed_in: bool) -> str:
-    """What an answer means here, as a sentence; empty where it means nothing of its own. `code` is the hub's
-    own word for it."""
+    """What a status means here, as a sentence; empty if nothing special. `code` is the hub's own error word."""
     gated, page = code == "GatedRepo", f"huggingface.co/{id}"
     if status == 401 and signed_in:
         return f"{host} doesn't know the access token: make a new one and save it again."
@@ -175,7 +175,7 @@ def refusal(host: str, id: str, status: int, code: str, signed_in: bool) -> str:
 
 
 class Hub:
-    """`token` goes there alone, and never over a line that others can read. Raises HubError."""
+    """`token` is sent to this hub alone, and only over an encrypted line. Raises HubError."""
 
     def __init__(self, endpoint: str = "", token: str | None = None) -> None:
         self.endpoint = checked_endpoint(endpoint)
@@ -187,7 +187,7 @@ class Hub:
             raise HubError("HF_HUB_OFFLINE is set, which forbids every download: unset it and try again.")
 
     def plan(self, id: str, revision: str, patience: Patience, waiting: fetch.Waiting) -> DownloadPlan:
-        """The files to fetch. Raises HubError."""
+        """The files to download. Raises HubError."""
         with self._sentences(id):
             asked = question(self.endpoint, id, revision)
             (description,) = fetch.ask([(asked, DESCRIPTION)], patience, waiting, self.headers)
@@ -202,7 +202,7 @@ class Hub:
         patience: Patience,
         came: Callable[[fetch.Piece], object],
     ) -> None:
-        """All of a plan's files (see app.common.fetch). Raises HubError, and OSError."""
+        """Downloads all of a plan's files (see app.common.fetch). Raises HubError, and OSError."""
         orders = [fetch.PieceOrder(piece, [self._address(plan, piece)]) for piece in plan.pieces]
         with self._sentences(plan.id):
             fetch.bring(orders, to, heard, waiting, patience, self.headers, came)

@@ -1,7 +1,7 @@
-"""A Modelfile, with which Ollama takes over a GGUF file: how a turn is written, where an answer ends.
+"""A Modelfile, with which Ollama imports a GGUF file: how a turn is written, where an answer ends.
 
-Ollama's templates are Go's. The one written here is found out from the model's own chat template, by rendering
-it with marks in the places of the texts, so it holds for any template that puts texts between fixed words."""
+Ollama's templates are Go's. The one written here is derived from the model's own chat template, by rendering it
+with marks in place of the texts, so it works for any template that puts texts between fixed words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TemplateTurns:
     system: bool
 
     def template(self) -> str:
-        """As Ollama's TEMPLATE, which it fills in once for each turn."""
+        """Ollama's TEMPLATE, which it fills in once for each turn."""
         first = _go(self.opening)
         if self.system:
             first = (
@@ -48,7 +48,7 @@ class TemplateTurns:
 
 
 def turns(tokenizer: ChatTokenizer) -> TemplateTurns:
-    """Raises EngineError where the template refuses or changes the texts it is given."""
+    """Raises EngineError if the template refuses or changes the texts it is given."""
     alone, before_answer = _around(_render(tokenizer, ("user", _USER)), _USER)
     after_answer, before_user = "", alone
     answered = _render(tokenizer, ("user", _USER), ("assistant", _ANSWER), answering=False)
@@ -125,7 +125,7 @@ def _quoted(text: str) -> str:
 
 
 def _go(text: str) -> str:
-    """Words in a Go template: its own brackets, and quotes that would end the text in the Modelfile, are
+    """Words in a Go template: brackets of its own, and quotes that would end the text in the Modelfile, are
     printed by an action.
 
     >>> print(_go('{{ say "this" and ""'))

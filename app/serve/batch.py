@@ -1,7 +1,7 @@
-"""Answers to many requests at once: rows of one decoder, each with its own temperature, length and end.
+"""Answers to several requests together: rows of one decoder, each with its own temperature, length and end.
 
-Requests are answered in the order in which they came. Those of one side (as learned, as it came) run together,
-as many as the engine has rows for; where it lets rows join, the next takes the place of one that has ended."""
+Requests are answered in order of arrival. Those to the same side (trained or base) run together, as many as the
+engine has rows for; if it lets rows join, the next takes the place of one that has ended."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from engines.llamacpp.sampler import Drawer
 from engines.models.tokens import ChatTokenizer
 
 ROWS = 16
-"""Answers under way at once. Beyond it a processor's tokens per second hardly grow."""
+"""Maximum answers in progress. Beyond it a processor's tokens per second hardly grow."""
 USUAL_TOKENS = 1024
-"""The longest answer where a request names none."""
+"""Maximum length of an answer if a request names none."""
 _LEAST_TOKENS = 512
 _FLUSH_S = 0.02
-"""Pieces of an answer come no more often."""
+"""Minimum seconds between two pieces of an answer."""
 _BYTES_OF_CHARACTER = 4
 _GREEDY = 1e-4
 """Below this temperature the likeliest token is taken."""
 
 
 class Answer:
-    """One answer: its tokens and its text so far, of which `told` characters were handed on."""
+    """One answer: its tokens and its text so far, of which `told` characters were passed on."""
 
     def __init__(
         self, start: Start, index: int, prompt_T: list[int], most: int, tokenizer: ChatTokenizer
@@ -45,7 +45,7 @@ class Answer:
         self._logprobs: list[TokenChoice] = []
 
     def add(self, token: int, logprobs: TokenChoice | None) -> None:
-        """One more token; sets `reason` when it was the last."""
+        """Appends a token; sets `reason` if it was the last."""
         self.tokens_T.append(token)
         if token in self._tokenizer.stops:
             self.reason = "stop"
@@ -57,7 +57,7 @@ class Answer:
         self._look_for_stop()
 
     def _grow(self, last: bool) -> None:
-        """Adds the text of the newest tokens; a character of which only some bytes are there has to wait."""
+        """Adds the text of the newest tokens; a character with missing bytes is held back."""
         before, after = self._tokenizer.texts(
             [self.tokens_T[self._kept : self._read], self.tokens_T[self._kept :]]
         )
@@ -75,7 +75,7 @@ class Answer:
             self.text, self.reason = self.text[: min(found)], "stop"
 
     def news(self, now: float) -> Iterator[Reply]:
-        """What is to be told by now."""
+        """What has to be reported now."""
         number, index = self.start.number, self.index
         if self.reason:
             text, self._told = self.text[self._told :], len(self.text)
@@ -96,7 +96,7 @@ class Answer:
 
 
 def _begun(text: str, stops: Sequence[str]) -> int:
-    """How many characters at the end of a text may be the beginning of a stop.
+    """How many characters at the end of a text may be the beginning of a stop sequence.
 
     >>> _begun("to be or EN", ["END", "!"]), _begun("to be", ["END"])
     (2, 0)
@@ -108,7 +108,7 @@ def _begun(text: str, stops: Sequence[str]) -> int:
 
 
 class Batch:
-    """`context` is the most tokens that the model reads. `refresh` looks for what was learned meanwhile.
+    """`context` is the maximum tokens that the model reads. `refresh` loads what was learned meanwhile.
     `prompt` turns a prompt into token ids."""
 
     def __init__(
@@ -131,7 +131,7 @@ class Batch:
         return bool(self._waiting or self._going)
 
     def add(self, start: Start) -> Reply:
-        """Takes a request on."""
+        """Queues a request."""
         try:
             prompts_P = [self._prompt(prompt) for prompt in start.prompts]
         except EngineError as error:
@@ -151,7 +151,7 @@ class Batch:
         return Began(number=start.number, tokens=sum(map(len, prompts_P)))
 
     def drop(self, number: int) -> None:
-        """Ends a request's answers where they are."""
+        """Stops a request's answers."""
         self._waiting = deque(one for one in self._waiting if one.start.number != number)
         for one in self._going:
             if one.start.number == number:
@@ -159,7 +159,7 @@ class Batch:
         self._leave()
 
     def step(self) -> list[Reply]:
-        """One token for each answer under way. What there is to tell."""
+        """Computes one token for each answer in progress. Returns what there is to report."""
         try:
             told = self._advance() if self._going else []
             while (joining := self._joining()) and self._decoder is not None:
@@ -173,7 +173,7 @@ class Batch:
             return self._fail(str(error))
 
     def _fail(self, sentence: str) -> list[Reply]:
-        """Refuses all that was under way."""
+        """Refuses everything in progress."""
         numbers = {one.start.number for one in [*self._going, *self._waiting]}
         self._going, self._decoder = [], None
         self._waiting.clear()
@@ -185,7 +185,7 @@ class Batch:
         return self._draw(self._going, logits_RV)
 
     def _joining(self) -> list[Answer]:
-        """Those that begin now, in the order in which they came."""
+        """The requests that begin now, in order of arrival."""
         if not self._waiting:
             return []
         if not self._going:
@@ -206,7 +206,7 @@ class Batch:
         return one.start.plain == self._plain and len(one.prompt_T) + one.most <= self._room
 
     def _open(self) -> None:
-        """A decoder for the first that waits, with room for those behind it."""
+        """Opens a decoder for the first waiting request, with room for those after it."""
         self._plain = self._waiting[0].start.plain
         if not self._plain:
             self._refresh()
@@ -216,7 +216,7 @@ class Batch:
         self._decoder = self._engine.decoder(ROWS, self._room, plain=self._plain)
 
     def _draw(self, rows: list[Answer], logits_RV: NDArray[Any]) -> list[Reply]:
-        """A token for each of these rows, which are the last ones under way."""
+        """Draws a token for each of these rows, which are the last ones in progress."""
         if self._drawer.vocabulary != logits_RV.shape[1]:
             self._drawer = Drawer(logits_RV.shape[1])
         heat_R = np.array([one.start.temperature for one in rows], np.float32)
@@ -251,7 +251,7 @@ class Batch:
         return TokenChoice(pairs[0], pairs[1:])
 
     def _leave(self) -> None:
-        """Ended answers leave; the last ones take the places that fall empty."""
+        """Removes ended answers; the last rows fill the gaps."""
         staying = [row for row, one in enumerate(self._going) if not one.reason]
         if len(staying) == len(self._going):
             return

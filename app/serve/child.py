@@ -30,7 +30,7 @@ OpenEngine = Callable[[Path, int | None], Engine]
 
 
 class ServedModel:
-    """One model as it came and as it was learned here. Raises EngineError where it cannot be had."""
+    """One model, as it came and trained. Raises EngineError if it cannot be opened."""
 
     def __init__(self, model: str, home: Path, open_engine: OpenEngine) -> None:
         folder = locate(model, home)
@@ -46,7 +46,7 @@ class ServedModel:
 
     @property
     def round(self) -> int | None:
-        """That of the newest safe point, None before the first."""
+        """The round of the newest checkpoint, None before the first."""
         return None if self._state is None else self._state.round
 
     def refresh(self) -> None:
@@ -107,7 +107,7 @@ def serve(open_model: Callable[[], ServedModel]) -> NoReturn:
 
 
 def _work(batch: Batch, requests: queue.SimpleQueue[messages.Request], tell: Callable[..., None]) -> None:
-    """Hears what is asked, waiting where nothing is under way, and goes one token on."""
+    """Reads requests, waiting if nothing is in progress, and computes the next token."""
     while not batch.busy or not requests.empty():
         match request := requests.get():
             case messages.Start():
@@ -118,7 +118,7 @@ def _work(batch: Batch, requests: queue.SimpleQueue[messages.Request], tell: Cal
 
 
 def _listen(requests: queue.SimpleQueue[messages.Request]) -> None:
-    """Passes the input on, message by message, and ends the process with it."""
+    """Passes the input on, message by message, and ends the process at its end."""
     for line in sys.stdin.buffer:
         requests.put(messages.read_request(line))
     os._exit(0)

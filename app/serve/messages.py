@@ -20,9 +20,9 @@ Prompt = str | list[dict[str, str] | int]
 
 
 class Start(_Message, frozen=True):
-    """`n` answers to each of `prompts`. `stream`: pieces are wanted as
-    they come. `logprobs`: None for none, else how many alternatives are wanted with each token's own. `plain`:
-    by the model as it came."""
+    """`n` answers to each of `prompts`. `stream`: pieces are wanted as they come. `logprobs`: None for no
+    log-probabilities, else how many alternatives are wanted with each token's own. `plain`: by the base
+    model."""
 
     prompts: list[Prompt]
     n: int = 1
@@ -37,7 +37,7 @@ class Start(_Message, frozen=True):
 
 
 class Drop(_Message, frozen=True):
-    """No one wants the answers any more."""
+    """The answers are no longer wanted."""
 
 
 Token = tuple[str, float]
@@ -52,7 +52,7 @@ class TokenChoice(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ModelReady(_Message, frozen=True, tag="ready"):
-    """The model is there; `learned` is the round of its newest safe point. Answers nothing: number 0."""
+    """The model is loaded; `learned` is the round of its newest checkpoint. Answers no request: number 0."""
 
     context: int
     engine: str
@@ -60,13 +60,13 @@ class ModelReady(_Message, frozen=True, tag="ready"):
 
 
 class Began(_Message, frozen=True):
-    """The request was understood: tokens of all its prompts."""
+    """The request was accepted: token counts of all its prompts."""
 
     tokens: int
 
 
 class Piece(_Message, frozen=True):
-    """What an answer grew by."""
+    """New text of an answer."""
 
     index: int
     text: str
@@ -74,7 +74,7 @@ class Piece(_Message, frozen=True):
 
 
 class Ended(_Message, frozen=True):
-    """An answer's end: the rest of its text, or all of it where no pieces were wanted. `reason`: "stop" or
+    """An answer's end: the rest of its text, or all of it if no pieces were wanted. `reason`: "stop" or
     "length"."""
 
     index: int
@@ -85,8 +85,8 @@ class Ended(_Message, frozen=True):
 
 
 class Refused(_Message, frozen=True):
-    """Not done, in one sentence; `code` is OpenAI's where it has one. `fault`: the request could not help it.
-    `final`: there is no model, and the process ends."""
+    """The request failed, with one sentence; `code` is OpenAI's if it has one. `fault`: the error is ours, not
+    the request's. `final`: there is no model, and the process ends."""
 
     sentence: str
     code: str | None = None

@@ -1,5 +1,5 @@
-"""The model as the server sees it: a process that is started by the first request and ended when it was not
-asked for a while, with requests that are answered or given up."""
+"""The model as the server sees it: a process that is started by the first request and ended when it has been
+idle for a while, with requests that are answered or cancelled."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from app.serve.messages import Began, Ended, ModelReady, Piece, Refused, Reply, 
 from engines import waiting
 
 QUIET_S = 600.0
-"""So long after the last request the model stays in memory."""
+"""Seconds after the last request for which the model stays in memory."""
 MOST_REQUESTS = 64
-"""Requests under way or waiting; the next is told to come back later."""
+"""Maximum requests in progress or waiting; the next is told to come back later."""
 _HEARTBEAT_S = 0.5
 _DIED = (
     "The model stopped, most likely because memory ran short. Nothing that was learned is lost: close other "
@@ -35,11 +35,12 @@ _DIED = (
 
 
 class BusyError(Exception):
-    """As many requests wait as there may be."""
+    """The maximum number of requests is waiting."""
 
 
 class ModelError(Exception):
-    """There is no answer; the sentence says why. `code` is OpenAI's; `fault`: the request could not help it."""
+    """There is no answer; the sentence says why. `code` is OpenAI's; `fault`: the error is ours, not the
+    request's."""
 
     def __init__(self, refused: Refused) -> None:
         super().__init__(refused.sentence)
@@ -47,8 +48,8 @@ class ModelError(Exception):
 
 
 class ModelProcess:
-    """`command` starts the process of app.serve.child. `told` hears a sentence when the model comes or goes.
-    While a request is under way, a node of the data folder `home` rests."""
+    """`command` starts the process of app.serve.child. `told` gets a sentence when the model is loaded or
+    unloaded. While a request is in progress, a node of the data folder `home` pauses."""
 
     def __init__(
         self, command: Sequence[str], home: Path, told: Callable[[str], None], quiet_s: float = QUIET_S
@@ -67,8 +68,8 @@ class ModelProcess:
         return self._process.pid if self._process else None
 
     async def ask(self, start: Start) -> AsyncGenerator[Began | Piece | Ended]:
-        """What is said about a request, until its last answer ended. Raises BusyError and ModelError; closing
-        the iterator ends its answers."""
+        """The messages about a request, until its last answer has ended. Raises BusyError and ModelError;
+        closing the iterator cancels its answers."""
         if len(self._open) >= MOST_REQUESTS:
             raise BusyError
         number, replies = next(self._numbers), asyncio.Queue[Reply]()
@@ -93,8 +94,8 @@ class ModelProcess:
                     await self._write(messages.Drop(number=number))
 
     async def run(self) -> None:
-        """Keeps the node away while requests are under way, and ends a model that is not asked any more. Until
-        it is cancelled; ends the process then."""
+        """Pauses the node while requests are in progress, and ends an idle model. Runs until cancelled; then
+        ends the process."""
         try:
             while True:
                 if self._open:
@@ -141,7 +142,7 @@ class ModelProcess:
         self._reading = asyncio.create_task(self._read(self._process))
 
     async def _read(self, process: Process) -> None:
-        """Hands on what it says, and tells all who wait when it is gone."""
+        """Passes on its messages, and tells all waiting requests when it is gone."""
         assert process.stdout is not None
         last = Refused(number=0, sentence=_DIED, fault=True, final=True)
         try:

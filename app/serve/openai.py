@@ -17,10 +17,10 @@ import msgspec
 from app.serve.messages import Began, Ended, Piece, Start, TokenChoice
 
 MOST_ANSWERS = 8
-"""Of one request, over all its prompts."""
+"""Maximum answers to one request, over all its prompts."""
 MOST_TOP = 20
 BEFORE = ":before"
-"""Behind a model's name: as it came, without what it learned here."""
+"""Suffix of a model's name for the base model, without what it learned here."""
 
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 Heat = Annotated[float, msgspec.Meta(ge=0, le=2)]

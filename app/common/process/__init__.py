@@ -1,2 +1,1 @@
-"""The means by which a process of ours looks after itself: its priority, its limit on memory, its end, and
-secrets it is handed."""
+"""How a process of ours manages itself: its priority, its memory limit, its end, and secrets passed to it."""

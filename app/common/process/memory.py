@@ -1,5 +1,5 @@
-"""This process's own memory: handing back what the garbage collector and the allocator still hold, and a limit
-that the system keeps.
+"""This process's own memory: freeing what the garbage collector and the allocator still hold, and a limit
+enforced by the system.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any
 
 
 def give_back() -> None:
-    """Frees what only a circle of references holds, and hands it back to the system."""
+    """Frees reference cycles and returns their memory to the system."""
     gc.collect()
     trim()
 
 
 def trim() -> None:
-    """Hands back what was freed and is still held by the allocator, where the system's library can be asked for
-    that. Steps leave holes between what lasts: 135 M parameters grew by 400 MB in twenty rounds without it."""
+    """Returns freed memory that the allocator still holds, if the system's library supports that. Steps leave
+    holes between what lasts: 135 M parameters grew by 400 MB in twenty rounds without it."""
     if sys.platform == "linux":
         ask = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if ask is not None:
@@ -73,7 +73,7 @@ class _Counters(ctypes.Structure):
 
 
 def hold(most: int, platform: str = sys.platform) -> bool:
-    """Limits this process to `most` bytes of memory in all. False where the system has no such limit."""
+    """Limits this process to `most` bytes of memory. False if the system has no such limit."""
     if platform == "win32":
         return job(_kernel(), most)
     if not platform.startswith("linux"):
@@ -88,7 +88,7 @@ def hold(most: int, platform: str = sys.platform) -> bool:
 
 def job(kernel: Any, most: int, alone: bool = False) -> bool:
     """Puts this process into a job object of its own on Windows; `alone` lets it start no other process.
-    Whether the system took it."""
+    Returns whether that worked."""
     limits = JobMemoryLimits()
     limits.basic.flags = _PROCESS_MEMORY | (_ACTIVE_PROCESSES if alone else 0)
     limits.basic.active_processes = 1 if alone else 0
@@ -102,7 +102,7 @@ def job(kernel: Any, most: int, alone: bool = False) -> bool:
 
 
 def committed(kernel: Any) -> int:
-    """Bytes that this process has of Windows now; 0 where it does not say."""
+    """Bytes committed to this process by Windows; 0 if unknown."""
     counters = _Counters(size=ctypes.sizeof(_Counters))
     said = kernel.K32GetProcessMemoryInfo(kernel.GetCurrentProcess(), ctypes.byref(counters), counters.size)
     return int(counters.rest[6]) if said else 0  # PagefileUsage

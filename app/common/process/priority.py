@@ -1,8 +1,8 @@
-"""Low priority, also where Linux schedules by session.
+"""Low priority, even where Linux schedules by session.
 
 With autogroups, which many Linux systems have on, each session is a scheduling group: niceness counts within it
-alone, and a process that began a session of its own competes with everybody else as an equal (sched(7), "The
-autogroup feature"). So anyone who begins one hands its niceness on to the group.
+alone, and a process that began its own session competes with everybody else as an equal (sched(7), "The
+autogroup feature"). So a process that begins a session passes its niceness on to the group.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def _lower(process: int) -> None:
 
 
 def settle(group: Path = Path("/proc/self/autogroup")) -> None:
-    """Gives the session that this process leads its niceness, where that is low. A session that others lead is
-    left alone: it may be the owner's whole desktop."""
+    """Gives the session that this process leads its niceness, if that is low. A session that another process
+    leads is left alone: it may be the owner's whole desktop."""
     if os.name == "nt" or os.getsid(0) != os.getpid() or (nice := os.nice(0)) <= 0:
         return
     with contextlib.suppress(OSError):  # asked too often, or not allowed: niceness alone then

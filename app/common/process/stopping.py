@@ -1,4 +1,4 @@
-"""Being asked to stop: the signals that mean it, on every system, and who does not hear them."""
+"""Signals that ask a process to stop, on every system, and processes that must not get them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 
 
 def meant() -> Sequence[int]:
-    """The signals that ask this process to stop. Left out are those that its parent has it ignore:
-    nohup does so with SIGHUP, and a script's `&` with SIGINT, so that Ctrl-C ends the script alone."""
+    """The signals that ask this process to stop. Signals that its parent made it ignore are left out: nohup
+    does so with SIGHUP, and a script's `&` with SIGINT, so that Ctrl-C ends the script alone."""
     known = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
     return [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]
 
@@ -30,7 +30,7 @@ def when_asked_to_stop(stop: Callable[[], None]) -> None:
 
 
 def out_of_reach() -> dict[str, Any]:
-    """For subprocess: keeps the terminal's Ctrl-C away from a child, which its parent ends in order."""
+    """For subprocess: keeps the terminal's Ctrl-C from a child, which its parent ends in order."""
     if os.name == "nt":
         return {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
     return {"start_new_session": True}

@@ -1,9 +1,9 @@
-"""What a process of ours starts with: this very Shoal, nothing else that Python would import, a folder that
-exists, and standard streams.
+"""The environment of our processes: this very Shoal, nothing else that Python would import, an existing working
+directory, and standard streams.
 
 A `numpy.py` on the owner's PYTHONPATH comes before the library of that name, and an odd libstdc++ on
-LD_LIBRARY_PATH before the system's: either ends a trainer in a crash that names neither. Standard library
-only and readable for Python 3.7: the launcher uses it before anything is installed."""
+LD_LIBRARY_PATH before the system's: either ends a trainer in a crash that names neither. Standard library only
+and readable for Python 3.7: the launcher uses it before anything is installed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SYSTEMS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64",
 
 
 def surroundings(environment: Mapping[str, str] = os.environ, root: str = ROOT) -> dict[str, str]:
-    """The variables of a process of ours, from those of this one.
+    """The environment variables of a process of ours, from those of this one.
 
     >>> made = surroundings({"HOME": "/home/a", "PYTHONPATH": "/home/a/own", "PYTHONHOME": "/opt"}, "/shoal")
     >>> made["HOME"], made["PYTHONPATH"], made["SHOAL_LEFT_OUT"]
@@ -108,7 +108,7 @@ def piped(descriptor: int = 0) -> str:
 
 
 def without(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """For a process that works for this one and needs no secret.
+    """The environment for a process that works for this one and needs no secret.
 
     >>> without({"HOME": "/home/a", "SHOAL_PRIVATE": "six words"})
     {'HOME': '/home/a'}

@@ -1,1 +1,1 @@
-"""The data folder: where it is, what lies in it, who may read it, moving it and removing everything."""
+"""The data folder: where it is, what it contains, who may read it, moving it and removing everything."""

@@ -1,5 +1,7 @@
-"""The contents of a data folder, by kind. Whatever is not named here is not ours: it is neither moved nor
-removed, also when somebody gave a folder of their own with --home."""
+"""The contents of a data folder, by kind.
+
+Anything not named here is not ours: it is neither moved nor removed, even if somebody gave a folder of their
+own with --home."""
 
 from __future__ import annotations
 
@@ -78,7 +80,7 @@ class DataSize(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kind(name: str) -> DataKind | None:
-    """What an entry of the data folder is; None for what is not ours.
+    """The kind of an entry of the data folder; None if it is not ours.
 
     >>> kind("models") is DataKind.LEARNED, kind(".settings.json-4711") is DataKind.OWN, kind("holiday.jpg")
     (True, True, None)
@@ -92,21 +94,21 @@ def kind(name: str) -> DataKind | None:
 
 
 def ours(home: Path) -> list[Path]:
-    """Everything of ours in a data folder, and nothing where there is none."""
+    """Everything of ours in a data folder; empty if the folder is missing."""
     with suppress(OSError):
         return sorted(entry for entry in home.iterdir() if kind(entry.name) is not None)
     return []
 
 
 def others(home: Path) -> list[Path]:
-    """What somebody else put there."""
+    """Entries that somebody else put there."""
     with suppress(OSError):
         return sorted(entry for entry in home.iterdir() if kind(entry.name) is None)
     return []
 
 
 def sizes(home: Path) -> tuple[DataSize, ...]:
-    """How much of each kind lies there, the largest first; kinds of which there is nothing are left out."""
+    """The size of each kind, the largest first, without kinds that are missing."""
     found: dict[DataKind, list[int]] = {}
     for entry in ours(home):
         of = kind(entry.name)
@@ -121,7 +123,8 @@ def sizes(home: Path) -> tuple[DataSize, ...]:
 
 
 def files(entry: Path) -> Iterator[tuple[Path, int]]:
-    """The files of an entry with their sizes. Links are not followed; what vanishes meanwhile is left out."""
+    """The files of an entry with their sizes. Links are not followed; files that vanish meanwhile are left
+    out."""
     if entry.is_dir() and not entry.is_symlink():
         with suppress(OSError):
             for name in sorted(os.listdir(entry)):
@@ -132,8 +135,8 @@ def files(entry: Path) -> Iterator[tuple[Path, int]]:
 
 
 def remove(home: Path) -> list[Path]:
-    """Deletes everything of ours, and the folder itself when nothing else is in it. Returns what is left there,
-    also what the system would not delete."""
+    """Deletes everything of ours, and the folder itself if nothing else is in it. Returns what is left there,
+    including what the system refused to delete."""
     for entry in ours(home):
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry, ignore_errors=True)

@@ -16,7 +16,8 @@ from app.node.record.errors import NodeError
 
 FILE = "format.json"
 FORMAT = 3
-"""Goes up with the format of the history, the checkpoints, the outbox or any other file of the data folder."""
+"""Increases with the format of the history, the checkpoints, the outbox or any other file of the data
+folder."""
 
 
 class Format(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +30,7 @@ class NewerError(NodeError):
 
 
 def check(home: Path) -> None:
-    """Raises NewerError where a newer version keeps the folder in a way that this one does not know."""
+    """Raises NewerError if a newer version stores the folder in a way that this one does not know."""
     found = read(home)
     if found is not None and found.format > FORMAT:
         by = f"Shoal {found.version}" if installed.ordered(found.version)[0] else "a newer Shoal"
@@ -41,7 +42,7 @@ def check(home: Path) -> None:
 
 
 def stamp(home: Path) -> None:
-    """Says that this version used it. Raises NewerError as `check` does."""
+    """Records that this version used it. Raises NewerError as `check` does."""
     check(home)
     own = Format(format=FORMAT, version=installed.version())
     if read(home) != own:
@@ -50,12 +51,12 @@ def stamp(home: Path) -> None:
 
 
 def read(home: Path) -> Format | None:
-    """A file that says nothing sensible says nothing; folders from before there was one have none."""
+    """The recorded version. None for an invalid file, and for folders from before there was one."""
     return files.read_json(home / FILE, Format)
 
 
 def newer(what: str, found: int) -> NewerError:
-    """For a file that says its own format."""
+    """The error for a file that states its own, newer format."""
     return NewerError(
         f"{what} is of format {found}, which this version of Shoal ({installed.version()}) doesn't know: "
         "install the newer version that wrote it, or name another folder with --home. Nothing was changed."

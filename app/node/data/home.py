@@ -41,8 +41,8 @@ def folder(chosen: Path | None) -> Path:
 
 
 def check_owner(home: Path) -> None:
-    """Raises NodeError, with the command that mends, where root would work in somebody's folder, or where a
-    start as root left files in it that this user may not read or write: they aren't damaged."""
+    """Raises NodeError, with the command that repairs it, if root would work in somebody else's folder, or if a
+    start as root left files in it that this user may not read or write (which would look like damage)."""
     owner, user = home.stat().st_uid, os.geteuid()
     if user == 0 and owner != 0:
         raise NodeError(
@@ -68,8 +68,8 @@ def _user(number: int) -> str:
 
 @contextmanager
 def held(home: Path, wait_s: float = 0.0) -> Iterator[None]:
-    """Holds the data folder for this process alone. Raises BusyError when another node still has it after
-    `wait_s`, NodeError where it cannot be written."""
+    """Holds the data folder for this process alone. Raises BusyError if another node still has it after
+    `wait_s`, NodeError if it cannot be written."""
     with ExitStack() as held:
         try:
             held.enter_context(files.alone(home / "lock", wait_s))
@@ -91,9 +91,8 @@ def held(home: Path, wait_s: float = 0.0) -> Iterator[None]:
 
 
 def identity(home: Path, seed: int | None) -> bytes:
-    """The 32 bytes that this node's questions and samples follow from; made silently at the first start.
-
-    A `seed` stands in for them, for runs that can be repeated; the node's own stay untouched. Raises NodeError.
+    """The 32 bytes from which this node's questions and samples follow; created silently at the first start. A
+    `seed` replaces them for repeatable runs, without touching the node's own. Raises NodeError.
     """
     if seed is not None:
         return blake2b(f"shoal seed {seed}".encode(), digest_size=IDENTITY_BYTES).digest()
@@ -110,7 +109,8 @@ def identity(home: Path, seed: int | None) -> bytes:
 
 
 def model_folder(home: Path, name: str, mark: str) -> Path:
-    """Where one model's checkpoints and history lie. The name is for people, the mark tells models apart."""
+    """Where one model's checkpoints and history are stored. The name is for people, the mark identifies the
+    model."""
     readable = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.")[-40:] or "model"
     return home / "models" / f"{readable}-{mark}"
 

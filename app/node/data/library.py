@@ -1,5 +1,5 @@
-"""The models that there are for one data folder, as one value for the command and the window. Light to
-import; app.node.models.survey finds it out.
+"""The models of one data folder, as one value for the command and the window. Light to import;
+app.node.models.survey collects it.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     answer_s: float | None = None
     """Seconds for an answer in its first look on this computer; None before that."""
     answers: int = 0
-    """How many it has given there, and whether the look is over."""
+    """How many it has given there."""
     placed: bool = False
+    """Whether the first look is over."""
     begins: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
-    """Families that it can learn from, and those that are too hard so far."""
+    """Families that are still too hard for it; the field before has those that it can learn from."""
     best: int | None = None
     """The best-measured round; None before the second measurement."""
 
 
 class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One model. `name` is what --model takes. `bytes` lie on the disk, or would; `fit` says whether it can
-    live here; `partial` is a download under way or cut short."""
+    """One model. `name` is an argument of --model. `bytes` are on the disk, or would be; `fit` says whether it
+    can run here; `partial` is a download in progress or interrupted."""
 
     name: str
     title: str
@@ -51,26 +52,25 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
     gated: str = ""
     chat: str = ""
     program: str = ""
-    """Which other program has fetched it; `problem` says why it cannot learn here all the same."""
+    """The other program that downloaded it; `problem` says why it cannot learn here nevertheless."""
     problem: str = ""
     parameters: int = 0
     max_tokens: int = 0
     learning: int = 0
-    """Bytes of memory that it wants to learn in: the one figure that is shown."""
+    """Bytes of memory that it needs to learn: the one figure that is shown."""
     fit: Fit | None = None
     commit: str = ""
     partial: Partial | None = None
     training: Training | None = None
     round_s: tuple[float, float] | None = None
-    """The least and the most seconds of a round here, the same once one was played; None where no one can
-    tell."""
+    """Minimum and maximum seconds of a round here, equal once one was played; None if unknown."""
     look_s: tuple[float, float] | None = None
-    """The same until its first look is over; None where there is none to come."""
+    """The same until its first look is over; None if there is none to come."""
     recommended: bool = False
 
 
 class Library(msgspec.Struct, frozen=True, kw_only=True):
-    """`orphans` are trainings whose model is not here any more."""
+    """`orphans` are trainings whose model is no longer here."""
 
     models: tuple[ModelEntry, ...]
     orphans: tuple[Training, ...]
@@ -85,7 +85,7 @@ class Library(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def history_of(home: Path, name: str) -> Path | None:
-    """Where the training of the model of that name is, or will be; None where the model itself is not here."""
+    """Where the training of the model of that name is, or will be; None if the model itself is not here."""
     name = full_name(name)
     try:
         folder = locate(name, home, make=False)

@@ -1,8 +1,8 @@
-"""No one else reads the data folder: it and its folders are 0700, its files 0600, on systems that have modes.
-On Windows the platform's own place belongs to its person already; a folder that --home names keeps its rights.
+"""Nobody else can read the data folder: it and its folders have mode 0700, its files 0600, on systems with
+modes. On Windows the platform's own place already belongs to its user; a folder that --home names keeps its
+rights.
 
-What a process makes gets these modes from `app.common.home.MASK`; here the folders of an older Shoal are
-closed, once.
+New files get these modes from `app.common.home.MASK`; here the folders of an older Shoal are closed, once.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _OTHERS = 0o077
 
 
 def make(home: Path) -> None:
-    """Makes the data folder if missing and closes it. Raises OSError where it cannot be made."""
+    """Creates the data folder if missing and closes it to others. Raises OSError if it cannot be created."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.name == "posix":
         close(home)
 
 
 def close(home: Path) -> None:
-    """Closes what is ours, and the folder itself unless something else lies in it or all may write there.
-    What the system does not let us close stays as it is."""
+    """Closes our files to others, and the folder itself unless it has other contents or everybody may write
+    there. Files whose mode the system refuses to change stay as they are."""
     for entry in contents.ours(home):
         if _open(entry):
             _close(entry)
@@ -36,7 +36,7 @@ def close(home: Path) -> None:
 
 
 def _close(entry: Path) -> None:
-    """A folder itself comes last: killed before, it is gone through again at the next start."""
+    """A folder itself is closed last: if the process is killed before, the next start goes through it again."""
     if stat.S_ISDIR(entry.lstat().st_mode):
         for folder, folders, names in os.walk(entry):
             for name in (*folders, *names):
@@ -45,7 +45,7 @@ def _close(entry: Path) -> None:
 
 
 def _open(path: Path) -> bool:
-    """Whether others may do anything with it. Links have no modes of their own."""
+    """Whether others have any rights to it. Links have no modes of their own."""
     with suppress(OSError):
         mode = path.lstat().st_mode
         return not stat.S_ISLNK(mode) and bool(mode & _OTHERS) and not mode & stat.S_ISVTX

@@ -19,12 +19,12 @@ from app.node.data.home import held
 from app.node.record.errors import NodeError, says_disk_full
 
 UNFINISHED = ".shoal-unfinished"
-"""In the new folder until all is there: what lies beside it is no one's yet."""
+"""Marks a new folder until everything has been copied; until then its contents are not in use."""
 _SPARE_BYTES = 64 * 2**20
 _CHUNK = 2**20
 
 Tell = Callable[[int, int], None]
-"""Bytes done, and in all; copying and reading back count alike."""
+"""Gets the bytes done and the total; copying and reading back both count."""
 
 
 class MoveError(NodeError):
@@ -58,8 +58,8 @@ def move(to: Path, tell: Tell = lambda done, total: None, current: Path | None =
 
 
 def leave() -> list[Path]:
-    """Empties the folder that an earlier move came from, where that is still to be done. Returns what stays
-    there, which is nothing of ours unless the system would not delete it."""
+    """Empties the folder that an earlier move came from, if that is still to be done. Returns what stays there:
+    nothing of ours unless the system refused to delete it."""
     found = place.moved()
     if found is None or found.leaving is None or not found.to.is_dir() or found.leaving == found.to:
         return []
@@ -90,7 +90,7 @@ def _refuse(old: Path, to: Path) -> None:
 
 
 def _copy(old: Path, to: Path, tell: Tell) -> None:
-    """Everything of ours from the old folder into the new one. Raises MoveError."""
+    """Copies everything of ours from the old folder into the new one. Raises MoveError."""
     try:
         if (to / UNFINISHED).exists():
             contents.remove(to)

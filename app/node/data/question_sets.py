@@ -21,9 +21,9 @@ from app.sapo.sets.question_set import QuestionSet, SetError, check, decode, enc
 FOLDER = "questions"
 MOST = 64
 ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".txt")
-"""Of files that may become a set."""
+"""Endings of files that may become a set."""
 SHARES = {"only": 1.0, "half": 0.5, "little": 0.15}
-"""How much of a round's questions are of the owner's sets, by the word for it."""
+"""The owner's sets' share of a round's questions, by the word for it."""
 
 
 class KeptSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ def enabled(home: Path) -> list[KeptSet]:
 
 
 def find(sets: Iterable[KeptSet], name: str) -> KeptSet:
-    """The set of this name or hash. Raises SetError."""
+    """The set with this name or hash. Raises SetError."""
     sets = list(sets)
     for one in sets:
         if name.casefold() == one.made.name.casefold() or name in (one.made.mark, one.made.family_name):
@@ -70,8 +70,8 @@ def find(sets: Iterable[KeptSet], name: str) -> KeptSet:
 
 
 def add(home: Path, made: QuestionSet) -> KeptSet:
-    """Checks a set and keeps it; the same content again takes the new name. Raises SetError, and DiskFullError
-    or OSError where the disk refuses; then nothing is kept."""
+    """Checks a set and stores it; the same content added again takes the new name. Raises SetError, and
+    DiskFullError or OSError if the disk refuses; then nothing is stored."""
     check(made)
     others = [one for one in kept(home) if one.made.mark != made.mark]
     if any(one.made.name.casefold() == made.name.casefold() for one in others):

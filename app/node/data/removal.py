@@ -1,4 +1,4 @@
-"""Removing everything that Shoal put on this computer, and saying what it leaves."""
+"""Removes everything that Shoal put on this computer, and reports what it leaves."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from app.node.data.home import held
 
 
 class RemovalPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What would go: `folder` with `sizes`, a key in the system's keyring (`key` is its name), what starts at
-    login, the installed app's engine in `engine`, what opens links in `links`, and what a single file
-    unpacked in `unpacked`. And what stays: `stays` are files of others in the data folder, and `program`,
-    which was installed in the way of `form` and goes as `removal` says."""
+    """What would be removed: `folder` with `sizes`, a key in the system's keyring (`key` is its name), what
+    starts at login, the installed app's engine in `engine`, what opens links in `links`, and what a single file
+    unpacked in `unpacked`. And what would stay: `stays` are files of others in the data folder, and `program`,
+    which was installed in the way of `form` and is removed as `removal` says."""
 
     folder: str
     sizes: tuple[contents.DataSize, ...]
@@ -43,7 +43,7 @@ class RemovalPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bytes(self) -> int:
-        """The size of everything that goes."""
+        """The total size of what is removed."""
         return sum(size.bytes for size in self.sizes) + self.engine_bytes + self.unpacked_bytes
 
 
@@ -55,7 +55,7 @@ class Removed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan(home: Path, login: Autostart | None = None) -> RemovalPlan:
-    """Looks, and removes nothing."""
+    """Looks only; removes nothing."""
     from app.swarm.identity.storage import kept_in_keyring
 
     login = login or autostart()
@@ -87,9 +87,9 @@ def plan(home: Path, login: Autostart | None = None) -> RemovalPlan:
 
 
 def remove(home: Path, login: Autostart | None = None) -> Removed:
-    """Removes it all: first what points here from elsewhere, then the folder. What cannot be removed is told,
-    and the rest goes nevertheless. May wait for the keyring's own dialog. Raises NodeError while a node uses
-    the data folder."""
+    """Removes everything: first what points to the folder from elsewhere, then the folder. What cannot be
+    removed is reported, and the rest is removed nevertheless. May wait for the keyring's own dialog. Raises
+    NodeError while a node uses the data folder."""
     from app.swarm.identity.keyrings import forget_token
     from app.swarm.identity.storage import forget
 
@@ -122,7 +122,7 @@ def remove(home: Path, login: Autostart | None = None) -> Removed:
 
 
 def _remove_engine() -> str:
-    """A sentence where it stays."""
+    """Returns a sentence if it stays."""
     from app.install.packs.stages import PackInstaller  # the window, which looks at this file, need not load it
 
     folder = packs.folder()
@@ -140,13 +140,13 @@ def _remove_engine() -> str:
 
 
 def _unpacked() -> Path | None:
-    """What a single-file Shoal unpacked, and starts from."""
+    """The folder that a single-file Shoal unpacked, and starts from."""
     folder = installed.unpacked()
     return folder if folder is not None and folder.is_dir() else None
 
 
 def _remove_unpacked() -> str:
-    """The last of all: this very process may run from there. A sentence where it stays."""
+    """Done last, because this very process may run from there. Returns a sentence if it stays."""
     folder = _unpacked()
     if folder is None:
         return ""

@@ -47,7 +47,7 @@ class CheckpointManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Head(msgspec.Struct, frozen=True):
-    """What every manifest has, whatever else a later version says in it."""
+    """The part that every manifest has, whatever else a later version adds."""
 
     format: int
 
@@ -57,7 +57,7 @@ class CheckpointError(Exception):
 
 
 def begin(root: Path, round: int) -> Path:
-    """An empty folder for the engine to save into."""
+    """Makes an empty folder for the engine to save into."""
     root.mkdir(parents=True, exist_ok=True)
     unfinished = root / f"{_UNFINISHED}{round:06d}-{os.getpid()}-{token_hex(4)}"
     unfinished.mkdir()
@@ -74,7 +74,8 @@ def seal(unfinished: Path, model: str, state: NodeState) -> None:
 
 
 def publish(unfinished: Path, root: Path, round: int) -> Path:
-    """Gives a sealed folder its name; from here on it is the safe point. Older ones than the last two go."""
+    """Renames a sealed folder to its final name, which makes it the checkpoint. All but the last two are
+    deleted."""
     safe = place(root, round)
     if safe.exists():
         set_aside(safe)
@@ -90,14 +91,13 @@ def place(root: Path, round: int) -> Path:
 
 
 def newest_first(root: Path) -> list[Path]:
-    """All checkpoints, unread."""
+    """All checkpoints, not read yet."""
     return [folder for _, folder in _numbered(root)]
 
 
 def read(folder: Path, model: str) -> NodeState:
-    """The state of a checkpoint whose files are all there, unchanged, and made for this model.
-
-    Raises CheckpointError, NewerError for one of a newer Shoal, which stays as it is, and PermissionError.
+    """The state of a checkpoint whose files are all there, unchanged, and made for this model. Raises
+    CheckpointError, NewerError for one of a newer Shoal, which stays as it is, and PermissionError.
     """
     try:
         with (folder / STATE).open("rb") as file:
@@ -126,7 +126,7 @@ def read(folder: Path, model: str) -> NodeState:
 
 
 def set_aside(folder: Path) -> Path:
-    """Takes something damaged out of the way without deleting it."""
+    """Renames something damaged instead of deleting it."""
     aside = folder.with_name(f"damaged-{folder.name}")
     while aside.exists():
         aside = folder.with_name(f"damaged-{folder.name}-{token_hex(2)}")
@@ -135,7 +135,7 @@ def set_aside(folder: Path) -> Path:
 
 
 def sweep(root: Path) -> None:
-    """Removes what a node that was killed left unfinished."""
+    """Removes unfinished folders of a node that was killed."""
     for prefix in (_UNFINISHED, files.REMOVING):
         for stale in root.glob(f"{prefix}*"):
             shutil.rmtree(stale, ignore_errors=True)

@@ -45,7 +45,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Flips(msgspec.Struct, frozen=True, kw_only=True):
-    """`first` and `latest` are rounds; the pairs stand in the order of the questions."""
+    """`first` and `latest` are rounds; the pairs are in the order of the questions."""
 
     first: int
     latest: int
@@ -54,17 +54,17 @@ class Flips(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def gained(self) -> tuple[Pair, ...]:
-        """From wrong to right."""
+        """Pairs that were wrong and are right now."""
         return tuple(one for one in self.pairs if one.now and not one.was)
 
     @property
     def lost(self) -> tuple[Pair, ...]:
-        """From right to wrong."""
+        """Pairs that were right and are wrong now."""
         return tuple(one for one in self.pairs if one.was and not one.now)
 
     @property
     def difference(self) -> float:
-        """The share solved now less the share solved then."""
+        """The share solved now minus the share solved then."""
         return (len(self.gained) - len(self.lost)) / max(1, len(self.pairs))
 
     @property
@@ -120,7 +120,7 @@ def _inert(text: str) -> str:
 
 
 def keep(folder: Path, mark: str, made: Measured) -> None:
-    """Keeps a measurement as the latest, and as the first if there is no earlier one. Raises OSError."""
+    """Saves a measurement as the latest, and as the first if there is no earlier one. Raises OSError."""
     place = folder / FOLDER
     place.mkdir(parents=True, exist_ok=True)
     before = files.read_json(place / f"{mark}-first.json", Measured)
@@ -130,8 +130,8 @@ def keep(folder: Path, mark: str, made: Measured) -> None:
 
 
 def read(folder: Path, mark: str) -> Flips | None:
-    """None before the second measurement. Questions that only one of the two asked are left out: a brief first
-    one asks every fourth."""
+    """The flips; None before the second measurement. Questions that only one of the two asked are left out: a
+    brief first one asks every fourth."""
     first, latest = (
         files.read_json(folder / FOLDER / f"{mark}-{which}.json", Measured) for which in ("first", "latest")
     )
@@ -153,7 +153,7 @@ def read(folder: Path, mark: str) -> Flips | None:
 
 
 def newest(home: Path, mark: str, round_: int) -> Flips | None:
-    """Those of the model that was measured last on these questions, if that was after `round_`."""
+    """The answers of the latest measurement on these questions, if it was after `round_`."""
     places = [file.parents[1] for file in home.glob(f"models/*/{FOLDER}/{mark}-latest.json")]
     places.sort(key=lambda folder: (folder / FOLDER / f"{mark}-latest.json").stat().st_mtime)
     found = read(places[-1], mark) if places else None

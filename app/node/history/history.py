@@ -1,5 +1,5 @@
-"""The history as it is read, in every format that was ever written: by the node itself, and beside it, without
-writing anything, by a window or an export."""
+"""The history as it is read, in every format that was ever written: by the node itself, and read-only by a
+window or an export while a node runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Row = TypeVar("_Row", bound=Record)
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything of one model's learning, the oldest first but for `groups`."""
+    """Everything of one model's learning, oldest first except for `groups`."""
 
     folder: Path | None = None
     curve: tuple[Probe, ...] = ()
@@ -36,7 +36,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[GroupRow, ...] = ()
     """Those with texts, the newest first."""
     sources: tuple[FirstSource, ...] = ()
-    """Which peer showed which family first."""
+    """Which peer was the first to show which family."""
 
 
 class _Engine(msgspec.Struct):
@@ -55,7 +55,7 @@ def newest(home: Path) -> Path | None:
 
 
 def model_of(folder: Path) -> str:
-    """The name of the model that the last run in this folder was given; empty where that cannot be told."""
+    """The name with which the last run in this folder was given its model; empty if unknown."""
     try:
         with closing(opened(folder / FILE)) as db:
             row = db.execute("SELECT settings FROM runs ORDER BY id DESC LIMIT 1").fetchone()
@@ -65,8 +65,8 @@ def model_of(folder: Path) -> str:
 
 
 def read(folder: Path | None) -> History:
-    """Everything of one model. A file that cannot be read (damaged, newer) is an empty history: the node is the
-    one who says so."""
+    """Everything of one model. A file that cannot be read (damaged, newer) counts as an empty history: the node
+    reports it."""
     if folder is None or not (folder / FILE).is_file():
         return History(folder=folder)
     try:
@@ -77,7 +77,7 @@ def read(folder: Path | None) -> History:
 
 
 def opened(file: Path) -> sqlite3.Connection:
-    """Read-only."""
+    """Opens it read-only."""
     return sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True, timeout=1.0)
 
 
@@ -90,7 +90,7 @@ def probes(db: sqlite3.Connection) -> list[Probe]:
 
 
 def _records(db: sqlite3.Connection, table: str, kind: type[_Row]) -> list[_Row]:
-    """In the order of rounds. Before format 3 some figures had columns and the others were `details`."""
+    """In the order of rounds. Before format 3 some figures had columns and the others were in `details`."""
     found = db.execute(f"SELECT * FROM {table} ORDER BY round")
     names = [column[0] for column in found.description]
     if "record" in names:
@@ -136,7 +136,7 @@ def _runs(db: sqlite3.Connection, last: dict[int, int]) -> list[Run]:
 
 
 def _sources(db: sqlite3.Connection) -> list[FirstSource]:
-    """None before format 2, which was the first to know peers."""
+    """None before format 2, the first with peers."""
     if "peer" not in {row[1] for row in db.execute("PRAGMA table_info(groups)")}:
         return []
     found = db.execute(
@@ -154,7 +154,7 @@ def _groups(db: sqlite3.Connection, at: dict[int, float]) -> list[GroupRow]:
 
 
 def own_groups(db: sqlite3.Connection, most: int = -1) -> list[GroupRow]:
-    """This node's own groups whose completions are kept, the latest first: `most` of them, or all."""
+    """This node's own groups whose completions are stored, latest first: `most` of them, or all."""
     return _rows(
         db.execute(
             "SELECT * FROM groups WHERE source = 'own' AND completions IS NOT NULL"
@@ -170,7 +170,7 @@ def _rows(found: sqlite3.Cursor, at: Mapping[int, float] = MappingProxyType({}))
 
 
 def _group(row: dict[str, Any], at: Mapping[int, float]) -> GroupRow:
-    """Columns that older formats did not know may be missing: peers (2), and a question's text (4)."""
+    """Columns missing in older formats are filled in: peers (before 2), and a question's text (before 4)."""
     where = Coordinates(
         family=row["family"], level=row["level"], seed=row["seed"], index=row["item"], version=row["version"]
     )

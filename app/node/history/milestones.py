@@ -21,7 +21,7 @@ LOOK, FEWEST = 5, 24
 
 class MilestoneKind(Enum):
     FIRST = "first"
-    """The first right answer to a family whose answers were all wrong before."""
+    """The first right answer to a family after wrong answers only."""
     LEVEL = "level"
     """A level higher than any before; `level` counts from 0."""
     HALF = "half"
@@ -31,7 +31,7 @@ class MilestoneKind(Enum):
 
 
 class FirstSource(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """A peer's group of this family was learned from in this round, the first of that peer."""
+    """In this round the first group of this family by this peer was learned from."""
 
     round: int
     family: str
@@ -39,8 +39,8 @@ class FirstSource(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class Milestone(msgspec.Struct, frozen=True, kw_only=True):
-    """`round` is where the answers behind it are; a measurement keeps none. `peer` showed a first answer's
-    family before, which is not to say that it was the cause."""
+    """`round` is where the answers behind it are; for a measurement none are stored. `peer` showed a first
+    answer's family before, which does not mean that it was the cause."""
 
     kind: MilestoneKind
     round: int
@@ -60,7 +60,7 @@ def milestones(
 
 
 def noted(reached: Iterable[Milestone], curve: Sequence[Probe]) -> list[Milestone]:
-    """Those of the families that are worth a note, and of the measurements."""
+    """The milestones that deserve a note: those of these families, and of measurements."""
     found = [one for one in reached if one.kind is not MilestoneKind.FIRST or one.tried]
     if (half := _measured(curve)) is not None:
         found.append(half)
@@ -123,7 +123,8 @@ def _share(seen: Iterable[tuple[int, int, int]], level: int) -> float | None:
 
 
 def _before(sources: Sequence[FirstSource], family: str, round: int) -> str:
-    """Who showed this family last before this round, whose own answers come before it learns from others."""
+    """The peer who showed this family last before this round; a round's own answers come before it learns from
+    others."""
     found = [one for one in sources if one.family == family and one.round < round]
     return max(found, key=lambda one: one.round).peer if found else ""
 

@@ -1,4 +1,4 @@
-"""Where a node goes on: the newest valid checkpoint, or the one before it, or the beginning. Nothing is
+"""Where a node continues: at the newest valid checkpoint, or the one before it, or the beginning. Nothing is
 deleted."""
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ from engines.contract import AdapterError
 async def resume(
     link: TrainerLink, checkpoints: Path, model: str, fresh: NodeState
 ) -> tuple[NodeState, list[str]]:
-    """Loads the newest checkpoint that is whole into the trainer.
-
-    Returns the state to go on from, and a sentence for everything the owner should know. Damaged checkpoints
-    are moved aside. Without a valid one the trainer keeps its fresh adapter and the state is `fresh`.
+    """Loads the newest whole checkpoint into the trainer. Returns the state to continue from, and a sentence
+    for everything the owner should know. Damaged checkpoints are moved aside. Without a valid one the trainer
+    keeps its fresh adapter and the state is `fresh`.
     """
     checkpoint.sweep(checkpoints)
     sentences = []
@@ -75,16 +74,16 @@ def set_history_aside(folder: Path) -> Path:
 
 
 def with_families(progress: curriculum.Curriculum, levels: Mapping[str, int]) -> curriculum.Curriculum:
-    """The curriculum for this run's families: known ones go on where they stood, new ones start at their
-    level."""
+    """The curriculum for this run's families: known ones continue at their level, new ones start at their
+    first."""
     known = {family.family: family for family in progress.families}
     begun = curriculum.start(levels)
     return curriculum.Curriculum(families=tuple(known.get(family.family, family) for family in begun.families))
 
 
 def with_questions(state: NodeState) -> NodeState:
-    """The state at questions of this version. How often the others were solved says nothing about these: each
-    family keeps its level and begins to count again, and so does the vigil."""
+    """The state for questions of this version. Results with other versions say nothing about these, so each
+    family keeps its level and counts from zero, and so does the brake."""
     families = [msgspec.structs.replace(one, window=()) for one in state.curriculum.families]
     return msgspec.structs.replace(
         state,
@@ -95,7 +94,7 @@ def with_questions(state: NodeState) -> NodeState:
 
 
 def new_curve(last: Probe | None) -> str:
-    """What becomes of a history whose questions were of another version."""
+    """A sentence about a history whose questions were of another version."""
     sentence = "This version of Shoal has other puzzles, so the curve starts over."
     if last is None:
         return sentence

@@ -1,8 +1,8 @@
 """The history of one model's learning: rounds, groups, probes, runs and events in SQLite.
 
 A round's rows are written in one transaction, after its step and before its checkpoint gets its name. So at a
-restart the history is never behind the checkpoint, and what is ahead of it is forgotten: neither gaps nor
-doubles.
+restart the history is never behind the checkpoint, and rows ahead of it are deleted: there are neither gaps nor
+duplicates.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from app.sapo.questions import Coordinates
 FORMAT = 4
 TEXTS_KEPT_ROUNDS = 200
 GROUPS_KEPT_ROUNDS = 2000
-"""The rounds whose groups are kept. Older ones lose first their completions, then their groups; the rounds
-themselves stay."""
+"""Number of rounds whose groups are kept. Older ones first lose their completions, then their groups; the
+rounds themselves stay."""
 EVENTS_KEPT = 5000
 
 _SCHEMA = """
@@ -46,7 +46,7 @@ _RECORDS = {
     "probes": "CREATE TABLE probes (round INTEGER NOT NULL, questions_mark TEXT NOT NULL, record TEXT NOT NULL,"
     " PRIMARY KEY (round, questions_mark))",
 }
-"""A record is JSON; what SQL looks up by has a column as well."""
+"""A record is JSON; fields that SQL searches by have a column as well."""
 
 
 class StoreError(Exception):
@@ -54,7 +54,7 @@ class StoreError(Exception):
 
 
 class Store:
-    """One open history. All methods raise sqlite3.Error when the disk does not take the rows."""
+    """One open history. All methods raise sqlite3.Error if the rows cannot be written."""
 
     def __init__(self, path: Path) -> None:
         """Opens or makes the history. Raises StoreError for a damaged file, NewerError for one of a newer
@@ -78,8 +78,8 @@ class Store:
             raise StoreError(str(error)) from error
 
     def _migrate(self, format_: int) -> None:
-        """From nothing (0), or from an older format: 1 knew no peers, 2 spread a record over columns, and 3
-        kept no text of a question."""
+        """Creates the tables (from 0), or upgrades an older format: 1 had no peers, 2 spread a record over
+        columns, and 3 stored no question text."""
         with transaction(self._db):
             if format_ == 0:
                 for statement in (*_SCHEMA.split(";"), *_RECORDS.values()):
@@ -114,7 +114,7 @@ class Store:
         self._db.execute("UPDATE runs SET ended = ?, outcome = ? WHERE id = ?", (time.time(), outcome, run))
 
     def forget_after(self, round: int) -> int:
-        """Deletes what lies beyond the checkpoint; returns how many rounds that were."""
+        """Deletes rounds after the checkpoint's; returns how many."""
         with transaction(self._db):
             gone = self._db.execute("DELETE FROM rounds WHERE round > ?", (round,)).rowcount
             self._db.execute("DELETE FROM groups WHERE round > ?", (round,))
@@ -122,8 +122,7 @@ class Store:
         return gone
 
     def add_round(self, row: Round, groups: Iterable[GroupRow]) -> None:
-        """A round with its groups, all or nothing; it takes the place of what a failed attempt may have
-        left."""
+        """Adds a round with its groups, all or nothing; replaces what a failed attempt may have left."""
         with transaction(self._db):
             self._put_round(row)
             self._db.execute("DELETE FROM groups WHERE round = ?", (row.round,))
@@ -159,7 +158,7 @@ class Store:
         return last or 0
 
     def used(self, most: int = 8192) -> list[Coordinates]:
-        """The questions of the peers' groups that were trained on lately."""
+        """The questions of peers' groups that were trained on recently."""
         found = self._db.execute(
             "SELECT family, level, seed, item, version FROM groups WHERE source = 'peer'"
             " ORDER BY round DESC LIMIT ?",
@@ -171,7 +170,7 @@ class Store:
         ]
 
     def own_groups(self, most: int) -> list[ScoredGroup]:
-        """This node's own groups whose completions are kept, the latest first."""
+        """This node's own groups whose completions are stored, latest first."""
         return [
             ScoredGroup(
                 group=Group(
@@ -187,7 +186,7 @@ class Store:
         ]
 
     def last_probe(self) -> Probe | None:
-        """The latest over any questions."""
+        """The latest probe over any questions."""
         return max(history.probes(self._db), key=lambda probe: (probe.round, probe.at), default=None)
 
     def probes(self, questions_mark: str) -> list[Probe]:

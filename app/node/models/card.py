@@ -1,6 +1,6 @@
 """The model card of an export: what the model is, what it was trained on, how well it does, how to load it.
 
-Only what was measured or is written down somewhere is said; what is not known is called unknown.
+It states only what was measured or is written down somewhere; everything else is called unknown.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _percent(share: float) -> str:
 
 
 def about(base: BaseModel, trained: Trained) -> Mapping[str, Any]:
-    """The same in few words, as values of a GGUF header."""
+    """The same in brief, as values of a GGUF header."""
     found = {
         "general.description": f"{base.name}, trained with Shoal on generated puzzles for "
         f"{trained.state.round} rounds",

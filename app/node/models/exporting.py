@@ -1,6 +1,5 @@
-"""Takes a trained model out of the data folder: safe point, card and conversion, with news on the way.
-
-For the command and for a window, which runs the command as a child process.
+"""Exports a trained model from the data folder: checkpoint, card and conversion, with progress. For the command
+and for a window, which runs the command as a child process.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class ExportProgress(msgspec.Struct, frozen=True, kw_only=True, tag="progress", 
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True, tag="exported", tag_field="event"):
-    """Done: what lies where."""
+    """The export is done: its files and folder."""
 
     folder: str
     format: str
@@ -41,7 +40,7 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True, tag="exported", tag_fi
     files: dict[str, int]
     """Names and bytes."""
     command: str = ""
-    """What hands it to Ollama, where it has a Modelfile."""
+    """The command that imports it into Ollama, if there is a Modelfile."""
     pass_at_1: float | None = None
     stderr: float | None = None
 
@@ -53,7 +52,7 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True, tag="exported", tag_fi
 
 
 class ExportRefused(msgspec.Struct, frozen=True, kw_only=True, tag="refused", tag_field="event"):
-    """Not done; one sentence says why and what to do."""
+    """The export failed; one sentence says why and what to do."""
 
     sentence: str
 
@@ -110,7 +109,7 @@ def export(home: Path, wish: Wish, tell: Callable[[ExportProgress], None]) -> Ex
 
 
 def ollama(folder: Path, modelfile: str) -> str:
-    """The command that makes Ollama know it, by the folder's name.
+    """The command that imports it into Ollama, by the folder's name.
 
     >>> ollama(Path("/home/ada/My Minnow-20"), "Modelfile")
     "ollama create my-minnow-20 -f '/home/ada/My Minnow-20/Modelfile'"
@@ -120,7 +119,7 @@ def ollama(folder: Path, modelfile: str) -> str:
 
 
 def base_of(model: str, folder: Path) -> card.BaseModel:
-    """Name and licence of a base: by the catalogue, or by what its own README says."""
+    """Name and licence of a base model, from the catalogue or from its own README."""
     if model == STARTER:
         return card.BaseModel(name="Shoal starter", licence=PROJECT_LICENCE)
     name = open_folder(folder).name

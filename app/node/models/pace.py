@@ -1,11 +1,9 @@
-"""How fast a model will learn here, before it has played a round: a range, until it is measured. And how long
-its first look will take.
+"""How fast a model will learn here before it has played a round, and how long its first look takes: ranges.
 
-The work of a round grows with parameters times tokens. The constants are those of a round of SmolLM2 135M
-(8 questions, 8 answers) on two cores in 16 bits; where a model of some size has played rounds on this very
-computer, its seconds take their place; before that, what other programs take of the processor now is taken
-off. Its own first look, which answers the same kind of questions, tells more
-than either, and it was slowed by the same other programs.
+The work of a round grows with parameters times tokens. The constants are those of a round of SmolLM2 135M (8
+questions, 8 answers) on two cores in 16 bits, slower by the processes that want the processor now; rounds of
+another model on this very computer replace them. The model's own first look, which answers the same kind of
+questions under the same load, tells more than either.
 """
 
 from __future__ import annotations
@@ -17,14 +15,14 @@ import msgspec
 from engines.models.needs import Dtype
 
 FIXED_S = 2.0
-"""The seconds that every round takes, whatever the model: drawing, scoring, saving."""
+"""Seconds that every round takes, whatever the model: drawing, scoring, saving."""
 _REFERENCE = 135e6 * 64
 _REFERENCE_S = 5.0
 _REFERENCE_CORES = 2
 _MOST_CORES = 8
-"""More bring little more."""
+"""More cores bring little more."""
 _TELLING = 50e6
-"""Parameters from which on a model's own rounds tell how long those of others take."""
+"""Parameters from which a model's own rounds predict those of other models."""
 
 
 _FREE, _BUSY = 1.0, 4.0
@@ -33,18 +31,18 @@ _FREE, _BUSY = 1.0, 4.0
 _LOOK_ANSWERS = (450, 750)
 """What a first look asks for: 480 to 744 answers in four homes of SmolLM2 135M."""
 _LOOK_ROUNDS = (6.0, 16.0)
-"""Its seconds before any answer was timed, in those of a round: 43 and 71 s with bf16 on an idle computer of
-which 7 s a round are expected, 190 s without it where 12 s are."""
+"""Its seconds before any answer was timed, in those of a round: 43, 71, 151 and 372 s with bf16 beside other
+programs, where 7 to 28 s a round are expected."""
 _KNOWN = (0.7, 2.0)
-"""The same where another model has played here."""
+"""The range if another model has played here."""
 _ANSWERS = 64
 _LOOKED = (0.2, 0.9)
-"""The seconds of a round, in the time that the first look took for as many answers: 0.22 to 0.87 in six homes
-of SmolLM2 135M. Without examples, prompts are short."""
+"""Seconds of a round relative to the time that the first look took for as many answers: 0.22 to 0.87 in six
+homes of SmolLM2 135M. Without examples, prompts are short."""
 
 
 class RoundWork(msgspec.Struct, frozen=True, kw_only=True):
-    """`round_s` is what a round took here so far, None before the first; `answer_s` what an answer took in the
+    """`round_s` is the mean duration of a round here, None before the first; `answer_s` of an answer in the
     first look, None before it."""
 
     parameters: int

@@ -1,5 +1,5 @@
-"""What an owner does with what a model learned: start over, or go back to its best. Both need the data folder
-to themselves."""
+"""What an owner can undo of a model's learning: start over, or go back to its best. Both need exclusive use of
+the data folder."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ def start_over(home: Path, folder: Path) -> None:
 
 
 def back_to_best(home: Path, folder: Path, model: str) -> int:
-    """The model is again what it was after its best-measured round, which is returned; later rounds are
-    deleted. `model` is its mark (app.node.data.home.model_mark). Raises NodeError.
-
-    Killed on the way, the model is at a later round than the best, never damaged."""
+    """Puts the model back to its best-measured round, which is returned; later rounds are deleted. `model` is
+    its mark (app.node.data.home.model_mark). Raises NodeError. If killed on the way, the model is at a later
+    round than the best, never damaged."""
     best, root = folder / checkpoint.BEST, folder / "checkpoints"
     if not best.is_dir():
         raise NodeError("There is no best round yet: Shoal picks one at the second measurement.")

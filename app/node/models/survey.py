@@ -1,6 +1,5 @@
-"""Finds out which models there are for a data folder: the starter, those of the catalogue, those fetched, the
-owner's own folders; what each has learned here; and how much room is left. Opens no socket and loads no
-model library.
+"""Finds the models of a data folder: the starter, those of the catalogue, downloaded ones, the owner's own
+folders; what each has learned here; and how much room is left. Opens no socket and loads no model library.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ PROGRAM = 340_000_000
 """Bytes that a trainer takes before it holds a model: Python with torch and llama.cpp. Its starter was measured
 at 411 MB in all."""
 ROWS = 64
-"""Answers of a round, whose keys and values llama.cpp holds at once, up to _KEYS bytes."""
+"""Answers of a round whose keys and values llama.cpp holds at a time, up to _KEYS bytes."""
 _KEYS, _TOKENS = 640 << 20, 256
 SPARE = 1.15
-"""What was measured, in sums of the parts: SmolLM2 135M took 1.94 GB where they are 2.2, and 0.5 billion
-parameters 4.9 where they are 4.3."""
+"""Factor on the sum of the parts: SmolLM2 135M took 1.94 GB where the parts sum to 2.2, and 0.5 billion
+parameters 4.9 where they sum to 4.3."""
 
 
 def survey(
@@ -47,7 +46,7 @@ def survey(
     dtype: Dtype | None = None,
     elsewhere: ModelFolders | None = None,
 ) -> Library:
-    """Reads it all again; takes some tenths of a second, more on slow disks. `elsewhere` is where other
+    """Reads everything again; takes some tenths of a second, more on slow disks. `elsewhere` is where other
     programs keep their models."""
     shelf = Shelf(home)
     room = _Room(memory or memory_here(), dtype or likely_dtype(), shelf.free())
@@ -132,7 +131,7 @@ class _Point(msgspec.Struct, frozen=True):
 
 
 def _learned(folder: Path) -> tuple[int, float]:
-    """Rounds in the newest safe point, and the seconds they took."""
+    """Rounds in the newest checkpoint, and the seconds they took."""
     newest = next(iter(checkpoint.newest_first(folder / "checkpoints")), None)
     found = re.search(r"(\d+)$", newest.name) if newest else None
     if newest is None or found is None:
@@ -156,7 +155,7 @@ class _Room(msgspec.Struct, frozen=True):
         return found, fits(found, left, self.disk)
 
     def paced(self, models: list[ModelEntry]) -> tuple[ModelEntry, ...]:
-        """With the seconds of a round, as far as anyone can tell."""
+        """With the seconds of a round, if they can be predicted."""
         works = {model.name: work for model in models if (work := _work(model)) is not None}
         here, load = cores(), os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
@@ -275,7 +274,7 @@ def _found(one: FoundModel, room: _Room) -> ModelEntry:
 
 
 def _judged(model: ModelEntry, folder: Path, room: _Room) -> ModelEntry:
-    """With what its own config says of it; without where that cannot be read."""
+    """With what its own config says of it; without that if it cannot be read."""
     try:
         opened = open_folder(folder)
         known = read_architecture(opened.config)
@@ -297,7 +296,7 @@ def _judged(model: ModelEntry, folder: Path, room: _Room) -> ModelEntry:
 
 
 def _training_place(home: Path, model: ModelEntry) -> Path | None:
-    """Where its training is, by the name and the mark that `./shoal run` gives it."""
+    """Where its training is, from the name and mark that `./shoal run` uses."""
     if not model.installed or not model.folder:
         return None
     folder = Path(model.folder)

@@ -1,7 +1,7 @@
-"""The owner's limit on the size of the data folder: what is given up first when it is exceeded.
+"""The owner's limit on the size of the data folder: what is deleted first if it is exceeded.
 
 In this order: the texts of old answers in the histories, logs, files that can be made again. Never checkpoints,
-curves, rounds, settings or downloaded models; a limit below those is told, and nothing more is done.
+curves, rounds, settings or downloaded models; a limit below those is reported, and nothing more is deleted.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from app.node.data import contents
 GB = 10**9
 """Bytes of the unit that the owner's limit is given in."""
 ROUNDS_KEPT = 20
-"""How many of the latest rounds keep their answers: the window shows them."""
+"""Number of latest rounds that keep their answers, because the window shows them."""
 LOG_KEPT = 64 * 1024
 _PATIENCE_S = 2.0
 
 
 class Thinned(msgspec.Struct, frozen=True, kw_only=True):
-    """How large the data folder was and is, in bytes; `sentence` is for the owner, empty where nothing was to
-    be done."""
+    """The folder's size before and after, in bytes; `sentence` is for the owner, empty if nothing was
+    deleted."""
 
     before: int
     after: int
@@ -41,10 +41,9 @@ def size(home: Path) -> int:
 
 
 def thin(home: Path, cap: int) -> Thinned:
-    """Deletes until the folder is within `cap` bytes (0: no limit), or there is nothing left that may go.
-
-    Beside a running node it takes only what that does not hold: a history that is just being written is left
-    for the next time, and so is the newest file of the cache.
+    """Deletes until the folder is within `cap` bytes (0: no limit), or nothing more may be deleted. While a
+    node runs it skips files in use: a history being written is left for the next time, and so is the newest
+    file of the cache.
     """
     before = now = size(home) if cap else 0
     for give_up in _in_order(home) if cap else ():
@@ -70,8 +69,8 @@ def _in_order(home: Path) -> Iterator[Callable[[], None]]:
 
 
 def forget_answers(history: Path, keep: int = ROUNDS_KEPT) -> None:
-    """Drops the texts of all but the latest rounds' answers and gives their room back. Which questions they
-    answered, by coordinates, and what was right, stays. Raises sqlite3.Error while somebody else writes."""
+    """Deletes the texts of all but the latest rounds' answers and frees their space. Which questions were
+    answered, by coordinates, and what was right, stays. Raises sqlite3.Error while another process writes."""
     with closing(sqlite3.connect(history, isolation_level=None, timeout=_PATIENCE_S)) as db:
         known = {row[1] for row in db.execute("PRAGMA table_info(groups)")}
         texts = [f"{name} = NULL" for name in ("completions", "question") if name in known]
@@ -87,7 +86,7 @@ def forget_answers(history: Path, keep: int = ROUNDS_KEPT) -> None:
 
 
 def shorten(log: Path, keep: int = LOG_KEPT) -> None:
-    """Leaves a log's end, from a whole line on. Anyone who appends to it goes on doing so."""
+    """Keeps only the end of a log, from the start of a line. Processes that append to it can go on."""
     with log.open("r+b") as file:
         length = file.seek(0, 2)
         if length <= keep:

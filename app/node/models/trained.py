@@ -1,7 +1,7 @@
-"""The state of a model in this data folder: its newest whole safe point and its history, both only read.
+"""The state of a model in this data folder: its newest whole checkpoint and its history, both read-only.
 
-A node may be learning beside it and replace the very files. So the safe point is copied first and checked as a
-copy; where that fails because it has just been replaced, the next newest is looked for.
+A node may be learning meanwhile and replace the very files. So the checkpoint is copied first and the copy is
+checked; if that fails because it has just been replaced, the next newest is tried.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _PAUSE_S = 0.2
 
 
 class Trained(msgspec.Struct, frozen=True, kw_only=True):
-    """`folder` is a copy of the safe point: adapter in PEFT's files, and its state. The rest is of the history
-    up to its round; what the history does not tell is empty."""
+    """`folder` is a copy of the checkpoint: adapter in PEFT's files, and its state. The other fields are from
+    the history up to its round; empty if the history does not have them."""
 
     folder: Path
     state: NodeState
@@ -44,13 +44,12 @@ class Trained(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NothingLearned(NodeError):
-    """There is no safe point."""
+    """There is no checkpoint."""
 
 
 def newest(home: Path, model: Path, copy: Path) -> Trained:
-    """The newest safe point of the model in the folder `model`, copied to `copy`, which must not exist.
-
-    Raises NothingLearned, or NodeError where every safe point is damaged."""
+    """The newest checkpoint of the model in the folder `model`, copied to `copy`, which must not exist. Raises
+    NothingLearned, or NodeError if every checkpoint is damaged."""
     mark = model_mark(model)
     reason = ""
     for _ in range(TRIES):
@@ -78,7 +77,8 @@ def newest(home: Path, model: Path, copy: Path) -> Trained:
 
 
 def _newest_first(home: Path, mark: str) -> list[Path]:
-    """The safe points of a model, under whatever name it was trained, the last written folder's first."""
+    """The checkpoints of a model, under whatever name it was trained, the most recently written folder's
+    first."""
     found = []
     for folder in (home / "models").glob(f"*-{mark}"):
         for safe in checkpoint.newest_first(folder / "checkpoints"):
@@ -90,7 +90,7 @@ def _newest_first(home: Path, mark: str) -> list[Path]:
 
 
 def _with_history(file: Path, trained: Trained) -> Trained:
-    """With what the history adds. One that is missing or cannot be read adds nothing."""
+    """Adds what the history has; one that is missing or cannot be read adds nothing."""
     try:
         with closing(history.opened(file)) as db:
             return _filled(db, trained)

@@ -1,6 +1,5 @@
 """A measured trial: some seconds of real questions, sampled and learned from, in a trainer process of its own.
-
-It predicts a node's pace on this computer before anybody waits for a round of it.
+It predicts a node's pace on this computer before anybody waits for a round.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from engines.facts import MB
 from engines.models.folder import read_settings
 
 MEASURED_S = 5.0
-"""Half for the sampler, half for the learner."""
+"""Seconds of measuring, half for the sampler, half for the learner."""
 
 INFORMATIVE = 0.5
-"""Share of a round's rows that a step is taken to learn from; the other groups are all right or all wrong."""
+"""Share of a round's rows that are assumed to carry weight; the other groups are all right or all wrong."""
 
 FIXED_S = 0.3
-"""The seconds of a round for drawing, scoring and saving (the starter's own figure on two cores)."""
+"""Seconds of a round for drawing, scoring and saving (the starter's own figure on two cores)."""
 
 _FIRST_TOKENS = 8
 _MOST_PROMPTS = 64
@@ -56,8 +55,7 @@ async def measure(
     seconds: float = MEASURED_S,
     command: Sequence[str] = TRAINER,
 ) -> Trial:
-    """Opens the engine, samples and learns for about so many seconds, and ends it. The adapter is thrown away.
-
+    """Opens the engine, samples and learns for about this many seconds, and ends it. The adapter is discarded.
     Raises EngineError, DiskFullError and TrainerDied."""
     settings = read_settings(model)
     log = home / "logs" / "trial.log"
@@ -94,7 +92,7 @@ async def measure(
 
 
 class Peak:
-    """The most memory that a process was seen to hold, `bytes`."""
+    """The largest memory of a process seen so far, in `bytes`."""
 
     def __init__(self, pid: int) -> None:
         self._process = psutil.Process(pid)
@@ -154,16 +152,16 @@ async def _learned(link: TrainerLink, rows: list[Row], learning_rate: float, sec
 
 
 def answer_tokens(completions: Sequence[Completion], max_tokens: int) -> float:
-    """How long an answer gets in the mean. One that the trial's short time cut off counts as long as a round
-    lets it get, so a slow engine's hour is promised too short rather than too long."""
+    """Mean length of an answer. One that the trial's short time cut off counts as long as a round allows, so
+    that a slow engine is underestimated rather than overestimated."""
     return sum(
         len(completion.tokens_T) if completion.finished else max_tokens for completion in completions
     ) / len(completions)
 
 
 def round_s(answers: int, tokens: float, read: float, sampler: float, learner: float) -> float:
-    """Seconds of a round of so many answers of `tokens` in the mean, `read` with their prompts, at these tokens
-    a second.
+    """Seconds of a round of this many answers of `tokens` on average, `read` with their prompts, at these
+    tokens a second.
 
     >>> round_s(answers=64, tokens=50, read=100, sampler=3200, learner=1600)
     3.3

@@ -23,12 +23,12 @@ from app.node.record.snapshot import Snapshot
 
 _LARGE = ("answers", "swarm")
 _READ = ("curve", "families", "last")
-"""What a window has from the history and its records."""
+"""Fields that a window gets from the history and its records instead."""
 _PIECE = 4096
 
 
 class SnapshotLines:
-    """A view as the terminal's is one: `refresh` a few times a second."""
+    """A view like the terminal's: `refresh` is called a few times a second."""
 
     def __init__(self, stream: TextIO, read: Callable[[], Snapshot]) -> None:
         self._stream, self._read = stream, read
@@ -38,7 +38,7 @@ class SnapshotLines:
         self.refresh()
 
     def refresh(self) -> None:
-        """Raises BrokenPipeError when no one reads any more."""
+        """Writes a changed snapshot. Raises BrokenPipeError when nobody reads any more."""
         snapshot, last = self._read(), self._last
         if snapshot == last:
             return
@@ -67,10 +67,9 @@ def _same_messages(snapshot: Snapshot, last: Snapshot | None) -> bool:
 def listen(
     descriptor: int, order: Callable[[commands.Command], None], refuse: Callable[[commands.CommandError], None]
 ) -> None:
-    """Hands on commands as they come, from a thread that ends with the process, and lines that are none to
-    `refuse`; the end of the input is an order to stop.
-
-    It reads the descriptor itself: a thread inside Python's standard input is fatal when the process ends.
+    """Passes on commands as they come, from a thread that ends with the process, and invalid lines to `refuse`;
+    the end of the input is an order to stop. It reads the descriptor itself: a thread inside Python's standard
+    input is fatal when the process ends.
     """
 
     def work() -> None:

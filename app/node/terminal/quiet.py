@@ -1,4 +1,4 @@
-"""The view without a terminal: one plain line for what is worth a line in a log."""
+"""The view without a terminal: one plain line for each event that belongs in a log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from app.node.record.records import Probe, Round
 
 
 def sentence(event: events.Event) -> str | None:
-    """An event for people, None where it says nothing new."""
+    """An event for people, None if it says nothing new."""
     match event:
         case events.Started():
             at = f"continuing after round {event.round}" if event.round else "starting fresh"

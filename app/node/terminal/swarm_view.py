@@ -1,4 +1,4 @@
-"""The swarm in the terminal: where this node is connected, what it takes and gives, and what it refused."""
+"""The swarm in the terminal: where this node is connected, what it sends and receives, and what it refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.common.text import safe_line
 from app.node.record.snapshot import SwarmView
 
 _ROOMY = 22
-"""Lines of a terminal from which refusals get a line of their own."""
+"""Minimum lines of a terminal in which refusals get a line of their own."""
 _SHOWN_REASONS = 3
 
 
@@ -72,7 +72,7 @@ def counted(number: int, what: str) -> str:
 
 
 def cut(line: Text, width: int) -> Text:
-    """The same text on exactly one line, with an ellipsis where it is longer."""
+    """The text shortened to one line, with an ellipsis if it is longer."""
     line.no_wrap, line.overflow, line.end = True, "ellipsis", "\n"
     line.truncate(width, overflow="ellipsis")
     return line

@@ -30,14 +30,14 @@ _STYLES = {
 _FAMILIES_WIDTH, _FIGURES_WIDTH = 36, 24
 """Columns of the table of families, at least; and those of its figures and borders."""
 _CURVE_WIDTH = 53
-"""Beyond these, columns go to the families until their names are whole."""
+"""Columns of the curve; more columns first go to the families until their names fit."""
 _NOTE_S = 60
 _NARROW = 64
-"""Below this many columns the table of families gives way to the curve."""
+"""Below this many columns only the curve is shown, without the table of families."""
 _FIXED_LINES = 8
 """Header, phase, two footers, the keys, and the two borders and title of the answers."""
 _LOW = 20
-"""Below this many lines the latest round gives way to the keys."""
+"""Below this many lines the latest round is left out in favour of the keys."""
 _EXPLAINED = (
     ("p", "pauses: the model leaves the memory, the last saved round stays. Again resumes."),
     ("q", "stops safely and leaves this view. Ctrl-C does too."),
@@ -52,12 +52,12 @@ _EXPLAINED = (
     ("taught it something", "some answers to the puzzle were right and some wrong (informative groups)"),
     ("saved", "the last checkpoint: nothing before it can get lost"),
 )
-"""What the view shows, for those who ask."""
+"""The help over the view: keys and terms."""
 
 
 class Terminal:
     """Draws the newest snapshot on the whole terminal; `close` leaves the last picture of the curve behind.
-    `said` is a sentence from before, which this view would cover: it is shown until there is a newer one."""
+    `said` is an earlier sentence that this view would cover: it is shown until there is a newer one."""
 
     def __init__(self, console: Console, read: Callable[[], Snapshot], said: str = "") -> None:
         self._console = console
@@ -73,7 +73,7 @@ class Terminal:
         self.refresh()
 
     def refresh(self) -> None:
-        """Draws if anything changed since the last time; call it a few times a second."""
+        """Draws if anything changed since the last call; call it a few times a second."""
         snapshot, now = self._read(), time.time()
         state = (snapshot, int(now), self._console.size, self.explains)
         if state != self._drawn:

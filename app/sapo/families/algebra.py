@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from decimal import ROUND_HALF_DOWN, ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from math import gcd
+from random import Random
+from string import ascii_lowercase
+from typing import Any
 
 from app.sapo import reading
 from app.sapo.families import contents, scores
@@ -65,6 +69,64 @@ FRACTION_SIMPLIFICATION = Family(
 
 # Linear equations in one variable.
 
+_EQUATION_ASKED = (
+    "Find the value of {variable} in the equation: {equation}",
+    "Solve for {variable}: {equation}",
+    "Determine the value of {variable} that satisfies: {equation}",
+)
+_OPERATORS, _OPERATOR_WEIGHTS = ("+", "-", "*"), (0.4, 0.4, 0.2)
+
+
+class _Equations:
+    """The library's items without sympy, whose import takes longer than all others in the child.
+
+    An expression is (factor, constant): only one term has the variable, so every expression is linear."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self.seed = 0
+        self._terms = settings["min_terms"], settings["max_terms"]
+        self._values = settings["min_value"], settings["max_value"]
+        self._weights = settings.get("operators_weights", _OPERATOR_WEIGHTS)
+
+    def __getitem__(self, index: int) -> Entry:
+        rng = Random(self.seed + index)
+        variable = rng.choice(ascii_lowercase)
+        terms = [(0, rng.randint(*self._values)) for _ in range(rng.randint(*self._terms))]
+        place = rng.randint(0, len(terms) - 1)
+        terms[place] = (rng.randint(*self._values), 0)
+        factor, constant = terms[0]
+        for a, b in terms[1:]:
+            match rng.choices(_OPERATORS, weights=self._weights, k=1)[0]:
+                case "+":
+                    factor, constant = factor + a, constant + b
+                case "-":
+                    factor, constant = factor - a, constant - b
+                case _:
+                    factor, constant = factor * b + a * constant, constant * b
+        solution = rng.randint(*self._values)
+        equation = f"{_linear(factor, constant, variable)} = {factor * solution + constant}"
+        return {
+            "question": rng.choice(_EQUATION_ASKED).format(variable=variable, equation=equation),
+            "answer": str(solution),
+            "metadata": {"equation": equation, "variable": variable},
+        }
+
+
+def _linear(factor: int, constant: int, variable: str) -> str:
+    """`factor * variable + constant` as sympy writes it: a positive number comes before a negative product.
+
+    >>> _linear(3, -2, "x"), _linear(-1, 2, "x"), _linear(-1, -2, "x"), _linear(1, 0, "x"), _linear(0, 5, "x")
+    ('3*x - 2', '2 - x', '-x - 2', 'x', '5')
+    """
+    if factor == 0:
+        return str(constant)
+    term = variable if abs(factor) == 1 else f"{abs(factor)}*{variable}"
+    if constant == 0:
+        return term if factor > 0 else f"-{term}"
+    if factor < 0 < constant:
+        return f"{constant} - {term}"
+    return f"{'-' if factor < 0 else ''}{term} {'-' if constant < 0 else '+'} {abs(constant)}"
+
 
 def _equation_score(answer: str, entry: Entry) -> float:
     """1 for the solution, alone or as `x = 4` with the question's own variable."""
@@ -114,6 +176,7 @@ SIMPLE_EQUATIONS = Family(
         dict(min_terms=2, max_terms=4, min_value=1, max_value=100),
         dict(min_terms=3, max_terms=6, min_value=1, max_value=200),
     ),
+    opened=_Equations,
     content=lambda entry: contents.calculation(entry["metadata"]["equation"], entry["answer"]),
     score=_equation_score,
     sound=_equation_sound,

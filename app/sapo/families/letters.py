@@ -208,7 +208,7 @@ def _letters(word: str) -> str:
 @cache
 def _ambiguous() -> frozenset[str]:
     """The letters, sorted, of every English word that has an anagram (the library's list: 30,177)."""
-    with library.gym().data.get_data_file_path("anagrams.jsonl").open(encoding="utf-8") as lines:
+    with library.data_file("anagrams.jsonl").open(encoding="utf-8") as lines:
         return frozenset(_letters(line.partition(_BEFORE)[2].partition('"')[0]) for line in lines)
 
 

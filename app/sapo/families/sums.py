@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
 from math import prod
+from random import Random
+from typing import Any
 
 from app.sapo import reading
 from app.sapo.families import contents, scores
@@ -183,6 +186,109 @@ PRODUCTS = Family(
 
 # An expression of given numbers that makes another one.
 
+_COUNTDOWN_ASKED = (
+    "Using all the numbers {numbers}, create an expression that equals {target}.\n"
+    "You can only use each number once.",
+    "Find a way to make {target} using all of these numbers: {numbers}.\nEach number can only be used once.",
+    "Calculate {target} using all of these numbers: {numbers}.\nEach number may be used at most once.",
+)
+_COUNTDOWN_FORMAT = """
+
+Final answer format instructions:
+1. Provide your solution as a arithmetic expression (no '=' sign).
+2. Do not include the target number in the expression.
+3. Use '*' for multiplication.
+4. Use '/' for division.
+5. Do not include any other text or formatting.
+"""
+
+
+class _Countdowns:
+    """The library's items without sympy, whose import takes longer than all others in the child."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self.seed = 0
+        self._settings = settings
+
+    def __getitem__(self, index: int) -> Entry:
+        """ValueError, and so no question, where a hundred expressions are all out of bounds."""
+        rng, settings = Random(self.seed + index), self._settings
+        count = rng.randint(settings["min_numbers"], settings["max_numbers"])
+        for _ in range(100):
+            numbers, operators, target = self._drawn(rng, count)
+            if settings["min_target"] <= target <= settings["max_target"]:
+                break
+        else:
+            raise ValueError("no expression within the bounds")
+        answer = _as_sympy(operators, [str(number) for number in numbers])
+        rng.shuffle(numbers)
+        listed = ", ".join(map(str, numbers))
+        asked = rng.choice(_COUNTDOWN_ASKED).format(numbers=listed, target=target)
+        return {
+            "question": f"{asked}{_COUNTDOWN_FORMAT}",
+            "answer": answer,
+            "metadata": {"numbers": numbers, "target": target, "expression": answer},
+        }
+
+    def _drawn(self, rng: Random, count: int) -> tuple[list[int], str, int]:
+        """Numbers, the operators between them, worked from left to right, and the value. A division takes one
+        of the numbers to come that divides the value so far; if none does, it is a subtraction."""
+        settings = self._settings
+        numbers = [rng.randint(settings["min_value"], settings["max_value"]) for _ in range(count)]
+        operators, value = "", numbers[0]
+        for place in range(1, count):
+            operator = rng.choice(settings["operators"])
+            if operator == "/":
+                rest = numbers[place:]
+                rng.shuffle(rest)
+                if divisor := next((number for number in rest if value % number == 0), 0):
+                    numbers[place] = divisor
+                else:
+                    operator = "-"
+            number = numbers[place]
+            match operator:
+                case "+":
+                    value += number
+                case "-":
+                    value -= number
+                case "*":
+                    value *= number
+                case _:
+                    value //= number
+            operators += operator
+        return numbers, operators, value
+
+
+def _as_sympy(operators: str, numbers: Sequence[str]) -> str:
+    """The expression worked from left to right, as sympy writes it. At most five numbers: sympy's order of more
+    terms was not compared.
+
+    >>> _as_sympy("+*-", "1234"), _as_sympy("-/+", "1234"), _as_sympy("/*/", "1234")
+    ('3*(1 + 2) - 4', '4 + (1 - 2)/3', '1*3/(2*4)')
+    """
+    inner, divided_first, added = "", False, ""
+    factors, divisors = [numbers[0]], list[str]()
+    for operator, number in zip(operators, numbers[1:], strict=True):
+        if operator in "+-":
+            added += f" {operator} {number}"
+            continue
+        if added:
+            inner = _written(factors, inner, divisors, divided_first, added)
+            factors, divisors, divided_first, added = [], [], operator == "/", ""
+        (factors if operator == "*" else divisors).append(number)
+    return _written(factors, inner, divisors, divided_first, added)
+
+
+def _written(factors: list[str], inner: str, divisors: list[str], divided_first: bool, added: str) -> str:
+    """A product, with a sum as its last factor, and what was added to it. A sum that was divided before it was
+    multiplied comes last."""
+    above, below = "*".join([*factors, *([f"({inner})"] if inner else [])]), "*".join(divisors)
+    whole = above + (f"/({below})" if len(divisors) > 1 else f"/{below}" if below else "")
+    if divided_first and added:
+        return f"{'-' if added.startswith(' -') else ''}{added[3:]} + {whole}"
+    return whole + added
+
+
 _EXPRESSION = re.compile(r"[-+*/() 0-9]{1,80}")
 """So short that its parentheses cannot nest deeply."""
 _NUMBER = re.compile(r"[0-9]+")
@@ -231,6 +337,7 @@ COUNTDOWN = Family(
         _countdown_level((4, 4), (1, 20), (1, 1000)),
         _countdown_level((4, 5), (1, 50), (1, 5000)),
     ),
+    opened=_Countdowns,
     content=_countdown_content,
     wording=replaced(
         ("a arithmetic", "an arithmetic"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Mapping
+from functools import cache
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -167,6 +169,26 @@ _FIRST_STEPS = 4
 """Least number of listed words that can be the first step, so that guessing it seldom helps."""
 
 
+@cache
+def _neighbours(letters: int) -> dict[str, list[str]]:
+    """Each of the library's words of this length, with the words that differ from it in one letter."""
+    with library.data_file("words.csv").open(encoding="utf-8") as lines:
+        found = {(row[f"{letters}_letter"] or "").upper() for row in csv.DictReader(lines)} - {""}
+    alike: dict[tuple[int, str], list[str]] = {}  # by the word without the letter at a place
+    for word in found:
+        for place in range(letters):
+            alike.setdefault((place, word[:place] + word[place + 1 :]), []).append(word)
+    return {
+        word: sorted(
+            near
+            for place in range(letters)
+            for near in alike[place, word[:place] + word[place + 1 :]]
+            if near != word
+        )
+        for word in found
+    }
+
+
 class _Ladders:
     """Ladders of a fixed length over the library's words, drawn from seed + item alone.
 
@@ -177,9 +199,7 @@ class _Ladders:
     def __init__(self, letters: int, steps: int, words: int) -> None:
         self.seed = 0
         self._steps, self._listed = steps, words
-        settings = dict(min_word_length=letters, max_word_length=letters)
-        data = library.gym().create_dataset("word_ladder", seed=0, size=1, **settings)
-        self._near = {word: sorted(near) for word, near in data.word_graphs[letters].items()}
+        self._near = _neighbours(letters)
         self._starts = sorted(word for word, near in self._near.items() if len(near) >= _FIRST_STEPS)
 
     def __getitem__(self, index: int) -> Entry:

@@ -17,7 +17,7 @@ from app.ui.theme.theme import font
 
 
 def linear(low: float, high: float, about: int) -> list[float]:
-    """Round numbers between low and high, about so many of them.
+    """Round numbers between low and high, about `count` of them.
 
     >>> linear(0, 160, 5), linear(0, 0.52, 4)
     ([0, 50, 100, 150], [0.0, 0.2, 0.4])
@@ -34,7 +34,7 @@ def linear(low: float, high: float, about: int) -> list[float]:
 
 
 def whole(low: float, high: float, about: int) -> list[float]:
-    """As linear, but whole numbers only: there is no round 2.5.
+    """Like `linear`, but whole numbers only: no 2.5.
 
     >>> whole(0, 3, 6)
     [0, 1, 2, 3]
@@ -43,7 +43,7 @@ def whole(low: float, high: float, about: int) -> list[float]:
 
 
 def logarithmic(low: float, high: float) -> list[float]:
-    """1, 2, 5 times powers of ten between low and high (low at least 1); powers alone where there are many.
+    """1, 2, 5 times powers of ten between low and high (low at least 1); only the powers if there are many.
 
     >>> logarithmic(1, 60), logarithmic(1, 200_000)
     ([1, 2, 5, 10, 20, 50], [1, 10, 100, 1000, 10000, 100000])
@@ -77,7 +77,7 @@ def heights(painter: QPainter, theme: Theme, plot: QRectF, top: float) -> None:
 def rounds(
     painter: QPainter, theme: Theme, plot: QRectF, right: float, places: Sequence[tuple[float, str]]
 ) -> None:
-    """Numbers of rounds at their `places`, as far as they leave room for the axis' name, which ends at
+    """Numbers of rounds at their `places`, as far as they leave room for the axis title, which ends at
     `right`."""
     metrics = QFontMetricsF(painter.font())
     painter.setPen(theme.colour("text_faint"))

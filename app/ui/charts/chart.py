@@ -35,15 +35,15 @@ _DOTS = 80
 """Up to this many visible points each have a dot."""
 _ZOOM = 1.25
 _COLUMN = 4.0
-"""Pixels a place of a dense line takes at least half of."""
+"""Minimum pixels per place of a dense line, halved at most."""
 _DENSE = 160
 """More places than this are drawn with a thin pen: wide strokes cost most of a frame."""
 _LEAST = 4.0
-"""Rounds that a full zoom still shows."""
+"""Minimum rounds shown at full zoom."""
 
 
 class Chart(QWidget):
-    """Shares in [0, 1] over rounds. `hovered` tells the index of the point that is looked at, -1 for none."""
+    """Shares in [0, 1] over rounds. `hovered` emits the index of the point under the pointer, -1 for none."""
 
     hovered = Signal(int)
     view_changed = Signal()
@@ -72,7 +72,8 @@ class Chart(QWidget):
         return self._series
 
     def show_series(self, points: Sequence[tuple[float, float, float]], colour: str = "own") -> None:
-        """Points as (round, share, standard error); what only grew is appended, and the zoom stays."""
+        """Points as (round, share, standard error). If points were only added, they are appended and the zoom
+        stays."""
         old = self._series
         count = len(old)
         grew = count and len(points) >= count and points[count - 1][:2] == (old.xs[-1], old.ys[-1])
@@ -110,7 +111,7 @@ class Chart(QWidget):
         self.view_changed.emit()
 
     def show_range(self, left: float, right: float) -> None:
-        """Shows these rounds, kept within what there is."""
+        """Shows these rounds, limited to the existing ones."""
         first, last = self._whole()
         width = min(max(right - left, _LEAST), last - first)
         left = min(max(left, first), last - width)
@@ -194,7 +195,7 @@ class Chart(QWidget):
             self._paint_line(painter, plot, top, line)
 
     def _line(self, plot: QRectF) -> tuple[list[ChartPoint], float]:
-        """What is drawn, and the upper end of its axis."""
+        """The drawn places, and the upper end of their axis."""
         line = self._series.line(*self.range(), round(plot.width() / _COLUMN), self._smooth)
         highest = max((1.08 * place.y if self._smooth else place.high for place in line), default=0.0)
         return line, axes.top(highest)
@@ -264,7 +265,7 @@ class Chart(QWidget):
         return self._series.mean(at, self._smooth) if self._smooth else self._series.ys[at]
 
     def reading(self, at: int) -> list[str]:
-        """What the label beside a point says."""
+        """The text of the label beside a point."""
         error = self._series.errors[at]
         own = percent(self._series.ys[at], 1)
         value = tr("{value} ± {error}", value=own, error=number(100 * error, 1)) if error else own

@@ -1,4 +1,4 @@
-"""The curve with everything around it: where it stands, held-out or training, smoothing, axis, export."""
+"""The curve with its controls: the current value, held-out or training, smoothing, axis, export."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from app.ui.widgets.selecting import Segments
 SAID_MS = 5000
 PROBE, TRAINING = "probe", "training"
 _SMOOTH = (0, 1, 2, 3, 5, 8, 12, 20, 35, 60, 100, 200, 500, 1000, 3000)
-"""Points on either side that a step of the slider joins."""
+"""Points on either side that each step of the slider averages."""
 
 
 class Curve(QFrame):
-    """Shows a View's curve. Export writes exactly the points that are there, not the smoothed ones."""
+    """Shows a View's curve. Export writes the measured points, not the smoothed ones."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class Curve(QFrame):
         self._all.hide()
 
     def put_beside(self, widget: QWidget) -> None:
-        """Beside the figures."""
+        """Puts a widget beside the figures."""
         self._place.addWidget(widget)
 
     def _tools(self, theme: Theme) -> QWidget:
@@ -170,7 +170,7 @@ class Curve(QFrame):
     # ---- export
 
     def csv(self) -> str:
-        """Every point of the curve in sight, one row each."""
+        """Every point of the curve shown, one row each."""
         text = io.StringIO()
         write = csv.writer(text, lineterminator="\n").writerow
         if self._what == PROBE:
@@ -197,7 +197,7 @@ class Curve(QFrame):
             self._say_saved(path, self.picture().save(str(path)))
 
     def picture(self) -> QPixmap:
-        """The curve for others: whose model, what is shown, how it stands, and when."""
+        """The curve as a picture for others: whose model, what is shown, the current value, and when."""
         wide, high, above, scale, palette = 960, 480, 96, 2.0, self._theme.palette
         made = QPixmap(round(wide * scale), round((high + above) * scale))
         made.setDevicePixelRatio(scale)
@@ -235,7 +235,7 @@ class Curve(QFrame):
 
 
 def _doubt(probe: Probe) -> str:
-    """The standard error; where none or all of the puzzles were solved, which have none, the 95 % bound."""
+    """The standard error; if none or all of the puzzles were solved, which has none, the 95 % bound."""
     if probe.stderr or not probe.questions:
         return f"± {number(100 * probe.stderr, 1)}"
     low, high = wilson(probe.share, probe.questions, z=1.96)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class ChartPoint(NamedTuple):
-    """One place of the drawn line: where, the mean value, and what lies around it (error or spread)."""
+    """One place of the drawn line: its x, the mean value, and the error or spread around it."""
 
     x: float
     y: float
@@ -21,7 +21,7 @@ class ChartPoint(NamedTuple):
 
 
 class Series:
-    """x must not fall. `error` is one standard error of each value, 0 where there is none."""
+    """x must not decrease. `error` is one standard error of each value, 0 if there is none."""
 
     def __init__(self, points: Iterable[tuple[float, float, float]] = ()) -> None:
         self._levels: list[tuple[array[float], array[float], array[float], array[float]]] = [_level()]
@@ -59,12 +59,12 @@ class Series:
             low, high, depth = min(lows[-1], lows[-2]), max(highs[-1], highs[-2]), depth + 1
 
     def span(self, left: float, right: float) -> tuple[int, int]:
-        """Indices of the points within, and one more on each side, so that lines reach the edge."""
+        """Indices of the points between two x, and one more on each side, so that lines reach the edge."""
         return max(0, bisect_left(self.xs, left) - 1), min(len(self), bisect_right(self.xs, right) + 1)
 
     def line(self, left: float, right: float, columns: int, smooth: int = 0) -> list[ChartPoint]:
-        """The curve between two x, in about `columns` places at most twice that; `smooth` joins that many
-        points on either side of each into a mean."""
+        """The curve between two x, in about `columns` places, at most twice as many; each is a mean over
+        `smooth` points on either side."""
         first, last = self.span(left, right)
         depth = 0
         while (last - first) >> depth > 2 * max(1, columns):
@@ -87,7 +87,7 @@ class Series:
         return made
 
     def mean(self, at: int, around: int) -> float:
-        """The mean of the points from `at - around` to `at + around`, as far as there are any."""
+        """The mean of the existing points from `at - around` to `at + around`."""
         first, last = max(0, at - around), min(len(self), at + around + 1)
         return (self._sums[last] - self._sums[first]) / (last - first)
 

@@ -1,4 +1,4 @@
-"""A table of any length: only the rows in sight are ever asked for. Sorted by its headers, searched by text."""
+"""A table of any length: only the visible rows are ever asked for. Sorted by its headers, searched by text."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TableRows(QAbstractTableModel):
         self._sort, self._descending = sort, descending
 
     def show_rows(self, rows: Sequence[Any]) -> bool:
-        """Takes other rows; False when they are the same ones."""
+        """Replaces the rows; False if they are unchanged."""
         if rows is self._all or rows == self._all:
             return False
         self._all = rows
@@ -109,7 +109,7 @@ class Table(QTableView):
     """A quiet table: rows with hairlines, no grid, no row numbers."""
 
     opened = Signal(object)
-    """A row was clicked, or Enter pressed on it: its value."""
+    """Emits a row's value when it was clicked, or Enter pressed on it."""
 
     def __init__(self, rows: TableRows, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -147,7 +147,7 @@ class Table(QTableView):
             super().keyPressEvent(event)
 
     def show_row(self, wanted: Callable[[Any], bool]) -> None:
-        """Chooses the first row like that and brings it into sight."""
+        """Selects the first such row and scrolls to it."""
         at = next((at for at, row in enumerate(self.rows.shown) if wanted(row)), None)
         if at is not None:
             self.selectRow(at)
@@ -162,7 +162,7 @@ class Table(QTableView):
                 self.setColumnWidth(at, width)
 
     def show_rows(self, rows: Sequence[Any]) -> None:
-        """Takes other rows and stays where it was scrolled to."""
+        """Replaces the rows and keeps the scroll position."""
         place = self.verticalScrollBar().value()
         if self.rows.show_rows(rows):
             self.verticalScrollBar().setValue(place)

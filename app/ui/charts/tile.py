@@ -16,7 +16,7 @@ from app.ui.widgets.pieces import Elided, Label, column, row
 
 
 class Band(QWidget):
-    """A track from 0 to 100 %: the value, the interval around it, and a tick where it began."""
+    """A track from 0 to 100 %: the value, the interval around it, and a tick at the first value."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Band(QWidget):
 
 
 class Spark(QWidget):
-    """The way here, in a thumbnail."""
+    """The curve so far, as a thumbnail."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class Spark(QWidget):
 
 
 class Pips(QWidget):
-    """Levels as dots; those reached are filled."""
+    """Levels as dots; reached ones are filled."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -198,7 +198,7 @@ def _change(family: FamilyView) -> str:
 
 
 class Tiles(QWidget):
-    """Tiles in as many columns as there is room for."""
+    """Tiles in as many columns as fit."""
 
     def __init__(self, theme: Theme, least: int = 244) -> None:
         super().__init__()
@@ -210,7 +210,7 @@ class Tiles(QWidget):
         self._grid.setSpacing(16)
 
     def tiles(self, count: int) -> list[Tile]:
-        """So many tiles, made or hidden as needed."""
+        """This many tiles, created or hidden as needed."""
         while len(self._tiles) < count:
             self._tiles.append(Tile(self._theme))
             self._columns = 0
@@ -220,7 +220,8 @@ class Tiles(QWidget):
         return self._tiles[:count]
 
     def minimumSizeHint(self) -> QSize:
-        """One column is enough, whatever the number is now: otherwise the page could grow but never shrink."""
+        """The width of one column, whatever their number is now: otherwise the page could grow but never
+        shrink."""
         return QSize(self._least, super().minimumSizeHint().height())
 
     def resizeEvent(self, event: object) -> None:

@@ -25,7 +25,7 @@ from app.ui.widgets.pieces import Empty, Label, button, column
 
 SHOWN_MS = 300
 KEPT = 30
-"""So many questions stay on the page."""
+"""Maximum questions kept on the page."""
 _SECOND_MS = 500
 
 
@@ -79,7 +79,7 @@ class TryIt(Page):
 
     @property
     def pid(self) -> int:
-        """The number of the process that holds the model, 0 while there is none."""
+        """Process id of the chat process with the model, 0 without one."""
         return self._chatting.pid
 
     def show_view(self, view: View) -> None:
@@ -87,7 +87,7 @@ class TryIt(Page):
         self._view = view
 
     def race(self) -> None:
-        """Twenty new puzzles, before against after."""
+        """Races the model before training against the trained one on twenty new puzzles."""
         if self._busy:
             return
         if self._race is None:
@@ -100,7 +100,7 @@ class TryIt(Page):
         self._show_stage()
 
     def _give(self, exchange: Exchange, teach: bool, share: bool) -> None:
-        """The owner said yes to the text that is shown."""
+        """The owner confirmed the text that is shown."""
         puzzle = exchange.puzzle
         assert puzzle is not None
         number = self._chatting.ask(
@@ -110,7 +110,7 @@ class TryIt(Page):
         self._giving[number] = exchange
 
     def _end_race(self) -> None:
-        """Its card goes, and so does what still runs for it."""
+        """Removes the race's card and stops its work."""
         if self._racing:
             self._chatting.stop()
         if self._race is not None:
@@ -188,7 +188,7 @@ class TryIt(Page):
         self._show_stage()
 
     def _exchange(self, text: str, puzzle: PuzzleDrawn | None) -> Exchange:
-        """The card of this question: the one there is for a puzzle, else a new one, in front."""
+        """The card of this question: the existing one for a puzzle, else a new one, at the top."""
         if puzzle is not None and self._exchanges and self._exchanges[0].puzzle == puzzle:
             return self._exchanges[0]
         made = Exchange(self.theme, text, puzzle)

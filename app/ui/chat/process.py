@@ -1,5 +1,7 @@
-"""The window's chat: a process with the model, started with the first question and put away some time after
-no one looks any more. What was asked and answered is no one's but the page's, and is never written down."""
+"""The window's chat: a process with the model, started with the first question and ended some time after the
+page was last visible.
+
+Questions and answers stay on the page and are never written to disk."""
 
 from __future__ import annotations
 
@@ -19,22 +21,23 @@ from app.ui.view.parts import lacking
 from app.ui.view.settings import Choices
 
 AWAY_S = 180
-"""So long after the page was left the model stays in memory."""
+"""Seconds after the page was left for which the model stays in memory."""
 STOP_S = 5
-"""One that has not stopped by then is ended with its process: it may be reading a long question."""
+"""Seconds that an answer may take to stop; after that its process is ended, for it may be reading a long
+question."""
 
 
 class ChatStage(Enum):
     AWAY = "away"
-    """No process, so no memory."""
+    """No process runs, so no memory is used."""
     LOADING = "loading"
     READY = "ready"
     BUSY = "busy"
 
 
 class Chatting(QObject):
-    """`changed`: the stage is another one. `replied` hands on a reply. `broke` says in a sentence that there
-    will be no more replies to what was asked."""
+    """`changed`: the stage has changed. `replied` passes on a reply. `broke` says in a sentence that there will
+    be no more replies to what was asked."""
 
     changed = Signal()
     replied = Signal(object)
@@ -71,11 +74,12 @@ class Chatting(QObject):
 
     @property
     def waited_s(self) -> float:
-        """Since the stage began."""
+        """Seconds since the stage began."""
         return self._clock() - self._since
 
     def ask(self, home: str, make: Callable[[int], Request]) -> int:
-        """Sends a request, starting the process where there is none or another model was chosen. Its number."""
+        """Sends a request and returns its number; starts the process if there is none or another model was
+        chosen."""
         options = self._wanted(home)
         if not self._child.running or (options != self._options and not self._open):
             self._options, self.opened, self._refusal = options, None, ""
@@ -89,7 +93,7 @@ class Chatting(QObject):
         return self._number
 
     def stop(self) -> None:
-        """Ends an answer where it is; while the model still loads, the process."""
+        """Stops the answer in progress; while the model is still loading, ends the process."""
         if self.stage is not ChatStage.BUSY:
             self._end_now()
             return
@@ -102,18 +106,18 @@ class Chatting(QObject):
         self._lost(tr("Stopped."))
 
     def come(self) -> None:
-        """Somebody looks."""
+        """The page is visible."""
         self._away = False
         self._leave.stop()
 
     def go_away(self) -> None:
-        """No one looks any more."""
+        """The page is not visible any more."""
         self._away = True
         if self._child.running:
             self._leave.start()
 
     def close(self) -> None:
-        """For the window's end: returns when the process is gone."""
+        """For the window's end: returns when the process has ended."""
         self._leave.stop()
         self._deaf.stop()
         self.blockSignals(True)

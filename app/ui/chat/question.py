@@ -1,4 +1,4 @@
-"""The card where a question is put: a puzzle is drawn or words are typed, and the owner's answer is checked."""
+"""The card for a question: it draws a puzzle or takes typed words, and checks the owner's own answer."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from app.ui.widgets.selecting import Picker, Segments
 MAX_WORK = 1000
 """Characters of a person's working."""
 _HIGH = 88
-"""Pixels of the box for a question."""
+"""Height in pixels of the box for a question."""
 
 
 class QuestionCard(QFrame):
-    """It knows which puzzle is in its box; what happens with a question is the page's."""
+    """Knows which puzzle is in its box; the page decides what happens with it."""
 
     asked = Signal()
     drawn = Signal(str)
-    """A puzzle of this sort is wanted."""
+    """Asks for a puzzle of this kind."""
     judged = Signal()
-    """The owner wants the own answer checked."""
+    """The owner wants their own answer checked."""
     changed = Signal()
-    """Another text is in the box, or somebody else is to answer."""
+    """The text in the box or who has to answer has changed."""
 
     def __init__(self, theme: Theme, stop: Callable[[], object]) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class QuestionCard(QFrame):
         return cast(Sides, self.sides.value)
 
     def take(self, puzzle: PuzzleDrawn) -> None:
-        """A puzzle that was drawn comes into the box."""
+        """Puts a drawn puzzle into the box."""
         self.puzzle = None
         self.question.setPlainText(safe(puzzle.text))
         self.puzzle, self.told = puzzle, False
@@ -76,7 +76,7 @@ class QuestionCard(QFrame):
         self._complaint.tell(sentence)
 
     def show_stage(self, opened: ModelOpened | None, busy: bool) -> None:
-        """`opened` is the model, where it is loaded."""
+        """`opened` is the model, if it is loaded."""
         self.send.setText(tr("Ask both") if self.sides.value == "both" else tr("Ask"))
         self.send.setEnabled(not busy and bool(self.question.toPlainText().strip()))
         for one in (self._draw_one, self._teach_one, self._check):
@@ -118,7 +118,7 @@ class QuestionCard(QFrame):
         return row(self._draw_one, self._teach_one, self.family, self.level, 1, gap=8)
 
     def _own(self) -> QWidget:
-        """The owner's answer, with the working or without."""
+        """The owner's answer, with the working if there is any."""
         self.own = field(tr("Or solve it yourself"), tr("Your own answer"), 190)
         self.own.setMaxLength(MAX_ANSWER)
         self.work = field(tr("Your working, such as 4-1=3"), tr("Your working"))
@@ -151,14 +151,14 @@ class QuestionCard(QFrame):
             self._sort.say(tr("a puzzle it never trained on") if puzzle.unseen else tr("a puzzle of practice"))
 
     def _edited(self) -> None:
-        """Words of one's own are no puzzle any more."""
+        """The text was edited, so it is no longer a puzzle."""
         if self.puzzle is not None and self.question.toPlainText().strip() != safe(self.puzzle.text):
             self.puzzle = None
         self.changed.emit()
 
 
 class QuestionField(QPlainTextEdit):
-    """Where a question is typed. Enter asks it, Shift and Enter begin a new line, Tab goes on."""
+    """A field for a question. Enter asks it, Shift+Enter begins a new line, Tab moves on."""
 
     def __init__(self, ask: Callable[[], object]) -> None:
         super().__init__()

@@ -34,7 +34,7 @@ class RaceCard(QFrame):
         self.setLayout(self._inside)
 
     def begin(self, curve: Sequence[Probe] = ()) -> None:
-        """Without answers yet; `curve` is what was measured on many more puzzles."""
+        """Shows the puzzles without answers; `curve` is the figure measured on many more puzzles."""
         self._curve = curve
         self._running, self._complaint, self.result = True, "", Result()
         self._about.say(counted("{n} new puzzle, one try each", "{n} new puzzles, one try each", PUZZLES))
@@ -53,7 +53,7 @@ class RaceCard(QFrame):
         self._say()
 
     def lap(self, lap: Lap) -> None:
-        """One more puzzle was answered by both."""
+        """Both models have answered one more puzzle."""
         self._after.say(counted("After {n} round", "After {n} rounds", lap.learned))
         self.result = self.result.plus(lap.before.solved, lap.after.solved)
         puzzle = Elided("")
@@ -64,7 +64,7 @@ class RaceCard(QFrame):
         self._say()
 
     def done(self, sentence: str = "") -> None:
-        """No more laps come; `sentence` says why, where it did not get to its end."""
+        """The race is over; `sentence` says why if it ended early."""
         self._running, self._complaint = False, sentence
         self._say()
 
@@ -84,7 +84,7 @@ class RaceCard(QFrame):
 
 
 class Side(QWidget):
-    """One side's answer to a puzzle."""
+    """One model's answer to a puzzle."""
 
     def __init__(self, theme: Theme, name: str, tried: Try) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ def score(result: Result) -> str:
 
 
 def sure(result: Result) -> str:
-    """What that says, by the exact sign test of the puzzles that only one of both solved."""
+    """What the result means, by the exact sign test on the puzzles that only one of both solved."""
     if result.sure and result.lead > 0:
         return tr("Chance hardly explains that: it really learned.")
     if result.sure:

@@ -1,5 +1,5 @@
-"""The engine of an installed app, where one has to be installed or repaired: what it costs, one press, how far
-it is, and what to do when that fails. The first run shows it as a step, the overview as a card."""
+"""Installs or repairs the engine of an installed app: what it costs, one button, its progress, and what to do
+if that fails. The first run shows it as a step, the overview as a card."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from app.ui.widgets.pieces import Elided, Label, button, card, column, progress_
 
 
 class EnginePanel(QWidget):
-    """Shows one EnginePack and asks for things only through `ask`. Its buttons are placed by the one who makes
-    it: `buttons`, of which those in sight are right at this moment."""
+    """Shows one EnginePack and asks for things only through `ask`. The caller places its `buttons`; those that
+    make sense now are visible."""
 
     def __init__(self, theme: Theme, ask: EngineActions, large: bool = False) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class EnginePanel(QWidget):
         self._folder.setVisible(idle)
 
     def focus(self) -> None:
-        """The keyboard is with the button that goes on."""
+        """Gives the keyboard focus to the button that continues."""
         shown = self.shown
         if shown:
             shown[0].setFocus()
@@ -129,7 +129,7 @@ class EnginePanel(QWidget):
         return [one for one in self.buttons if not one.isHidden()]
 
     def _offer_names(self, pack: EnginePack) -> None:
-        """The options, made again when there are others."""
+        """Rebuilds the options if they have changed."""
         names = [offer.name for offer in pack.offers]
         if names == self._names:
             return
@@ -165,7 +165,8 @@ class EnginePanel(QWidget):
 
 
 class InstallFacts(QWidget):
-    """What an installation means, before it begins: what is fetched, what room it needs, and where it goes."""
+    """What an installation means, before it begins: what is downloaded, how much space it needs, and where it
+    goes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -192,7 +193,7 @@ class InstallFacts(QWidget):
 
 
 class EngineCard(QFrame):
-    """On the overview, in the place of what happens now."""
+    """On the overview, in place of the card of the current activity."""
 
     def __init__(self, theme: Theme, ask: EngineActions) -> None:
         super().__init__()
@@ -212,7 +213,7 @@ class EngineCard(QFrame):
         )
 
     def show_view(self, view: View) -> None:
-        """Shows the engine of an app that is installed."""
+        """Shows the engine if this is an installed app."""
         assert view.pack is not None
         self._title.say(words.heading(view.pack))
         self._why.say(words.reason(view.pack))
@@ -222,7 +223,7 @@ class EngineCard(QFrame):
 
 
 class NewerEngine(QFrame):
-    """One line on the overview: this version of Shoal has another engine."""
+    """A line on the overview: this version of Shoal has another engine."""
 
     def __init__(self, ask: EngineActions) -> None:
         super().__init__()

@@ -1,6 +1,7 @@
-"""The window's dealings with the engine of an installed app: looking, installing, repairing, going back,
-removing. Each is a process of its own (./shoal pack), which ends with the window; what has come is kept, and
-the next one goes on from there."""
+"""The window's control of the engine of an installed app: looking, installing, repairing, going back, removing.
+
+Each is a process of its own (./shoal pack), which ends with the window; downloads are kept, and the next
+process resumes them."""
 
 from __future__ import annotations
 
@@ -23,13 +24,13 @@ from app.ui.view.view import Problem
 
 MAX_LINE = 2**20
 TICK_MS = 200
-"""Progress is shown at most this often."""
+"""Minimum milliseconds between updates of the progress shown."""
 
 MakeChild = Callable[[], Child]
 
 
 class Packing(QObject):
-    """`changed` tells the new EnginePack; `ready` that another engine, or a whole one again, is in use."""
+    """`changed` emits the new EnginePack; `ready` that another engine, or a repaired one, is in use."""
 
     changed = Signal(object)
     ready = Signal()
@@ -57,7 +58,7 @@ class Packing(QObject):
         self._tick.timeout.connect(lambda: self.changed.emit(self.pack))
 
     def refresh(self) -> None:
-        """Looks again what is here and what can be had, in the background. No network is asked."""
+        """Looks again what is installed and available, in the background and without the network."""
         if self._reader.running:
             self._again = True
             return
@@ -65,8 +66,8 @@ class Packing(QObject):
         self._reader.start(["pack", "list", "--json"], self._log)
 
     def install(self, name: str, folder: str = "") -> None:
-        """Takes a pack into use; where a folder is named, from there. Its owner has agreed to it. With a folder
-        alone, an engine that is broken is made again from it."""
+        """Installs a pack and uses it, from a folder if one is named. The owner has agreed. With only a folder,
+        a broken engine is repaired from it."""
         offline = ["--offline", folder] if folder else []
         if self.pack.broken and not name:
             self._do(["repair", *offline])
@@ -80,16 +81,16 @@ class Packing(QObject):
         self._do(["rollback"])
 
     def remove(self, pack: str) -> None:
-        """One pack, or all of them."""
+        """Removes one pack, or all of them."""
         self._do(["remove", *([pack] if pack else []), "--yes"])
 
     def retry(self) -> None:
-        """What failed, once more: it goes on where it was."""
+        """Tries what failed again, from where it stopped."""
         if self._command:
             self._do(self._command)
 
     def put_elsewhere(self, folder: str) -> None:
-        """Engines lie in this folder from now on. What had failed is tried again there."""
+        """Stores engines in this folder from now on. What had failed is tried again there."""
         try:
             place.choose(Path(folder) if not _filled(Path(folder)) else Path(folder) / "shoal-engine")
         except OSError as error:
@@ -102,7 +103,7 @@ class Packing(QObject):
             self.retry()
 
     def cancel(self) -> None:
-        """Ends what is being done; what has come stays."""
+        """Stops the current operation; downloads are kept."""
         if self.pack.doing is not None:
             self._doer.end()
             self._settle(doing=None)
@@ -119,13 +120,13 @@ class Packing(QObject):
         )
 
     def check(self) -> None:
-        """Learning has failed: whether that is the engine's fault is found out in the background."""
+        """Learning has failed: finds out in the background whether the engine is at fault."""
         self._look()
         if self.pack.there and self.pack.doing is None and not self._checker.running:
             self._checker.start(["pack", "check", "--json"], self._log)
 
     def close(self) -> None:
-        """For the window's end: returns when every process is gone."""
+        """For the window's end: returns when every process has ended."""
         self.blockSignals(True)
         self._tick.stop()
         for one in (self._reader, self._doer, self._checker):
@@ -200,7 +201,7 @@ class Packing(QObject):
             self._settle(broken=spoken(event.sentence) if isinstance(event, events.PackFailed) else "")
 
     def _settle(self, **fields: object) -> None:
-        """Something has come to its end: the disk may look otherwise now."""
+        """An operation has ended: refreshes what is on the disk."""
         self._change(**{**fields, **_looked_up()})
         self.refresh()
 
@@ -232,7 +233,7 @@ def _looked_up() -> dict[str, Any]:
 
 
 def _filled(folder: Path) -> bool:
-    """Whether something else is in it already."""
+    """Whether the folder already has something else in it."""
     try:
         return any(folder.iterdir())
     except OSError:

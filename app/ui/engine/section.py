@@ -14,7 +14,7 @@ from app.ui.widgets.pieces import Label, boxed, button, column, progress_bar, ro
 
 
 class EngineSection(QWidget):
-    """Shows one EnginePack; asks before anything is fetched or removed."""
+    """Shows one EnginePack; asks before anything is downloaded or removed."""
 
     def __init__(self, ask: EngineActions) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class EngineSection(QWidget):
         self._show_offers(pack)
 
     def _show_offers(self, pack: EnginePack) -> None:
-        """Those that are not the one in use, each with what it costs."""
+        """The engines other than the one in use, each with its cost."""
         free = pack.standing.free // 10**8 if pack.standing is not None else 0
         wanted = [(offer, free) for offer in pack.offers if not _in_use(offer, pack.current) or not pack.there]
         if wanted != self._shown:

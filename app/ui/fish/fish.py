@@ -16,7 +16,7 @@ from app.ui.view.view import View
 
 MOST_STRIPES = 6
 _FRY = 0.42
-"""Length of one that solves nothing, of the longest."""
+"""Length of the fish of a model that solves nothing, as a share of the longest."""
 _FINS = (1, 3, 6, 10)
 """Levels climbed for each further fin."""
 _MOSTLY = 0.5
@@ -31,9 +31,9 @@ class Fish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def grown(solved: float | None, climbed: int, mastered: int) -> Fish:
-    """The fish of a model that solves this share of new puzzles, has climbed so many levels in all, and solves
-    at least half of the new puzzles of so many families. The length says the share, the fins the levels, the
-    stripes the families.
+    """The fish of a model that solves this share of new puzzles, has climbed `levels` levels in all, and solves
+    at least half of the new puzzles of `mastered` families. The length shows the share, the fins the levels,
+    the stripes the families.
 
     >>> grown(None, 0, 0)
     Fish(length=0.42, fins=0, stripes=0)
@@ -50,12 +50,12 @@ def grown(solved: float | None, climbed: int, mastered: int) -> Fish:
 
 
 def now(view: View) -> Fish:
-    """As the model is."""
+    """The fish of the model as it is now."""
     return grown(view.curve[-1].share if view.curve else None, climbed(view), len(mastered(view)))
 
 
 def climbed(view: View) -> int:
-    """Levels reached beyond those where its families began."""
+    """Levels reached beyond those at which its families began."""
     return sum(milestone.level > 0 for family in view.families for milestone in family.milestones)
 
 
@@ -66,7 +66,7 @@ def mastered(view: View) -> list[str]:
 
 
 def told(view: View) -> str:
-    """The fish in words."""
+    """The fish described in words."""
     share, levels, titles = view.curve[-1].share if view.curve else None, climbed(view), mastered(view)
     if share is None:
         return tr("A small fish. It grows once your model has been measured.")
@@ -79,9 +79,9 @@ def told(view: View) -> str:
 
 
 _ALONG = tuple((at / 27) ** 1.7 for at in range(28))
-"""Places along the body, from nose (0) to the root of the tail (1), closer where it is round."""
+"""Positions along the body, from nose (0) to the root of the tail (1), denser where it is round."""
 _THICK = 0.2
-"""Half of its height, of its length."""
+"""Half of the body's height, as a share of its length."""
 _STROKES = 2 * math.pi
 
 
@@ -93,8 +93,8 @@ def paint(
     length: float,
     phase: float = 0.0,
 ) -> None:
-    """With its nose there, `length` pixels long, looking right. `phase` is where its tail is in its stroke, in
-    turns: 0 is a fish at rest."""
+    """Paints it with its nose at this point, `length` pixels long, looking right. `phase` is the tail's
+    position in its stroke, in turns: 0 is a fish at rest."""
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.translate(nose)
@@ -129,7 +129,7 @@ def _bent(along: float, phase: float) -> QPointF:
 
 
 def _half(along: float) -> float:
-    """Half of the body's height there: a drop, thickest before its middle."""
+    """Half of the body's height at this position: a drop, thickest in front of its middle."""
     return _THICK * math.sin(math.pi * along**0.66) ** 0.9 + 0.03 * along**3
 
 
@@ -143,7 +143,7 @@ def _outline(spine: list[QPointF]) -> QPainterPath:
 
 
 def _fins(painter: QPainter, fish: Fish, body: QColor, phase: float) -> None:
-    """Tail, belly, and as many on the back as it has; behind the body, and lighter."""
+    """Tail, belly, and the fins on its back; behind the body, and lighter."""
     fin = QColor(body)
     fin.setAlphaF(0.72)
     painter.setPen(Qt.PenStyle.NoPen)

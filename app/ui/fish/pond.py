@@ -33,11 +33,11 @@ from app.ui.view.settings import Choices
 from app.ui.view.view import NodeStatus, View
 
 FRAME_MS = 100
-"""A fish at rest in the water needs no more frames than these, and a window no more of a core."""
+"""Milliseconds per frame: enough for a resting fish, and cheap."""
 
 
 class System:
-    """Asks once, in a thread."""
+    """Asks the system once, in a thread, whether it wants less motion."""
 
     def __init__(self) -> None:
         self.still = True
@@ -53,12 +53,12 @@ def system() -> System:
 
 
 def still(choices: Choices) -> bool:
-    """Whether nothing is to move."""
+    """Whether nothing may move."""
     return choices["motion"] == "still" or system().still
 
 
 class Moving(QWidget):
-    """A drawing that moves only while it is seen and things may move. `timer` ticks once for each frame."""
+    """A drawing that moves only while it is visible and motion is allowed. `timer` ticks once per frame."""
 
     def __init__(self, choices: Choices) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class Moving(QWidget):
         self.timer = QTimer(self, interval=FRAME_MS)
 
     def want(self, on: bool) -> None:
-        """Whether there is something to be seen that moves."""
+        """Whether there is something visible that moves."""
         self._wanted = on
         self._settle()
 
@@ -95,7 +95,7 @@ _STROKE = 11
 
 
 class Pond(Moving):
-    """`press` is what a click, Space or Enter does."""
+    """`press` is called by a click, Space or Enter."""
 
     def __init__(self, theme: Theme, choices: Choices, press: Callable[[], object]) -> None:
         super().__init__(choices)
@@ -163,7 +163,7 @@ class Pond(Moving):
         painter.end()
 
     def _picture(self, moves: bool) -> QPixmap:
-        """The fish at this moment of its stroke; painted once for each, for a stroke is as the other."""
+        """The fish at this moment of its stroke; painted once per moment, because all strokes are alike."""
         stroke = 1 + self._frame % _STROKE if moves else 0
         if stroke not in self._drawn:
             ratio = self.devicePixelRatioF()
@@ -179,7 +179,7 @@ class Pond(Moving):
         return self._drawn[stroke]
 
     def _plants(self, painter: QPainter, room: QRectF) -> None:
-        """Weed at the ground; it waves a little."""
+        """Plants on the ground, waving a little."""
         painter.setPen(
             QPen(self._theme.colour("good", 0.42), 2.4, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap)
         )

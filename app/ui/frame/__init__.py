@@ -1,1 +1,1 @@
-"""The ground that all pages share: the frame around them, and what they may ask for."""
+"""What all pages share: the frame around them, and the actions they may ask for."""

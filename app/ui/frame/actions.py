@@ -20,88 +20,89 @@ def _hub() -> str:
 
 @dataclass(frozen=True)
 class ModelActions:
-    """`name` is what --model takes. Anyone who calls `get` has shown the person what it means and was told
-    yes."""
+    """`name` is an argument of --model. `get` must only be called after the person was told what it means and
+    agreed."""
 
     refresh: Callable[[], None] = _nothing
     """Reads the library again; View.models follows."""
     get: Callable[[str], None] = _nothing
     cancel: Callable[[str], None] = _nothing
     retry: Callable[[str], None] = _nothing
-    """Tries a download that waits again, now."""
+    """Retries a waiting download now."""
     remove: Callable[[str], None] = _nothing
     choose: Callable[[str], None] = _nothing
-    """Learns with it; a node that runs changes over."""
+    """Chooses the model that learns; a running node switches to it."""
     learn: Callable[[str], None] = _nothing
-    """The same, and begins at once where nothing runs."""
+    """The same, and starts learning if nothing runs."""
     add_folder: Callable[[str], None] = _nothing
     export: Callable[[str, str, str], None] = _nothing
-    """What a model has learned, in a format of `./shoal export`, into a new folder."""
+    """Writes what a model has learned, in a format of `./shoal export`, into a new folder."""
     back: Callable[[str], None] = _nothing
-    """To its best round; what it learned later is deleted."""
+    """Puts the model back to its best round; what it learned later is deleted."""
     start_over: Callable[[str], None] = _nothing
     keep_token: Callable[[str], None] = _nothing
     serve: Callable[[bool], None] = _nothing
     """Whether other programs on this computer may use the chosen model."""
     host: Callable[[], str] = _hub
-    """Where models come from: the hub, or the mirror of the settings."""
+    """Where models are downloaded from: the hub, or the mirror of the settings."""
 
 
 @dataclass(frozen=True)
 class IdentityActions:
-    """Anyone who calls `words`, `restore` or `renew` has shown the person what it means and was told yes."""
+    """`words`, `restore` and `renew` must only be called after the person was told what they mean and
+    agreed."""
 
     refresh: Callable[[], None] = _nothing
     """Looks again; View.persona follows."""
     words: Callable[[Callable[[str], None]], None] = _nothing
-    """Gives the recovery words to this function; where they cannot be had, View.persona says why."""
+    """Passes the recovery words to this function; if they are not available, View.persona says why."""
     restore: Callable[[str], None] = _nothing
-    """From these words. Learning rests meanwhile."""
+    """Restores the identity of these words. Learning pauses meanwhile."""
     renew: Callable[[], None] = _nothing
-    """Takes a new name. Learning rests meanwhile."""
+    """Makes a new name. Learning pauses meanwhile."""
 
 
 @dataclass(frozen=True)
 class UpdateActions:
-    """View.update_view follows."""
+    """Their results are in View.update_view."""
 
     check: Callable[[], None] = _nothing
-    """Asks at once: the person pressed a button that says whom."""
+    """Checks now, because the person pressed a button that names the host."""
     fetch: Callable[[], None] = _nothing
     install: Callable[[], None] = _nothing
     cancel: Callable[[], None] = _nothing
     show: Callable[[], None] = _nothing
-    """Opens the folder with the file."""
+    """Opens the folder with the downloaded file."""
     decide: Callable[[bool], None] = _nothing
-    """Whether it may look once a day."""
+    """Whether it may check once a day."""
     hide: Callable[[str], None] = _nothing
-    """Says no more about this version on the overview."""
+    """Stops showing this version on the overview."""
 
 
 @dataclass(frozen=True)
 class EngineActions:
-    """Anyone who calls `install` or `remove` has shown the person what it means and was told yes."""
+    """`install` and `remove` must only be called after the person was told what they mean and agreed."""
 
     refresh: Callable[[], None] = _nothing
     """Looks again; View.pack follows."""
     install: Callable[[str, str], None] = _nothing
-    """A pack's name, and the folder it is taken from; one of them may be empty."""
+    """Takes a pack's name, and the folder to install it from; one of them may be empty."""
     repair: Callable[[], None] = _nothing
     rollback: Callable[[], None] = _nothing
     remove: Callable[[str], None] = _nothing
     retry: Callable[[], None] = _nothing
     cancel: Callable[[], None] = _nothing
     put_elsewhere: Callable[[str], None] = _nothing
-    """Into this folder, from now on."""
+    """Stores engines in this folder from now on."""
     not_now: Callable[[str], None] = _nothing
-    """The offer of this version is not made again by itself."""
+    """Does not offer this version again unasked."""
 
 
 HOUR_S = 3600.0
 
 
 def pauses(menu: QMenu, snooze: Callable[[float | None], None]) -> None:
-    """Fills a menu with how long a pause can be that ends by itself."""
+    """Fills a menu with the lengths of pauses that end by themselves."""
     for text, seconds in (
         (tr("For 1 hour"), HOUR_S),
         (tr("For 3 hours"), 3 * HOUR_S),

@@ -1,4 +1,4 @@
-"""The frame that all pages share: a title, room for buttons beside it, and a body that scrolls when it must."""
+"""The frame that all pages share: a title, room for buttons beside it, and a body that scrolls if it must."""
 
 from __future__ import annotations
 
@@ -28,54 +28,55 @@ class Actions:
     start: Callable[[], None]
     """Contributes from now on, as the rules allow."""
     contribute: Callable[[bool], None]
-    """Whether it is to learn whenever no one uses the computer."""
+    """Whether it learns whenever nobody uses the computer."""
     insist: Callable[[], None]
     """Learns for a while whatever else runs on this computer."""
     pause: Callable[[], None]
     snooze: Callable[[float | None], None]
-    """For so many seconds, or until tomorrow."""
+    """Pauses for this many seconds, or until tomorrow."""
     finish: Callable[[], None]
     """Pauses after the round in flight."""
     learn: Callable[[str], None]
-    """"alone" or with "others", from now on."""
+    """Learns "alone" or with "others" from now on."""
     alone: Callable[[], None]
-    """Whatever it does, it does it alone from now on; a pause stays one."""
+    """Learns alone from now on; a pause stays a pause."""
     join: Callable[[str], None]
-    """With an invite, or with "" wherever a swarm is found."""
+    """Joins by an invite, or with "" any swarm that is found."""
     join_private: Callable[[str], None]
-    """With these six words. Raises OSError where they cannot be kept."""
+    """Joins the private swarm of these six words. Raises OSError if they cannot be stored."""
     go: Callable[[str], None]
-    """To another page, by its key."""
+    """Shows another page, by its key."""
     show_family: Callable[[str], None]
-    """The answers to puzzles of this family."""
+    """Shows the answers to puzzles of this family."""
     show_round: Callable[[int], None]
-    """The answers of this round."""
+    """Shows the answers of this round."""
     show_rule: Callable[[str], None]
-    """The settings, at the setting of this key."""
+    """Shows the setting with this key."""
     show_help: Callable[[str], None]
-    """The help, at the page of this key."""
+    """Shows the help page with this key."""
     want_questions: Callable[[Iterable[Coordinates]], None]
-    """The texts of these; they come with a View."""
+    """Asks for the texts of these questions; they come with a View."""
     set_choice: Callable[[str, object], None]
     """Raises OSError where it cannot be saved, and AutostartError for starting at login."""
     set_rule: Callable[[str, object], None]
     """Raises PreferenceError for a value that cannot be, OSError where it cannot be saved."""
     starts_at_login: Callable[[], bool]
     reopen: Callable[[], None]
-    """The window ends, and opens again."""
+    """Closes the window and opens it again."""
     move_data: Callable[[Path], None]
-    """To this folder. The window ends, and opens again there."""
+    """Moves the data to this folder, with the window closed, and opens it again."""
     remove_all: Callable[[], None]
-    """Everything that Shoal keeps on this computer. The window ends."""
+    """Removes everything that Shoal stores on this computer, and closes the window."""
     choices: Choices
     skip: Callable[[], None] = lambda: None
-    """Starts to learn without the rest of the first look."""
+    """Starts learning without the rest of the first look."""
     harder: Callable[[], None] = lambda: None
-    """Harder puzzles, from the next round on."""
+    """Asks harder puzzles from the next round on."""
     race: Callable[[], None] = lambda: None
-    """Twenty new puzzles, before against after."""
+    """Races the model before training against the trained one on twenty new puzzles."""
     learn_questions: Callable[[tuple[str, ...], str], None] = lambda marks, share: None
-    """Question sets by the hashes of their contents, from now on, and how much of each round they are."""
+    """Learns these question sets (hashes of their contents) from now on; the share is their part of each
+    round."""
     models: ModelActions = field(default_factory=ModelActions)
     engine: EngineActions = field(default_factory=EngineActions)
     updates: UpdateActions = field(default_factory=UpdateActions)
@@ -83,10 +84,10 @@ class Actions:
 
 
 class Page(QScrollArea):
-    """A page; `body` is filled by the one who makes it. `key` names it for good, `title` is for people."""
+    """A page; its creator fills `body`. `key` names it permanently, `title` is for people."""
 
     lasting = True
-    """Whether it holds what its owner would miss: a search, a conversation, a place in a list."""
+    """Whether it holds state its owner would miss: a search, a conversation, a place in a list."""
 
     def __init__(self, theme: Theme, actions: Actions, title: str) -> None:
         super().__init__()
@@ -117,13 +118,13 @@ class Page(QScrollArea):
         raise NotImplementedError
 
     def enter(self) -> None:
-        """Somebody looks at this page now."""
+        """The page is shown."""
 
     def leave(self) -> None:
-        """No one does any more: another page is shown, or no window."""
+        """The page is no longer shown."""
 
     def close_down(self) -> None:
-        """The window ends: whatever this page has started ends too."""
+        """The window ends: ends whatever this page has started."""
 
     def add(self, item: QWidget | QLayout, stretch: int = 0) -> None:
         if isinstance(item, QWidget):
@@ -133,8 +134,8 @@ class Page(QScrollArea):
 
 
 class _Outside(QWidget):
-    """What scrolls. Its height follows from its width alone: the least height of wrapped texts is the one that
-    they have when they are narrow, and would leave a page's end empty."""
+    """The scrolling part. Its height follows from its width alone: the minimum height of wrapped text is the
+    one at minimum width, and would leave a page's end empty."""
 
     def minimumSizeHint(self) -> QSize:
         least = super().minimumSizeHint()

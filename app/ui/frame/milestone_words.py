@@ -10,7 +10,7 @@ from app.ui.language.texts import counted, number, tr
 
 
 def told(one: Milestone) -> str:
-    """One sentence; a peer's name is told as what came before, not as the cause."""
+    """A milestone as a sentence; it names a peer as what came before, not as the cause."""
     title = tr(FAMILIES[one.family].title) if one.family in FAMILIES else one.family
     match one.kind:
         case MilestoneKind.FIRST:
@@ -32,7 +32,7 @@ def told(one: Milestone) -> str:
 
 
 def open_(one: Milestone, actions: Actions) -> None:
-    """The answers of that round. A measurement keeps none, so it opens what was measured."""
+    """Shows the answers of that round. A measurement keeps no answers, so its curve is shown."""
     if one.kind is MilestoneKind.MEASURED_HALF:
         actions.go("skills")
     else:

@@ -1,1 +1,1 @@
-"""Every text that people read, and the language they read it in."""
+"""Every text that people read, and its language."""

@@ -27,7 +27,7 @@ class Topic(msgspec.Struct, frozen=True):
     text: str
 
     def hits(self, words: str) -> int:
-        """How often these words occur, none unless all of them do.
+        """How often these words occur, 0 unless all of them do.
 
         >>> Topic("a", "A", "# A\\n\\nA **relay** is no relay.").hits("Relay no")
         3
@@ -38,7 +38,7 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 def topics(language: str, folder: Path = FOLDER) -> list[Topic]:
-    """Every page that is there, in this language where it is written in it, else in English."""
+    """Every page, in this language if there is a translation, else in English."""
     found = []
     for key in PAGES:
         path = next(
@@ -51,8 +51,8 @@ def topics(language: str, folder: Path = FOLDER) -> list[Topic]:
 
 
 def readable(text: str) -> str:
-    """Markdown for the window: pictures become their captions, and of links only those stay that lead to
-    another page or into the browser; others lead to files of the source.
+    """Markdown for the window: pictures become their captions; links stay only if they lead to another page or
+    into the browser, not to files of the source.
 
     >>> readable("![a curve](x.png) [a page](start.md) [code](../app/a.py) [web](https://a.org/b)")
     '*a curve* [a page](start.md) code [web](https://a.org/b)'
@@ -63,8 +63,8 @@ def readable(text: str) -> str:
 
 
 def inside(target: str) -> str:
-    """The key of the page that a link leads to, "" where it leads to none. A page of another language may lead
-    to one that is in English alone.
+    """The key of the page that a link leads to, "" if it leads to no page. A translated page may link to one
+    that exists only in English.
 
     >>> inside("when.md"), inside("../relay.md"), inside("../../app/swarm/PROTOCOL.md"), inside("file:///when.md")
     ('when', 'relay', '', '')
@@ -74,11 +74,11 @@ def inside(target: str) -> str:
 
 
 def outside(target: str) -> bool:
-    """Whether a browser may be asked for it."""
+    """Whether a browser may open it."""
     return target.startswith("https://")
 
 
 def matching(found: Sequence[Topic], words: str) -> list[tuple[Topic, int]]:
-    """Pages in which all words occur, with how often; every page where there are no words."""
+    """Pages in which all words occur, with how often; every page if there are no words."""
     counted = [(topic, topic.hits(words)) for topic in found]
     return [(topic, hits) for topic, hits in counted if hits or not words.strip()]

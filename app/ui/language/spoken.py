@@ -19,11 +19,12 @@ from app.ui.language.texts import tr
 
 FILE = Path(__file__).parents[3] / "resources" / "translations" / "learner.json"
 MOST = 2000
-"""Characters of a text that is looked at; a longer one stays as it is."""
+"""Maximum characters of a text that is looked at; a longer one stays as it is."""
 _PLACE = re.compile(r"\{(\w+)\}")
 _END = re.compile(r"(?<=[.!?]) (?=\S)|(?<=:) (?=[a-z])")
 UNITS = re.compile(r"(?<=:) (?=[a-z])")
-"""What happened and what to do about it are known apart: many sentences share the second half."""
+"""A message's two halves, what happened and what to do, are recognised separately, because many messages share
+the second half."""
 _DEPTH = 3
 
 
@@ -35,15 +36,16 @@ class Sentence(msgspec.Struct, frozen=True):
 
 
 def spoken(text: str, depth: int = _DEPTH, most: int | None = None) -> str:
-    """The text with every sentence that is known in the person's language; others stay as they are. `most`: no
-    more than so many of its sentences."""
+    """The text with every known sentence translated; others stay as they are. `most` limits the number of
+    sentences."""
     parts = recognised(text, "sentences")[:most]
     return " ".join(part if isinstance(part, str) else _translated(part, depth) for part in parts)
 
 
 @lru_cache(1000)
 def recognised(text: str, kind: str) -> tuple[Sentence | str, ...]:
-    """Sentence by sentence, the shortest that is known first: a value may itself hold the end of one."""
+    """Splits the text into sentences, the shortest known one first, because a value may itself contain the end
+    of a sentence."""
     if len(text) > MOST:
         return (text,)
     parts, found = _END.split(text), list[Sentence | str]()
@@ -67,7 +69,7 @@ def _match(text: str, kind: str) -> Sentence | None:
 
 @cache
 def _known(kind: str) -> list[tuple[str, re.Pattern[str]]]:
-    """Those with the most words of their own come first."""
+    """The known sentences, those with the most words of their own first."""
     templates: list[str] = msgspec.json.decode(FILE.read_bytes(), type=dict[str, list[str]])[kind]
     templates.sort(key=lambda template: -len(_PLACE.sub("", template)))
     return [(template, _pattern(template)) for template in templates]

@@ -17,8 +17,8 @@ CONTEXT = "shoal"
 
 
 def mark(text: str) -> str:
-    """Says that a text is translated later, where it is shown: for tables that are read before there is a
-    language."""
+    """Marks a text that is translated later, where it is shown: for tables that are read before a language is
+    loaded."""
     return text
 
 
@@ -29,7 +29,7 @@ def tr(text: str, /, **values: object) -> str:
 
 
 def family_titles(names: Iterable[str]) -> tuple[str, ...]:
-    """Families of puzzles by their titles."""
+    """The titles of puzzle families."""
     return tuple(tr(FAMILIES[name].title) if name in FAMILIES else name for name in names)
 
 
@@ -43,7 +43,7 @@ def counted(one: str, many: str, n: int, /, **values: object) -> str:
 
 
 def number(value: float, digits: int = 0) -> str:
-    """With thin spaces between thousands and the decimal sign of the language.
+    """A number with thin spaces between thousands and the language's decimal sign.
 
     >>> number(1234567), number(0.256, 1)
     ('1\\u2009234\\u2009567', '0.3')
@@ -101,7 +101,7 @@ SOURCE = "en"
 
 
 def offered() -> list[tuple[str, str]]:
-    """(code, the language's own name) of every language that there is, English first."""
+    """(code, the language's own name) of every available language, English first."""
     codes = sorted(path.stem.removeprefix(f"{CONTEXT}_") for path in FOLDER.glob(f"{CONTEXT}_*.qm"))
     return [(SOURCE, "English"), *((code, _capital(QLocale(code).nativeLanguageName())) for code in codes)]
 
@@ -111,7 +111,7 @@ def _capital(name: str) -> str:
 
 
 def choose(wanted: Iterable[str], there: Sequence[str]) -> str:
-    """The first wanted language that is there, also as that of another country; English where none is.
+    """The first wanted language that is available, also in another country's variant; else English.
 
     >>> choose(["de-AT", "de", "en"], ["en", "de"]), choose(["en-US", "en", "de"], ["en", "de"])
     ('de', 'en')
@@ -127,8 +127,8 @@ def choose(wanted: Iterable[str], there: Sequence[str]) -> str:
 
 
 def speak(application: QCoreApplication, setting: str) -> str:
-    """Loads texts, Qt's own ones, and the way numbers and days are written. "system" is the desktop's language.
-    Returns the code of what is spoken."""
+    """Loads texts, Qt's own ones, and the formats of numbers and days. "system" is the desktop's language.
+    Returns the code of the loaded language."""
     wanted = QLocale.system().uiLanguages() if setting == "system" else [setting]
     spoken = choose(wanted, [code for code, _ in offered()])
     if not QLocale.system().name().startswith(spoken):  # else the country's own ways stay

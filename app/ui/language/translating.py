@@ -71,13 +71,13 @@ _UNSEEN = {
     "app/swarm/wire/signing.py": "a fault in the source",
     "app/models/catalogue.py": "a table of its own",
 }
-"""Files of the learner whose sentences no window shows."""
+"""Files of the node whose sentences no window shows."""
 _PHRASES = ("app/common/remedy.py", "engines/remedy.py", "app/node/rules/setting.py")
 """Files whose texts are parts of sentences."""
 _PARTS = ("{n} days", "name another folder with SHOAL_PACKS", "move the data folder")
 """Other parts of sentences."""
 _SENSOR = re.compile(r'^    name = "(.+ .+)"$', re.MULTILINE)
-"""What a source of facts finds out, as it calls that."""
+"""The name of a source of facts."""
 _BETWEEN = re.compile(r"(?<=[.!?]) (?=[A-Z{])|(?<=\}) (?=[A-Z][a-z]+ )|(?<=^\{way\}) |(?<=^\{reason\}) ")
 
 
@@ -110,7 +110,7 @@ def id_of(source: str) -> str:
 
 
 def sentences() -> list[str]:
-    """Every sentence of the learner that a window can show, with the places of its values, once."""
+    """Every sentence of the node that a window can show, with placeholders for its values, once."""
     found = dict[str, None]()
     for room in _LEARNER:
         for path in sorted((_ROOT / room).rglob("*.py")) or [_ROOT / room]:
@@ -120,7 +120,7 @@ def sentences() -> list[str]:
 
 
 def phrases() -> list[str]:
-    """The parts that sentences are put together from."""
+    """The parts that sentences are composed of."""
     found = dict.fromkeys(_PARTS)
     for name in _PHRASES:
         for text in _texts((_ROOT / name).read_text(encoding="utf-8")):
@@ -132,7 +132,7 @@ def phrases() -> list[str]:
 
 
 def write_learner() -> None:
-    """What the window needs to recognise them: it has no source to look into."""
+    """Writes what the window needs to recognise sentences, because an installed app has no source to read."""
     told = msgspec.json.encode({"sentences": sentences(), "phrases": phrases()})
     FILE.write_bytes(msgspec.json.format(told, indent=1) + b"\n")
 
@@ -150,7 +150,8 @@ def said_in(source: str) -> Iterator[str]:
 
 
 def _sentence(text: str) -> bool:
-    """Whether it is one, or the place of one: it ends as sentences do, or with a value behind some words."""
+    """Whether it is a sentence, or the placeholder of one: it ends as sentences do, or with a value after some
+    words."""
     if re.fullmatch(r"\{\w+\}", text):
         return True
     ended = re.search(r"[.!?]$", text) or re.match(r"[A-Z{].*[a-z:] \{\w+\}$", text)
@@ -167,7 +168,7 @@ def _words(text: str) -> int:
 
 
 def _texts(source: str) -> Iterator[str]:
-    """Every string of a file, but for documentation; values stand as {name}."""
+    """Every string of a file except docstrings; values appear as {name}."""
     tree = ast.parse(source)
     inside: set[ast.AST] = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
@@ -196,7 +197,7 @@ def _with_places(text: ast.JoinedStr) -> str:
 
 
 def _name(value: ast.expr) -> str:
-    """What a translator reads in place of the value.
+    """The placeholder that a translator reads in place of a value.
 
     >>> [_name(ast.parse(text, mode="eval").body) for text in ("n", "error.strerror", "in_bytes(size)", "1")]
     ['n', 'strerror', 'size', 'value']
@@ -218,7 +219,7 @@ def files() -> list[Path]:
 
 
 def begin(code: str) -> Path:
-    """An empty file for one more language; one that is there stays as it is."""
+    """Creates an empty file for another language; an existing one stays as it is."""
     path = FOLDER / f"{CONTEXT}_{code}.ts"
     if not path.exists():
         _write(path, code, [], {})
@@ -226,7 +227,7 @@ def begin(code: str) -> Path:
 
 
 def read(path: Path) -> dict[str, list[str]]:
-    """What has been translated: source to its forms, a single one unless it is counted."""
+    """The translations of a file: source to its forms, a single one unless it is counted."""
     done: dict[str, list[str]] = {}
     for message in ElementTree.parse(path).iter("message"):
         translation = message.find("translation")
@@ -239,14 +240,14 @@ def read(path: Path) -> dict[str, list[str]]:
 
 
 def update(path: Path, texts: list[SourceText]) -> int:
-    """Adds what is new, drops what no one shows any more. Returns how many texts are not translated."""
+    """Adds new texts, removes texts that are no longer used. Returns how many are not translated."""
     done = read(path)
     _write(path, path.stem.removeprefix(f"{CONTEXT}_"), texts, done)
     return sum(text.source not in done for text in texts)
 
 
 def compile(path: Path) -> Path:
-    """Qt's own compiler makes the file that the window loads. Raises CalledProcessError."""
+    """Runs Qt's own compiler, which makes the file that the window loads. Raises CalledProcessError."""
     to = path.with_suffix(".qm")
     tool = Path(sysconfig.get_path("scripts")) / f"pyside6-lrelease{'.exe' if sys.platform == 'win32' else ''}"
     subprocess.run([tool, "-silent", path, "-qm", to], check=True, stdin=subprocess.DEVNULL)

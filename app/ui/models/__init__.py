@@ -1,1 +1,1 @@
-"""The page Models: choosing, fetching and keeping models."""
+"""The page Models: choosing, downloading and storing models."""

@@ -12,7 +12,7 @@ from app.ui.widgets.pieces import CopyButton, Elided, Label, boxed, column, row,
 from app.ui.widgets.selecting import Switch
 
 _HIDDEN = 9
-"""Characters of the token that are shown."""
+"""Number of the token's characters that are shown."""
 
 
 class DoorCard(QFrame):

@@ -176,7 +176,7 @@ class ModelSection(QFrame):
         self.setLayout(column(Label(title, "heading"), self._list, gap=10))
 
     def place(self, rows: list[ModelRow]) -> None:
-        """These, in this order; rows that stay where they are are not touched."""
+        """Shows these rows in this order; rows that keep their place are not touched."""
         places = [self._list.itemAt(at) for at in range(self._list.count())]
         there = [place.widget() for place in places if place is not None]
         if there != rows:

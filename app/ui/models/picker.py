@@ -1,5 +1,5 @@
-"""Choosing a model in little room, as the first minute does: one row each with size and fit; one that is not
-here is fetched after a question, and chosen when it has come."""
+"""Choosing a model in little room, as in the first run: one row each with size and fit; a missing one is
+downloaded after a question, and chosen when it has arrived."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from app.ui.widgets.pieces import Elided, Label, button, column, row
 
 
 class ModelPicker(QWidget):
-    """Every model but the starter. `picked` tells the name of one that is here now and was chosen through
-    `ModelActions.choose`. Give it each View's Holdings with `show_holdings`; it asks for the first itself."""
+    """Every model but the starter. `picked` emits the name of a model that is here now and was chosen
+    through `ModelActions.choose`. Pass it each View's Holdings with `show_holdings`; it asks for the first
+    by itself."""
 
     picked = Signal(str)
 
@@ -47,7 +48,7 @@ class ModelPicker(QWidget):
             part.hide()
 
     def show_holdings(self, holdings: Holdings | None) -> None:
-        """None: no one has looked yet."""
+        """None: not known yet."""
         if holdings is None or holdings.library is None:
             if not self._asked:
                 self._asked = True
@@ -71,7 +72,7 @@ class ModelPicker(QWidget):
 
     @property
     def coming(self) -> bool:
-        """Whether one that was picked is on its way."""
+        """Whether the picked model is being downloaded."""
         return bool(self._wanted) and self._wanted not in self._holdings.failed
 
     def _add(self, model: ModelEntry) -> None:
@@ -121,7 +122,7 @@ class ModelPicker(QWidget):
         self._ask.get(name)
 
     def _end(self) -> None:
-        """Ends the download; what has come of it stays."""
+        """Stops the download; what has arrived of it is kept."""
         self._wanted = ""
         if self._holdings.fetch is not None:
             self._ask.cancel(self._holdings.fetch.name)

@@ -1,6 +1,6 @@
-"""The window's dealings with models: reading the library, fetching, removing, keeping the token. Each is a
-process of its own (./shoal models): only the one that fetches opens sockets, and only after the person
-agreed to it."""
+"""The window's control of models: reading the library, downloading, removing, storing the token. Each is a
+process of its own (./shoal models): only the one that downloads opens sockets, and only after the person
+agreed."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from app.ui.view.settings import Choices
 
 MAX_LINE = 2**22
 TICK_MS = 250
-"""Progress is shown at most this often."""
+"""Minimum milliseconds between updates of the progress shown."""
 NODE_ENDS_S = 20
-"""So long a node that was told to end may take, before what it learned is changed."""
+"""Seconds that a node may take to end, before what it learned is changed."""
 
 MakeChild = Callable[[], Child]
 
 
 class Fetching(QObject):
-    """`changed` tells the new Holdings."""
+    """`changed` emits the new Holdings."""
 
     changed = Signal(object)
     resting = Signal()
@@ -75,8 +75,7 @@ class Fetching(QObject):
         self._reader.start(["models", "list", "--json", "--home", str(self._home)], self._log)
 
     def get(self, name: str) -> None:
-        """Fetches a model, or takes a GGUF file over, now or after the one before it. The person has agreed to
-        it."""
+        """Downloads a model, or imports a GGUF file, now or after the current one. The person has agreed."""
         holdings = self.holdings
         if name in holdings.queue or (holdings.fetch is not None and holdings.fetch.name == name):
             return
@@ -95,7 +94,7 @@ class Fetching(QObject):
         self._fetch(name)
 
     def retry(self, name: str) -> None:
-        """Tries a download that waits again, now."""
+        """Retries a waiting download now."""
         fetch = self.holdings.fetch
         if fetch is not None and fetch.name == name:
             self._hear(msgspec.structs.replace(fetch, note="", retry_at=None))
@@ -110,7 +109,7 @@ class Fetching(QObject):
         )
 
     def cancel(self, name: str) -> None:
-        """Ends a download; what has come stays."""
+        """Stops a download; what has arrived is kept."""
         holdings = self.holdings
         if name in holdings.queue:
             self._change(queue=tuple(one for one in holdings.queue if one != name))
@@ -119,11 +118,11 @@ class Fetching(QObject):
             self._next()
 
     def remove(self, name: str) -> None:
-        """Deletes a model, or what was begun of it, or forgets a folder."""
+        """Deletes a model, or the part of it that was downloaded, or removes a folder from the list."""
         self._do("remove", name, ["models", "remove", name, "--yes", "--json"])
 
     def add_folder(self, folder: str) -> None:
-        """Takes a folder of the person's own into the list."""
+        """Adds a folder of the person's own to the list."""
         self._do("add", folder, ["models", "get", folder])
 
     def export(self, name: str, form: str, to: str) -> None:
@@ -132,7 +131,7 @@ class Fetching(QObject):
         self._change(said=tr("Exporting …"))
 
     def back(self, model: str) -> None:
-        """To its best round."""
+        """Puts the model back to its best round."""
         self._change_past(model, "back")
 
     def start_over(self, model: str) -> None:
@@ -145,21 +144,22 @@ class Fetching(QObject):
         self._do("past", model, ["models", verb, model, "--yes", "--wait", str(NODE_ENDS_S)])
 
     def keep_token(self, token: str) -> None:
-        """Hands the access token to the keyring."""
+        """Stores the access token in the keyring."""
         self._do("token", "", ["models", "token"], token.strip().encode() + b"\n")
 
     def choose(self, name: str) -> None:
-        """It learns from the next start on. Raises OSError where that cannot be saved."""
+        """Chooses the model that learns from the next start on. Raises OSError if that cannot be saved."""
         self._choices.put("model", name)
         self._change(chosen=name, said="")
 
     def host(self) -> str:
-        """Where models come from."""
+        """Where models are downloaded from."""
         mirror = str(self._choices["mirror"]) or os.environ.get("HF_ENDPOINT", "")
         return urlsplit(mirror).hostname or mirror or "huggingface.co"
 
     def serve(self, on: bool) -> None:
-        """Opens the door for other programs on this computer, to the model that is chosen now, or closes it."""
+        """Starts or stops the endpoint for other programs on this computer, with the model that is chosen
+        now."""
         self._server.end()
         self._change(door=None, door_opening=on, door_problem="")
         if on:
@@ -177,12 +177,12 @@ class Fetching(QObject):
             self._change(door=door, door_opening=False)
 
     def _served(self, code: int) -> None:
-        """It ended by itself."""
+        """The endpoint ended by itself."""
         ended = tr("Other programs can't use your model: the server stopped. Turn it on again.")
         self._change(door=None, door_opening=False, door_problem=spoken(self._server.complaint) or ended)
 
     def close(self) -> None:
-        """For the window's end: returns when every process is gone."""
+        """For the window's end: returns when every process has ended."""
         self.blockSignals(True)
         self._tick.stop()
         self._second.stop()
@@ -204,7 +204,7 @@ class Fetching(QObject):
             self._doer.write(line)
 
     def _told(self, line: bytes) -> None:
-        """What an export says; removing and the like say nothing that is needed."""
+        """Reads an export's output; other commands print nothing that is needed."""
         with contextlib.suppress(msgspec.MsgspecError):
             self._told_last = msgspec.json.decode(line, type=dict[str, Any])
         if self._doing[0] == "export" and (share := self._told_last.get("share")) is not None:
@@ -327,7 +327,7 @@ class Fetching(QObject):
             self.get(queue[0])
 
     def _keep_time(self) -> None:
-        """A second's hand, while a download waits."""
+        """Updates the display every second while a download waits."""
         fetch = self.holdings.fetch
         waits = fetch is not None and fetch.retry_at is not None
         if waits != self._second.isActive():
@@ -347,7 +347,7 @@ def in_lm_studio(folder: str) -> bool:
 
 
 def exported(folder: str, command: str) -> str:
-    """Where it lies now, and the one thing to do there."""
+    """Where the export is, and the one thing to do there."""
     place = Path(folder)
     if in_lm_studio(folder):
         return tr("It's in LM Studio now: pick {name} there.", name=place.name)

@@ -107,7 +107,7 @@ class ModelRow(QFrame):
         self._close()
 
     def show_model(self, model: ModelEntry, holdings: Holdings, running: bool, learning: bool) -> None:
-        """`running`: a node learns, or will as soon as it may; `learning`: at this moment."""
+        """`running`: a node learns with it, or will as soon as it may; `learning`: it learns right now."""
         assert holdings.library is not None
         focused = self.focused()
         self._model, self._holdings, self._running = model, holdings, running
@@ -167,7 +167,7 @@ class ModelRow(QFrame):
         return has is not None and self.isAncestorOf(has)
 
     def keep_focus(self) -> None:
-        """What can be pressed now, in this row: Qt would go on to the next model's."""
+        """Keeps the keyboard focus on a usable button of this row: Qt would move it to the next model's."""
         for one in (self._use, self._cancel, self._get, self._retry, self._delete):
             if one.isVisible() and one.isEnabled():
                 one.setFocus()
@@ -210,7 +210,7 @@ class ModelRow(QFrame):
         self._bar.setAccessibleDescription(self._far.text())
 
     def _try_again(self) -> None:
-        """What was agreed to before; only an access token may be missing."""
+        """Repeats what was agreed to before; only an access token may be missing."""
         if self._model.gated:
             self._ask_get()
         else:
@@ -243,7 +243,7 @@ class ModelRow(QFrame):
             self._ask.export(self.name, form, str(Path(above) / f"{self._file_name()}-{form}"))
 
     def _to_studio(self) -> None:
-        """Where LM Studio looks: publisher, model, file."""
+        """LM Studio's folder for it: publisher, model, file."""
         above = lm_studio()
         if above is not None and self._model.training is not None:
             self._ask.export(self.name, "merged-gguf", str(above / "shoal" / self._file_name()))
@@ -296,7 +296,7 @@ class ModelRow(QFrame):
         return button(text, act, look)
 
     def _name_buttons(self) -> None:
-        """Each says of which model, for those who hear it."""
+        """Gives each button a name with the model's, for screen readers."""
         for one in (
             self._use,
             self._get,
@@ -311,7 +311,7 @@ class ModelRow(QFrame):
 
 
 class RowPanel(QFrame):
-    """A question in the row itself: what happens, a field for the access token where one is needed, yes and
+    """A question in the row itself: what will happen, a field for the access token if one is needed, yes and
     no."""
 
     def __init__(self, close: Callable[[], None]) -> None:
@@ -373,6 +373,6 @@ class RowPanel(QFrame):
 
 
 def can_be_had(model: ModelEntry) -> bool:
-    """Not where the disk has no room, nor what cannot learn. One too large for the memory can be: for another
-    computer, or for later."""
+    """Whether it can be downloaded: not if the disk has no room or the model cannot learn. One too large for
+    the memory can: for another computer, or for later."""
     return not model.problem and (model.fit is None or model.fit.verdict is not FitVerdict.NO_DISK)

@@ -18,7 +18,7 @@ from app.ui.widgets.pieces import Elided, IconButton, Label, boxed, button, colu
 from engines.models.needs import FitVerdict
 
 _LATELY = 50
-"""Rounds in which the learner itself said why nothing is gained."""
+"""Rounds for which the node's own reason for lack of progress counts as recent."""
 
 
 class NextCard(QFrame):
@@ -65,7 +65,7 @@ class NextCard(QFrame):
         self.setAccessibleName(f"{self._title.text()} {self._why.text()}")
 
     def _make_harder(self) -> None:
-        """The card stays to say so: nothing else on the page changes before the next round."""
+        """Keeps the card in order to confirm it: nothing else on the page changes before the next round."""
         self._do(self._actions.harder)
         self._told = self._view.safe_round
         self._title.say(tr("Harder puzzles"))
@@ -84,8 +84,8 @@ class NextCard(QFrame):
 
 
 def why(view: View) -> str:
-    """How long it has been flat, the learner's own reason where it gave one lately, and the kind of puzzle that
-    guessing solves most of: where it guesses, there is nothing left to learn."""
+    """How long it has been flat, the node's own recent reason if there is one, and the kind of puzzle that is
+    solved most by guessing: a model that guesses has nothing left to learn there."""
     from app.learning.flat import STEADY
 
     steady = view.curve[-STEADY:]

@@ -1,5 +1,5 @@
-"""One gentle line beside the overview's title: a milestone, or the first race. One at a time, no note
-twice, and no late one. It moves nothing else, takes no focus, and can be put away."""
+"""One short line beside the overview's title: a milestone, or the first race. One at a time, none twice, none
+late. It moves nothing else, takes no focus, and can be dismissed."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from app.ui.widgets.pieces import Elided, IconButton, button, row
 RACE_AT, RACE_UNTIL = 20, 60
 """Rounds between which a new model's race is offered."""
 FRESH_S = 24 * 3600.0
-"""A milestone is told for so long."""
+"""Seconds during which a milestone may be announced."""
 AGAIN = 200
-"""Rounds after which "what next" is asked again, where the curve is still flat."""
+"""Rounds after which "what next" is asked again, if the curve is still flat."""
 
 
 class Chosen(Protocol):
-    """The settings, by key."""
+    """The window's settings, by key."""
 
     def __getitem__(self, key: str) -> Any: ...
 
 
 def model(view: View) -> str:
-    """Tells models apart, and one that started over from what it was."""
+    """Identifies a model; one that was started over counts as another."""
     return f"{view.model}/{view.runs[0].started:.0f}" if view.runs else view.model
 
 
@@ -45,13 +45,13 @@ def race_due(view: View, seen: PutAway, choices: Chosen) -> bool:
 
 
 def milestone(view: View, seen: PutAway, choices: Chosen, now: float) -> Milestone | None:
-    """The latest that was not told yet."""
+    """The latest milestone that was not announced yet."""
     last = view.milestones[-1] if view.milestones and choices["notes"] else None
     return last if last is not None and seen.told < last.at and now - last.at < FRESH_S else None
 
 
 def next_due(view: View, seen: PutAway, choices: Chosen) -> bool:
-    """Whether the curve has been flat, and that was not put away lately."""
+    """Whether the curve is flat and the question "what next" was not dismissed lately."""
     if not choices["notes"] or not flat.levelled(view.curve):
         return False
     last = view.curve[-1].round
@@ -59,7 +59,7 @@ def next_due(view: View, seen: PutAway, choices: Chosen) -> bool:
 
 
 _LEAST = 90
-"""Pixels of text, at least."""
+"""Minimum pixels of text."""
 
 
 class NoteLine(QFrame):
@@ -78,14 +78,14 @@ class NoteLine(QFrame):
         self.hide()
 
     def fit(self, room: int) -> None:
-        """Into so many pixels; where they are too few, the diary alone has it."""
+        """Fits it into this many pixels; if they are too few, the note is only in the diary."""
         text = self._said.fontMetrics().horizontalAdvance(self._said.text())
         beside = self._act.sizeHint().width() + self._away.sizeHint().width() + 34
         self.setFixedWidth(max(1, min(room, text + beside)))
         self.setVisible(self._due and room >= beside + _LEAST)
 
     def show_view(self, view: View, now: float, quiet: bool = False) -> None:
-        """`quiet`: something else is asked already."""
+        """`quiet`: the page already asks something else."""
         self._view = view
         seen, choices = self._actions.choices.memory.seen, self._actions.choices
         race = not quiet and race_due(view, seen, choices)
@@ -120,7 +120,7 @@ class NoteLine(QFrame):
 
 
 def remember(actions: Actions, **fields: object) -> None:
-    """A note that was put away stays away, as far as that can be saved."""
+    """Saves that a note was dismissed, if the disk allows."""
     memory = actions.choices.memory
     with contextlib.suppress(OSError):
         actions.choices.remember(seen=msgspec.structs.replace(memory.seen, **fields))

@@ -1,5 +1,4 @@
-"""The card of this moment: what happens, why, and everything that changes it: the card at the top of the
-overview."""
+"""The card at the top of the overview: what happens now, why, and everything that changes it."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from app.ui.widgets.selecting import Segments, Switch
 
 _WHEN_IDLE = "contribute_when_idle"
 SPARED = {cause.reason for cause in HARMFUL}
-"""An owner who insists waits for these all the same."""
+"""Reasons to wait that apply even to an owner who insists."""
 
 
 class Now(QFrame):
@@ -160,7 +159,7 @@ class Now(QFrame):
 
     @staticmethod
     def _named(switch: Switch) -> tuple[QWidget, QLabel]:
-        """A switch and its name, which can be clicked too."""
+        """A switch with its name, which can be clicked too."""
         label = Label(switch.accessibleName(), "soft")
         label.setBuddy(switch)
         label.mousePressEvent = lambda _: switch.click()  # type: ignore[method-assign]

@@ -24,15 +24,15 @@ from app.ui.widgets.bend import Stat, stats_row
 from app.ui.widgets.pieces import Elided, Label, Notice, boxed, button, row
 
 SETTLED_S = 2 * 3600.0
-"""So long after its very first start Shoal asks nothing more than it has to."""
+"""Seconds after the very first start during which Shoal asks only what it has to."""
 _POND_FROM = 880
-"""Pixels of the page: on a narrower one the fish would push the figures aside."""
+"""Minimum width of the page in pixels for the fish: on a narrower page it would push the figures aside."""
 _AROUND = 110
-"""Pixels of the title's line that are margins and gaps."""
+"""Pixels of margins and gaps in the title's line."""
 _HIGH = 780
-"""Pixels of a page that has room for the day's figures below "what next"."""
+"""Minimum height of the page in pixels for the day's figures below "what next"."""
 _LONGEST = 40
-"""Characters of a model's name beside the title."""
+"""Maximum characters of a model's name beside the title."""
 
 
 class Overview(Page):
@@ -109,7 +109,8 @@ class Overview(Page):
         self._fit()
 
     def _fit(self) -> None:
-        """What is there only where it has room: the fish, the note, and the day's figures beside a question."""
+        """Shows optional parts only if they fit: the fish, the note, and the day's figures beside a
+        question."""
         self._pond.setVisible(bool(self.ask.choices["fish"]) and self.width() >= _POND_FROM)
         if self._fresh:
             return
@@ -119,7 +120,7 @@ class Overview(Page):
         self._pond.setVisible(bool(self.ask.choices["fish"]) and self.width() >= _POND_FROM)
 
     def _show_engine(self, view: View, lacking: bool) -> None:
-        """Only of an installed app: what stands in the way of learning, or the engine of a newer Shoal."""
+        """Only in an installed app: what prevents learning, or the engine of a newer Shoal."""
         pack = view.pack
         self._engine.setVisible(lacking)
         if lacking:
@@ -175,5 +176,6 @@ class Overview(Page):
 
 
 def _settled(view: View, now: float) -> bool:
-    """Whether one may be asked about new versions: only where the answer means something, and not at first."""
+    """Whether the owner may be asked about new versions: only if the answer matters, and not shortly after the
+    first start."""
     return not view.solo and bool(view.runs) and now - view.runs[0].started > SETTLED_S

@@ -1,4 +1,4 @@
-"""The page of what Shoal is made of: version, licences, and where the data lies, as a page of the help."""
+"""What Shoal is made of: version, licences, and where the data is stored, as a page of the help."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.ui.language.texts import tr
 
 
 def shortcuts() -> list[tuple[str, str]]:
-    """(key, what it does), as this system writes keys."""
+    """(key, what it does), with keys written as on this system."""
     known = [
         ("Ctrl+1 … Ctrl+9", tr("Go to a page")),
         ("Ctrl+P", tr("Pause or resume")),
@@ -65,7 +65,7 @@ def packages() -> list[tuple[str, str, str]]:
 
 
 def licence(known: Message) -> str:
-    """In one line, as the package itself says it; some put the whole text where the name belongs."""
+    """A package's licence in one line, as the package states it; some put the whole text in that field."""
     named = str(known.get("license-expression") or known.get("license") or "").strip().partition("\n")[0]
     if 0 < len(named) < 60:
         return named
@@ -74,5 +74,5 @@ def licence(known: Message) -> str:
 
 
 def _code(text: str) -> str:
-    """As it is written, whatever is in it."""
+    """The text as Markdown code, whatever is in it."""
     return "`" + text.replace("`", "'").replace("|", "/") + "`"

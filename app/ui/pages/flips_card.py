@@ -18,13 +18,13 @@ from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Label, boxed, button, column, row, rule
 
 _SHOWN = 12
-"""Flips that are listed of each kind."""
+"""Maximum flips listed of each kind."""
 _SURE = 0.05
 GAINED, LOST = "gained", "lost"
 
 
 class FlipsCard(QFrame):
-    """On Skills, for puzzles and for questions of one's own alike. Hidden before the second measurement."""
+    """On Skills, for puzzles and for the owner's questions alike. Hidden before the second measurement."""
 
     def __init__(self) -> None:
         super().__init__()

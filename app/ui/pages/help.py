@@ -1,4 +1,4 @@
-"""Help: the pages of resources/help, searched all at once, and what Shoal is made of."""
+"""Help: the pages of resources/help, all searched together, and what Shoal is made of."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PLAIN = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.Mar
 
 
 class MarkdownReader(QTextBrowser):
-    """Shows Markdown. It fetches nothing, neither pictures nor pages."""
+    """Shows Markdown. Loads nothing from the network, neither pictures nor pages."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class MarkdownReader(QTextBrowser):
         return None
 
     def write(self, text: str, words: str) -> None:
-        """Another page, from its top or from the first of these words."""
+        """Shows another page, from its top or from the first of these words."""
         made = QTextDocument(self)  # shaped before it is shown: else every change lays it out again
         made.setDocumentMargin(14)
         made.setDefaultFont(font(BODY))
@@ -59,7 +59,7 @@ class MarkdownReader(QTextBrowser):
         self.mark(words)
 
     def mark(self, words: str) -> None:
-        """Marks all places where one of the words stands, and shows the first."""
+        """Highlights every occurrence of the words, and scrolls to the first."""
         marks: list[QTextEdit.ExtraSelection] = []
         look = QTextCharFormat()
         look.setBackground(self._theme.colour("accent_soft"))
@@ -78,7 +78,7 @@ class MarkdownReader(QTextBrowser):
             self.setTextCursor(first)
 
     def _shape(self, made: QTextDocument) -> None:
-        """Air between lines, and tables in the colours of the theme."""
+        """Sets the space between lines, and tables in the colours of the theme."""
         line = self._theme.colour("line")
         for table in made.rootFrame().childFrames():
             if isinstance(table, QTextTable):
@@ -147,14 +147,14 @@ class Help(Page):
             self._search()
 
     def show_topic(self, key: str) -> None:
-        """One page of the help, also when a search has hidden it."""
+        """Shows a page of the help, even if a search has hidden it."""
         if self._row(key) is None:
             self._find.clear()
         if (found := self._row(key)) is not None:
             self._list.setCurrentItem(found)
 
     def follow(self, link: QUrl) -> None:
-        """What is here is shown here; for the rest, the browser is asked."""
+        """Opens a link: a help page here, anything else in the browser after asking."""
         target = link.toString()
         if key := manual.inside(target):
             self.show_topic(key)

@@ -34,7 +34,7 @@ _MOMENTS = ("at", "started", "ended")
 
 
 def as_csv(kind: type[msgspec.Struct], rows: Sequence[msgspec.Struct]) -> str:
-    """One line for each row below the names of its fields, also where there are none."""
+    """A header of field names and one line per row; only the header if there are no rows."""
     text = io.StringIO()
     write = csv.writer(text, lineterminator="\n").writerow
     names = [*kind.__struct_encode_fields__, *(kind.DERIVED if issubclass(kind, Record) else ())]
@@ -137,7 +137,7 @@ class HistoryPage(Page):
             self._say_count()
 
     def _open_run(self, run: Run) -> None:
-        """Its latest round, in the list of them."""
+        """Shows a run's latest round in the list of rounds."""
         self._find.clear()
         self._which.choose(ROUNDS)
         self._choose(ROUNDS)
@@ -165,7 +165,7 @@ class HistoryPage(Page):
         return self._tables[str(self._which.value)]
 
     def exported(self, kind: str, everything: bool = False) -> str:
-        """The list in sight, as it is searched and sorted; or all there is."""
+        """The list shown, as it is searched and sorted; or everything."""
         if everything:
             return as_json(
                 {
@@ -180,7 +180,7 @@ class HistoryPage(Page):
         return as_csv(_KINDS[name], rows) if kind == "csv" else as_json({name: rows})
 
     def diary(self) -> str:
-        """What a friend is told: when, and what."""
+        """The diary as text to share: when, and what."""
         lead = tr("The diary of {name}, a model that learns with Shoal", name=words.model_name(self._view))
         lines = [f"{words.day(one.at)}: {told(one)}" for one in self._view.milestones]
         return "\n".join([lead, "", *lines]) + "\n"

@@ -1,4 +1,5 @@
-"""Your own questions: a table is dropped, pasted or typed, looked at, and learned. It stays here."""
+"""Your own questions: drop, paste or type a table, check the preview, and learn it. It stays on this
+computer."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ _KINDS = {
 
 
 class OwnQuestions(QFrame):
-    """The card on Skills. What is read is read in a thread: a large file takes seconds."""
+    """The card on Skills. Files are read in a thread: a large one takes seconds."""
 
     _read = Signal(object)
 
@@ -89,7 +90,7 @@ class OwnQuestions(QFrame):
             self._show_sets()
 
     def offer(self, path: str) -> None:
-        """A file that was chosen or dropped: what it would become is shown."""
+        """Shows what a chosen or dropped file would become."""
         try:
             with Path(path).open("rb") as file:
                 content = file.read(MAX_BYTES + 1)
@@ -168,7 +169,7 @@ class OwnQuestions(QFrame):
         self._problem.tell(sentence)
 
     def _look(self, content: bytes, name: str, rule: Rule | None = None) -> None:
-        """Reads it; `_show_read` follows."""
+        """Starts reading; `_show_read` follows."""
         self._source = content, name
         self._reading += 1
         turn = self._reading
@@ -287,7 +288,7 @@ class OwnQuestions(QFrame):
 
 
 def read(content: bytes, name: str, rule: Rule | None) -> Preview:
-    """A table, a template, or a set that somebody handed on. Raises SetError."""
+    """A table, a template, or an exported set. Raises SetError."""
     if content.lstrip()[:1] == b"{" and b'"rule"' in content[:4096]:
         found = Preview(made=decode(content), guessed=False)
     else:

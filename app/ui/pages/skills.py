@@ -1,4 +1,4 @@
-"""Skills: what the model can do, family by family, as sure as the held-out questions allow."""
+"""Skills: what the model can do, family by family, with the uncertainty of the held-out questions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from app.ui.view.view import FamilyView, View
 from app.ui.widgets.pieces import Empty, Label, boxed, column, search, stack
 
 SEARCHED = 9
-"""From so many families on there is a search."""
+"""Number of families from which on there is a search field."""
 
 
 class Skills(Page):
@@ -74,7 +74,7 @@ class Skills(Page):
             self._show_groups()
 
     def _show_groups(self) -> None:
-        """The families that are looked for, each kind below its name."""
+        """Shows the families that match the search, by kind."""
         families, waiting = self._shown
         sought = self._search.text().strip().casefold()
         found = [family for family in families if sought in f"{tr(family.kind)} {family.title}".casefold()]
@@ -102,7 +102,7 @@ class KindSection(QWidget):
 
 
 def since(family: FamilyView) -> str:
-    """Who it learned it from; else the latest thing the family reached, and when."""
+    """The peer it learned the family from; else the latest level reached, and when."""
     if family.learned_from:
         others = len(family.learned_from) - 1
         name = family.learned_from[0]

@@ -1,1 +1,1 @@
-"""The pages Privacy and Live: what leaves this computer and what comes, word for word."""
+"""The pages Privacy and Live: what leaves this computer and what arrives, word for word."""

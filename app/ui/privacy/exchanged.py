@@ -1,6 +1,7 @@
-"""The messages of the swarm as people read them: puzzles with their answers, read out of its text.
+"""The swarm's messages as people read them: puzzles and answers, parsed from the message text.
 
-The text is a peer's or a relay's: it is read for show alone, within limits. What cannot be read is left out."""
+The text is a peer's or a relay's: it is parsed for display only, within limits. What cannot be parsed is left
+out."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ class _Body(msgspec.Struct):
 
 
 def groups(message: LineMessage) -> list[GroupRow]:
-    """The groups that a message carries, of a long one those in its beginning."""
+    """The groups in a message; of a long one, those at its beginning."""
     if message.kind == "pub":
         wholes: Iterator[object] = _values(message.text.split(UNPACKED)[0], 0)
     elif message.kind == "batch" and (at := message.text.find(_ITEMS)) >= 0:
@@ -40,7 +41,7 @@ def groups(message: LineMessage) -> list[GroupRow]:
 
 
 def _values(text: str, at: int) -> Iterator[object]:
-    """JSON values with commas between them, up to what is none."""
+    """JSON values separated by commas, up to the first that is not valid."""
     while True:
         try:
             value, at = _decoder.raw_decode(text, at)

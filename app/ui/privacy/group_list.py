@@ -1,4 +1,4 @@
-"""The words for a group of answers, the list of groups, and how a line of it is drawn."""
+"""The words for a group of answers, the list of groups, and how a row of it is drawn."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from app.ui.theme.palette import BODY, SMALL
 from app.ui.theme.theme import font
 
 _LONGEST_ANSWER = 24
-"""Characters of an answer that stand beside its working."""
+"""Maximum characters of an answer shown beside its working."""
 
 
 def asked(texts: Mapping[Coordinates, str], group: GroupRow) -> GroupRow:
-    """With its question, where that is known."""
+    """The group with its question, if that is known."""
     if group.question is not None or group.coordinates not in texts:
         return group
     return msgspec.structs.replace(group, question=texts[group.coordinates])
@@ -45,13 +45,13 @@ def parts(text: str) -> tuple[str, str]:
 
 
 def merged(group: GroupRow) -> list[tuple[str, bool, int]]:
-    """(text, right, how often) of every different answer, in the order in which they came."""
+    """(text, right, how often) of every different answer, in order of first occurrence."""
     counts = Counter(zip(group.completions_G, map(bool, group.rewards_G), strict=True))
     return [(text, right, times) for (text, right), times in counts.items()]
 
 
 def question(group: GroupRow) -> str:
-    """Its text, nothing while that is not known, and why not where it cannot be made here."""
+    """The question's text, empty while it is not known, or why it cannot be made here."""
     if group.question is None and group.coordinates.version != VERSION:
         return tr("A puzzle of another version of Shoal: its text cannot be made again.")
     return group.question or ""
@@ -110,7 +110,7 @@ class Groups(QAbstractListModel):
 
 
 class GroupPainter(QStyledItemDelegate):
-    """A question in three lines: what it is, its gist, and a dot for every answer."""
+    """Draws a group in three lines: kind, gist of the question, and a dot for every answer."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)

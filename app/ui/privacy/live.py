@@ -1,4 +1,4 @@
-"""Live: questions and answers as they come, with the verdict on each; the model's own and its peers'."""
+"""Live: questions and answers as they arrive, each with its verdict; the model's own and its peers'."""
 
 from __future__ import annotations
 
@@ -110,13 +110,13 @@ class Live(Page):
         self._filter()
 
     def show_family(self, name: str) -> None:
-        """Only its answers; all of them where none are known."""
+        """Shows only this family's answers; all families' if none are known."""
         self._source.choose(ALL)
         self._family.setCurrentIndex(max(0, self._family.findData(name)))
         self._filter()
 
     def show_round(self, round: int) -> None:
-        """Only its answers, as far as they are kept."""
+        """Shows only this round's answers, if they are still stored."""
         self._source.choose(ALL)
         self._family.setCurrentIndex(0)
         self._round = round
@@ -163,7 +163,7 @@ class Live(Page):
 
 
 class Detail(QFrame):
-    """One question with everything that was answered."""
+    """One question with all its answers."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -274,7 +274,7 @@ class AnswerRow(QFrame):
 
 
 def _place(group: GroupRow, among: Sequence[GroupRow]) -> int:
-    """Where a group stands now, 0 where it is gone."""
+    """The group's row now, 0 if it is gone."""
     known = (group.round, group.coordinates, group.peer)
     found = (at for at, one in enumerate(among) if (one.round, one.coordinates, one.peer) == known)
     return next(found, 0)

@@ -1,4 +1,4 @@
-"""A message of the protocol as people read it: what it is for, whose answers it carries, on request its exact
+"""A message of the protocol as people read it: its purpose, whose answers it carries, and on request its exact
 text."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _GROUPS, _ANSWERS = 8, 16
 
 
 def meaning(message: LineMessage) -> str:
-    """What a message of the protocol is for (app/swarm/PROTOCOL.md); of an unknown kind, its own name."""
+    """What a message of the protocol is for (app/swarm/PROTOCOL.md); for an unknown kind, its name."""
     return {
         "hello": tr("the relay introduces itself"),
         "auth": tr("signs in"),
@@ -51,8 +51,8 @@ def meaning(message: LineMessage) -> str:
 
 
 class MessageRow(QFrame):
-    """One message: for people what it says, and on request word for word what went over the line. `opened`
-    tells that somebody has begun, or ended, to read it."""
+    """One message: its meaning, and on request the exact text that was sent. `opened` emits when somebody
+    starts or stops reading it."""
 
     opened = Signal()
 
@@ -117,7 +117,7 @@ class MessageRow(QFrame):
         self.opened.emit()
 
     def _toggle_exact(self) -> None:
-        """The field is made when it is wanted: twenty of them would cost more memory than the page."""
+        """The text field is created on demand: twenty of them would take more memory than the page."""
         if self._verbatim is not None:
             self._verbatim.hide()
             self._verbatim.deleteLater()
@@ -151,7 +151,7 @@ class GroupPart(QWidget):
 
 
 def _gist(read: Sequence[GroupRow]) -> str:
-    """What groups are about, in a line."""
+    """What the groups are about, in a line."""
     if len(read) == 1:
         group = read[0]
         return "  ·  ".join(filter(None, (family_title(group.family), _claimed(group), gist(group))))
@@ -161,7 +161,7 @@ def _gist(read: Sequence[GroupRow]) -> str:
 
 
 def _claimed(group: GroupRow) -> str:
-    """A peer's verdict is its own; this computer checks before it learns."""
+    """A peer's verdict is its own claim; this computer checks before it learns."""
     said = verdict(group)
     return said if group.peer is None else tr("{verdict}, it says", verdict=said)
 

@@ -218,7 +218,7 @@ def _never() -> QFrame:
 
 
 class UpdatesCard(QFrame):
-    """The one other request that Shoal may make by itself, word for word, and its switch."""
+    """The one other request that Shoal may make unasked, word for word, and its switch."""
 
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()

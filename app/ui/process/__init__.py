@@ -1,1 +1,1 @@
-"""Processes that the window starts and listens to, the node's first of all."""
+"""Processes that the window starts and reads, above all the node's."""

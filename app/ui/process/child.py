@@ -1,5 +1,5 @@
-"""A process of ours that the window asks something: one command, spoken to in lines, never longer alive than
-the window, because it ends when its input closes."""
+"""A helper process of the window: one command, spoken to in lines. It never outlives the window, because it
+ends when its input closes."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from app.common.process.surroundings import surroundings, working_folder
 
 COMMAND = ("-m", "app.cli")
 GRACE_MS = 1500
-"""One that does not end by itself within this time at the window's own end is ended."""
+"""Milliseconds that it may take to end by itself when the window ends; then it is killed."""
 
 
 class Child(QObject):
-    """`line` is one line of standard output. `ended` comes once for every start, with the exit code, -1 where
-    it died or could not be started; not after `end`."""
+    """`line` is one line of standard output. `ended` comes once for every start, with the exit code, -1 if it
+    died or could not be started; not after `end`."""
 
     line = Signal(bytes)
     ended = Signal(int)
 
     def __init__(self, most: int, command: Sequence[str] = COMMAND, program: str = sys.executable) -> None:
-        """`most` bytes of a line are the most there may be."""
+        """`most` is the maximum bytes of a line."""
         super().__init__()
         self._most, self._command, self._program = most, list(command), program
         self._process: QProcess | None = None
@@ -42,7 +42,7 @@ class Child(QObject):
         return self._process.processId() if self._process else 0
 
     def start(self, arguments: Sequence[str], log: Path | None = None, hear: bool = False) -> None:
-        """Starts it; what it says for people goes to `log`, or with `hear` its last line to `complaint`."""
+        """Starts it. Its standard error goes to `log`; with `hear`, its last line goes to `complaint`."""
         self.end()
         self.complaint = ""
         process = QProcess(self)
@@ -60,7 +60,7 @@ class Child(QObject):
             self._process.write(line)
 
     def end(self, wait: bool = False) -> None:
-        """Closes its input, which ends it. `wait`: returns when it is gone, however that comes about."""
+        """Closes its input, which ends it. `wait`: returns when it has ended, whatever that takes."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -72,7 +72,7 @@ class Child(QObject):
             process.finished.connect(process.deleteLater)
 
     def kill(self, wait: bool = False) -> None:
-        """Ends it in the middle of whatever it does; `ended` does not come. `wait`: returns when it is gone."""
+        """Kills it; `ended` does not come. `wait`: returns when it has ended."""
         process, self._process = self._process, None
         if process is not None:
             process.finished.connect(process.deleteLater)
@@ -112,7 +112,7 @@ def _last(said: bytes) -> str:
 
 
 def surround(process: QProcess) -> None:
-    """Gives a process of ours that is about to start its variables and a folder that exists."""
+    """Gives a process that is about to start its environment and an existing working directory."""
     environment = QProcessEnvironment()
     for name, value in surroundings().items():
         environment.insert(name, value)
@@ -121,7 +121,7 @@ def surround(process: QProcess) -> None:
 
 
 def _ready(log: Path | None) -> str:
-    """The log's path, with room in it; where there is none, what is said goes nowhere."""
+    """The log's path, after making room in it; without one, output is dropped."""
     if log is not None:
         with contextlib.suppress(OSError):
             return str(log_with_room(log))

@@ -1,7 +1,8 @@
-"""Between the node and the pages: takes lines in, gives one View a tick out, and does what buttons ask for.
+"""Between the node and the pages: reads its lines, produces one View per tick, and does what buttons ask for.
 
 Whether the node learns is the node's own decision (app.node.rules.rules): its process stays while it waits or
-is paused, and only its trainer ends. This side starts the process, hands on orders, ends it with the window."""
+is paused, and only its trainer ends. This side starts the process, passes on orders, and ends it with the
+window."""
 
 from __future__ import annotations
 
@@ -30,15 +31,15 @@ from app.ui.view.settings import Choices, PrivateWords
 from app.ui.view.view import NodeStatus, Problem, View, without_past
 
 TICK_MS = 200
-"""Pages are redrawn at most this often."""
+"""Minimum milliseconds between two Views."""
 MINUTE_MS = 60_000
 INSIST_S = 600.0
-"""So long an owner who insists is obeyed, as at the very first start: no one should have to leave to see it
-learn, or to close other apps."""
+"""Seconds for which an owner who insists is obeyed, as at the very first start: so that anyone can see it learn
+without leaving the computer or closing other apps."""
 
 
 class Control(QObject):
-    """`view` is current; `changed` comes at most once a tick. Commands return at once."""
+    """`view` is current; `changed` comes at most once a tick. Commands return immediately."""
 
     changed = Signal(object)
     failed = Signal(object)
@@ -89,37 +90,37 @@ class Control(QObject):
         return self._fold.view
 
     def open(self, learn: bool = True) -> None:
-        """Reads the past in the background, and starts the node where that is wanted; a pause that was ordered
-        before still holds then."""
+        """Reads the past in the background, and starts the node if its owner wants that; an earlier pause stays
+        in force."""
         self._recall()
         if learn and self._choices.memory.asked and self._choices["learn_at_start"]:
             self._launch()
 
     def learn(self, company: str) -> None:
-        """Learns "alone" or with "others" from now on, and at every later start."""
+        """Learns "alone" or with "others" from now on, and after every later start."""
         self._go("", company)
 
     def join(self, invite: str) -> None:
-        """Learns with others, by this invite or address; without one, where the node finds or makes a swarm.
-        The node remembers where it was, so the invite is not kept here. A private swarm is left for good."""
+        """Learns with others, by this invite or address; without one, in a swarm that the node finds or hosts.
+        The node remembers its relay, so the invite is not stored here. A private swarm is left permanently."""
         self._words.put("")
         self._change(words="")
         self._go(invite, "others")
 
     def join_private(self, words: str) -> None:
-        """Learns with those alone who have these six words; makes their swarm where there is none. Raises
-        OSError where the words cannot be kept."""
+        """Learns only with those who have these six words; creates their swarm if there is none. Raises OSError
+        if the words cannot be stored."""
         self._words.put(words)
         self._change(words=words)
         self._go("", "others")
 
     def leave(self) -> None:
-        """Closes every connection for good. What was learning goes on alone, what was paused stays so."""
+        """Closes every connection permanently. Learning continues alone; a pause stays a pause."""
         with contextlib.suppress(OSError):
             self.keep_company("alone")
 
     def keep_company(self, company: str) -> None:
-        """ "alone" or "others", at once where something learns and else from its next start. Raises OSError."""
+        """ "alone" or "others", applied now if the node runs, else at its next start. Raises OSError."""
         self._choices.put("company", company)
         self._invite = ""
         if self._link.wanted:
@@ -128,7 +129,7 @@ class Control(QObject):
             self._change(solo=company == "alone", swarm=None)
 
     def contribute(self, on: bool) -> None:
-        """Whether it is to learn whenever no one uses the computer. Off, it pauses as well."""
+        """Whether it learns whenever nobody uses the computer. Off, it pauses as well."""
         if on:
             self.start()
         else:
@@ -149,13 +150,13 @@ class Control(QObject):
         self._link.tell(command="insist", seconds=INSIST_S)
 
     def pause(self) -> None:
-        """Until `start`. The trainer ends and its memory is free."""
+        """Pauses until `start`. The trainer ends, which frees its memory."""
         self._order(command="pause")
         if self._link.running and self.view.ruling is None:  # it still starts, and will say so only then
             self._change(state=NodeStatus.STOPPING)
 
     def snooze(self, seconds: float | None) -> None:
-        """Pauses for so long, or until tomorrow."""
+        """Pauses for this long, or until tomorrow."""
         self._order(command="snooze", **({"tomorrow": True} if seconds is None else {"seconds": seconds}))
 
     def finish(self) -> None:
@@ -163,15 +164,15 @@ class Control(QObject):
         self._order(command="finish")
 
     def skip(self) -> None:
-        """Learns without the rest of the first look."""
+        """Starts learning without the rest of the first look."""
         self._link.tell(command="skip")
 
     def harder(self) -> None:
-        """Harder puzzles, now or as soon as it learns again."""
+        """Asks harder puzzles, now or as soon as it learns again."""
         self._link.tell(command="harder")
 
     def set_rule(self, key: str, value: object) -> None:
-        """A setting of app.node.rules.preferences. Raises PreferenceError, and OSError where it cannot be
+        """Changes a setting of app.node.rules.preferences. Raises PreferenceError, and OSError if it cannot be
         saved."""
         check(key, value)
         if self._link.running:
@@ -181,7 +182,7 @@ class Control(QObject):
         self._change(rules={**self.view.rules, key: value})
 
     def show_models(self, models: Holdings) -> None:
-        """The library was read again, or a download went on."""
+        """The library was read again, or a download made progress."""
         self._change(models=models)
 
     def show_questions(self, texts: Mapping[Coordinates, str]) -> None:
@@ -197,13 +198,13 @@ class Control(QObject):
         self._change(persona=persona)
 
     def learn_questions(self, marks: tuple[str, ...], share: str) -> None:
-        """These question sets from now on, at once where something learns; with none, puzzles again."""
+        """Learns these question sets, now if the node runs; with none, puzzles again."""
         self._remember(questions=marks, questions_share=share)
         if self._link.wanted:
             self._launch()
 
     def rest(self) -> None:
-        """Ends the node, without a pause that would last: what was learning goes on with `wake`."""
+        """Ends the node without a lasting pause: `wake` resumes what was learning."""
         self._resting = self._link.wanted
         self._link.stop()
 
@@ -213,12 +214,11 @@ class Control(QObject):
             self._launch()
 
     def show_pack(self, pack: EnginePack) -> None:
-        """The engine of an installed app was looked at again, or its installation went on."""
+        """The engine of an installed app was looked at again, or its installation made progress."""
         self._change(pack=pack)
 
     def engine_changed(self) -> None:
-        """Another engine is in use: a node that runs gives way to one with it, and one that failed is tried
-        again."""
+        """Another engine is in use: a running node is restarted with it, and one that failed is tried again."""
         if self._link.wanted:
             self._link.renew()
         elif self._resting:
@@ -227,8 +227,8 @@ class Control(QObject):
             self._launch()
 
     def change_model(self) -> None:
-        """Another model was chosen: its own past is shown, and a node that runs gives way to one with it. What
-        that still says is about the model before, and is not shown any more."""
+        """Another model was chosen: its past is shown, and a running node is restarted with it. What the old
+        one still reports is not shown any more."""
         view = self.view
         state = NodeStatus.PAUSED if view.state is NodeStatus.FAILED else view.state
         waits = tr("Shoal waits until you start it.") if state is NodeStatus.PAUSED else view.reason
@@ -245,8 +245,8 @@ class Control(QObject):
         self.change_model()
 
     def close(self) -> None:
-        """Ends the node and returns when it is gone. What was learning goes on learning at the next start.
-        Nothing is told from here on: the window may be gone."""
+        """Ends the node and returns when it has ended. What was learning resumes at the next start. No signals
+        come after this: the window may be gone."""
         self._link.stop_and_wait()
         self.blockSignals(True)
         self._tick.stop()
@@ -267,7 +267,7 @@ class Control(QObject):
         self._change(willing=True)
 
     def _launch(self) -> None:
-        """Sees to it that a node runs, with the options of now."""
+        """Makes sure that a node runs with the current options."""
         alone, options = self._choices["company"] == "alone", self._options()
         secret = "" if alone else self._invite or self._words.text
         if self._link.runs_with(options, secret):
@@ -281,7 +281,7 @@ class Control(QObject):
         self._link.start(options, secret)
 
     def _order(self, **command: object) -> None:
-        """To a node that runs; one that is about to be tried again is not."""
+        """Passes a command to a running node; one that is about to be restarted does not get it."""
         if self._link.running:
             self._link.tell(**command)
         else:
@@ -302,7 +302,7 @@ class Control(QObject):
         ]
 
     def _questions(self) -> list[str]:
-        """Sets that were switched on and are still there."""
+        """Sets that were switched on and still exist."""
         memory, folder = self._choices.memory, self._home / question_sets.FOLDER
         marks = [mark for mark in memory.questions if (folder / f"{mark}.json").is_file()]
         named = [word for mark in marks for word in ("--questions", mark)]
@@ -348,7 +348,7 @@ class Control(QObject):
         self.failed.emit(problem)
 
     def _at_rest(self, state: NodeStatus, **fields: object) -> None:
-        """No node runs."""
+        """No node runs any more."""
         if self.view.swarm is not None:
             fields["swarm"] = msgspec.structs.replace(self.view.swarm, connected=False, sentence="")
         self._change(state=state, ruling=None, step=None, done=0, total=0, left_s=None, **fields)

@@ -25,17 +25,16 @@ from app.ui.view.view import Problem
 NODE = ("-m", "app.cli", "run", "--snapshots", "--rules")
 MAX_LINE = 16 * 2**20
 GRACE_MS = 8_000
-"""A node that does not end by itself within this time is ended."""
+"""Milliseconds that a node may take to end by itself; then it is killed."""
 SWARM = ("--solo", "--private", "--relay", PIPED)
-"""The options that say with whom a node learns."""
+"""The options that decide with whom a node learns."""
 CRASHES = 5
-"""A node that dies this often in a row without finishing a round is not started again by itself."""
+"""A node that dies this many times in a row without finishing a round is not restarted automatically."""
 
 
 class NodeProcess(QObject):
-    """One node at a time. Signals: `line` for every message, `stopped` when it ended as it was told to,
-    `again` with a sentence and the seconds until the next start, `failed` with a Problem when nothing more is
-    tried."""
+    """Runs one node at a time. Signals: `line` for every message, `stopped` when it ended as ordered, `again`
+    with a sentence and the seconds until the restart, `failed` with a Problem when it is not restarted."""
 
     line = Signal(bytes)
     started = Signal()
@@ -66,22 +65,22 @@ class NodeProcess(QObject):
 
     @property
     def wanted(self) -> bool:
-        """Whether a node runs, or is about to be started again."""
+        """Whether a node runs, or is about to be restarted."""
         return self._wanted
 
     @property
     def closing(self) -> bool:
-        """Whether the node that runs was told to end: what it still says is about what was wanted before."""
+        """Whether the running node was told to end, so that what it still reports is out of date."""
         return self._process is not None and self._closing
 
     def runs_with(self, options: Sequence[str], secret: str) -> bool:
-        """Whether a node runs with these options and this secret, and goes on."""
+        """Whether a node runs with these options and this secret, and is not ending."""
         same = list(options) == self._options and secret == self._secret
         return self._process is not None and not self._closing and same
 
     def leaves_for(self, options: Sequence[str]) -> bool:
-        """Whether a node runs that differs from these options in its swarm alone: `start` lets it finish the
-        round, measurement or placement in flight."""
+        """Whether the running node differs from these options in its swarm alone: then `start` lets it finish
+        the round, measurement or placement in flight."""
         return self._process is not None and not self._closing and _own(options) == _own(self._options)
 
     @property
@@ -89,8 +88,8 @@ class NodeProcess(QObject):
         return self._process.processId() if self._process else 0
 
     def start(self, options: Sequence[str], secret: str = "") -> None:
-        """Starts a node with these options, now or as soon as the one before has ended. One that already runs
-        with others gives way, see `leaves_for`. A `secret` is the first line of its standard input
+        """Starts a node with these options, now or as soon as the one before has ended. A running one with
+        other options is ended first, see `leaves_for`. A `secret` is the first line of its standard input
         (app.common.process.surroundings)."""
         other = list(options) != self._options or secret != self._secret
         leaves = self.leaves_for(options)
@@ -105,7 +104,7 @@ class NodeProcess(QObject):
             self._close()
 
     def renew(self) -> None:
-        """The same again in another process: what it runs with has changed."""
+        """Restarts it with the same options, because something it uses has changed."""
         self._crashes = 0
         self._restart.stop()
         if self._process is None:
@@ -114,9 +113,9 @@ class NodeProcess(QObject):
             self._close()
 
     def tell(self, **command: object) -> None:
-        """Gives the node a command, now or, where one is only about to be started, as soon as it is. One that
-        leaves may end before it hears it, so the next one is told as well; "finish" is about the round of now,
-        "harder" about later ones."""
+        """Gives the node a command, now or, if it is about to be started, as soon as it is. A node that is
+        leaving may end before it reads it, so the next one gets it as well; "finish" applies to the present
+        round, "harder" to later ones."""
         line = json.dumps(command).encode() + b"\n"
         there, name = self._process is not None and not self._closing, command["command"]
         if not there or (self._leaving and name != "finish"):
@@ -125,7 +124,7 @@ class NodeProcess(QObject):
             self._process.write(line)
 
     def stop(self) -> None:
-        """Ends the node: its pipe closes, and it saves what is to be saved. `stopped` follows."""
+        """Ends the node: its pipe closes, and it saves its state. `stopped` follows."""
         self._wanted = False
         self._later.clear()
         self._restart.stop()
@@ -141,7 +140,7 @@ class NodeProcess(QObject):
         self._patience.start(GRACE_MS)
 
     def stop_and_wait(self) -> None:
-        """For the end of the window: returns when the node is gone."""
+        """For the end of the window: returns when the node has ended."""
         self._wanted = False
         self._restart.stop()
         process, self._process = self._process, None
@@ -154,7 +153,7 @@ class NodeProcess(QObject):
             process.waitForFinished(1000)
 
     def finished_something(self) -> None:
-        """A round is done: earlier deaths do not count any more."""
+        """A round is done: earlier deaths no longer count."""
         self._crashes = 0
         self._reached_start = True
 
@@ -240,8 +239,8 @@ class NodeProcess(QObject):
             self._died(code, status)
 
     def _died(self, code: int, status: QProcess.ExitStatus) -> None:
-        """A refusal of the node's own (exit code 1 and a sentence) is final, unless it came before the start:
-        an earlier node may just be ending. Everything else is a crash, and is tried again."""
+        """A refusal by the node itself (exit code 1 and a sentence) is final, unless it came before the start,
+        when an earlier node may just be ending. Everything else is a crash, and leads to a restart."""
         self._crashes += 1
         sentence = (self._reason_of_end or ("", ""))[1] or self._last_words
         refused = status is QProcess.ExitStatus.NormalExit and code in (1, 2) and bool(sentence)

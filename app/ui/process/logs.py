@@ -1,6 +1,5 @@
-"""The log files: what they are called, their ends, and the window's own.
-
-No one reads a state from them; they are for people who look for a fault."""
+"""The log files: their names, their last lines, and the window's own. They are for people looking for a fault;
+no program reads state from them."""
 
 from __future__ import annotations
 
@@ -16,13 +15,13 @@ from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
 LOGS = ("node.log", "trainer.log", "window.log", "relay.log")
 WINDOW = "window.log"
 PACK = "pack.log"
-"""What was said while an installed app's engine was fetched and made; shown in the diagnostics alone."""
+"""Output of downloading and building an installed app's engine; shown in the diagnostics alone."""
 MOST_BYTES = 2**20
 _HARMLESS = ("This plugin does not support propagateSizeHints()",)
 
 
 def tail(path: Path, most: int) -> str:
-    """The last `most` bytes of a log, from a whole line on; empty where there is none."""
+    """The last `most` bytes of a log, from the start of a line; empty if there is none."""
     try:
         with path.open("rb") as file:
             start = max(0, os.fstat(file.fileno()).st_size - most)
@@ -36,7 +35,7 @@ def tail(path: Path, most: int) -> str:
 
 
 class Tail:
-    """A log that grows: `more` gives what came since the last time. A file that was begun again is read from
+    """A growing log: `more` returns what was added since the last call. A file that was replaced is read from
     its beginning."""
 
     def __init__(self, path: Path, first: int) -> None:
@@ -46,7 +45,7 @@ class Tail:
         self._rest = b""
 
     def more(self) -> tuple[str, bool]:
-        """Whole lines, and whether they take the place of all before."""
+        """Whole lines, and whether they replace all earlier ones."""
         try:
             with self._path.open("rb") as file:
                 found = os.fstat(file.fileno())
@@ -68,8 +67,8 @@ class Tail:
 
 
 def keep_window_log(home: Path) -> None:
-    """From here on what Qt says and what goes wrong in this process is in HOME/logs/window.log; exceptions also
-    go to standard error, as before. A disk that takes nothing costs the log."""
+    """From now on Qt's messages and this process's errors are written to HOME/logs/window.log; exceptions also
+    go to standard error, as before. If the disk refuses, only the log is lost."""
     try:
         (home / "logs").mkdir(parents=True, exist_ok=True)
         handler = RotatingFileHandler(
@@ -101,7 +100,7 @@ def keep_window_log(home: Path) -> None:
 
 
 def close_window_log() -> None:
-    """Lets go of the file, so that its folder can go elsewhere."""
+    """Closes the file, so that its folder can be moved."""
     for handler in logging.getLogger("shoal.window").handlers:
         handler.close()
     logging.getLogger("shoal.window").handlers.clear()

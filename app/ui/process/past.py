@@ -12,11 +12,11 @@ from app.node.data.library import history_of
 from app.node.history import history
 
 READING_S = 5.0
-"""So long the window's end waits for a history that is still being read."""
+"""Seconds that the window's end waits for a history that is still being read."""
 
 
 class HistoryReader(QObject):
-    """`read` brings the History of the model that was asked for."""
+    """`read` emits the History of the model that was asked for."""
 
     read = Signal(object)
 
@@ -26,7 +26,7 @@ class HistoryReader(QObject):
         self._readers: list[threading.Thread] = []
 
     def look(self, model: str) -> None:
-        """Reads it again. Returns at once."""
+        """Reads it again in the background. Returns immediately."""
 
         def work() -> None:
             found = history.read(history_of(self._home, model))
@@ -38,6 +38,6 @@ class HistoryReader(QObject):
         self._readers[-1].start()
 
     def close(self) -> None:
-        """Waits for what is still being read: the last to hold this object must not be another thread."""
+        """Waits for the reading thread, which must not be the last to hold this object."""
         for reader in self._readers:
             reader.join(READING_S)

@@ -24,8 +24,8 @@ _DOCTOR_MS = 90_000
 
 
 class BundleDialog(QDialog):
-    """Doctor is asked in a process of its own, because it loads the engines; what it says is added when it is
-    there."""
+    """Runs doctor in a process of its own, because it loads the engines; its output is added when it is
+    ready."""
 
     def __init__(self, parent: QWidget | None, view: View, doctor: Sequence[str] = DOCTOR) -> None:
         super().__init__(parent)

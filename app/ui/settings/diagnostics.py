@@ -1,6 +1,8 @@
-"""The diagnostics that help to find a fault, as a few text files: versions and state, what doctor says, the
-settings, the last events, the ends of the logs. No keys, invites or tokens, nothing that people or models
-wrote; see app.ui.settings.redaction. Shown before they are saved, and never sent."""
+"""Diagnostics that help to find a fault, as a few text files: versions and state, doctor's output, the
+settings, the last events, the ends of the logs.
+
+No keys, invites or tokens, and nothing that people or models wrote; see app.ui.settings.redaction. They are
+shown before they are saved, and never sent."""
 
 from __future__ import annotations
 
@@ -30,14 +32,15 @@ ROUNDS = 20
 
 
 class BundleFile(msgspec.Struct, frozen=True):
-    """One file of the bundle; `text` is what is saved, to the letter."""
+    """One file of the bundle; `text` is exactly what is saved."""
 
     name: str
     text: str
 
 
 def files(view: View, doctor: str = "") -> tuple[BundleFile, ...]:
-    """The whole bundle. `doctor` is what `./shoal doctor --json` printed, or a sentence saying why nothing."""
+    """The whole bundle. `doctor` is the output of `./shoal doctor --json`, or a sentence saying why there is
+    none."""
     home = Path(view.home)
     made = [
         BundleFile("about.txt", _about(view)),
@@ -91,7 +94,7 @@ def _pack(view: View) -> str:
 
 
 def _swarm(view: View) -> str:
-    """Figures alone: whom somebody learns with is theirs."""
+    """Figures alone, because it is private whom somebody learns with."""
     swarm = view.swarm
     if swarm is None:
         return ""
@@ -102,7 +105,7 @@ def _swarm(view: View) -> str:
 
 
 def _settings(home: Path) -> str:
-    """Both tables, with the values that hold. Of lists that somebody wrote, only how long they are."""
+    """Both tables, with the current values. Of lists that somebody wrote, only their length."""
     chosen = settings.Choices(home)
     values = dict(preferences.Preferences(home).values)
     for setting in preferences.SETTINGS:
@@ -125,7 +128,7 @@ def _data(home: Path) -> str:
 
 
 def sampler(view: View) -> str:
-    """How far apart sampler and learner were in the last rounds, where they are two programs."""
+    """How far apart sampler and learner were in the last rounds, if they are two programs."""
     sampled = [one for one in view.rounds if one.mismatch is not None][-ROUNDS:]
     return "".join(
         f"round {one.round}: mismatch {one.mismatch:.2e} nats, "

@@ -1,4 +1,4 @@
-"""The editors of settings: one control for each kind, made from the declaration alone."""
+"""The editors of settings: one control for each kind of setting, made from its declaration alone."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _STEP_MIN, _USUAL_MIN = 30, 8 * 60
 
 
 class Editor:
-    """`widget`, and `show`, which puts another value there without telling anybody. `busy` tells that somebody
-    is just using it."""
+    """`widget`, and `show`, which displays another value without emitting. `busy` tells whether somebody is
+    using it now."""
 
     def __init__(
         self, widget: QWidget, show: Callable[[Any], None], busy: Callable[[], bool] | None = None
@@ -38,7 +38,7 @@ class Editor:
 
 
 def editor(theme: Theme, setting: Setting, name: str, value: Any, put: Put) -> Editor:
-    """For a setting with this value; `put` is told every change."""
+    """The editor of a setting with this value; `put` is called with every change."""
     match setting.kind:
         case "switch":
             made = _switch(theme, name, put)
@@ -68,7 +68,7 @@ def editor(theme: Theme, setting: Setting, name: str, value: Any, put: Put) -> E
 
 
 class HoursEditor(QWidget):
-    """Any time, never, or from one time of day to another. `put` is told the text of the span."""
+    """Any time, never, or from one time of day to another. `put` is called with the text of the span."""
 
     def __init__(self, theme: Theme, name: str, put: Put) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class HoursEditor(QWidget):
         return self.start.view().isVisible() or self.end.view().isVisible()
 
     def show_text(self, text: str) -> None:
-        """Shows a span, told to no one."""
+        """Shows a span without emitting."""
         span = parse_span(text)
         text = written(span)
         times = text not in (ANY_TIME, NEVER)
@@ -142,12 +142,12 @@ def _segments(setting: Setting, name: str, put: Put) -> Editor:
 
 
 def _never() -> bool:
-    """No one is ever in the middle of a press."""
+    """For controls that are never in use for longer than a click."""
     return False
 
 
 def _pick(theme: Theme, setting: Setting, name: str, put: Put) -> Editor:
-    """A list; a value that is not on it, because somebody wrote it elsewhere, is put there."""
+    """A drop-down list; a value that is not on it, because somebody edited the file, is added."""
     box = Picker(theme, name)
     for option, text in setting.options:
         box.addItem(tr(text), option)

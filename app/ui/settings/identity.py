@@ -1,5 +1,5 @@
-"""The window's dealings with the owner's identity. Each is a process of its own (./shoal identity), so that
-keys and keyrings stay out of the window; only recovery words that somebody wants to see come into it."""
+"""The window's control of the owner's identity. Each action is a process of its own (./shoal identity), so that
+keys and keyrings stay out of the window; only recovery words that somebody wants to see enter it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from app.ui.view.parts import Persona
 
 MAX_LINE = 2**16
 WAIT_S = 15
-"""So long a node may take to end before another identity is taken."""
+"""Seconds that a node may take to end before another identity is used."""
 
 MakeChild = Callable[[], Child]
 
 
 class IdentityControl(QObject):
-    """`changed` tells the new Persona. The node is to end at `resting`, and may start again at `awake`."""
+    """`changed` emits the new Persona. The node has to end at `resting`, and may start again at `awake`."""
 
     changed = Signal(object)
     resting = Signal()
@@ -42,28 +42,28 @@ class IdentityControl(QObject):
         self._then: Callable[[str], None] | None = None
 
     def refresh(self) -> None:
-        """Looks where the key is, in the background."""
+        """Looks up where the key is, in the background."""
         if not self._reader.running and not self.persona.busy:
             self._start(self._reader, "--json")
 
     def words(self, then: Callable[[str], None]) -> None:
-        """Gives the recovery words to `then`. The person has agreed to see them."""
+        """Passes the recovery words to `then`. The person has agreed to see them."""
         if not self._teller.running:
             self._then = then
             self._change(failed="")
             self._start(self._teller, "show", "--yes")
 
     def restore(self, words: str) -> None:
-        """Becomes the identity of these words, or of the passphrase of a sealed key. The person has agreed."""
+        """Restores the identity of these words, or of the passphrase of a sealed key. The person has agreed."""
         line = " ".join(words.split()).encode("utf-8", "replace")
         self._replace("restore", line + b"\n\n")
 
     def renew(self) -> None:
-        """Takes a new name. The person has agreed to it."""
+        """Makes a new name. The person has agreed."""
         self._replace("new", b"")
 
     def close(self) -> None:
-        """For the window's end: returns when every process is gone."""
+        """For the window's end: returns when every process has ended."""
         self.blockSignals(True)
         self._then = None
         for one in (self._reader, self._teller, self._doer):

@@ -1,4 +1,5 @@
-"""The owner's name among other Shoals in the settings: where its key is, its words, and another one."""
+"""The owner's name among other Shoals, in the settings: where its key is, its recovery words, and how to change
+it."""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ from app.ui.widgets.pieces import Elided, Label, button, column, row, rule
 
 WORDS = 24
 SHOWN_MS = 180_000
-"""Recovery words go out of sight by themselves after this time."""
+"""Milliseconds after which recovery words are hidden automatically."""
 _COLUMNS = 4
 
 
 class IdentitySection(QWidget):
-    """Shows one Persona; asks before a secret is shown or another name is taken."""
+    """Shows one Persona; asks before a secret is shown or the name is changed."""
 
     def __init__(self, ask: IdentityActions) -> None:
         super().__init__()
@@ -64,7 +65,7 @@ class IdentitySection(QWidget):
             one.setEnabled(persona.asked and not persona.busy)
 
     def hide_words(self) -> None:
-        """They leave the window's memory, too."""
+        """Hides the words and removes them from the window's memory."""
         self._timer.stop()
         self._words.say("")
         self._words.hide()
@@ -119,7 +120,7 @@ class IdentitySection(QWidget):
 
 
 class WordsBox(QFrame):
-    """Recovery words in their order, one below the other in columns."""
+    """Recovery words in order, in columns read downwards."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -141,7 +142,7 @@ class WordsBox(QFrame):
         self.setLayout(column(grid, Label(advice, "soft", wrap=True), gap=12, margins=(16, 14, 16, 14)))
 
     def say(self, words: str) -> None:
-        """All of them, or none at all."""
+        """Shows all words, or none."""
         found = words.split()
         for at, label in enumerate(self._labels):
             label.say(found[at] if at < len(found) else "")
@@ -208,7 +209,7 @@ def told(persona: Persona) -> str:
 
 
 def losing(name: str) -> str:
-    """What becomes of a name when another one is taken."""
+    """What happens to the present name when another one is used."""
     return tr(
         "Other Shoals won't know you as {name} any more, and trust starts over. Your model keeps "
         "what it learned. Only its recovery words bring {name} back: write them down first.",

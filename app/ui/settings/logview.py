@@ -1,4 +1,4 @@
-"""The logs, as they grow: one at a time, filtered, copied, and where they lie."""
+"""The logs, updated as they grow: one at a time, with a filter, a copy button, and their folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOOK_MS = 700
 
 
 class LogView(QWidget):
-    """The logs of one data folder. Reads only while somebody looks at it."""
+    """The logs of one data folder. Reads only while it is visible."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
-"""Settings: built from their declarations, searchable, each with its help; below, where everything is kept, the
-logs and the diagnostics."""
+"""Settings: built from their declarations, searchable, each with its help; below them storage, logs and
+diagnostics."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule,
 
 CHOICES = {setting.key for setting in SETTINGS if not setting.elsewhere}
 AT_LOGIN = "start_at_login"
-"""The system keeps it, and is asked only while somebody looks."""
+"""A setting that the system stores; it is asked only while the page is visible."""
 LOGIN_MS = 500
 
 
@@ -89,7 +89,7 @@ class SettingsPage(Page):
                 line.show_value(self.ask.choices[line.key])
 
     def show_setting(self, key: str) -> None:
-        """Scrolls to a setting, and puts the keyboard there."""
+        """Scrolls to a setting, and gives it the keyboard focus."""
         self._find.clear()
         line = next(line for _, line in self._lines if line.key == key)
         QTimer.singleShot(0, lambda: self.ensureWidgetVisible(line, 0, 80))  # when everything has its place
@@ -130,7 +130,8 @@ class SettingsPage(Page):
         self._show_other_cards()
 
     def _show_other_cards(self) -> None:
-        """They are found by what can be done there. An engine is changed only in an installed app."""
+        """Shows the cards that match the search, by what can be done there. An engine can be changed only in an
+        installed app."""
         engine = self._found(tr("engine pack install repair remove go back pytorch"))
         self._engine_card.setVisible(self._view.pack is not None and engine)
         self._identity_card.setVisible(
@@ -197,8 +198,8 @@ class SettingsPage(Page):
 
 
 class SettingRow(QWidget):
-    """One setting: its name, its help, and the control that changes it. `words` is what it is found by. `put`
-    may refuse a value, with a sentence that is shown here."""
+    """One setting: its name, its help, and the control that changes it. `words` are its search words. `put` may
+    refuse a value, with a sentence that is shown here."""
 
     def __init__(
         self,
@@ -208,7 +209,7 @@ class SettingRow(QWidget):
         put: Callable[[str, object], None],
         reopen: Callable[[], None] | None = None,
     ) -> None:
-        """`reopen` opens the window again, where only that makes the setting apply."""
+        """`reopen` reopens the window, for a setting that applies only then."""
         super().__init__()
         self.key = setting.key
         self._put, self._kept, self._first = put, value, value
@@ -234,13 +235,13 @@ class SettingRow(QWidget):
         self.setLayout(column(rule(), inside, gap=14))
 
     def opened_with(self, value: Any) -> None:
-        """What the window runs with, whatever was chosen since."""
+        """The value the window was opened with, whatever was chosen since."""
         self._first = value
         if self._reopen is not None:
             self._reopen.setVisible(self._kept != value)
 
     def show_value(self, value: Any) -> None:
-        """Another value, from elsewhere."""
+        """Shows a value that was changed elsewhere."""
         if value != self._kept:
             self._kept = value
             self._editor.show(value)

@@ -1,5 +1,5 @@
-"""Takes out of a text what no one else may read: invites, tokens, keys, words that open something, addresses of
-computers, and who somebody is on this one."""
+"""Removes private data from a text: invites, tokens, keys, secret words, addresses of computers, and the
+person's user name."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ _FEWEST_WORDS = 6
 
 
 def cleaned(text: str, home: Path | None = None, user: str | None = None, computer: str | None = None) -> str:
-    """The text without them. The person's folder is written as ~, wherever else their name is in a path too."""
+    """The text without private data. The person's home folder is written as ~, also where their name is in
+    another path."""
     home = home or Path.home()
     user = _user() if user is None else user
     computer = socket.gethostname() if computer is None else computer
@@ -53,7 +54,7 @@ def cleaned(text: str, home: Path | None = None, user: str | None = None, comput
 
 
 def _without_words(run: str) -> str:
-    """Hides every row of six words or more of the list that recovery words and private swarms are made of."""
+    """Hides every run of six or more words from the list that recovery words and private swarms use."""
     parts = re.split(r"([ ,_-]+)", run)
     known = _words()
     at, made = 0, ""

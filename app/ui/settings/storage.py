@@ -1,4 +1,4 @@
-"""The data folder: where it is, how large by kind, moving it, and removing everything."""
+"""The data folder: where it is, its size by kind, moving it, and removing everything."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class _Counted(QObject):
 
 
 class Storage(QWidget):
-    """The space that one data folder takes. Counting a large one takes a moment, so it is done beside the
-    window."""
+    """The space that a data folder uses. Measuring a large one takes a moment, so it is done in the
+    background."""
 
     def __init__(self, actions: Actions) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class Storage(QWidget):
 
 
 def target(chosen: Path) -> Path:
-    """Where the data goes when this folder was chosen: into it where it is empty, else into one of its own."""
+    """Where the data goes for this chosen folder: into it if it is empty, else into a new folder inside."""
     with suppress(OSError):
         if not any(chosen.iterdir()):
             return chosen
@@ -132,7 +132,7 @@ def target(chosen: Path) -> Path:
 
 
 def told(plan: removal.RemovalPlan) -> str:
-    """What goes and what stays, for people."""
+    """What is removed and what stays, for people."""
     goes = [plan.folder, *(f"    {tr(_LABELS[one.kind])}: {size(one.bytes)}" for one in plan.sizes)]
     if plan.key:
         goes.append(tr("the key of {name} in the keyring", name=plan.key))
@@ -168,7 +168,7 @@ def told(plan: removal.RemovalPlan) -> str:
 
 
 def _program(plan: removal.RemovalPlan) -> str:
-    """That the program itself stays, and how it goes."""
+    """A sentence that the program itself stays, and how to remove it."""
     match plan.form:
         case "deb":
             return tr("the program itself; the package manager removes it: {command}", command=plan.removal)

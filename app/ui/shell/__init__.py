@@ -1,1 +1,2 @@
-"""The window around the pages: its start and end, side bar, tray, and one window for one data folder."""
+"""The window around the pages: its start and end, side bar, tray, and the rule of one window per data
+folder."""

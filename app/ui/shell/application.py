@@ -1,6 +1,6 @@
-"""Qt's application, and what the system asks of it by events: to follow a link, to come back, to end.
+"""Qt's application, and requests by the system: to follow a link, to come to the front, to quit.
 
-macOS gives a link, and a click on the icon in its Dock, to the program that runs instead of starting another.
+macOS passes a link, and a click on the icon in its Dock, to the running program instead of starting another.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from PySide6.QtWidgets import QApplication
 
 SCHEME = "shoal"
 FIRST_LINK_MS = 700
-"""A program that macOS starts for a link is given it with its first events, not as an argument."""
+"""Milliseconds to wait for a link that macOS passes with the first events, not as an argument."""
 LAUNCH_MS = 3000
-"""Being started makes a program active on macOS; until then that is no one asking for a window."""
+"""Milliseconds after the start during which being activated by macOS does not mean that somebody wants a
+window."""
 
 
 class Application(QApplication):
@@ -40,8 +41,8 @@ class Application(QApplication):
         return super().event(event)
 
     def first_link(self) -> str:
-        """The link that this program was started for, where the system tells it by an event; else empty. Looks
-        for a moment, so only who has no window of its own to show should ask."""
+        """The link that this program was started for, if the system passes it by an event; else empty. Waits a
+        moment, so call it only without a window to show."""
         if self._mac and not self._early:
             loop = QEventLoop()
             self.asked.connect(loop.quit)

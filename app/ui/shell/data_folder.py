@@ -1,5 +1,6 @@
-"""The data folder moved, or everything removed: what the window does around it. It stops learning, shows how
-far it is, and then ends; after a move it opens again."""
+"""Moving the data folder, or removing everything: what the window does around it.
+
+It stops learning, shows the progress, and then ends; after a move it opens again."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _PARTS = 1000
 
 
 class Stopped(NodeError):
-    """Its owner thought better of it; nothing has changed."""
+    """The owner cancelled; nothing has changed."""
 
 
 class _FolderWork(QObject):
@@ -27,7 +28,7 @@ class _FolderWork(QObject):
 
 
 def _aside(work: Callable[[Callable[[int, int], None]], object], dialog: QProgressDialog) -> object:
-    """Runs it beside the window, which shows how far it is. Returns what it returned, or the exception that it
+    """Runs it in a thread while the window shows the progress. Returns its result, or the exception that it
     raised."""
     link, loop = _FolderWork(), QEventLoop()
     found: list[object] = []
@@ -59,7 +60,7 @@ def _aside(work: Callable[[Callable[[int, int], None]], object], dialog: QProgre
 
 
 def move(parent: QWidget, home: Path, to: Path) -> bool:
-    """Moves the data folder; False, with the reason shown, when it stays where it was. No node may run."""
+    """Moves the data folder; False, with the reason shown, if it stays where it was. No node may run."""
     dialog = _dialog(parent, tr("Copying to {folder} and checking …", folder=to))
     dialog.setCancelButtonText(tr("Stop"))
     result = _aside(lambda tell: moving.move(to, tell, current=home), dialog)
@@ -72,7 +73,7 @@ def move(parent: QWidget, home: Path, to: Path) -> bool:
 
 
 def remove_everything(parent: QWidget, home: Path) -> None:
-    """Removes it, and says what could not be."""
+    """Removes everything, and reports what could not be removed."""
     dialog = _dialog(parent, tr("Deleting everything …"))
     dialog.setCancelButton(None)
     dialog.setRange(0, 0)

@@ -1,4 +1,4 @@
-"""The window with all that belongs to it: node, models, engine, tray, updates, and how they end together."""
+"""The window with everything around it: node, models, engine, tray, updates, and how they end together."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from app.ui.widgets.pieces import PlainTips
 
 
 def adopt(home: Path, choices: Choices) -> None:
-    """Where no one ever learned from a window, and not with the starter either: the model that learned last is
-    the chosen one. So every page shows the same model, and `Start learning` goes on with it."""
+    """If no model was ever chosen in a window and another than the starter learned last, that one is chosen. So
+    every page shows the same model, and `Start learning` continues with it."""
     if choices.memory.asked or choices["model"] != STARTER:
         return
     starter, newest = history_of(home, STARTER), history.newest(home)
@@ -57,7 +57,7 @@ def adopt(home: Path, choices: Choices) -> None:
 
 
 class Desktop:
-    """The running application. Everything that lives as long as it does is held here, and nothing else is."""
+    """The running application. It holds everything that lives as long as the application, and nothing else."""
 
     def __init__(
         self,
@@ -176,8 +176,8 @@ class Desktop:
         return self._link.pid
 
     def open(self, background: bool = False, join: str | None = None, link: str = "") -> None:
-        """In the background only the tray shows; without one, a window that is minimised. `join` is an invite
-        to follow at once, `link` one to ask about."""
+        """In the background only the tray shows; without one, a minimised window. `join` is an invite to follow
+        immediately, `link` one to ask about."""
         if not background:
             self.window.show()
         elif not self.tray.there:
@@ -185,7 +185,7 @@ class Desktop:
         QTimer.singleShot(0, lambda: self._after_first_frame(join, link))
 
     def bring(self, link: str = "") -> None:
-        """The window in front, with a link that somebody opened."""
+        """Brings the window to the front, and handles a link that somebody opened."""
         if self._leaving:
             return
         self.window.bring()
@@ -193,7 +193,7 @@ class Desktop:
             follow(self.window, link, self.control.join)
 
     def quit(self) -> None:
-        """Remembers, ends the node, leaves."""
+        """Saves the window's state, ends the node, and leaves."""
         if self._leaving:
             return
         self._remember()
@@ -206,7 +206,7 @@ class Desktop:
         self._application.quit()
 
     def move_data(self, to: Path) -> None:
-        """Ends learning, moves the data folder, and opens again, there or where it was."""
+        """Stops learning, moves the data folder, and opens again, with the new folder or the old."""
         self._uproot()
         self.again, ours = home_option(self._home), self._login.starts_from_here()
         if data_folder.move(self.window, self._home, to) and ours:
@@ -215,13 +215,13 @@ class Desktop:
         self._application.quit()
 
     def remove_all(self) -> None:
-        """Ends learning, removes everything that Shoal keeps, and ends."""
+        """Stops learning, removes everything that Shoal stores, and ends."""
         self._uproot()
         data_folder.remove_everything(self.window, self._home)
         self._application.quit()
 
     def _uproot(self) -> None:
-        """From here on nothing is learned, remembered or written into the data folder."""
+        """From here on nothing is learned, remembered or written to the data folder."""
         self._remember()
         self._leaving = True
         self.tray.hide()
@@ -256,7 +256,8 @@ class Desktop:
             self.bring(link)
 
     def _renewed(self, then: str) -> None:
-        """Another version is installed, or another language chosen, or an installer waits for this to end."""
+        """Another version is installed, another language chosen, or an installer waits for this process to
+        end."""
         if then == "restart":
             self.again = home_option(self._home)
         self.quit()
@@ -265,7 +266,7 @@ class Desktop:
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.updating.folder())))
 
     def _attend_engine(self, packing: Packing) -> None:
-        """A node's failure may be the engine's, and another engine may cure it."""
+        """A node's failure may be the engine's, and another engine may fix it."""
         self.control.show_pack(packing.pack)
         packing.changed.connect(self.control.show_pack)
         packing.ready.connect(self.control.engine_changed)
@@ -288,7 +289,7 @@ class Desktop:
         )
 
     def _remove_engine(self, pack: str) -> None:
-        """A trainer that still computes with it would hold on to its files."""
+        """Ends a trainer that uses the engine first, because it would keep its files open."""
         assert self.packing is not None
         if not pack or (self.packing.pack.current is not None and self.packing.pack.current.pack == pack):
             self.control.rest()
@@ -340,7 +341,7 @@ class Desktop:
         self._show(self.control.view)
 
     def _closing(self) -> bool:
-        """Closing the window keeps the tray; without a tray it asks; and it never hides for good."""
+        """Closing the window keeps the tray; without a tray it asks. The window never becomes unreachable."""
         if self._leaving:
             return True
         self._remember()
@@ -358,7 +359,7 @@ class Desktop:
         return False
 
     def _tell_tray(self) -> None:
-        """Once: a window that is gone looks like a program that has ended."""
+        """Says once that Shoal is still running: a closed window looks like a program that has ended."""
         if not self.choices.memory.tray_told:
             self.tray.tell(tr("Shoal is still here"), tr("It stays in the tray. Quit it from there."))
             with contextlib.suppress(OSError):

@@ -49,7 +49,7 @@ WAYLAND = (
 
 
 def wanted(environment: Mapping[str, str]) -> tuple[system.SystemLibrary, ...]:
-    """What this session needs."""
+    """Libraries that this session needs."""
     if environment.get("QT_QPA_PLATFORM", "").startswith(("offscreen", "minimal")):
         return EVERYWHERE
     if environment.get("WAYLAND_DISPLAY") and not environment.get("DISPLAY"):
@@ -60,15 +60,15 @@ def wanted(environment: Mapping[str, str]) -> tuple[system.SystemLibrary, ...]:
 def missing(
     environment: Mapping[str, str], present: Callable[[str], bool] = system.loads
 ) -> tuple[system.SystemLibrary, ...]:
-    """Those that are not there."""
+    """The needed libraries that are not installed."""
     return tuple(library for library in wanted(environment) if not present(library.file))
 
 
 def provide(
     environment: Mapping[str, str], platform: str, present: Callable[[str], bool] = system.loads
 ) -> str:
-    """Installs what is missing where that needs no password. Returns a sentence when something that the window
-    cannot do without still is, else ""."""
+    """Installs missing libraries if that needs no password. Returns a sentence if one that the window needs is
+    still missing, else ""."""
     lacking = missing(environment, present) if platform == "linux" else ()
     if not lacking:
         return ""
@@ -81,20 +81,20 @@ def provide(
 
 
 PATIENCE_S = 20.0
-"""A display that takes longer than this to answer counts as none."""
+"""Seconds after which a display that does not answer counts as missing."""
 BESIDE_S = 5.0
-"""The same for a Wayland display where there is an X display beside it."""
+"""The same for a Wayland display if there is also an X display."""
 SOON_S = 2.0
-"""A display that is silent for so long is named to the person who waits."""
+"""Seconds after which the person is told which display does not answer."""
 HIDDEN = ("offscreen", "minimal", "minimalegl")
-"""Qt's platforms that no one can look at."""
+"""Qt platforms that show nothing on a screen."""
 _OF_DISPLAYS = ("", "xcb", "wayland", "wayland-egl")
 
 
 def obstacle(environment: MutableMapping[str, str], platform: str, unseen: bool = False) -> str:
-    """Why no window can be shown, as the first half of a sentence; empty where it can. `unseen`: one that
-    no one looks at will do, for tests and pictures. Installs Qt's system libraries where that needs no
-    password. Makes Qt take the X display where the Wayland one doesn't answer."""
+    """Why no window can be shown, as the first half of a sentence; empty if one can. `unseen`: an invisible
+    platform will do, for tests and pictures. Installs Qt's system libraries if that needs no password. Makes Qt
+    use the X display if the Wayland one doesn't answer."""
     if platform in ("win32", "darwin"):
         return ""
     named = environment.get("QT_QPA_PLATFORM", "").partition(":")[0].partition(";")[0]
@@ -111,7 +111,7 @@ def obstacle(environment: MutableMapping[str, str], platform: str, unseen: bool 
 
 
 def has_display(environment: Mapping[str, str]) -> bool:
-    """Whether this session says that it has a display.
+    """Whether this session names a display.
 
     >>> has_display({"DISPLAY": ":0"}), has_display({})
     (True, False)
@@ -120,7 +120,7 @@ def has_display(environment: Mapping[str, str]) -> bool:
 
 
 def answers(environment: MutableMapping[str, str]) -> bool:
-    """Whether one of the displays that Qt would try takes us in; it is the one that Qt tries first then."""
+    """Whether one of the displays that Qt would try accepts us; Qt then tries that one first."""
     named = environment.get("QT_QPA_PLATFORM", "")
     wayland = "" if named.startswith("xcb") else environment.get("WAYLAND_DISPLAY", "")
     x11 = "" if named.startswith("wayland") else environment.get("DISPLAY", "")
@@ -152,7 +152,7 @@ def _listens(path: str) -> bool:
 
 
 def _takes_us(name: str) -> bool:
-    """Connects to an X server as Qt does, with the same library and so the same permission, and leaves."""
+    """Connects to an X server as Qt does, with the same library and so the same permission, and disconnects."""
     try:
         xcb = ctypes.CDLL("libxcb.so.1")
     except OSError:
@@ -167,8 +167,8 @@ def _takes_us(name: str) -> bool:
 
 
 def _within(seconds: float, ask: Callable[[], bool], display: str) -> bool:
-    """What `ask` says, False when it takes longer; it is then left to itself. Says for which display it
-    waits."""
+    """The result of `ask`, or False if it takes too long; it is then abandoned. Says which display it waits
+    for."""
     said: list[bool] = []
     asking = threading.Thread(target=lambda: said.append(ask()), daemon=True)
     asking.start()

@@ -14,20 +14,20 @@ _COMMAND = "window"
 
 
 class Login:
-    """What a switch needs of app.desktop.login."""
+    """What the switch needs of app.desktop.login."""
 
     def __init__(self, home: Path, system: Autostart | None = None) -> None:
         self._home, self._system = home, system or autostart()
 
     def on(self) -> bool:
-        """Also for an entry that some other installation made: it is what happens at login."""
+        """True also for another installation's entry, because that one starts at login."""
         try:
             return self._system.command() is not None
         except AutostartError:
             return False
 
     def starts_from_here(self) -> bool:
-        """Whether it is this data folder's window that starts."""
+        """Whether the entry starts the window of this data folder."""
         try:
             command = self._system.command() or []
         except AutostartError:
@@ -35,16 +35,15 @@ class Login:
         return "--home" not in command or str(self._home) in command
 
     def turn(self, on: bool) -> None:
-        """Raises AutostartError."""
+        """Switches it. Raises AutostartError."""
         if on:
             self._system.turn_on(self._command())
         else:
             self._system.turn_off()
 
     def follow(self) -> bool:
-        """Where what starts at login is not there any more, this installation takes its place, with the data
-        folder that the entry named. Returns whether that was so. An entry of another Shoal that is still
-        there stays."""
+        """If the program of the entry no longer exists, this installation replaces it, with the data folder
+        that the entry named. Returns whether it did. An entry of another Shoal that still exists stays."""
         with suppress(AutostartError):
             command = self._system.command()
             if command is None or all(Path(word).exists() for word in program_of(command)):
@@ -59,7 +58,7 @@ class Login:
 
 
 def program_of(command: list[str]) -> list[str]:
-    """The words of a command that are paths of a program: those before its own command.
+    """The words of a command that are paths of a program: those before its subcommand.
 
     >>> program_of(["/usr/bin/shoal", "window", "--background"]), program_of(["python", "shoal", "window"])
     (['/usr/bin/shoal'], ['python', 'shoal'])
@@ -68,7 +67,7 @@ def program_of(command: list[str]) -> list[str]:
 
 
 def home_option(home: Path) -> list[str]:
-    """What a command line needs to find this data folder: nothing where it would find it anyhow."""
+    """The options with which a command finds this data folder; empty if it would find it anyway."""
     try:
         return [] if home == place.usual() else ["--home", str(home)]
     except place.HomeError:

@@ -77,7 +77,7 @@ def _learning(desktop: Any) -> dict[str, float]:
 
 
 def _panning(desktop: Any, process_events: Callable[[], None]) -> dict[str, float]:
-    """Milliseconds for a frame of a long curve that is moved under the pointer."""
+    """Milliseconds per frame while a long curve is dragged."""
     from app.ui.charts.chart import Chart
 
     chart = Chart(desktop.theme)
@@ -96,7 +96,7 @@ def _panning(desktop: Any, process_events: Callable[[], None]) -> dict[str, floa
 
 
 def _seen(widget: Any, process_events: Callable[[], None]) -> None:
-    """Until it is on the screen, painted: before that the system asks for no frame."""
+    """Waits until the window is painted on screen; before that the system asks for no frame."""
     end = time.monotonic() + PATIENCE_S
     while not widget.windowHandle().isExposed() and time.monotonic() < end:
         process_events()
@@ -104,7 +104,7 @@ def _seen(widget: Any, process_events: Callable[[], None]) -> None:
 
 
 def _trains(node: psutil.Process) -> bool:
-    """Whether a trainer is there; the node's other child, which scores answers, stays."""
+    """Whether a trainer runs; the node's other child, which scores answers, always does."""
     for child in node.children():
         with contextlib.suppress(psutil.Error):  # it has just gone
             if "app.node.trainer.process" in child.cmdline():

@@ -1,5 +1,5 @@
-"""The texts of questions of which only the coordinates are known: made again in a child process, so that the
-library behind them takes none of the window's memory. The child ends when no one has asked for a while."""
+"""The texts of questions of which only the coordinates are known: regenerated in a child process, so that the
+library stays out of the window's memory. The child ends when it has not been used for a while."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from app.sapo.questions import Asked, Coordinates
 from app.sapo.scoring.sandbox import Sandbox, SandboxError
 
 MOST = 1000
-"""Texts that are remembered; the oldest are forgotten first."""
+"""Maximum texts remembered; the oldest are dropped first."""
 AT_ONCE = 24
 IDLE_MS = 20_000
 
 
 class Questions(QObject):
-    """`changed` tells all texts that are known. What cannot be made, of another version for example, stays
-    unknown and is not tried again."""
+    """`changed` emits all known texts. Questions that cannot be made, for example of another version, stay
+    unknown and are not tried again."""
 
     changed = Signal(object)
     _made = Signal(object)

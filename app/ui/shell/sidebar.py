@@ -1,4 +1,4 @@
-"""The side bar: where one can go, and below it what the node does, on every page."""
+"""The side bar: the list of pages, and below it what the node does, visible on every page."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from app.ui.widgets.pieces import Label, boxed, column, row
 
 WIDTH, FOLDED = 212, 60
 _BESIDE = 48
-"""What a page's name leaves to its drawing and the margins."""
+"""Width in pixels of a page's icon and margins beside its name."""
 _KEYS = tuple(QKeySequence(f"Ctrl+{n}").toString(QKeySequence.SequenceFormat.NativeText) for n in range(1, 10))
 _LONGEST_WORD = 18
-"""Characters, of a path for example, that fit into a line."""
+"""Maximum characters of a word, for example a path, that fit into a line."""
 
 
 class SidebarEntry(QAbstractButton):
-    """One page: a drawing and its name. Arrow keys go to the next."""
+    """One page: an icon and its name. Arrow keys move to the next."""
 
     def __init__(self, theme: Theme, icon: str, text: str, near: Callable[[int], None]) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class SidebarEntry(QAbstractButton):
         return QSize(36 if self._folded else _BESIDE + self.fontMetrics().horizontalAdvance(self.text()), 36)
 
     def fold(self, folded: bool) -> None:
-        """Only the drawing, and the name as a tip."""
+        """Shows only the icon, with the name as a tool tip."""
         self._folded = folded
         self.setToolTip(f"{self.text()}  {self.keys}".strip() if folded else self.keys)
         self.updateGeometry()
@@ -58,8 +58,8 @@ class SidebarEntry(QAbstractButton):
         super().focusInEvent(event)
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:
-        """The ring is for those who came by keyboard: the key that led here is let go here. Others, as of a
-        shortcut, led elsewhere."""
+        """Shows the focus ring to people who navigate by keyboard: the key that led here is released here.
+        Shortcuts lead elsewhere."""
         if event.key() in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab, Qt.Key.Key_Down, Qt.Key.Key_Up):
             self._by_key = True
             self.update()
@@ -148,7 +148,7 @@ class Dot(QWidget):
 
 
 class Sidebar(QWidget):
-    """`chosen` tells the key of the page that was asked for."""
+    """`chosen` emits the key of the page that was asked for."""
 
     chosen = Signal(str)
 
@@ -189,7 +189,7 @@ class Sidebar(QWidget):
         self._group.button(self._keys.index(key)).setChecked(True)
 
     def fold(self, folded: bool) -> None:
-        """Drawings only, where the window is narrow."""
+        """Shows icons only, for a narrow window."""
         if folded == self._folded:
             return
         self._folded = folded

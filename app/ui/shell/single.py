@@ -1,5 +1,5 @@
-"""One window for one data folder: a second start raises the first one's window, hands it its link, and ends. An
-installer asks it in the same way to end."""
+"""One window per data folder: a second start raises the first one's window, passes on its link, and ends. An
+installer asks it in the same way to quit."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from engines.files import own_corner
 
 _PATIENCE_MS = 1500
 _LONGEST = 4096
-"""The longest line, in bytes; a longer link is refused."""
+"""Maximum line length in bytes; longer links are refused."""
 _LONGEST_PATH = 100
-"""Bytes of a socket's path: macOS takes 103."""
+"""Maximum bytes of a socket's path: macOS allows 103."""
 QUIT = "\x04"
-"""In place of a link; none begins like this."""
+"""Sent in place of a link; no link begins with it."""
 SOCKET = "window.socket"
 
 
 class Single(QObject):
     """`taken` is True in the first process; in a second one `raise_other` shows the first. A lock left behind
-    by a killed process is taken over: Qt looks whether its owner still lives. `listens` is False in a first
-    process that no second one can reach."""
+    by a killed process is taken over: Qt checks whether its owner still lives. `listens` is False in a first
+    process that others cannot reach."""
 
     asked = Signal(str)
-    """By another start, with the link that it was given, or "" for the window alone."""
+    """Emitted by another start, with the link that it was given, or "" for the window alone."""
     asked_to_end = Signal()
 
     def __init__(self, home: Path) -> None:
@@ -49,7 +49,7 @@ class Single(QObject):
         self.listens = self.taken and any(map(self._listen_at, _names(home)))
 
     def raise_other(self, link: str = "") -> bool:
-        """Whether the other window heard it."""
+        """Asks the other window to show itself; returns whether it did."""
         line = " ".join(link.split()).encode("utf-8", "replace").replace(QUIT.encode(), b"")
         return _say(self._home, line if len(line) < _LONGEST else b"")
 
@@ -79,7 +79,7 @@ class Single(QObject):
         self._listen()  # one may have spoken, and left, before anybody listened
 
     def _listen(self) -> None:
-        """Hears every caller out; each says one line."""
+        """Reads one line from each caller."""
         for caller in list(self._callers):
             spoken = caller.canReadLine()
             if spoken:
@@ -97,13 +97,13 @@ class Single(QObject):
 
 
 def end_other(home: Path) -> bool:
-    """Asks the window of this data folder to save and end. Whether it heard it; False where there is none."""
+    """Asks the window of this data folder to save and quit. Whether it heard; False if there is none."""
     return _say(home, QUIT.encode())
 
 
 def _names(home: Path) -> Iterator[str]:
-    """Where the window may listen: in its data folder, or where the disk or the path's length forbids that, in
-    this person's temporary folder. In a folder that others write to, somebody else could listen first."""
+    """Socket names to listen at: in the data folder or, if the disk or the path's length forbids that, in this
+    user's temporary folder. In a folder that others can write to, somebody else could listen first."""
     digest = sha256(str(home.resolve()).encode()).hexdigest()[:16]
     if os.name == "nt":
         yield f"shoal-{digest}"

@@ -92,7 +92,7 @@ def run(
 
 
 def _writable(home: Path) -> bool:
-    """Makes the data folder if need be. A disk that only reads says no to everybody."""
+    """Creates the data folder if needed. Reports a disk that is read-only."""
     with contextlib.suppress(OSError):
         modes.make(home)
         return os.access(home, os.W_OK)
@@ -100,7 +100,7 @@ def _writable(home: Path) -> bool:
 
 
 def _open_again(options: list[str]) -> None:
-    """Another window, which finds the data folder where it is now."""
+    """Starts another window, which finds the data folder at its new place."""
     program = QProcess()
     words = installed.again()
     surround(program)
@@ -113,8 +113,8 @@ def _open_again(options: list[str]) -> None:
 
 
 def _quit_on_signals(application: QApplication, desktop: Desktop) -> object:
-    """Ctrl-C and a session's end quit in order. Python sees signals only between its own steps, so a socket
-    wakes Qt's loop."""
+    """Quits in order on Ctrl-C and at the end of a session. Python sees signals only between its own steps, so
+    a socket wakes Qt's loop."""
     if sys.platform == "win32":
         signal.signal(signal.SIGINT, lambda *_: desktop.quit())
         timer = QTimer(application, interval=500)
@@ -134,6 +134,7 @@ def _quit_on_signals(application: QApplication, desktop: Desktop) -> object:
 
 
 def _drain(pipe: socket.socket) -> None:
-    """Reads what woke us. It may be gone already: what a signal does runs Qt's loop inside this very call."""
+    """Reads the byte that woke the loop. The socket may be gone already: what a signal does runs Qt's loop
+    inside this very call."""
     with contextlib.suppress(BlockingIOError):
         pipe.recv(64)

@@ -1,5 +1,4 @@
-"""The icon in the system tray: what the node does at a glance, and the few things one wants without a
-window."""
+"""The icon in the system tray: the node's state at a glance, and the few actions wanted without a window."""
 
 from __future__ import annotations
 
@@ -33,10 +32,10 @@ def icon_name(state: NodeStatus) -> str:
 
 
 class Tray(QObject):
-    """Shown from `show` on. Where there is no tray, `there` is False and nothing happens."""
+    """Visible after `show`. Without a tray, `there` is False and nothing happens."""
 
     def __init__(self, actions: Actions, bring: Callable[[], None], leave: Callable[[], None]) -> None:
-        """`bring` puts the window in front, `leave` ends it."""
+        """`bring` shows the window, `leave` quits."""
         super().__init__()
         self._actions, self._bring = actions, bring
         self._icons = {

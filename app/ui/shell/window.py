@@ -1,4 +1,4 @@
-"""The window: a side bar and one page at a time. Only the page in sight is given new Views."""
+"""The window: a side bar and one page at a time. Only the visible page gets new Views."""
 
 from __future__ import annotations
 
@@ -43,21 +43,20 @@ from app.ui.widgets.pieces import row
 
 SECOND_MS = 1000
 TIDY_MS = 2000
-"""So long after the last change of page, memory that pages have freed goes back to the system."""
+"""Milliseconds after the last change of page at which memory freed by pages is returned to the system."""
 LEAST = (760, 520)
 """The smallest window in which every page works."""
 _FIRST = (1180, 780)
 _SHARE = 0.92
-"""The share of the screen that the window takes at most when it opens: its frame and a panel need the rest."""
+"""Maximum share of the screen that the window takes when it opens: its frame and a panel need the rest."""
 _TITLE_BAR = 40
-"""The highest that window managers put above a window, in pixels."""
+"""Maximum height in pixels of the title bar that a window manager adds."""
 _FOLDS = 1000
-"""Narrower than this the side bar shows drawings only."""
+"""Below this width in pixels the side bar shows icons only."""
 
 
 def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], Page]]]:
-    """Every page: its key, its drawing, its title, and how it is made. Pages are made when they are first
-    seen."""
+    """Every page: its key, icon, title and constructor. Pages are created when first shown."""
     from app.ui.chat.page import TryIt
     from app.ui.models.page import Models
     from app.ui.overview.page import Overview
@@ -146,7 +145,8 @@ class MainWindow(QMainWindow):
             self._tidy.start()
 
     def _let_go(self, page: Page) -> None:
-        """A page that keeps nothing of its own is made again when it is wanted: its widgets are megabytes."""
+        """Destroys a page without state of its own; it is created again when needed, since its widgets take
+        megabytes."""
         if page.lasting:
             return
         self._pages = {key: one for key, one in self._pages.items() if one is not page}
@@ -155,27 +155,27 @@ class MainWindow(QMainWindow):
         page.deleteLater()
 
     def show_family(self, name: str) -> None:
-        """Its answers, as far as they are known."""
+        """Shows this family's answers, as far as they are known."""
         self.go("live")
         self._pages["live"].show_family(name)  # type: ignore[attr-defined]
 
     def show_round(self, round: int) -> None:
-        """Its answers, as far as they are kept."""
+        """Shows this round's answers, as far as they are stored."""
         self.go("live")
         self._pages["live"].show_round(round)  # type: ignore[attr-defined]
 
     def race(self) -> None:
-        """Try it, with a race under way."""
+        """Opens Try it with a race."""
         self.go("tryit")
         self._pages["tryit"].race()  # type: ignore[attr-defined]
 
     def show_rule(self, key: str) -> None:
-        """The settings, at one of them."""
+        """Opens the settings at one of them."""
         self.go("settings")
         self._pages["settings"].show_setting(key)  # type: ignore[attr-defined]
 
     def show_help(self, key: str) -> None:
-        """The help, at one of its pages."""
+        """Opens the help at one of its pages."""
         self.go("help")
         self._pages["help"].show_topic(key)  # type: ignore[attr-defined]
 
@@ -184,7 +184,7 @@ class MainWindow(QMainWindow):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """A model (a GGUF file or a folder) goes into the list of models, and a table becomes questions."""
+        """A dropped model (GGUF file or folder) is added to the list of models; a table becomes questions."""
         for path in _dropped(event):
             event.acceptProposedAction()
             if path.lower().endswith(ENDINGS):
@@ -195,7 +195,7 @@ class MainWindow(QMainWindow):
             self.go("models")
 
     def show_view(self, view: View) -> None:
-        """The new picture of everything."""
+        """Shows a new View."""
         self._view = view
         self._sidebar.show_view(view)
         if self.isVisible():
@@ -227,7 +227,7 @@ class MainWindow(QMainWindow):
             self.move(at.topLeft())
 
     def bring(self) -> None:
-        """In front of everything, also when it was closed or minimised."""
+        """Shows the window in front, even if it was closed or minimised."""
         self.setWindowState(self.windowState() & ~self.windowState().WindowMinimized)
         self.show()
         self.raise_()
@@ -270,7 +270,7 @@ class MainWindow(QMainWindow):
         self._sidebar.fold(self.width() < _FOLDS)
 
     def focusNextPrevChild(self, next: bool) -> bool:
-        """A page scrolls to what Tab comes to from outside it as well."""
+        """Scrolls the page to what Tab reaches, also from outside the page."""
         moved = super().focusNextPrevChild(next)
         page, now = self._pages[self.page], self.focusWidget()
         if moved and now is not None and page.isAncestorOf(now):
@@ -278,7 +278,7 @@ class MainWindow(QMainWindow):
         return moved
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter presses the button that has the focus, or else the one that the page is about."""
+        """Enter presses the button that has the focus, or else the page's main button."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             focused = self.focusWidget()
             aimed = focused if isinstance(focused, QPushButton | QToolButton) else self._main_button()
@@ -288,24 +288,24 @@ class MainWindow(QMainWindow):
         super().keyPressEvent(event)
 
     def _search(self) -> None:
-        """The search field of the page, where it has one."""
+        """The page's search field, if it has one."""
         fields = self._pages[self.page].findChildren(QLineEdit)
         if found := next((one for one in fields if one.isVisible() and one.isClearButtonEnabled()), None):
             found.setFocus(Qt.FocusReason.ShortcutFocusReason)
             found.selectAll()
 
     def _main_button(self) -> QAbstractButton | None:
-        """The only one of its kind in sight; none where there are several."""
+        """The only visible main button; None if there are several."""
         shown = [one for one in self._pages[self.page].findChildren(QPushButton) if one.isVisible()]
         main = [one for one in shown if one.property("look") in ("primary", "large") and one.isEnabled()]
         return main[0] if len(main) == 1 else None
 
     def _room(self) -> QRect:
-        """The room on the screen, without its panels."""
+        """The screen's area without panels."""
         return self.screen().availableGeometry()
 
     def _keep_time(self) -> None:
-        """A second's hand, only while somebody looks and something changes with time."""
+        """Updates the page every second, while it is visible and shows something that changes with time."""
         wanted = self.isVisible() and self._view.state in (
             NodeStatus.LEARNING,
             NodeStatus.STARTING,
@@ -323,7 +323,7 @@ class MainWindow(QMainWindow):
 
 
 def first_size(wanted: QSize, room: QSize) -> QSize:
-    """What a window opens with: what it wants, or the greater part of a smaller screen.
+    """The size a window opens with: the preferred one, or most of a smaller screen.
 
     >>> first_size(QSize(1180, 780), QSize(1280, 720)).toTuple()
     (1177, 662)

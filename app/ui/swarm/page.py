@@ -1,4 +1,4 @@
-"""Swarm: who else is learning, how the link stands, and what went to and fro."""
+"""Swarm: who else is learning, the state of the connection, and what was sent and received."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def waiting_for(swarm: SwarmView) -> tuple[str, str]:
 
 
 class Alone(QWidget):
-    """Before there is a swarm: how to come to one, and what that means."""
+    """Shown before there is a swarm: how to join one, and what that means."""
 
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()
@@ -191,7 +191,7 @@ class ClassCard(QFrame):
 
 
 class RelayCard(QFrame):
-    """The link: whether it stands, to whom, under which name, and how to invite others."""
+    """The connection: its state, to which relay, under which name, and how to invite others."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()

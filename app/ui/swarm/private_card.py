@@ -1,4 +1,4 @@
-"""A private swarm: six words that are shown to those who may join, or taken from somebody who made them."""
+"""A private swarm: six words to show to those who may join, or to enter from somebody who made them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HIDDEN = "•••••  •••••  •••••  •••••  �
 
 
 class PrivateCard(QFrame):
-    """`join` gets six words that are right in themselves. It may raise OSError."""
+    """`join` gets six words with a valid checksum. It may raise OSError."""
 
     def __init__(self, theme: Theme, join: Callable[[str], None]) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class PrivateCard(QFrame):
         self.show_words("", joined=False)
 
     def show_words(self, words: str, joined: bool) -> None:
-        """The words of this computer's private swarm, if it has one; `joined`: it is there now."""
+        """The words of this computer's private swarm, if it has one; `joined`: it is connected now."""
         if words != self._text:
             self._text = words
             self._put(False)
@@ -81,7 +81,7 @@ class PrivateCard(QFrame):
         self._put(self._words.text() == HIDDEN)
 
     def _put(self, shown: bool) -> None:
-        """Words and code are for the eyes of those who are meant to see them."""
+        """Shows or hides words and code, which are for the eyes of invited people only."""
         shown = shown and bool(self._text)
         self._words.say(self._text if shown else HIDDEN)
         self._qr.show_text(self._text if shown else "")
@@ -127,7 +127,7 @@ class QrCode(QWidget):
         self.setToolTip(name)
 
     def show_text(self, text: str) -> None:
-        """An empty text is no code."""
+        """An empty text shows no code."""
         import segno  # 150 ms, that only a private swarm costs
 
         lines = segno.make_qr(text).matrix_iter(border=_QUIET) if text else ()

@@ -1,4 +1,4 @@
-"""The colours and sizes everything is drawn with. Text on its ground has a contrast of at least 4.5 : 1
+"""The colours and sizes everything is drawn with. Text has a contrast to its background of at least 4.5 : 1
 (tests/ui/theme/test_theme.py computes it), and no meaning is carried by colour alone."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Palette(msgspec.Struct, frozen=True, kw_only=True):
     """Fields and tracks."""
     hover: str
     raised: str
-    """What is chosen among several, on a trough."""
+    """The chosen one of several options, on a track."""
     trough: str
     line: str
     line_strong: str

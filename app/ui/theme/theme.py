@@ -1,4 +1,4 @@
-"""The palette in use: the system's, or the one chosen in the settings. Widgets that paint ask it for
+"""The palette in use: the system's, or the one chosen in the settings. Widgets that paint themselves ask it for
 colours."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Choice = Literal["system", "light", "dark"]
 
 
 class Theme(QObject):
-    """`palette` is current; `changed` tells that it is another one now."""
+    """`palette` is current; `changed` is emitted when it has been replaced."""
 
     changed = Signal()
 
@@ -86,7 +86,7 @@ def mono(size: int) -> QFont:
 
 
 def _qt_palette(colours: Palette) -> QPalette:
-    """What the style sheet does not reach: selections, disabled text, native bits."""
+    """Colours of what the style sheet does not reach: selections, disabled text, native parts."""
     made = QPalette()
     roles = {
         QPalette.ColorRole.Window: colours.ground,

@@ -1,4 +1,4 @@
-"""A new version of Shoal: that it is there, what is new, how far its download is, and what can be done."""
+"""A new version of Shoal: that it exists, what is new, the progress of its download, and what can be done."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class UpdateLine(QFrame):
         self.hide()
 
     def show_update(self, now: UpdateView, question: bool) -> None:
-        """`question`: this is a moment at which one may be asked something."""
+        """`question`: whether this is a good moment to ask something."""
         self._update_view = now
         there = now.offer is not None and now.offer.version != now.hidden
         asks = question and now.undecided and now.stage is not UpdateStage.CHECKOUT and not there
@@ -145,7 +145,7 @@ def title(now: UpdateView) -> str:
 
 
 def about(now: UpdateView) -> str:
-    """What the title leaves open."""
+    """Details that the title leaves out."""
     if now.stage is UpdateStage.CHECKOUT:
         return tr("Developer copy: updates come with git pull.")
     if now.stage is UpdateStage.ASKING:
@@ -173,7 +173,7 @@ def about(now: UpdateView) -> str:
 
 
 def news(offer: UpdateOffer | None) -> str:
-    """The release's own lines, in the person's language."""
+    """The release notes, in the person's language."""
     if offer is None:
         return ""
     lines = notes_in(offer.notes, [QLocale().name().split("_")[0]])
@@ -181,12 +181,12 @@ def news(offer: UpdateOffer | None) -> str:
 
 
 def breakable(text: str) -> str:
-    """A word longer than a line would make the page as wide as itself."""
+    """Makes long words breakable, because a word longer than a line would make the page as wide as itself."""
     return re.sub(r"(\S{60})(?=\S)", "\\1\u200b", text)
 
 
 def far(now: UpdateView) -> str:
-    """How far the download is, or what the installer does."""
+    """The progress of the download, or what the installer does."""
     if now.note or now.offer is None:
         return now.note
     if now.stage is UpdateStage.INSTALLING:

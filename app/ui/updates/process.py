@@ -1,7 +1,7 @@
-"""The window's dealings with new versions of Shoal. Each is a process of its own (./shoal update), so that
+"""The window's control of new versions of Shoal. Each action is a process of its own (./shoal update), so that
 the window opens no socket.
 
-It asks by itself at most once a day, only where its owner agreed to that, and never while learning alone."""
+It checks automatically at most once a day, only if its owner agreed to that, and never while learning alone."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ MakeChild = Callable[[], Child]
 
 
 class Updating(QObject):
-    """`changed` tells the new UpdateView. `resting` comes before the system's installer is started, `awake`
-    when it installed nothing, `handed` when it did, with "restart" or "quit"."""
+    """`changed` emits the new UpdateView. `resting` comes before the system's installer is started, `awake` if
+    it installed nothing, `handed` if it did, with "restart" or "quit"."""
 
     changed = Signal(object)
     resting = Signal()
@@ -50,7 +50,7 @@ class Updating(QObject):
         believe: UpdateTrust | None = None,
         child: MakeChild = lambda: Child(MAX_LINE),
     ) -> None:
-        """`options` of ./shoal update and `believe` stand in for what the build wrote."""
+        """`options` of ./shoal update and `believe` replace what the build wrote."""
         super().__init__()
         self._home, self._choices, self._options = home, choices, list(options)
         with contextlib.suppress(UpdateError):
@@ -71,7 +71,8 @@ class Updating(QObject):
         self._clock.timeout.connect(self.look_if_due)
 
     def open(self) -> None:
-        """From now on it asks by itself, where it may. What was fetched for an installed version goes."""
+        """Checks automatically from now on, if allowed. Files downloaded for the version now installed are
+        deleted."""
         self.changed.emit(self.update_view)
         if self.update_view.offer is None:
             asking.clear_folder(self._home)
@@ -80,7 +81,7 @@ class Updating(QObject):
             self._clock.start()
 
     def look_if_due(self) -> None:
-        """Asks if the owner agreed to it, does not learn alone, and a day has passed."""
+        """Checks if the owner agreed, the node does not learn alone, and a day has passed."""
         alone = self._choices["company"] == "alone"
         if self._choices["updates"] and not alone and asking.read_known(self._home).due(time.time()):
             self._start(UpdateStage.ASKING, "--check", by_person=False)
@@ -92,19 +93,19 @@ class Updating(QObject):
         self._start(UpdateStage.FETCHING, "--fetch")
 
     def install(self) -> None:
-        """Hands the file to the system's installer; learning rests meanwhile."""
+        """Passes the file to the system's installer; learning pauses meanwhile."""
         if self.update_view.stage is UpdateStage.IDLE:
             self.resting.emit()
             self._start(UpdateStage.INSTALLING, "--install")
 
     def cancel(self) -> None:
-        """What has come stays. An installer that was started is not ended."""
+        """Stops a download; what has arrived is kept. A started installer is not ended."""
         if self.update_view.stage in (UpdateStage.ASKING, UpdateStage.FETCHING):
             self._child.end()
             self._change(stage=UpdateStage.IDLE, note="", per_second=None, **self._remembered())
 
     def left_company(self) -> None:
-        """It learns alone from now on: a question that no one pressed a button for ends."""
+        """It learns alone from now on: a check that nobody pressed a button for is ended."""
         if self.update_view.stage is UpdateStage.ASKING and not self._by_person:
             self.cancel()
 
@@ -122,7 +123,7 @@ class Updating(QObject):
         self._change(hidden=version)
 
     def close(self) -> None:
-        """For the window's end. A download ends and is kept, an installer goes on."""
+        """For the window's end. A download ends and is kept, an installer continues."""
         self.blockSignals(True)
         self._tick.stop()
         self._clock.stop()

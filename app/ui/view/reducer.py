@@ -29,7 +29,7 @@ _PLACE = ("round", "last_round", "safe_round", "safe_at")
 
 
 class FoldError(ValueError):
-    """A line that is no message of a node."""
+    """A line that is not a message of a node."""
 
 
 class Fold:
@@ -44,7 +44,7 @@ class Fold:
         self.view = msgspec.structs.replace(self.view, **fields)
 
     def recall(self, past: History) -> None:
-        """Takes over a history as it lies on the disk."""
+        """Loads a history from the disk."""
         last = past.rounds[-1] if past.rounds else None
         known = {name: counts[0] for one in past.rounds[-WINDOW:] for name, counts in one.families.items()}
         self._levels = known | self._levels
@@ -61,7 +61,7 @@ class Fold:
         )
 
     def line(self, line: bytes, now: float) -> str:
-        """Takes one line in; returns the event's name. Raises FoldError."""
+        """Processes one line; returns the event's name. Raises FoldError."""
         try:
             event = msgspec.json.decode(line)
             name = event["event"]
@@ -71,7 +71,7 @@ class Fold:
         return str(name)
 
     def tick(self, now: float) -> None:
-        """The day may have ended."""
+        """Starts a new day in the counts if the day has changed."""
         self.change(today=today(self.view.rounds, now))
 
     def _take(self, name: str, event: dict[str, Any], now: float) -> None:
@@ -108,7 +108,7 @@ class Fold:
         self.change(happenings=(*self.view.happenings[-HAPPENINGS + 1 :], row))
 
     def _round(self, row: Round) -> None:
-        """One that was played again takes the place of what was there."""
+        """A round that was played again replaces the earlier one."""
         self._levels |= {name: counts[0] for name, counts in row.families.items()}
         kept, taken = self.view.rounds, self.view.taken + row.taken
         while kept and kept[-1].round >= row.round:
@@ -117,7 +117,7 @@ class Fold:
         self._show(rounds=(*kept, row), taken=taken)
 
     def _probe(self, row: Probe) -> None:
-        """One over other questions begins another curve."""
+        """A probe over other questions begins a new curve."""
         mark = row.questions_mark
         kept = (old for old in self.view.curve if old.round < row.round and old.questions_mark == mark)
         self._show(curve=(*kept, row))
@@ -132,7 +132,7 @@ class Fold:
         )
 
     def _snapshot(self, told: dict[str, Any], now: float) -> None:
-        """What is not told is as before."""
+        """Fields that are missing in the message stay as they are."""
         snapshot, before = msgspec.convert(told, Snapshot), self.view
         fields: dict[str, object] = dict(done=snapshot.done, total=snapshot.total, left_s=snapshot.eta_s)
         if snapshot.engine is not None:
@@ -158,7 +158,7 @@ def families(
     curve: Sequence[Probe],
     reached: Iterable[milestones.Milestone] = (),
 ) -> tuple[FamilyView, ...]:
-    """What is known of every family in play, in the order of their titles. `levels` are those of now."""
+    """What is known of every active family, in the order of their titles. `levels` are the present ones."""
     places = _milestones(reached)
     taught = {name: one.lesson_from for one in rounds for name in one.lesson_families}
     made = []
@@ -190,8 +190,8 @@ def families(
 
 
 def _share_of(name: str, probe: Probe) -> int:
-    """How many of a probe's questions are of one family: they are dealt out evenly, the first ones get the rest
-    (app.sapo.probe). Those that joined later have their own."""
+    """How many of a probe's questions are of one family: they are spread evenly, the first families get the
+    rest (app.sapo.probe). Families that joined later have their own."""
     if name in probe.joined:
         return JOINED_QUESTIONS
     names = sorted(probe.families)
@@ -228,7 +228,7 @@ def merge_groups(new: Sequence[GroupRow], old: Sequence[GroupRow]) -> tuple[Grou
 
 
 def _ruled(ruling: Ruling, phase: Step) -> dict[str, object]:
-    """What a ruling makes of the state. A node that may run and is not there yet is starting."""
+    """The state that follows from a ruling. A node that may run and is not there yet is starting."""
     if ruling.run:
         state = NodeStatus.STARTING if phase in (Step.STARTING, Step.LOADING) else NodeStatus.LEARNING
     else:

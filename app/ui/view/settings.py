@@ -20,8 +20,8 @@ from engines.facts import ENGINES
 
 
 class PutAway(msgspec.Struct, frozen=True, kw_only=True):
-    """What was put away: the model whose race was offered, when the last milestone told was reached, and the
-    model and round at which "what next" was."""
+    """Notes that were dismissed: the model whose race was offered, the time of the last milestone announced,
+    and the model and round of the question "what next"."""
 
     raced: str = ""
     told: float = 0.0
@@ -218,27 +218,28 @@ class WindowMemory(msgspec.Struct, kw_only=True):
     asked: bool = False
     """Whether the person has ever started learning."""
     willing: bool = True
-    """Whether it is to learn whenever no one uses the computer; a pause leaves that as it is."""
+    """Whether it learns whenever nobody uses the computer; a pause does not change that."""
     tray_told: bool = False
     """Whether the person knows that closing the window does not end Shoal."""
     updates_asked: bool = False
     """Whether the person has said if Shoal may look for new versions."""
     updates_hidden: str = ""
-    """The version that the overview says nothing more about."""
+    """The version that the overview no longer mentions."""
     engine_not_now: str = ""
     """The version of an engine that the overview does not offer again."""
     seen: PutAway = PutAway()
-    """Notes that were put away."""
+    """Notes that were dismissed."""
     questions: tuple[str, ...] = ()
     """Question sets that are learned, by the hashes of their contents."""
     questions_share: str = "only"
-    """How much of each round they are (app.node.data.question_sets.SHARES)."""
+    """Their share of each round (app.node.data.question_sets.SHARES)."""
     page: str = "overview"
     geometry: str = ""
 
 
 class Choices:
-    """Settings by key, with defaults; `put` saves at once. Those of a newer version are kept as they are."""
+    """Settings by key, with defaults; `put` saves immediately. Settings of a newer version are kept
+    unchanged."""
 
     def __init__(self, home: Path) -> None:
         self._path, self._state_path = home / "window.json", home / "window-state.json"
@@ -279,7 +280,7 @@ _LONGEST = 200
 
 
 class PrivateWords:
-    """`text` is empty where there are none."""
+    """`text` is empty if there are none."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / FILE
@@ -288,7 +289,7 @@ class PrivateWords:
             self.text = file.read(_LONGEST).strip()
 
     def put(self, words: str) -> None:
-        """Keeps these instead; "" forgets them. Raises OSError."""
+        """Stores these words instead; "" deletes them. Raises OSError."""
         if words:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             files.write(self._path, words.encode() + b"\n", private=True)
