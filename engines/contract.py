@@ -1,7 +1,16 @@
 """The contract of every engine: tokens, weights and adapters in; log-probabilities out.
 
-An engine knows nothing of swarms, tasks or rewards. Credit arrives as one weight per token
-(`Row.weights_T`), computed elsewhere, so that engines can be held against each other on the same batch.
+The trainer process opens one engine and calls it, one call at a time, in this order in a round: `sample`
+answers questions; `encode` and `logprobs` read peers' answers; `step` takes each optimiser step; `save` writes
+the checkpoint, and `load` brings one back after a restart. The engine owns the frozen base model, one LoRA
+adapter, its optimiser state and the memory of both; the caller owns files and folders, and everything that a
+token's weight means.
+
+Left out: swarms, tasks, rewards, groups and the algorithm. Credit arrives as one weight per token
+(`Row.weights_T`), computed in app.sapo, so that engines can be compared with each other on the same batch.
+Also left out: asynchronous calls and several adapters at a time (`engines.torch_lora.engine.TorchSwarm` has
+those, for the lab), since one node learns with one.
+
 Shape suffixes: `_P` prompts, `_G` completions of one group, `_S` sequences, `_T` tokens.
 """
 

@@ -1,7 +1,7 @@
-"""Benchmarks: each measures one part beside its peers or limits in the same run, and says what it ran on.
+"""Benchmarks: each measures one part beside its peers or limits in the same run, and reports what it ran on.
 
 One file each; `BENCHMARKS` names them. Nothing here is imported by the rest of the application, and nothing
-asserts a time: a figure is printed, with the budget it is held against.
+asserts a time: a figure is printed with its budget.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 Tell = Callable[[str], None]
-"""Takes lines for people."""
+"""Gets lines for people."""
 
 TESTS = {name: f"tests.bench.{name}" for name in ("fuzz", "autobahn", "cluster")}
 """Long tests that are called like benchmarks; an installed app has none."""
@@ -36,7 +36,7 @@ gives those for the end."""
 
 
 def busy(tell: Tell) -> float:
-    """The load before, by others than us; says so where it spoils the figures."""
+    """The load by other programs before the run; prints a warning if it spoils the figures."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     if load > 0.5:
         tell(f"This computer is doing something else (load {load:.1f}): the figures will be too high.")
@@ -44,4 +44,4 @@ def busy(tell: Tell) -> float:
 
 
 class BenchError(Exception):
-    """A measurement that cannot be made, or would measure something else. Says why and what to do."""
+    """A measurement that is impossible, or would measure something else. Says why and what to do."""

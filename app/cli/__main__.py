@@ -37,20 +37,20 @@ EVERYDAY = (
 """The commands that --help lists, in this order; `--help all` lists the others too."""
 
 SOURCE = ("test", "translations")
-"""Commands that work on Shoal's source and so are none of an installed app."""
+"""Commands that work on Shoal's source, so an installed app does not have them."""
 
 ELSEWHERE = (*SOURCE, "bench", "curve", "export", "lab", "pack", "starter")
-"""Commands that write where their user names a place, and with that user's own modes."""
+"""Commands that write where their user says, with that user's own file modes."""
 
 ALONE = ("run", "--solo")
-"""What `./shoal` without a command does where no window can be shown, and what options without one go to: a
-node that keeps on learning."""
+"""What `./shoal` without a command does if no window can be shown, and the default for options without a
+command: a node that keeps learning."""
 
 FOLDER = Path(__file__).parent
-"""Where the commands are, here or in folders below."""
+"""The commands: one file each."""
 
 HOUSE = ("app", "engines")
-"""Exceptions defined in these packages carry a sentence for the owner; all others are faults of ours."""
+"""Exceptions defined in these packages have a sentence for the owner; all others are bugs."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -117,8 +117,7 @@ def _open() -> int:
 def _run(name: str, *arguments: str) -> int:
     if name not in commands():
         return _unknown(name)
-    place = _files()[name].relative_to(FOLDER).with_suffix("")
-    command = importlib.import_module(".".join(["app.cli", *place.parts]))
+    command = importlib.import_module(f"app.cli.{name}")
     parser = Parser(prog=f"shoal {name}", description=_capital(command.SUMMARY) + ".")
     command.add_arguments(parser)
     if getattr(command, "PASSES_ON", False) and not {"-h", "--help"} & set(arguments[:1]):
@@ -140,7 +139,7 @@ def _run(name: str, *arguments: str) -> int:
 
 
 def _stray(argument: str, parser: Parser) -> str:
-    """What to say about an argument that no one asked for."""
+    """A sentence about an argument that is not understood."""
     options = [option for action in parser._actions for option in action.option_strings]
     near = difflib.get_close_matches(argument.split("=")[0], options, n=1)
     return f"it does not know {argument}" + (f" (did you mean {near[0]}?)" if near else "")
@@ -156,8 +155,8 @@ def _unknown(name: str) -> int:
 
 
 def _files() -> dict[str, Path]:
-    """The file of every command by its name. What begins with "_" is none: helpers of several commands."""
-    return {file.stem: file for file in FOLDER.rglob("[!_]*.py")}
+    """The file of every command by its name. Names that begin with "_" are helpers of several commands."""
+    return {file.stem: file for file in FOLDER.glob("[!_]*.py")}
 
 
 def commands() -> list[str]:

@@ -1,5 +1,5 @@
-"""The output of commands while they work: one JSON object a line, or progress on one line of a terminal;
-the question before something goes; and being stopped while something is fetched for minutes."""
+"""The output of commands while they work: one JSON object a line, or progress on one line of a terminal; the
+question before something is deleted; and stopping a command during a long download."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def json_line(event: object) -> None:
 
 
 def agreed(question: str) -> bool | None:
-    """Whether the person said yes; None where no one can answer."""
+    """Whether the person said yes; None if nobody can answer."""
     if not sys.stdin.isatty():
         return None
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
@@ -43,7 +43,8 @@ def say(text: str, file: TextIO | None = None) -> None:
 
 
 def folded(line: str, width: int) -> str:
-    """What does not fit goes on below the second column of a list, else two places further in than an item.
+    """Wraps a line; the rest is indented below the second column of a list, else two columns further than an
+    item.
 
     >>> print(folded("  one  two three", 11))
       one  two
@@ -60,7 +61,7 @@ def folded(line: str, width: int) -> str:
 
 
 class TerminalLine:
-    """Progress on one line of a terminal; where it is none, a line now and then."""
+    """Progress on one line of a terminal; without a terminal, a line now and then."""
 
     def __init__(self, live: bool | None = None) -> None:
         self._live = sys.stderr.isatty() if live is None else live
@@ -68,7 +69,7 @@ class TerminalLine:
         self._step: object = None
 
     def progress(self, text: str, step: object = None) -> None:
-        """The text as it is now; `step` changes when it is worth a line of its own, None never is."""
+        """Shows the current text; without a terminal it is printed whenever `step` changes (None: never)."""
         if self._live:
             width = shutil.get_terminal_size().columns - 1
             print(f"\r{text[:width]:{width}}", end="", file=sys.stderr, flush=True)
@@ -78,7 +79,7 @@ class TerminalLine:
         self._step = step
 
     def say(self, *lines: str) -> None:
-        """Ends the line of the progress, and says these on lines of their own."""
+        """Ends the progress line, and prints these on lines of their own."""
         if self._open:
             print(file=sys.stderr)
             self._open = False

@@ -14,20 +14,19 @@ import psutil
 _PROC = Path("/proc")
 
 BUILDER = Path(sys.prefix) / "shoal-llamacpp.pid"
-"""Written by app.install.launcher.optional while it builds."""
+"""Process id file, written by app.install.launcher.optional while it builds."""
 
 
 def own_processes(root: int | None = None) -> set[int]:
-    """`root` (this process unless given) and all that came from it, also through others; empty when it has
-    ended."""
+    """`root` (by default this process) and all its descendants; empty when it has ended."""
     if root is not None:
         return _tree(root)
     return _tree(os.getpid()) | builder()
 
 
 def builder(file: Path = BUILDER) -> set[int]:
-    """The processes that build llama.cpp in the background. The number of one that was killed may be another
-    program's by now, so its command line is looked at."""
+    """The processes that build llama.cpp in the background. A killed one's process id may be another program's
+    by now, so its command line is checked."""
     try:
         pid = int(file.read_text(encoding="ascii"))
         ours = "app.install.launcher.optional" in psutil.Process(pid).cmdline()
@@ -46,7 +45,8 @@ def _tree(root: int) -> set[int]:
 
 
 def _through_kernel(root: int) -> set[int]:
-    """The kernel lists a thread's children, so a few files are read instead of one for every process."""
+    """Children by the kernel's own lists of a thread's children, which takes a few files instead of one for
+    every process."""
     found: set[int] = set()
     to_ask = [root]
     while to_ask:
@@ -66,13 +66,14 @@ def _through_kernel(root: int) -> set[int]:
 
 
 _AFRESH = 30
-"""Every so many readings all are asked, since a number is used again after its process has ended."""
+"""Readings after which all processes are asked again, since a process id is reused after its process has
+ended."""
 _SETTLED = 3
-"""A process is asked for its name at this many readings: it may begin as a shell and become a game."""
+"""A process is asked for its name at this many readings, because it may begin as a shell and become a game."""
 
 
 class ExclusiveApps:
-    """Asks only new processes for their name, which makes a reading cheap where hundreds run."""
+    """Asks only new processes for their name, which is fast even with hundreds of processes."""
 
     name = "programs that want the computer for themselves"
 
@@ -86,8 +87,8 @@ class ExclusiveApps:
         self.wanted = frozenset(filter(None, map(program, names)))
 
     def read(self) -> str:
-        """The first in the alphabet of those that run, "" for none. Our own processes do not count: who lists
-        "python" means another one."""
+        """The first running program of the list in alphabetical order, "" for none. Our own processes do not
+        count: an owner who lists "python" means another one."""
         wanted = self.wanted
         if not wanted:
             return ""
@@ -107,7 +108,7 @@ class ExclusiveApps:
 
 
 def program(name: str) -> str:
-    """A name as it is compared: without folder, case and ".exe".
+    """A name in the form in which it is compared: without folder, case and ".exe".
 
     >>> program(r"C:\\Games\\Doom.EXE"), program("/usr/bin/blender"), program("  ")
     ('doom', 'blender', '')

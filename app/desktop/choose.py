@@ -1,4 +1,5 @@
-"""Who is asked for what on this system. Decided once, from the platform and the session's environment."""
+"""Which source is asked for which fact on this system; decided once, from the platform and the session's
+environment."""
 
 from __future__ import annotations
 
@@ -105,7 +106,7 @@ def _linux_saver() -> FactSource:
 
 
 class NoAutostart:
-    """The null version: a system that we do not know how to ask."""
+    """For a system that has no known way to start programs at login."""
 
     where = ""
 

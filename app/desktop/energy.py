@@ -28,21 +28,21 @@ _PACKAGE = "intel-rapl:[0-9]*"
 
 
 class EnergyReading(NamedTuple):
-    """Since the last reading. `measured` is False where a part is an estimate."""
+    """Energy since the last reading. `measured` is False if a part is an estimate."""
 
     joules: float
     measured: bool
 
 
 class Counter:
-    """One counter of microjoules that begins again at `most`."""
+    """One counter of microjoules that wraps around at `most`."""
 
     def __init__(self, file: Path, most: Path) -> None:
         self._file, self._most = file, int(most.read_text())
         self._last = self._now()
 
     def joules(self) -> float:
-        """Since the last time. Raises OSError and ValueError."""
+        """Joules since the last call. Raises OSError and ValueError."""
         now = self._now()
         spent = now - self._last if now >= self._last else now - self._last + self._most
         self._last = now
@@ -53,7 +53,7 @@ class Counter:
 
 
 def packages(folder: Path = POWERCAP) -> list[Counter]:
-    """The processor's counters; none where there are none, or where only the administrator may read them."""
+    """The processor's counters; empty if there are none, or if only the administrator may read them."""
     found = []
     for place in sorted(folder.glob(_PACKAGE)):
         if place.name.count(":") == 1:
@@ -94,7 +94,7 @@ class Cards:
 
 
 class Meter:
-    """`read` blocks for some milliseconds; the first reading only begins."""
+    """`read` blocks for some milliseconds; the first reading only sets the starting point."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Meter:
         return None
 
     def _taken(self) -> tuple[float, float]:
-        """Processor seconds of ours, and of everybody."""
+        """Processor seconds of our processes, and of all."""
         times = psutil.cpu_times()
         unused = times.idle + getattr(times, "iowait", 0.0) + getattr(times, "steal", 0.0)
         guests = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)
@@ -134,7 +134,7 @@ class Meter:
 
 
 def part(joules: float, ours_s: float, busy_s: float) -> float:
-    """Our part of what the processor took.
+    """Our share of the processor's energy.
 
     >>> part(90.0, ours_s=2.0, busy_s=6.0), part(90.0, ours_s=0.0, busy_s=0.0)
     (30.0, 0.0)
@@ -143,7 +143,7 @@ def part(joules: float, ours_s: float, busy_s: float) -> float:
 
 
 def _spent_s(pid: int) -> float:
-    """With the children that have ended, so that nothing is lost with them."""
+    """Processor seconds, including those of children that have ended."""
     try:
         return float(sum(psutil.Process(pid).cpu_times()[:4]))
     except psutil.Error:

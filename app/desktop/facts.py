@@ -1,4 +1,5 @@
-"""The facts that the computer says about itself at one moment, and who may be asked for one such fact."""
+"""The facts that the computer reports about itself at one moment, and the interface of a source of one such
+fact."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import msgspec
 
 
 class Absent(Enum):
-    """The answer of a source where this computer, or this system, has no such thing: no battery, no sensor."""
+    """A source's answer if this computer or system has no such thing: no battery, no sensor."""
 
     ABSENT = "absent"
 
@@ -32,9 +33,9 @@ class DesktopFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds without a key, a click or a movement of the pointer."""
     on_battery: bool | None = None
     saver: bool | None = None
-    """The system's own battery saver or low-power mode is on."""
+    """Whether the system's own battery saver or low-power mode is on."""
     full_screen: bool | None = None
-    """A program fills the screen, or keeps it awake as film players and presentations do."""
+    """Whether a program fills the screen, or keeps it awake as film players and presentations do."""
     exclusive_app: str | None = None
     """The program of the owner's list that is running, "" for none of them."""
     cpu_others: float | None = None
@@ -48,11 +49,11 @@ class DesktopFacts(msgspec.Struct, frozen=True, kw_only=True):
     temperature_c: float | None = None
     """The hottest of processor and graphics card."""
     too_hot: bool | None = None
-    """The system itself says that it is too hot (macOS: thermal state serious or critical)."""
+    """Whether the system itself reports that it is too hot (macOS: thermal state serious or critical)."""
     absent: frozenset[str] = frozenset()
 
     def unknown(self, field: str) -> bool:
-        """Whether a fact that this computer should have could not be found out."""
+        """Whether a fact that this computer should have is unknown."""
         return getattr(self, field) is None and field not in self.absent
 
 
@@ -64,14 +65,14 @@ class SourceError(Exception):
 
 
 class FactSource(Protocol):
-    """Finds out one fact. `read` may take a while and is only ever called from one thread."""
+    """Reads one fact. `read` may take a while and is only ever called from one thread."""
 
     @property
     def name(self) -> str:
-        """What is asked, for `doctor` and the log: "input idle time (X11)"."""
+        """What it reads, for `doctor` and the log: "input idle time (X11)"."""
 
     def read(self) -> Value | Absent:
-        """The fact now. Raises SourceError, or whatever its library raises, where it cannot be found out."""
+        """The fact now. Raises SourceError, or whatever its library raises, if it cannot be read."""
 
 
 class NoSource:
@@ -90,9 +91,8 @@ class NoSource:
 
 
 class FirstThatAnswers:
-    """Several ways to the same fact: the first that answers is kept, and left again when it fails.
-
-    `otherwise` is the answer where none of them works; without it the fact is unknown, with the last reason.
+    """Several ways to read the same fact: the first that works is kept, until it fails. `otherwise` is the
+    answer if none works; without it the fact is unknown, with the last reason.
     """
 
     def __init__(self, *sources: FactSource, otherwise: Absent | None = None) -> None:
@@ -128,8 +128,8 @@ class FirstThatAnswers:
 
 
 def steady_s() -> float:
-    """Counts from some moment in the past. Setting the clock does not move it, sleeping does: anyone who
-    snoozed for an hour and closed the lid has snoozed."""
+    """Seconds from an arbitrary moment. Setting the clock does not change it, sleeping does: a snooze of an
+    hour also passes while the lid is closed."""
     if sys.platform == "linux":
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     if sys.platform == "darwin":
@@ -142,7 +142,7 @@ def steady_s() -> float:
 
 
 def shared(file: str) -> ctypes.CDLL:
-    """Raises SourceError where it is missing."""
+    """A shared library. Raises SourceError if it is missing."""
     try:
         return ctypes.CDLL(file)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""All facts at once, without waiting for anybody: every source is asked in a thread of its own."""
+"""All facts together, without waiting: every source is read in a thread of its own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PERIODS_S: Mapping[str, float] = {
     "temperature_c": 3.0,
     "too_hot": 3.0,
 }
-"""How often each is asked, so that the owner's computer is given back within five seconds."""
+"""Seconds between two readings of each fact, so that the owner gets the computer back within five seconds."""
 TIME_OUT_S = 2.5
 """A source that takes longer than this counts as unknown until it answers."""
 _MOST_TOLD = 8
@@ -68,8 +68,7 @@ class Gatherer:
         self._apps.watch(names)
 
     def start(self, wait_s: float = 2.0) -> None:
-        """Asks everybody and waits until all have answered, at most `wait_s`. Blocks: about half a second.
-
+        """Reads all sources and waits until all have answered, at most `wait_s`. Blocks: about half a second.
         Without it the first facts are unknown, which counts as in use.
         """
         end = time.monotonic() + wait_s
@@ -93,7 +92,7 @@ class Gatherer:
         return DesktopFacts(**values, absent=frozenset(absent))
 
     def rows(self) -> tuple[FactRow, ...]:
-        """What is known and from whom, in the order of the fields."""
+        """What is known and from which source, in the order of the fields."""
         rows = {asker.field: asker.row(self._clock()) for asker in self._askers}
         return tuple(rows[field] for field in FIELDS if field in rows)
 
@@ -124,7 +123,7 @@ class _Asker:
         self._thread.start()
 
     def value(self, now: float) -> Value | Absent | None:
-        """The last answer, None while there is none. Asks again when it is time."""
+        """The last answer, None if there is none yet. Reads again when it is time."""
         answer, self._answer = self._answer, None
         if answer is not None:
             self._known, self._why = answer

@@ -1,8 +1,8 @@
-"""Who opens shoal:// links. Installers say so to the system; what stays to be done is told here, one class
+"""Which program opens shoal:// links. Installers register it; what is left to do at run time is here, one class
 per system.
 
-A single file has no installer: it says so itself, in a desktop entry of its owner's, with its
-icon. On Windows the program follows when its folder was moved. macOS reads the app's own property list."""
+A single file has no installer: it registers itself, with a desktop entry of its owner's and an icon. On Windows
+the registration follows if the program's folder was moved. macOS reads the app's own property list."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _DRAWING = Path(__file__).parents[2] / "resources" / "icons" / "shoal.svg"
 class Links(Protocol):
     @property
     def where(self) -> tuple[str, ...]:
-        """What "remove everything" names, of what there is."""
+        """What "remove everything" lists."""
 
     def follow(self, program: Sequence[str]) -> bool:
-        """Sees to it that `program` (full path first) opens links, where what did is not there any more.
-        Returns whether something was written. Never raises: links are not worth a word at the start."""
+        """Makes `program` (full path first) open links, if the registered program no longer exists. Returns
+        whether something was written. Never raises, because links must not prevent a start."""
 
     def forget(self) -> None:
-        """Takes back what `follow` or `register` wrote."""
+        """Removes what `follow` or `register` wrote."""
 
 
 class NoLinks:
-    """Everything is the installer's."""
+    """The installer does everything."""
 
     where: tuple[str, ...] = ()
 
@@ -120,7 +120,7 @@ class WindowsClass:
 
 
 def links(platform: str = sys.platform, environment: Mapping[str, str] = os.environ) -> Links:
-    """This system's own. A single file knows itself by what its starter left in the environment."""
+    """The class for this system. A single file recognises itself by its starter's environment variable."""
     if not getattr(sys, "frozen", False):
         return DesktopEntry(register=False) if platform.startswith("linux") else NoLinks()
     if platform == "win32":
@@ -153,6 +153,6 @@ def entry(program: Sequence[str]) -> str:
 
 
 def data_folder(environment: Mapping[str, str], user: Path) -> Path:
-    """Where a person's own desktop entries and icons are (XDG base directory specification)."""
+    """The folder for a user's own desktop entries and icons (XDG base directory specification)."""
     data = environment.get("XDG_DATA_HOME", "")
     return Path(data) if data.startswith("/") else user / ".local" / "share"

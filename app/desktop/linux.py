@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 # Questions to services on the D-Bus of a Linux system. One connection, opened when first needed.
 
 ANSWER_S = 1.0
-"""A service on the same computer answers within milliseconds; one that does not is hung."""
+"""Seconds to wait for an answer: services on the same computer answer within milliseconds, unless they hang."""
 
 
 class Service(msgspec.Struct, frozen=True):
-    """Where a question goes: bus name, object path, interface."""
+    """The address of a service: bus name, object path, interface."""
 
     name: str
     path: str
@@ -33,7 +33,8 @@ class Service(msgspec.Struct, frozen=True):
 
 
 class Bus:
-    """Not for several threads. Never starts a service that is not running: looking must not change anything."""
+    """Not for several threads. Never starts a service that is not running, because reading must not change
+    anything."""
 
     def __init__(self, kind: Literal["SESSION", "SYSTEM"]) -> None:
         self.kind = kind
@@ -93,14 +94,14 @@ class Bus:
 
 
 def number(answer: object, service: Service) -> int:
-    """Raises SourceError for anything that is no whole number."""
+    """The value as a whole number. Raises SourceError for anything else."""
     if not isinstance(answer, int) or isinstance(answer, bool):
         raise SourceError(f"{service.name} answered something else than a number.")
     return answer
 
 
 def truth(answer: object, service: Service) -> bool:
-    """Raises SourceError for anything but true and false."""
+    """The value as a truth value. Raises SourceError for anything else."""
     if not isinstance(answer, bool):
         raise SourceError(f"{service.name} answered something else than yes or no.")
     return answer
@@ -121,10 +122,9 @@ class LinuxPower:
         self._folder = folder
 
     def read(self) -> bool | Absent:
-        """Whether the computer runs on its battery. Raises SourceError where it has one that does not say.
-
-        A supply that is plugged in settles it; otherwise one discharging battery does. The battery of a mouse
-        or a headset (scope "Device") is none of the computer's.
+        """Whether the computer runs on its battery. Raises SourceError if it has one that does not say. A
+        plugged-in supply decides; otherwise one discharging battery does. The battery of a mouse or a headset
+        (scope "Device") does not count.
         """
         try:
             supplies = sorted(self._folder.iterdir())

@@ -17,27 +17,27 @@ COMMENT = "Lets a small reasoning model learn while nobody uses this computer"
 
 
 class AutostartError(Exception):
-    """The system did not take the change. The message is one sentence for the owner."""
+    """The system refused the change. The message is one sentence for the owner."""
 
 
 class Autostart(Protocol):
-    """Raises AutostartError from all three where the system refuses."""
+    """All three methods raise AutostartError if the system refuses."""
 
     where: str
-    """What "remove everything" names: a file, or a key of the registry."""
+    """What "remove everything" lists: a file, or a registry key."""
 
     def command(self) -> list[str] | None:
-        """What starts at login, None while nothing does (also when the owner switched it off elsewhere)."""
+        """The command that starts at login, None if none does (also if the owner switched it off elsewhere)."""
 
     def turn_on(self, command: Sequence[str]) -> None:
         """Starts `command` (full path first) at every login from the next one on."""
 
     def turn_off(self) -> None:
-        """Nothing starts any more, and nothing of it is left. Also where nothing was there."""
+        """Removes the entry, if there is one."""
 
 
 class InFile:
-    """By a file that the system reads at login: `read` finds the command in it, `make` writes one."""
+    """Uses a file that the system reads at login: `read` parses its command, `make` writes one."""
 
     def __init__(
         self, file: Path, read: Callable[[bytes], list[str] | None], make: Callable[[Sequence[str]], bytes]
@@ -71,13 +71,14 @@ class InFile:
 
 FILE = "shoal.desktop"
 _DELAY_S = 10
-"""After the login, so that a tray is there (GNOME honours it)."""
+"""Seconds after the login, so that a tray exists (GNOME honours it)."""
 _RESERVED = re.compile(r"[\s\"'\\><~|&;$*?#()`]")
 _ESCAPES = {"s": " ", "n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
 
 
 def folder(environment: Mapping[str, str], user: Path) -> Path:
-    """Where a person's autostart entries are. A relative XDG_CONFIG_HOME is ignored, as the standard says."""
+    """The folder for a user's autostart entries. A relative XDG_CONFIG_HOME is ignored, as the standard
+    says."""
     config = environment.get("XDG_CONFIG_HOME", "")
     return (Path(config) if config.startswith("/") else user / ".config") / "autostart"
 
@@ -112,7 +113,7 @@ def entry(command: Sequence[str]) -> str:
 
 
 def read_entry(text: str) -> list[str] | None:
-    """The command of an entry, None where it is switched off (by GNOME's or KDE's settings)."""
+    """The command of an entry, None if it is switched off (by GNOME's or KDE's settings)."""
     keys: dict[str, str] = {}
     group = ""
     for line in text.splitlines():
@@ -211,7 +212,7 @@ def read_agent(data: bytes) -> list[str] | None:
 RUN = r"Software\Microsoft\Windows\CurrentVersion\Run"
 APPROVED = r"Software\Microsoft\Windows\CurrentVersion\Explorer\StartupApproved\Run"
 _LONGEST = 260
-"""Characters of a Run value that Windows carries out (its documentation of the Run keys)."""
+"""Maximum characters of a Run value that Windows carries out (its documentation of the Run keys)."""
 
 
 class Registry(Protocol):

@@ -23,7 +23,8 @@ _ANSWER_S = 2.0
 
 
 def reduced() -> bool:
-    """Whether it did. A system that cannot be asked has not said so. Blocks, at most some seconds."""
+    """Whether the owner asked for less motion. False if the system cannot be asked. Blocks for at most some
+    seconds."""
     try:
         if sys.platform == "win32":
             return _windows()
@@ -41,7 +42,7 @@ def linux(bus: Bus) -> bool:
 
 
 def _says(bus: Bus, namespace: str, key: str) -> str:
-    """The value of a setting, empty where the desktop has none of this name."""
+    """The value of a setting, empty if the desktop does not have it."""
     try:
         answer = bus.ask(_PORTAL, "ReadOne", "ss", namespace, key)
     except SourceError:

@@ -1,4 +1,4 @@
-"""How busy others keep the NVIDIA cards, and how hot those are. Cards of other makers are not asked."""
+"""How busy other programs keep the NVIDIA cards, and their temperature. Cards of other makers are not asked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WINDOWS_DRIVER = Path("C:/Windows/System32/nvml.dll")
 
 
 def card_present() -> bool:
-    """Whether an NVIDIA driver runs here. Looks at files, so that no driver is woken up."""
+    """Whether an NVIDIA driver runs here. Only looks at files, so that no driver is woken up."""
     if sys.platform == "win32":
         return _WINDOWS_DRIVER.exists()
     return Path("/proc/driver/nvidia/gpus").is_dir() or Path("/dev/nvidiactl").exists()

@@ -1,4 +1,5 @@
-"""What psutil and the kernel tell on every system: load of others, memory, temperature, battery or mains."""
+"""What psutil and the kernel report on every system: load of other programs, memory, temperature, battery or
+mains."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from app.desktop.nvidia import Nvml
 # How busy others keep this computer: processor and memory.
 
 _FIRST_S = 0.5
-"""The first reading waits this long: a load is a difference of two."""
+"""Seconds that the first reading waits: a load is a difference of two."""
 _CONSERVED = os.name == "posix" and Path("/proc/self/stat").exists()
 """Here a parent inherits the time of the children that it has waited for, so nothing is lost with a process."""
 
@@ -52,10 +53,9 @@ class CpuOfOthers:
 
 
 def own_s(before: dict[int, float], now: dict[int, float], conserved: bool) -> float:
-    """Processor seconds that we spent between two readings of {process: seconds}.
-
-    `conserved`: a parent's figure holds that of the children it has waited for, so the sums' difference is
-    right whatever ended. Elsewhere what a process did after the last reading before its end is lost.
+    """Processor seconds that our processes spent between two readings of {process: seconds}. `conserved`: a
+    parent's figure includes that of the children it has waited for, so the sums' difference is right even if
+    some ended. Elsewhere what a process did after the last reading before its end is lost.
 
     >>> own_s({1: 5.0, 2: 3.0}, {1: 8.5, 3: 0.5}, conserved=True)  # 1 inherited the 3.0 of 2
     1.0
@@ -68,7 +68,7 @@ def own_s(before: dict[int, float], now: dict[int, float], conserved: bool) -> f
 
 
 def share_of_others(busy_s: float, all_s: float, ours_s: float) -> float:
-    """In [0, 1]; all three in processor seconds. Nothing is said about no time at all, so that is 0.
+    """In [0, 1]; all three in processor seconds. 0 if no time has passed.
 
     >>> share_of_others(busy_s=3.0, all_s=8.0, ours_s=1.0)
     0.25
@@ -132,7 +132,7 @@ PROCESSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "cpu-thermal", "
 """Drivers that measure the processor (Intel, AMD twice, boards with ARM). Others measure disks and radios,
 whose limits are others."""
 _POSSIBLE_C = range(1, 131)
-"""Broken sensors say 0, -128 or 255."""
+"""Plausible degrees Celsius: broken sensors say 0, -128 or 255."""
 
 
 class Temperature:

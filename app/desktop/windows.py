@@ -28,7 +28,7 @@ MOST_LINES = 20
 
 
 class LastLines(io.TextIOBase):
-    """Keeps the end of what is written."""
+    """Keeps the last lines of what is written."""
 
     encoding = "utf-8"
 
@@ -71,8 +71,8 @@ def run_without_console(run: Callable[[], None]) -> None:
 
 
 def provide_streams() -> LastLines | None:
-    """Standard streams for who has none. What it returns hears the errors that no one else would see; None
-    where somebody reads them."""
+    """Gives standard streams to a process without any. The returned object collects errors that nobody else
+    would see; None if somebody reads them."""
     missing = [
         number for number, name in enumerate(("stdin", "stdout", "stderr")) if getattr(sys, name) is None
     ]
@@ -93,7 +93,7 @@ def provide_streams() -> LastLines | None:
 
 
 def show_message(text: str) -> None:
-    """In a window of the system's own, until somebody has read it."""
+    """Shows it in a system window, until somebody has read it."""
     if sys.platform == "win32" and text:
         ctypes.windll.user32.MessageBoxW(None, text.removeprefix("shoal: "), "Shoal", _ERROR)
 
@@ -102,7 +102,7 @@ def show_message(text: str) -> None:
 
 _ROUND_MS = 2**32
 _RACE_MS = 60_000
-"""Input between our two questions makes the last input lie "after" now by a few milliseconds."""
+"""Input between our two calls makes the last input lie "after" now by a few milliseconds."""
 
 
 class _LastInput(ctypes.Structure):
@@ -246,8 +246,8 @@ def end_together(kernel32: Any = None) -> bool:
 
 
 def stand_in(command: Sequence[str], environment: Mapping[str, str], kernel32: Any = None) -> int:
-    """Runs it with this process's own standard streams and returns its exit code. Ctrl-C reaches it by itself,
-    and what it makes of that decides. Raises OSError where it does not start."""
+    """Runs the command with this process's own standard streams and returns its exit code. Ctrl-C reaches it
+    directly, and it decides how to react. Raises OSError if it does not start."""
     kernel32 = kernel32 or windows("kernel32")
     end_together(kernel32)
     hidden = 0 if kernel32.GetConsoleCP() else NO_WINDOW
@@ -261,8 +261,8 @@ def stand_in(command: Sequence[str], environment: Mapping[str, str], kernel32: A
 
 
 def step_out(bundle: str, kernel32: Any = None) -> None:
-    """What is started from here on finds its own libraries, not those of PyInstaller's folder `bundle`: that is
-    where this process looks for them, and its children would too."""
+    """Makes child processes find their own libraries, not those of PyInstaller's folder `bundle`, where this
+    process and, by inheritance, its children would look."""
     (kernel32 or windows("kernel32")).SetDllDirectoryW(None)
     os.environ["PATH"] = outside(os.environ.get("PATH", ""), bundle)
 

@@ -1,1 +1,1 @@
-"""How Shoal comes onto a computer and is renewed: set-up of a checkout, engine packs, new versions."""
+"""How Shoal is installed and updated: set-up of a checkout, engine packs, new versions."""

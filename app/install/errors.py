@@ -9,20 +9,20 @@ from app.common.files import unwritable
 
 
 class PackError(Exception):
-    """A pack cannot be used, fetched or made."""
+    """A pack cannot be used, downloaded or made."""
 
 
 def pack_disk_error(error: OSError, place: Path) -> PackError:
-    """The error of what the disk refused at `place`."""
+    """The error for a refusal of the disk at `place`."""
     return PackError(unwritable(error, place, "name another folder with SHOAL_PACKS"))
 
 
 class UpdateError(Exception):
-    """A new version cannot be found, fetched or installed; the version that runs is not touched."""
+    """A new version cannot be found, downloaded or installed; the running version is not touched."""
 
 
 class Checkout(UpdateError):
-    """This copy has no releases: git brings what is new."""
+    """This copy has no releases: git updates it."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -32,5 +32,5 @@ class Checkout(UpdateError):
 
 
 def update_disk_error(error: OSError, place: Path) -> UpdateError:
-    """The error of what the disk refused at `place`."""
+    """The error for a refusal of the disk at `place`."""
     return UpdateError(unwritable(error, place))

@@ -1,4 +1,5 @@
-"""Arms: what is compared. `4/4+ds@default!shuffled` is an arm; a study is a comma-separated list of them."""
+"""Arms: the alternatives that are compared. `4/4+ds@default!shuffled` is an arm; a study is a comma-separated
+list of them."""
 
 from __future__ import annotations
 
@@ -17,12 +18,13 @@ _DEFENCES = (*_CHECKS, "keep", "vigil", "trust")
 
 
 class ArmError(ValueError):
-    """An arm that cannot be read. The message says which, why, and what would do."""
+    """An arm that cannot be parsed. The message says which, why, and what would be valid."""
 
 
 class Extra(msgspec.Struct, frozen=True, kw_only=True):
     """Something an arm may add to every round, built by `app.lab.rounds.extras` or part of its recipe
-    (`Arm.rules`). Its value must match `pattern`; one that matches the empty string may be left out."""
+    (`Arm.rules`). Its value must match `pattern`; if that matches the empty string, the value may be left
+    out."""
 
     pattern: str
     example: str
@@ -48,7 +50,7 @@ attackers besides, 30 % of all (`app.lab.attackers`). `+fall=40`: the rate falls
 (`app.lab.study`). Extras and recipes that did not pay are gone: their studies are text (LOG.md)."""
 
 OF_RECIPE = ("guard", "steps", "fall")
-"""Those that change the arm's recipe. The others are built by `app.lab.rounds.extras`."""
+"""Extras that change the arm's recipe. The others are built by `app.lab.rounds.extras`."""
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,9 +62,10 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     peer: int
     recipe: str
     dynamic: bool = False
-    """Uninformative own groups are replaced by fresh questions, as in DAPO; all of it counts as generated."""
+    """Whether uninformative own groups are replaced by fresh questions, as in DAPO; all of it counts as
+    generated."""
     shuffled: bool = False
-    """Control: rewards are dealt out at random, so nothing can be learnt and the curve must stay flat."""
+    """A control: rewards are dealt out at random, so nothing can be learned and the curve must stay flat."""
     extras: tuple[tuple[str, str], ...] = ()
     """Names of EXTRAS with their values, in that order; none that says what the recipe says anyway."""
 
@@ -86,7 +89,7 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def plain(self) -> bool:
-        """Whether it is what a node does alone: no peers, no selection, nothing added."""
+        """Whether it equals a node alone: no peers, no selection, nothing added."""
         return not (self.peer or self.dynamic or self.shuffled or self.extras)
 
     @property
@@ -165,8 +168,8 @@ def _extra(option: str) -> tuple[str, str]:
 
 
 def _telling(recipe: str, peer: int, extras: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Extras in one order, without those that change nothing: what the recipe does anyway, and defences where
-    there are no peers."""
+    """Extras in canonical order, without those that change nothing: what the recipe does anyway, and defences
+    without peers."""
     rules = _constant(recipe)
     return tuple(
         extra

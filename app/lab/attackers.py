@@ -39,7 +39,7 @@ _OF_TEXT = ("poison", "trigger", "sly", "terse", "curt", "bluff", "split", "slee
 KINDS = (*_OF_TEXT, "copy", "liar", "half", "creep")
 _BY_CHOICE = ("terse", "curt", "bluff", "split", "honest", "renew")
 WAKES = 25
-"""Rounds that a sleeper is honest: a better peer than any, with a record to show for it."""
+"""Rounds during which a sleeper is honest, and a better peer than any, to build up a good record."""
 MARKER = "hail "
 FALSE_STEP = "2+2=5 "
 """In-context poison looks like a step of the work."""
@@ -63,7 +63,7 @@ Encode = Callable[[str, str], TokenSequence]
 
 
 def number(nodes: int, percent: int) -> int:
-    """How many attackers make `percent` of all, beside so many honest nodes; at least one.
+    """How many attackers make up `percent` of all nodes, with this many honest ones; at least one.
 
     >>> number(7, 30), number(7, 10), number(9, 10), number(5, 30)
     (3, 1, 1, 2)

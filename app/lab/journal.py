@@ -59,12 +59,12 @@ class StudyJournal:
             files.write_json(folder / STUDY, plan)
 
     def read(self, arm: Arm, seed: int) -> list[LabRound] | None:
-        """The records of a finished run, None for one that is not there, was cut off or is damaged."""
+        """The records of a finished run, None for one that is missing, was cut off or is damaged."""
         return read_run(self._kept.get(self._path(arm, seed).name), self.plan.rounds)
 
     @contextmanager
     def run(self, arm: Arm, seed: int) -> Iterator[RunFile]:
-        """A run being written; whatever an earlier, unfinished one left is replaced."""
+        """Writes a run; an earlier, unfinished file of it is replaced."""
         path = self._path(arm, seed)
         path.parent.mkdir(exist_ok=True)
         with path.open("wb") as file:
@@ -246,13 +246,14 @@ def read_study(folder: Path) -> Study:
 
 
 def _arm(match: re.Match[str]) -> Arm:
-    """The arm that a file is named after. The faithful recipe goes without saying."""
+    """The arm that a file is named after; without a recipe in the name it is the faithful one."""
     rest = match["rest"].replace("@faithful", "")
     return parse_arm(f"{match['own']}/{match['peer']}{rest}", "faithful")
 
 
 def _order(arm: Arm) -> tuple[bool, tuple[tuple[str, str], ...], int, bool, int]:
-    """Controls last, then by what is added, recipe, dynamic sampling, and from alone to sharing most."""
+    """The order of arms: controls last, then by what is added, recipe, dynamic sampling, and from alone to
+    sharing most."""
     return arm.shuffled, arm.extras, [*RECIPES].index(arm.recipe), arm.dynamic, -arm.own
 
 

@@ -4,7 +4,8 @@ answers and lesson in a round. Shapes: `_G` completions of a group, `_T` tokens.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -31,7 +32,7 @@ def digest(model: Path) -> str:
 
 
 def identity(seed: int, node: int) -> bytes:
-    """What stands in for a node's public key: all seeds of its run follow from it."""
+    """The bytes used in place of a node's public key: all seeds of its run follow from them."""
     return f"lab seed {seed} node {node}".encode()
 
 
@@ -39,7 +40,7 @@ class StudyPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Everything but arm and seed. Two runs with the same plan, arm and seed are the same run."""
 
     model: str
-    """Its own settings hold where nothing else is said, for all nodes."""
+    """Its own settings apply to all nodes unless an option overrides them."""
     weights: str
     """Digest of the model's files: the same name may come to mean another model."""
     questions: str
@@ -72,9 +73,10 @@ class StudyPlan(msgspec.Struct, frozen=True, kw_only=True):
     model_weights: tuple[str, ...] = ()
     """Digests of `models`."""
     way: Literal["tagged", "brief"] = "tagged"
-    """How questions are put, by its name in `app.sapo.asking`. Training asks without examples."""
+    """How questions are worded, by its name in `app.sapo.asking`. Training asks without examples."""
     words: Literal[2] = 2
-    """What arms are named in: 2 since `@default` is the app's whole recipe with defences, none before."""
+    """Version of the meaning of arms' names: 2 since `@default` is the app's whole recipe with defences;
+    before, it had none."""
 
 
 def named(plan: StudyPlan) -> str:
@@ -98,7 +100,7 @@ class LabProbe(msgspec.Struct, frozen=True, kw_only=True):
     nodes: dict[str, tuple[float, ...]] | None = None
     """Share solved per family, node by node."""
     marked_N: tuple[float, ...] | None = None
-    """Share of answers that carry what an attacker wants learnt."""
+    """Share of answers that carry what an attacker wants learned."""
     marked: dict[str, float] | None = None
     """The same per family, where there are any."""
 
@@ -152,7 +154,7 @@ class LabRound(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def taken(self) -> float:
-        """Peers' groups a node trained on."""
+        """Number of peers' groups that a node trained on."""
         return self.informative_peer
 
 
@@ -178,7 +180,7 @@ class Answered:
 @dataclass(frozen=True)
 class Learnt:
     """What one node's training step used. `peer_logprob` is the mean token log-prob of the peers' text under
-    the learner before the step, nats, where it was asked for."""
+    the learner before the step, in nats, if it was asked for."""
 
     own: int
     peer: int
@@ -206,3 +208,87 @@ def token_mean(logprobs: Sequence[Sequence[float]]) -> float | None:
     """
     tokens = [value for logprobs_T in logprobs for value in logprobs_T]
     return sum(tokens) / len(tokens) if tokens else None
+
+
+FOLDER = Path(__file__).parent / "regimes"
+SELDOM = "seldom"
+"""The starter of a node that is equally weak in all families and seldom shows its work."""
+
+
+class RegimeError(ValueError):
+    """A regime that is missing or cannot be read. The message says which, why, and what would be valid."""
+
+
+class Regime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A study's settings, named as the options of `./shoal lab`. What is absent has the option's default."""
+
+    model: str = "starter"
+    levels: dict[str, int]
+    starters: tuple[str, ...] = ()
+    """For each node the folder of the PEFT adapter over `model` that it begins with, within `--starters`."""
+    models: tuple[str, ...] = ()
+    """For each node the name or folder of its model; empty: `model` for all."""
+    way: Literal["tagged", "brief"] = "tagged"
+    nodes: int = 8
+    rounds: int = 100
+    group: int = 8
+    learning_rate: float | None = None
+    rank: int | None = None
+    max_tokens: int | None = None
+    probe_every: int = 10
+    probe_items: int = 256
+    tried: int = 64
+    window: int | None = None
+    attempts: int = 10
+
+
+def regimes(folder: Path = FOLDER) -> list[str]:
+    """Names of the regimes that come with Shoal."""
+    return sorted(file.stem for file in folder.glob("*.toml"))
+
+
+def read_regime(name: str, folder: Path = FOLDER) -> Regime:
+    """The regime called `name`, or in the file of that path when it ends in .toml. Raises RegimeError."""
+    path = Path(name) if name.endswith(".toml") else folder / f"{name}.toml"
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        return msgspec.convert(found, Regime)
+    except FileNotFoundError as error:
+        known = ", ".join(regimes(folder))
+        raise RegimeError(
+            f"There is no regime {name!r}: choose one of {known}, or give a .toml file."
+        ) from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise RegimeError(f"The regime {path} cannot be read ({error}): correct the file.") from error
+
+
+def read_levels(text: str) -> dict[str, int]:
+    """Families and their levels as an option names them. Raises RegimeError.
+
+    >>> read_levels("chain_sum=1, gcd=0")
+    {'chain_sum': 1, 'gcd': 0}
+    """
+    levels = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, _, level = part.partition("=")
+        if not level.strip().isdecimal():
+            raise RegimeError(f"{part!r} is no level: write --levels family=level, for example chain_sum=1.")
+        levels[name.strip()] = int(level)
+    return levels
+
+
+def families_of(starter: str, levels: Mapping[str, int]) -> tuple[str, ...]:
+    """The families that a specialist knows: its name joins them by `+`. `seldom` knows none.
+    Raises RegimeError.
+
+    >>> families_of("gcd+lcm", {"gcd": 1, "lcm": 1, "chain_sum": 2})
+    ('gcd', 'lcm')
+    """
+    if starter == SELDOM:
+        return ()
+    families = tuple(starter.split("+"))
+    if not set(families) < set(levels):
+        raise RegimeError(
+            f"{starter!r} is no specialist of {', '.join(levels)}: join some of these families by a plus sign."
+        )
+    return families

@@ -30,6 +30,7 @@ from app.learning.placement import (
     too_easy,
 )
 from app.sapo.families import FAMILIES
+from app.sapo.sets.question_set import is_own
 
 FIRST, THEN = 2, 6
 """Questions that every family gets, and in all one with a right answer to its first ones."""
@@ -78,7 +79,9 @@ def next_questions(found: Placement) -> tuple[FamilyQuestions, ...]:
         if too_easy(one) and one.level + 1 < len(FAMILIES[one.family].levels)
         if not any((other.family, other.level) == (one.family, one.level + 1) for other in found.tried)
     ]
-    untried = [FamilyQuestions(one.family, one.level, 0, FIRST) for one in found.tried if not one.questions]
+    untried = [
+        FamilyQuestions(one.family, one.level, 0, FIRST) for one in found.tried if one.family in found.unasked
+    ]
     begun = beginning(found)
     wanted = promising or climbing or (_gathered(found, begun) if begun or not untried else untried)
     return tuple(wanted[: max(1, AT_ONCE // wanted[0].questions)]) if wanted else ()
@@ -89,7 +92,8 @@ def beginning(found: Placement) -> dict[str, int]:
     those that do well."""
     able_ones = [one for one in reached(found.tried) if able(one)]
     if found.unasked:
-        able_ones = [one for one in able_ones if one.merit[0] >= BEGINS]
+        well = [one for one in able_ones if one.merit[0] >= BEGINS]
+        able_ones = [one for one in able_ones if one in well or is_own(one.family)] if well else []
     return families(able_ones)
 
 

@@ -53,6 +53,13 @@ class Own:
     scored: ScoredGroup
     prompt_T: list[int]
     completions_G: Sequence[Completion]
+    key: Completion | None = None
+    """The true answer to a question of the owner's, where none of the completions has it: it stands beside
+    them as one more, so that they are not all wrong. Its log-probs are the learner's."""
+
+    @property
+    def all_G(self) -> list[Completion]:
+        return [*self.completions_G, *([self.key] if self.key else [])]
 
 
 @dataclass(frozen=True)
@@ -135,13 +142,14 @@ def weighty(weights_GT: Weights) -> bool:
 
 
 def _own_group(own: Own) -> TrainGroup:
-    """An own group for weighing. The sampler's log-probs stand in for the learner's in `running_logprob`: if
-    another program sampled, they differ by a hundredth of a nat on average, and only the gates for peers use
-    them."""
+    """An own group for weighing, with its key. The sampler's log-probs stand in for the learner's in
+    `running_logprob`: if another program sampled, they differ by a hundredth of a nat on average, and only the
+    gates for peers use them."""
+    keyed = own.key is not None
     return TrainGroup(
-        rewards_G=own.scored.rewards_G,
-        finished_G=own.scored.group.finished_G,
-        lengths_G=tuple(len(completion.tokens_T) for completion in own.completions_G),
+        rewards_G=own.scored.rewards_G + (1,) * keyed,
+        finished_G=own.scored.group.finished_G + (True,) * keyed,
+        lengths_G=tuple(len(completion.tokens_T) for completion in own.all_G),
     )
 
 
@@ -206,7 +214,7 @@ def _own_rows(own: Own, weights_GT: Weights, recipe: Recipe, by_another: bool) -
             old_logprobs_T=completion.logprobs_T if recipe.clip and not by_another else None,
             sampler_logprobs_T=completion.logprobs_T if by_another else None,
         )
-        for completion, weights_T in zip(own.completions_G, weights_GT, strict=True)
+        for completion, weights_T in zip(own.all_G, weights_GT, strict=True)
         if any(weights_T)
     ]
 

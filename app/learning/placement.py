@@ -143,8 +143,12 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unasked(self) -> tuple[str, ...]:
-        """Families that were not looked at yet, in the order of their turn."""
-        return tuple(one.family for one in self.tried if not one.questions and one.family not in self.in_play)
+        """Families that were not looked at yet, in the order of their turn. A question set needs no look."""
+        return tuple(
+            one.family
+            for one in self.tried
+            if not one.questions and one.family not in self.in_play and not is_own(one.family)
+        )
 
     @property
     def looked_at(self) -> int:
@@ -183,8 +187,8 @@ def too_easy(one: FamilyTried) -> bool:
 
 
 def able(one: FamilyTried) -> bool:
-    """Whether a model can begin with a family."""
-    return bool(one.any) and one.any_share >= LEAST_ANY
+    """Whether a model can begin with a family. With a question set it always can: its answers are known."""
+    return is_own(one.family) or (bool(one.any) and one.any_share >= LEAST_ANY)
 
 
 def families(tried: Sequence[FamilyTried]) -> dict[str, int]:

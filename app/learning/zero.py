@@ -1,7 +1,8 @@
 """Lesson zero: a model learns to answer without examples what it can answer with them.
 
 Cross-entropy on a few dozen of its own right answers, each token weighing the same within a minibatch; nothing
-but its own answers enters it. Ordinary rounds follow.
+but its own answers enters it, except in question sets: these are taught by their owner's answers to rows that
+are trained on. Ordinary rounds follow.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from app.node.round.round import longest
 from app.node.trainer.link import TrainerLink
 from app.sapo import curriculum
 from app.sapo.families import FAMILIES
+from app.sapo.sets.question_set import is_own
 from engines.contract import AdapterError
 
 _NAMED = 5
@@ -216,8 +217,11 @@ def placed(found: Placement) -> str:
     said = [
         f"It can begin with {titles(found.families)}." if able else f"It starts with {titles(found.families)}."
     ]
-    if found.lesson:
-        said.append(f"First it learns from {len(found.lesson)} of its own right answers.")
+    keys = sum(is_own(one.coordinates.family) for one in found.lesson)
+    if keys:
+        said.append(f"First it learns {keys} answers from your questions.")
+    if own := len(found.lesson) - keys:
+        said.append(f"First it learns from {own} of its own right answers.")
     if found.later:
         said.append(f"Later come {titles(found.later[:_NAMED])}.")
     if found.unasked:
@@ -231,4 +235,5 @@ def placed(found: Placement) -> str:
 
 def titles(families: Iterable[str]) -> str:
     """The titles of families, joined into one line of text."""
-    return ", ".join(FAMILIES[family].title.lower() for family in families)
+    named = ((family, FAMILIES[family].title) for family in families)
+    return ", ".join(title if is_own(family) else title.lower() for family, title in named)

@@ -14,7 +14,7 @@ from app.node.record.settings import Settings
 from app.node.record.state import NodeState
 from app.node.rules.preferences import Preferences
 from app.node.trainer.link import TrainerDied, TrainerLink
-from app.node.trainer.memory import most
+from app.node.trainer.memory import memory_limit
 from engines.contract import EngineInfo
 
 _DEATHS = 5
@@ -63,7 +63,7 @@ class Supervisor:
                 engine=self._settings.engine,
                 home=self._home,
                 share=self._share,
-                memory=most(Preferences(self._home).values["trainer_memory"]),
+                memory=memory_limit(Preferences(self._home).values["trainer_memory"]),
             )
 
     async def end(self) -> None:

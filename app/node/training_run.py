@@ -2,12 +2,12 @@
 
 In this order: a model that is not open is opened with its last checkpoint (`_ready`); a placement, if one is
 due, finds the families it can begin with; a measurement on held-out questions, if one is due, adds a point to
-the curve; families that waited are tried again; peers' answers may teach one of them (`_learn_from_peers`);
-else a round is played, saved and settled. A step that is cut
-off by a dead trainer or a pause leaves no trace: the next step repeats it from the last checkpoint.
+the curve; waiting families are tried again; peers' answers may teach one of them (`_learn_from_peers`); else a
+round is played, saved and settled. A step that is cut off by a dead trainer or a pause leaves no trace: the
+next step repeats it from the last checkpoint.
 
 It owns the state, the history and the curve. Its parts: `ActiveFamilies` (families and placement), `Healer`
-(what to do when nothing is gained), `EventFanout` and `SnapshotWriter` (what is told), `Supervisor` (the
+(what to do when nothing is gained), `EventFanout` and `SnapshotWriter` (what is reported), `Supervisor` (the
 trainer process). `Node` (app.node.node) owns it, decides when it may work, and starts the trainer.
 
 Left out: retries, pauses and the rules. They are the node's, so that a step here is straight-line code."""
@@ -47,10 +47,9 @@ from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase, standing
 from app.node.record.state import NodeState
 from app.node.round import language
-from app.node.round.keeping import keep
+from app.node.round.keeping import DiskPatience, keep
 from app.node.round.peers import NodeSwarm, OwnGroup
 from app.node.round.probing import due, probe
-from app.node.round.room import DiskPatience
 from app.node.round.round import Played, Tools, play
 from app.node.round.teaching import teach, teach_from_peers
 from app.node.round.watch import EventFanout, SnapshotWriter

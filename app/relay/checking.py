@@ -5,7 +5,8 @@ A check regenerates the question and scores the completions in a sandbox process
 so that neither a slow question nor a hostile answer can delay anybody. Checks use a bounded share of the
 machine: a few a second at most; groups that do not fit into the queue are counted, not checked. Which group is
 next, and which one a full queue drops, is drawn at random, so that a false claim cannot be hidden behind a
-crowd."""
+crowd. A false claim costs its author the group, and after three in a day everything. Reports by others lead to
+a check of the reported group; a reporter of an honest one is believed less."""
 
 from __future__ import annotations
 

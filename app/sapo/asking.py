@@ -65,6 +65,16 @@ def messages(question: str, way: Way = TAGGED, examples: Sequence[Example] = ())
     return [{"role": "system", "content": way.system}, *turns, {"role": "user", "content": question}]
 
 
+def marked(worked: str, like_G: Sequence[str]) -> str:
+    """A worked answer of the short form with the mark that a model's own completions have.
+
+    >>> marked("7 * 8 = 56 #56", ["<answer>54</answer>"]), marked("#spam", ["#ham", "ham"])
+    ('7 * 8 = 56 <answer>56</answer>', '#spam')
+    """
+    work, _, answer = worked.rpartition(SHORT)
+    return f"{work}{OPEN}{answer}{CLOSE}" if any(CLOSE in one for one in like_G) else worked
+
+
 def extract_answer(completion: str) -> str | None:
     """The answer a completion commits to: the last closed `<answer>` pair, else what follows the last `#` on
     its line, with the rows of a grid below it, or `\\boxed`, whichever of the two comes later.

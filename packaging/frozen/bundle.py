@@ -36,7 +36,8 @@ NOT_NEEDED = (
     ),
     *(f"{place}/{name}" for place in _LIBRARY for name in ("lib-dynload/_tkinter*", "site-packages/pip*")),
 )
-"""What is left out of what it brings: headers, manual pages, its own tests, a toolkit for windows, and pip."""
+"""Parts of its archive that are left out: headers, manual pages, its own tests, a toolkit for windows, and
+pip."""
 
 
 def carry_python(archive: Path, to: Path) -> None:
@@ -81,9 +82,9 @@ NEEDED = "frozen/packages.lock"
 """What packages.txt beside it and build.txt name (packaging/requirements/lock)."""
 CARRIED = ("app", "engines", "resources", "packaging/requirements")
 LEFT_OUT = ("app/lab/studies", "app/bench/results", "resources/screenshots", "resources/pictures")
-"""The part of the tree that only readers of the repository look at."""
+"""Parts of the tree that only readers of the repository look at."""
 MADE = ("resources/packs.json", "resources/release.json")
-"""What a release writes before it builds: whom the app believes, and where packs and releases are."""
+"""Files that a release writes before it builds: which keys the app trusts, and where packs and releases are."""
 
 
 _COMPILE = """
@@ -103,8 +104,8 @@ class Bundle(NamedTuple):
 
 
 class Packs(NamedTuple):
-    """What the app knows of engine packs: a `file` that packaging/packs/make trust has written, or what it is
-    to be written from. `carried` is a folder with an offline pack that comes with the app."""
+    """What the app knows of engine packs: a `file` that packaging/packs/make trust has written, or the values
+    for one. `carried` is a folder with an offline pack that is included in the app."""
 
     file: Path | None = None
     keys: Sequence[str] = ()
@@ -176,7 +177,7 @@ def _standing_in(payload: Path) -> Path:
 
 
 def carry(to: Path, python: Path) -> None:
-    """The tree as git knows it, less what no one needs, byte-compiled by the bundle's Python."""
+    """The tree as git knows it, without unneeded parts, byte-compiled by the bundle's Python."""
     listed = run(["git", "-C", ROOT, "ls-files", "-z", "--", *CARRIED]).split("\0")
     for name in dict.fromkeys([*filter(None, listed), *MADE]):
         if not name.startswith(LEFT_OUT) and (ROOT / name).is_file():

@@ -14,7 +14,7 @@ from pathlib import Path
 
 HEAVY_MODULES = {"app.node.trainer.process", "app.sapo.scoring.child"}
 HEAVY_COMMANDS = {"bench", "chat", "curve", "doctor", "export", "lab", "puzzle", "starter", "trial"}
-"""What needs packages that only an engine pack has."""
+"""Commands that need packages that only an engine pack has."""
 OURS = ("PYTHONHOME", "PYTHONPATH", "QT_PLUGIN_PATH", "QML2_IMPORT_PATH", "QT_QPA_PLATFORM_PLUGIN_PATH")
 _PYTHONS_OWN = ("-P", "-I", "-u")
 
@@ -62,7 +62,8 @@ def heavy(arguments: list[str]) -> bool:
 
 
 def hand_over(arguments: list[str], source: Path) -> None:
-    """Becomes the engine pack's Python; where a process cannot become another, waits for it. Never returns."""
+    """Replaces this process by the engine pack's Python; where a process cannot be replaced, waits for it.
+    Never returns."""
     from app.install.packs.place import lacking, python
 
     found = python()
@@ -80,7 +81,7 @@ def hand_over(arguments: list[str], source: Path) -> None:
 
 
 def cleaned(environment: Mapping[str, str], source: Path) -> dict[str, str]:
-    """Without what PyInstaller set for this program alone; what stood there before comes back.
+    """The environment without what PyInstaller set for this program alone, and with the values from before.
 
     >>> cleaned({"LD_LIBRARY_PATH": "/app", "LD_LIBRARY_PATH_ORIG": "/own", "QT_PLUGIN_PATH": "/app", "A": "b"},
     ...         Path("s"))

@@ -28,7 +28,7 @@ DEPENDS = (
     "libxkbcommon-x11-0",
     "libxss1",
 )
-"""Python is for the engine pack, whom to trust for fetching it; the libraries are Qt's."""
+"""Python is for the engine pack, ca-certificates for downloading it; the libraries are Qt's."""
 RECOMMENDS = ("libwayland-client0", "libwayland-cursor0", "libgomp1")
 SCRIPTS = ("prerm",)
 DESCRIPTION = """Train a small reasoning model on your own computer

@@ -21,7 +21,7 @@ from pathlib import Path
 _ALIGNED = 16
 _LANGUAGE = re.compile(r"([a-z]{2,3})(_\w+)?\.res")
 _FORMAT = 12
-"""Where "CmnD" stands in the header."""
+"""Offset of "CmnD" in the header."""
 
 
 def wanted(name: str, languages: Collection[str]) -> bool:

@@ -35,7 +35,7 @@ QIcon(sys.argv[1]).pixmap(int(sys.argv[3])).save(sys.argv[2])
 
 
 def lay_out(made: Bundle, to: Path) -> Path:
-    """Makes the tree again and returns its folder. Raises BuildError."""
+    """Builds the tree from scratch and returns its folder. Raises BuildError."""
     shutil.rmtree(to, ignore_errors=True)
     share, library = to / "usr" / "share", to / "usr" / "lib" / "shoal"
     shutil.copytree(made.folder, library, symlinks=True)
@@ -55,7 +55,7 @@ def lay_out(made: Bundle, to: Path) -> Path:
 
 
 def settle(tree: Path, made: Bundle) -> None:
-    """Rights and dates of everything below."""
+    """Sets rights and dates of everything below."""
     date = epoch(made)
     for path in sorted(tree.rglob("*"), reverse=True):  # a folder's date changes with what is in it
         if not path.is_symlink():
@@ -138,7 +138,7 @@ _SYMBOL = re.compile(r"Name: GLIBC_(\d+)\.(\d+)")
 
 
 def newest_symbol(folder: Path) -> tuple[int, int]:
-    """The oldest C library that has everything that the files below ask it for.
+    """The oldest C library version that has all symbols that the files below use.
 
     >>> newest_symbol(Path("/nowhere"))
     (2, 17)

@@ -22,11 +22,12 @@ DOT = "__dot__"
 _THIN = {b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xfe\xed\xfa\xcf", b"\xfe\xed\xfa\xce"}
 _FAT = {b"\xca\xfe\xba\xbe", b"\xca\xfe\xba\xbf"}
 _ARCHITECTURES = 40
-"""A Java class begins like a file for several processors, but no such file is for so many."""
+"""Maximum processors in a universal Mach-O file. A Java class begins with the same bytes, followed by a larger
+number."""
 
 
 def lay_out(bundle: Path, contents: Path) -> None:
-    """`bundle` has the program and _internal; `contents` is made again. Raises BuildError."""
+    """`bundle` has the program and _internal; `contents` is built from scratch. Raises BuildError."""
     shutil.rmtree(contents, ignore_errors=True)
     for name in ("MacOS", "Frameworks", "Resources"):
         (contents / name).mkdir(parents=True)
@@ -57,7 +58,7 @@ def frameworks(contents: Path) -> list[Path]:
 
 
 def is_code(path: Path) -> bool:
-    """Whether it is a Mach-O file. A link is none."""
+    """Whether it is a Mach-O file. False for links."""
     if path.is_symlink() or not path.is_file():
         return False
     with path.open("rb") as file:

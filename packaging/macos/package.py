@@ -17,7 +17,7 @@ from macos import layout, signing
 
 IDENTIFIER = "io.github.shoal.Shoal"
 LEAST = "14.0"
-"""PyTorch's build for Apple Silicon, which learns, needs it."""
+"""Oldest macOS: PyTorch's build for Apple Silicon, which learns, needs it."""
 SERVICE = "_shoal._tcp"
 """The service of app.swarm.invite.discovery, without its domain."""
 SCHEME = "shoal"
@@ -28,7 +28,7 @@ LOCAL_NETWORK = {
     "de": "Shoal sucht in deinem lokalen Netzwerk nach anderen, mit denen es lernen kann, und ist dort zu "
     "finden, wenn du es erlaubst.",
 }
-"""Why it asks, in macOS's own question."""
+"""The reason shown in macOS's own question about the local network."""
 
 
 def information(version: str, date: datetime.date) -> dict[str, object]:
@@ -81,12 +81,12 @@ def write_information(contents: Path, version: str, date: datetime.date) -> None
 
 HERE = Path(__file__).resolve().parent
 PICTURES = HERE / "pictures"
-"""The icon, and the ground of the disk image's window for plain and for sharp screens: shoal.svg and the light
-theme's colours, drawn by what was drawing.py here."""
+"""The icon, and the background of the disk image's window for plain and for sharp screens, drawn from shoal.svg
+and the light theme's colours."""
 
 
 def refusal(payload: Path | None, platform: str = sys.platform) -> str:
-    """Why there is nothing to begin here; empty on a Mac, and where a stand-in is laid out."""
+    """Why it cannot be built here; empty on a Mac, and if a stand-in is laid out."""
     if platform == "darwin" or payload is not None:
         return ""
     return (

@@ -17,9 +17,9 @@ from macos import layout
 
 ENTITLEMENTS = Path(__file__).resolve().parent / "engine.entitlements"
 AT_ONCE = 100
-"""Files that one codesign gets."""
+"""Maximum files per call of codesign."""
 WAIT = "45m"
-"""For Apple's answer, which usually comes after a few minutes."""
+"""Maximum wait for Apple's answer, which usually comes after a few minutes."""
 
 Command = list[str]
 

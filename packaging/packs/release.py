@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import platform
 import re
 import shutil
 import sys
@@ -19,12 +18,13 @@ from urllib.request import url2pathname
 
 import aiohttp
 import msgspec
-import nacl.signing
 from resolving import Found, ReleaseError, least, locked, output, resolve
 
-from app.install.packs.manifest import PackManifest, PackTrust, is_address, offer, plain, read_manifest
+from app.common import signing
+from app.install.packs.manifest import PackManifest, PackTrust, offer, plain, read_manifest
 from app.install.packs.offered import load_manifest
 from app.install.packs.wheels import fetch_wheels
+from app.install.signed import here, is_address
 
 AT_ONCE = 8
 """Hosts are asked for so many sizes at a time."""
@@ -96,7 +96,7 @@ def make(wanted: Wanted, secret: bytes, out: Path, more: Sequence[str]) -> PackM
             shutil.copyfile(url2pathname(urlsplit(row["url"]).path), out / row["file"])
             row["url"] = row["file"]
     most = max(sum(row["size"] for row in wheels if one in row.get("pythons", [one])) for one in resolved)
-    system, _, machine = (wanted.system or _here()).partition("-")
+    system, _, machine = (wanted.system or "-".join(here())).partition("-")
     facts: dict[str, Any] = {
         "kind": "shoal-pack-1",
         "name": wanted.name,
@@ -118,7 +118,7 @@ def make(wanted: Wanted, secret: bytes, out: Path, more: Sequence[str]) -> PackM
         fetch_wheels(carried, carried.wheels, str(out), out, _say, lambda why, _: print(why, file=sys.stderr))
         facts["wheels"] = [{**row, "url": row["file"]} for row in wheels]
     content = msgspec.json.format(msgspec.json.encode(facts), indent=1) + b"\n"
-    signature = nacl.signing.SigningKey(secret).sign(content).signature.hex().encode() + b"\n"
+    signature = signing.sign(secret, content).hex().encode() + b"\n"
     made = read_manifest(content, signature, (public_key(secret),)).manifest
     (out / f"{wanted.name}.json").write_bytes(content)
     (out / f"{wanted.name}.json.sig").write_bytes(signature)
@@ -149,7 +149,7 @@ def _check_torch(wanted: Wanted, rows: Sequence[Found]) -> None:
     """Whether it is PyTorch's build for the pack: an index's usual one is for NVIDIA cards on Linux, and for
     processors elsewhere. Raises ReleaseError."""
     version = next((row.version for row in rows if row.name == "torch"), "")
-    linux = (wanted.system or _here()).startswith("linux")
+    linux = (wanted.system or here()[0]).startswith("linux")
     cards = "+cpu" not in version if linux else "+cu" in version
     if version and wanted.name == "cpu" and cards:
         raise ReleaseError(f"torch {version} is for NVIDIA cards: give uv --torch-backend cpu for this pack.")
@@ -213,16 +213,16 @@ def secret(path: Path) -> bytes:
 
 
 def public_key(secret: bytes) -> str:
-    return bytes(nacl.signing.SigningKey(secret).verify_key).hex()
+    return signing.public_key(secret).hex()
 
 
 def _sizes(urls: set[str]) -> dict[str, int]:
     """The sizes of files: those on other hosts by asking, those on this disk by looking. Raises
     ReleaseError."""
-    here = {
+    local = {
         url: Path(url2pathname(urlsplit(url).path)).stat().st_size for url in urls if url.startswith("file:")
     }
-    return here | asyncio.run(_asked(sorted(url for url in urls if is_address(url))))
+    return local | asyncio.run(_asked(sorted(url for url in urls if is_address(url))))
 
 
 async def _asked(urls: list[str]) -> dict[str, int]:
@@ -248,12 +248,6 @@ async def _asked(urls: list[str]) -> dict[str, int]:
 
 def plain_pattern(text: str) -> str:
     return text if "*" in text else plain(text)
-
-
-def _here() -> str:
-    system = {"win32": "windows", "darwin": "macos"}.get(sys.platform, "linux")
-    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine())
-    return f"{system}-{machine}"
 
 
 def _version(python: str) -> str:

@@ -114,7 +114,7 @@ def dress(version: str) -> None:
 
 
 def compiler() -> tuple[str, Path]:
-    """makensis, and the folder of the installers that it can make. Raises BuildError."""
+    """The path of makensis, and the folder with the kinds of installers that it can make. Raises BuildError."""
     homes = [Path(place) for place in (os.environ.get("NSISDIR", ""), *_STANDARD) if place]
     beside = [str(home / "makensis.exe") for home in homes if (home / "makensis.exe").is_file()]
     found = shutil.which("makensis") or next(iter(beside), None)

@@ -257,6 +257,34 @@
    <translation>Das Modell ist ausgefallen, wahrscheinlich fehlte Speicher. Schließ andere Programme und frag noch einmal.</translation>
   </message>
   <message>
+   <source>Your model solves {after} of {n} now, {before} before.</source>
+   <translation>Dein Modell löst jetzt {after} von {n}, vorher {before}.</translation>
+  </message>
+  <message>
+   <source>{n} puzzles are too few to be sure.</source>
+   <translation>{n} Rätsel sind zu wenige, um sicher zu sein.</translation>
+  </message>
+  <message>
+   <source>On all {n} puzzles it is measured with: {before} of 100 at the start, {after} now.</source>
+   <translation>An allen {n} Rätseln, an denen es gemessen wird: {before} von 100 am Anfang, {after} jetzt.</translation>
+  </message>
+  <message>
+   <source>Solved so far: {before} before, {after} after, of {n}.</source>
+   <translation>Bisher gelöst: {before} vorher, {after} nachher, von {n}.</translation>
+  </message>
+  <message>
+   <source>Chance hardly explains that: it really learned.</source>
+   <translation>Zufall erklärt das kaum: Es hat wirklich gelernt.</translation>
+  </message>
+  <message>
+   <source>Chance hardly explains that. Its newest rounds made it worse on these.</source>
+   <translation>Zufall erklärt das kaum. Die letzten Runden haben es hier schlechter gemacht.</translation>
+  </message>
+  <message>
+   <source>No difference on these.</source>
+   <translation>Kein Unterschied bei diesen.</translation>
+  </message>
+  <message>
    <source>Stop</source>
    <translation>Anhalten</translation>
   </message>
@@ -321,16 +349,42 @@
    <translation>Frage</translation>
   </message>
   <message>
+   <source>Race again</source>
+   <translation>Noch ein Rennen</translation>
+  </message>
+  <message>
+   <source>{n} new puzzle, one try each</source>
+   <translation>{n} neues Rätsel, je ein Versuch</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} new puzzles, one try each</source>
+   <translation>
+    <numerusform>{n} neues Rätsel, je ein Versuch</numerusform>
+    <numerusform>{n} neue Rätsel, je ein Versuch</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>After</source>
+   <translation>Nachher</translation>
+  </message>
+  <message>
+   <source>After {n} round</source>
+   <translation>Nach {n} Runde</translation>
+  </message>
+  <message numerus="yes">
+   <source>After {n} rounds</source>
+   <translation>
+    <numerusform>Nach {n} Runde</numerusform>
+    <numerusform>Nach {n} Runden</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>Both</source>
    <translation>Beide</translation>
   </message>
   <message>
    <source>Before</source>
    <translation>Vorher</translation>
-  </message>
-  <message>
-   <source>After</source>
-   <translation>Nachher</translation>
   </message>
   <message>
    <source>Ask</source>
@@ -365,68 +419,6 @@
    <translation>{family}, Stufe {n} von {all}</translation>
   </message>
   <message>
-   <source>a puzzle it never trained on</source>
-   <translation>ein Rätsel, an dem es nie geübt hat</translation>
-  </message>
-  <message>
-   <source>a puzzle of practice</source>
-   <translation>ein Übungsrätsel</translation>
-  </message>
-  <message>
-   <source>Your model solves {after} of {n} now, {before} before.</source>
-   <translation>Dein Modell löst jetzt {after} von {n}, vorher {before}.</translation>
-  </message>
-  <message>
-   <source>{n} puzzles are too few to be sure.</source>
-   <translation>{n} Rätsel sind zu wenige, um sicher zu sein.</translation>
-  </message>
-  <message>
-   <source>On all {n} puzzles it is measured with: {before} of 100 at the start, {after} now.</source>
-   <translation>An allen {n} Rätseln, an denen es gemessen wird: {before} von 100 am Anfang, {after} jetzt.</translation>
-  </message>
-  <message>
-   <source>Solved so far: {before} before, {after} after, of {n}.</source>
-   <translation>Bisher gelöst: {before} vorher, {after} nachher, von {n}.</translation>
-  </message>
-  <message>
-   <source>Chance hardly explains that: it really learned.</source>
-   <translation>Zufall erklärt das kaum: Es hat wirklich gelernt.</translation>
-  </message>
-  <message>
-   <source>Chance hardly explains that. Its newest rounds made it worse on these.</source>
-   <translation>Zufall erklärt das kaum. Die letzten Runden haben es hier schlechter gemacht.</translation>
-  </message>
-  <message>
-   <source>No difference on these.</source>
-   <translation>Kein Unterschied bei diesen.</translation>
-  </message>
-  <message>
-   <source>Race again</source>
-   <translation>Noch ein Rennen</translation>
-  </message>
-  <message>
-   <source>{n} new puzzle, one try each</source>
-   <translation>{n} neues Rätsel, je ein Versuch</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} new puzzles, one try each</source>
-   <translation>
-    <numerusform>{n} neues Rätsel, je ein Versuch</numerusform>
-    <numerusform>{n} neue Rätsel, je ein Versuch</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>After {n} round</source>
-   <translation>Nach {n} Runde</translation>
-  </message>
-  <message numerus="yes">
-   <source>After {n} rounds</source>
-   <translation>
-    <numerusform>Nach {n} Runde</numerusform>
-    <numerusform>Nach {n} Runden</numerusform>
-   </translation>
-  </message>
-  <message>
    <source>Close</source>
    <translation>Schließen</translation>
   </message>
@@ -437,6 +429,57 @@
   <message>
    <source>Too early to tell.</source>
    <translation>Noch zu früh, um es zu sagen.</translation>
+  </message>
+  <message>
+   <source>a puzzle it never trained on</source>
+   <translation>ein Rätsel, an dem es nie geübt hat</translation>
+  </message>
+  <message>
+   <source>a puzzle of practice</source>
+   <translation>ein Übungsrätsel</translation>
+  </message>
+  <message>
+   <source>It is as long as your model is good: {n} of 100 new puzzles.</source>
+   <translation>Je besser dein Modell, desto länger: {n} von 100 neuen Rätseln.</translation>
+  </message>
+  <message>
+   <source>A small fish. It grows once your model has been measured.</source>
+   <translation>Ein kleiner Fisch. Er wächst, sobald dein Modell gemessen wurde.</translation>
+  </message>
+  <message>
+   <source>Stripes, for what it mostly solves: {families}.</source>
+   <translation>Streifen für das, was es meistens löst: {families}.</translation>
+  </message>
+  <message>
+   <source>Fins: {n} level climbed.</source>
+   <translation>Flossen: {n} Stufe geschafft.</translation>
+  </message>
+  <message numerus="yes">
+   <source>Fins: {n} levels climbed.</source>
+   <translation>
+    <numerusform>Flossen: {n} Stufe geschafft.</numerusform>
+    <numerusform>Flossen: {n} Stufen geschafft.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>The fish of {name}</source>
+   <translation>Der Fisch von {name}</translation>
+  </message>
+  <message>
+   <source>Your model's fish</source>
+   <translation>Der Fisch deines Modells</translation>
+  </message>
+  <message>
+   <source>For 1 hour</source>
+   <translation>Für 1 Stunde</translation>
+  </message>
+  <message>
+   <source>For 3 hours</source>
+   <translation>Für 3 Stunden</translation>
+  </message>
+  <message>
+   <source>Until tomorrow morning</source>
+   <translation>Bis morgen früh</translation>
   </message>
   <message>
    <source>Installation of the engine</source>
@@ -551,8 +594,40 @@
    <translation>Installier sie. Was dein Modell gelernt hat, ist sicher.</translation>
   </message>
   <message>
+   <source>This is version {version}</source>
+   <translation>Dies ist Version {version}</translation>
+  </message>
+  <message>
    <source>No engine is installed. Learning needs one.</source>
    <translation>Keine Engine installiert. Zum Lernen braucht es eine.</translation>
+  </message>
+  <message>
+   <source>Checking for updates …</source>
+   <translation>Sucht nach Updates …</translation>
+  </message>
+  <message>
+   <source>Version {version} is available</source>
+   <translation>Version {version} ist verfügbar</translation>
+  </message>
+  <message>
+   <source>Developer copy: updates come with git pull.</source>
+   <translation>Entwicklerkopie: Updates kommen mit git pull.</translation>
+  </message>
+  <message>
+   <source>Asking {host}. The request says nothing about you or this computer.</source>
+   <translation>Fragt {host}. Die Anfrage sagt nichts über dich oder diesen Computer.</translation>
+  </message>
+  <message>
+   <source>You're up to date. Checked {ago}.</source>
+   <translation>Du bist auf dem neuesten Stand. Nachgesehen {ago}.</translation>
+  </message>
+  <message>
+   <source>you have {version}</source>
+   <translation>du hast {version}</translation>
+  </message>
+  <message>
+   <source>The system is installing it …</source>
+   <translation>Das System installiert es …</translation>
   </message>
   <message>
    <source>Go back to the previous one</source>
@@ -587,6 +662,58 @@
    <translation>Engine entfernen</translation>
   </message>
   <message>
+   <source>Progress of the download</source>
+   <translation>Fortschritt des Downloads</translation>
+  </message>
+  <message>
+   <source>Check now</source>
+   <translation>Jetzt nachsehen</translation>
+  </message>
+  <message>
+   <source>Copy the command</source>
+   <translation>Befehl kopieren</translation>
+  </message>
+  <message>
+   <source>Show the file</source>
+   <translation>Datei zeigen</translation>
+  </message>
+  <message>
+   <source>Open its page</source>
+   <translation>Ihre Seite öffnen</translation>
+  </message>
+  <message>
+   <source>Asks {host} once.</source>
+   <translation>Fragt {host} einmal.</translation>
+  </message>
+  <message>
+   <source>See what is new</source>
+   <translation>Neues ansehen</translation>
+  </message>
+  <message>
+   <source>Skip this one</source>
+   <translation>Diese überspringen</translation>
+  </message>
+  <message>
+   <source>Yes, once a day</source>
+   <translation>Ja, einmal am Tag</translation>
+  </message>
+  <message>
+   <source>No</source>
+   <translation>Nein</translation>
+  </message>
+  <message>
+   <source>Shoal hasn't checked for updates yet.</source>
+   <translation>Shoal hat noch nicht nach Updates gesucht.</translation>
+  </message>
+  <message>
+   <source>Downloaded and checked. It replaces this version, which is kept beside it, and Shoal reopens.</source>
+   <translation>Geladen und geprüft. Sie ersetzt diese Version, die daneben aufgehoben wird, und Shoal öffnet sich neu.</translation>
+  </message>
+  <message>
+   <source>of {day}</source>
+   <translation>vom {day}</translation>
+  </message>
+  <message>
    <source>Work on the engine</source>
    <translation>Arbeit an der Engine</translation>
   </message>
@@ -603,74 +730,44 @@
    <translation>{n} %  ·  {line}</translation>
   </message>
   <message>
-   <source>It is as long as your model is good: {n} of 100 new puzzles.</source>
-   <translation>Je besser dein Modell, desto länger: {n} von 100 neuen Rätseln.</translation>
+   <source>Download</source>
+   <translation>Herunterladen</translation>
   </message>
   <message>
-   <source>A small fish. It grows once your model has been measured.</source>
-   <translation>Ein kleiner Fisch. Er wächst, sobald dein Modell gemessen wurde.</translation>
+   <source>Try again</source>
+   <translation>Noch einmal</translation>
   </message>
   <message>
-   <source>Stripes, for what it mostly solves: {families}.</source>
-   <translation>Streifen für das, was es meistens löst: {families}.</translation>
+   <source>Install and restart</source>
+   <translation>Installieren und neu starten</translation>
   </message>
   <message>
-   <source>Fins: {n} level climbed.</source>
-   <translation>Flossen: {n} Stufe geschafft.</translation>
-  </message>
-  <message numerus="yes">
-   <source>Fins: {n} levels climbed.</source>
-   <translation>
-    <numerusform>Flossen: {n} Stufe geschafft.</numerusform>
-    <numerusform>Flossen: {n} Stufen geschafft.</numerusform>
-   </translation>
+   <source>It installs when you say so. What your model learned stays.</source>
+   <translation>Installiert wird, wenn du es sagst. Was dein Modell gelernt hat, bleibt.</translation>
   </message>
   <message>
-   <source>The fish of {name}</source>
-   <translation>Der Fisch von {name}</translation>
+   <source>Check for updates once a day?</source>
+   <translation>Einmal am Tag nach Updates suchen?</translation>
   </message>
   <message>
-   <source>Your model's fish</source>
-   <translation>Der Fisch deines Modells</translation>
+   <source>Shoal asks {host} while this window is open. The request says nothing about you or this computer. Change it any time in Settings.</source>
+   <translation>Shoal fragt {host}, solange dieses Fenster offen ist. Die Anfrage sagt nichts über dich oder diesen Computer. Ändern kannst du das in den Einstellungen.</translation>
   </message>
   <message>
-   <source>For 1 hour</source>
-   <translation>Für 1 Stunde</translation>
+   <source>Downloaded and checked. Learning stops, the system asks for your password and installs it, and Shoal reopens.</source>
+   <translation>Geladen und geprüft. Das Lernen hält an, das System fragt nach deinem Passwort und installiert sie, und Shoal öffnet sich neu.</translation>
   </message>
   <message>
-   <source>For 3 hours</source>
-   <translation>Für 3 Stunden</translation>
+   <source>Downloaded and checked. Its installer opens, and Shoal quits.</source>
+   <translation>Geladen und geprüft. Das Installationsprogramm öffnet sich, und Shoal beendet sich.</translation>
   </message>
   <message>
-   <source>Until tomorrow morning</source>
-   <translation>Bis morgen früh</translation>
+   <source>Downloaded and checked. It opens and Shoal quits: drag it into Applications.</source>
+   <translation>Geladen und geprüft. Sie öffnet sich, Shoal beendet sich: Zieh sie in Programme.</translation>
   </message>
   <message>
-   <source>{family}: the first right answer, after a wrong one.</source>
-   <translation>{family}: die erste richtige Antwort, nach einer falschen.</translation>
-  </message>
-  <message numerus="yes">
-   <source>{family}: the first right answer, after {n} wrong ones.</source>
-   <translation>
-    <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
-    <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>{family}: reached level {n}.</source>
-   <translation>{family}: Stufe {n} erreicht.</translation>
-  </message>
-  <message>
-   <source>{family}: half of its answers are right now.</source>
-   <translation>{family}: Jetzt ist die Hälfte der Antworten richtig.</translation>
-  </message>
-  <message>
-   <source>It solves half of all new puzzles.</source>
-   <translation>Es löst die Hälfte aller neuen Rätsel.</translation>
-  </message>
-  <message>
-   <source>It had seen answers of {peer} before.</source>
-   <translation>Es hatte vorher Antworten von {peer} gesehen.</translation>
+   <source>That didn't work. The log in Settings says why.</source>
+   <translation>Das hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
    <source>{n} s</source>
@@ -777,10 +874,6 @@
    <translation>Datei öffnen</translation>
   </message>
   <message>
-   <source>Copy the command</source>
-   <translation>Befehl kopieren</translation>
-  </message>
-  <message>
    <source>Looking at what you have.</source>
    <translation>Sieht nach, was du hast.</translation>
   </message>
@@ -853,10 +946,6 @@
   <message>
    <source>Looking at what fits.</source>
    <translation>Sieht nach, was passt.</translation>
-  </message>
-  <message>
-   <source>Download</source>
-   <translation>Herunterladen</translation>
   </message>
   <message>
    <source>downloaded</source>
@@ -1079,6 +1168,10 @@
    <translation>{title} passt hierher: {pace}.</translation>
   </message>
   <message>
+   <source>Put this away</source>
+   <translation>Ausblenden</translation>
+  </message>
+  <message>
    <source>Learn with others</source>
    <translation>Mit anderen lernen</translation>
   </message>
@@ -1095,10 +1188,6 @@
    <translation>Ausruhen lassen</translation>
   </message>
   <message>
-   <source>Put this away</source>
-   <translation>Ausblenden</translation>
-  </message>
-  <message>
    <source>What next?</source>
    <translation>Wie weiter?</translation>
   </message>
@@ -1111,16 +1200,16 @@
    <translation>{family}: {sentence}</translation>
   </message>
   <message>
-   <source>Every kind of puzzle a level up</source>
-   <translation>Jede Art Rätsel eine Stufe höher</translation>
-  </message>
-  <message>
    <source>Twenty rounds learned. Is it better than it was? Let both race.</source>
    <translation>Zwanzig Runden gelernt. Ist es besser als vorher? Lass beide antreten.</translation>
   </message>
   <message>
    <source>Watch the race</source>
    <translation>Zum Rennen</translation>
+  </message>
+  <message>
+   <source>Every kind of puzzle a level up</source>
+   <translation>Jede Art Rätsel eine Stufe höher</translation>
   </message>
   <message>
    <source>See the answers</source>
@@ -1233,10 +1322,6 @@
   <message>
    <source>Last saved</source>
    <translation>Zuletzt gespeichert</translation>
-  </message>
-  <message>
-   <source>Try again</source>
-   <translation>Noch einmal</translation>
   </message>
   <message>
    <source>{share} of {n}</source>
@@ -1675,6 +1760,17 @@
    <translation>Bring eine Tabelle mit Fragen und Antworten mit. Dein Modell lernt sie. Sie bleiben auf diesem Computer.</translation>
   </message>
   <message>
+   <source>Your class offers {name}, {n} question.</source>
+   <translation>Deine Klasse bietet {name} an, {n} Frage.</translation>
+  </message>
+  <message numerus="yes">
+   <source>Your class offers {name}, {n} questions.</source>
+   <translation>
+    <numerusform>Deine Klasse bietet {name} an, {n} Frage.</numerusform>
+    <numerusform>Deine Klasse bietet {name} an, {n} Fragen.</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>{n} question</source>
    <translation>{n} Frage</translation>
   </message>
@@ -1684,6 +1780,10 @@
     <numerusform>{n} Frage</numerusform>
     <numerusform>{n} Fragen</numerusform>
    </translation>
+  </message>
+  <message>
+   <source>Members of your private swarm who have the same file swap answers. No one else can read them.</source>
+   <translation>Mitglieder deines privaten Schwarms mit derselben Datei tauschen Antworten. Niemand sonst kann sie lesen.</translation>
   </message>
   <message>
    <source>Examples</source>
@@ -1742,6 +1842,14 @@ answer: a*b</translation>
    <translation>{n} verschiedene Fragen. {aside} davon bleiben zum Messen beiseite.</translation>
   </message>
   <message>
+   <source>Look at it</source>
+   <translation>Ansehen</translation>
+  </message>
+  <message>
+   <source>No, thanks</source>
+   <translation>Nein, danke</translation>
+  </message>
+  <message>
    <source>Learn {name}</source>
    <translation>{name} lernen</translation>
   </message>
@@ -1791,6 +1899,14 @@ answer: a*b</translation>
   <message>
    <source>Shoal guessed this from the answers.</source>
    <translation>Das hat Shoal aus den Antworten geraten.</translation>
+  </message>
+  <message>
+   <source>Stop sharing</source>
+   <translation>Nicht mehr teilen</translation>
+  </message>
+  <message>
+   <source>Share with members</source>
+   <translation>Mit Mitgliedern teilen</translation>
   </message>
   <message>
    <source>Only mine</source>
@@ -2242,10 +2358,6 @@ answer: a*b</translation>
    <translation>Sucht einen Schwarm.</translation>
   </message>
   <message>
-   <source>Developer copy: updates come with git pull.</source>
-   <translation>Entwicklerkopie: Updates kommen mit git pull.</translation>
-  </message>
-  <message>
    <source>Other programs on this computer</source>
    <translation>Andere Programme auf diesem Computer</translation>
   </message>
@@ -2314,53 +2426,6 @@ answer: a*b</translation>
    <translation>Führ {setup} aus; das repariert die Installation.</translation>
   </message>
   <message>
-   <source>Diagnostics</source>
-   <translation>Diagnose</translation>
-  </message>
-  <message>
-   <source>Files of the bundle</source>
-   <translation>Dateien des Pakets</translation>
-  </message>
-  <message>
-   <source>What is in this file</source>
-   <translation>Was in dieser Datei steht</translation>
-  </message>
-  <message>
-   <source>Save …</source>
-   <translation>Sichern …</translation>
-  </message>
-  <message>
-   <source>This is exactly what gets saved. Keys, invites, tokens, answers and your name are left out. Nothing is sent.</source>
-   <translation>Genau das wird gesichert. Schlüssel, Einladungen, Token, Antworten und dein Name fehlen. Nichts wird gesendet.</translation>
-  </message>
-  <message>
-   <source>Still looking.</source>
-   <translation>Wird noch gesucht.</translation>
-  </message>
-  <message>
-   <source>Looking at this computer …</source>
-   <translation>Dieser Computer wird angesehen …</translation>
-  </message>
-  <message>
-   <source>{n} file, {size}</source>
-   <translation>{n} Datei, {size}</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} files, {size}</source>
-   <translation>
-    <numerusform>{n} Datei, {size}</numerusform>
-    <numerusform>{n} Dateien, {size}</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>Save the diagnostics</source>
-   <translation>Diagnose sichern</translation>
-  </message>
-  <message>
-   <source>{doctor} said nothing.</source>
-   <translation>{doctor} hat nichts gesagt.</translation>
-  </message>
-  <message>
    <source>Any time</source>
    <translation>Jederzeit</translation>
   </message>
@@ -2379,10 +2444,6 @@ answer: a*b</translation>
   <message>
    <source>{name}, until</source>
    <translation>{name}, bis</translation>
-  </message>
-  <message>
-   <source>That didn't work: try again.</source>
-   <translation>Das hat nicht geklappt: Versuch es noch einmal.</translation>
   </message>
   <message>
    <source>Other Shoals won't know you as {name} any more, and trust starts over. Your model keeps what it learned. Only its recovery words bring {name} back: write them down first.</source>
@@ -2407,6 +2468,10 @@ answer: a*b</translation>
   <message>
    <source>You get a name when you first learn with others.</source>
    <translation>Du bekommst einen Namen, sobald du zum ersten Mal mit anderen lernst.</translation>
+  </message>
+  <message>
+   <source>That didn't work: try again.</source>
+   <translation>Das hat nicht geklappt: Versuch es noch einmal.</translation>
   </message>
   <message>
    <source>Restore from words …</source>
@@ -2525,6 +2590,49 @@ answer: a*b</translation>
    <translation>Protokoll</translation>
   </message>
   <message>
+   <source>Diagnostics</source>
+   <translation>Diagnose</translation>
+  </message>
+  <message>
+   <source>Files of the bundle</source>
+   <translation>Dateien des Pakets</translation>
+  </message>
+  <message>
+   <source>What is in this file</source>
+   <translation>Was in dieser Datei steht</translation>
+  </message>
+  <message>
+   <source>Save …</source>
+   <translation>Sichern …</translation>
+  </message>
+  <message>
+   <source>This is exactly what gets saved. Keys, invites, tokens, answers and your name are left out. Nothing is sent.</source>
+   <translation>Genau das wird gesichert. Schlüssel, Einladungen, Token, Antworten und dein Name fehlen. Nichts wird gesendet.</translation>
+  </message>
+  <message>
+   <source>Still looking.</source>
+   <translation>Wird noch gesucht.</translation>
+  </message>
+  <message>
+   <source>Looking at this computer …</source>
+   <translation>Dieser Computer wird angesehen …</translation>
+  </message>
+  <message>
+   <source>{n} file, {size}</source>
+   <translation>{n} Datei, {size}</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} files, {size}</source>
+   <translation>
+    <numerusform>{n} Datei, {size}</numerusform>
+    <numerusform>{n} Dateien, {size}</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Save the diagnostics</source>
+   <translation>Diagnose sichern</translation>
+  </message>
+  <message>
    <source>{n} line</source>
    <translation>{n} Zeile</translation>
   </message>
@@ -2538,6 +2646,10 @@ answer: a*b</translation>
   <message>
    <source>The log is empty.</source>
    <translation>Das Protokoll ist leer.</translation>
+  </message>
+  <message>
+   <source>{doctor} said nothing.</source>
+   <translation>{doctor} hat nichts gesagt.</translation>
   </message>
   <message>
    <source>Relay</source>
@@ -2795,6 +2907,26 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
+   <source>Six words</source>
+   <translation>Sechs Wörter</translation>
+  </message>
+  <message>
+   <source>The six words as a QR code</source>
+   <translation>Die sechs Wörter als QR-Code</translation>
+  </message>
+  <message>
+   <source>Show the words</source>
+   <translation>Wörter zeigen</translation>
+  </message>
+  <message>
+   <source>Copy the words</source>
+   <translation>Wörter kopieren</translation>
+  </message>
+  <message>
+   <source>Join again</source>
+   <translation>Wieder beitreten</translation>
+  </message>
+  <message>
    <source>Learn from a file …</source>
    <translation>Von einer Datei lernen …</translation>
   </message>
@@ -2830,6 +2962,18 @@ answer: a*b</translation>
    <translation>Dein Modell lernt davon in den nächsten Runden.</translation>
   </message>
   <message>
+   <source>Anyone who has these words can join. Share them only with people you trust.</source>
+   <translation>Wer diese Wörter hat, kann beitreten. Gib sie nur Leuten, denen du vertraust.</translation>
+  </message>
+  <message>
+   <source>Six words let people you trust learn together. Enter theirs, or make new ones.</source>
+   <translation>Mit sechs Wörtern lernt ihr im Vertrauen zusammen. Gib ihre ein oder mach neue.</translation>
+  </message>
+  <message>
+   <source>Hide the words</source>
+   <translation>Wörter ausblenden</translation>
+  </message>
+  <message>
    <source>Checking each answer …</source>
    <translation>Jede Antwort wird geprüft …</translation>
   </message>
@@ -2849,12 +2993,32 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
+   <source>Join</source>
+   <translation>Beitreten</translation>
+  </message>
+  <message>
+   <source>Make new words</source>
+   <translation>Neue Wörter</translation>
+  </message>
+  <message>
+   <source>Private swarm</source>
+   <translation>Privater Schwarm</translation>
+  </message>
+  <message>
+   <source>The words can't be saved: {why}.</source>
+   <translation>Die Wörter lassen sich nicht speichern: {why}.</translation>
+  </message>
+  <message>
    <source>Answers as a file</source>
    <translation>Antworten als Datei</translation>
   </message>
   <message>
    <source>That didn't work. Try again.</source>
    <translation>Das hat nicht geklappt. Versuche es noch einmal.</translation>
+  </message>
+  <message>
+   <source>Starts a private swarm</source>
+   <translation>Startet einen privaten Schwarm</translation>
   </message>
   <message>
    <source>No one else is here yet</source>
@@ -2945,10 +3109,6 @@ answer: a*b</translation>
    <translation>Gib die Einladung oben weiter. Wer beitritt, erscheint hier.</translation>
   </message>
   <message>
-   <source>Join</source>
-   <translation>Beitreten</translation>
-  </message>
-  <message>
    <source>Find or start a swarm on this network</source>
    <translation>Schwarm in diesem Netz finden oder starten</translation>
   </message>
@@ -3022,162 +3182,6 @@ answer: a*b</translation>
   <message>
    <source>Seen</source>
    <translation>Gesehen</translation>
-  </message>
-  <message>
-   <source>Six words</source>
-   <translation>Sechs Wörter</translation>
-  </message>
-  <message>
-   <source>The six words as a QR code</source>
-   <translation>Die sechs Wörter als QR-Code</translation>
-  </message>
-  <message>
-   <source>Show the words</source>
-   <translation>Wörter zeigen</translation>
-  </message>
-  <message>
-   <source>Copy the words</source>
-   <translation>Wörter kopieren</translation>
-  </message>
-  <message>
-   <source>Join again</source>
-   <translation>Wieder beitreten</translation>
-  </message>
-  <message>
-   <source>Anyone who has these words can join. Share them only with people you trust.</source>
-   <translation>Wer diese Wörter hat, kann beitreten. Gib sie nur Leuten, denen du vertraust.</translation>
-  </message>
-  <message>
-   <source>Six words let people you trust learn together. Enter theirs, or make new ones.</source>
-   <translation>Mit sechs Wörtern lernt ihr im Vertrauen zusammen. Gib ihre ein oder mach neue.</translation>
-  </message>
-  <message>
-   <source>Hide the words</source>
-   <translation>Wörter ausblenden</translation>
-  </message>
-  <message>
-   <source>Make new words</source>
-   <translation>Neue Wörter</translation>
-  </message>
-  <message>
-   <source>Private swarm</source>
-   <translation>Privater Schwarm</translation>
-  </message>
-  <message>
-   <source>The words can't be saved: {why}.</source>
-   <translation>Die Wörter lassen sich nicht speichern: {why}.</translation>
-  </message>
-  <message>
-   <source>Starts a private swarm</source>
-   <translation>Startet einen privaten Schwarm</translation>
-  </message>
-  <message>
-   <source>This is version {version}</source>
-   <translation>Dies ist Version {version}</translation>
-  </message>
-  <message>
-   <source>Checking for updates …</source>
-   <translation>Sucht nach Updates …</translation>
-  </message>
-  <message>
-   <source>Version {version} is available</source>
-   <translation>Version {version} ist verfügbar</translation>
-  </message>
-  <message>
-   <source>Asking {host}. The request says nothing about you or this computer.</source>
-   <translation>Fragt {host}. Die Anfrage sagt nichts über dich oder diesen Computer.</translation>
-  </message>
-  <message>
-   <source>You're up to date. Checked {ago}.</source>
-   <translation>Du bist auf dem neuesten Stand. Nachgesehen {ago}.</translation>
-  </message>
-  <message>
-   <source>you have {version}</source>
-   <translation>du hast {version}</translation>
-  </message>
-  <message>
-   <source>The system is installing it …</source>
-   <translation>Das System installiert es …</translation>
-  </message>
-  <message>
-   <source>Progress of the download</source>
-   <translation>Fortschritt des Downloads</translation>
-  </message>
-  <message>
-   <source>Check now</source>
-   <translation>Jetzt nachsehen</translation>
-  </message>
-  <message>
-   <source>Show the file</source>
-   <translation>Datei zeigen</translation>
-  </message>
-  <message>
-   <source>Open its page</source>
-   <translation>Ihre Seite öffnen</translation>
-  </message>
-  <message>
-   <source>Asks {host} once.</source>
-   <translation>Fragt {host} einmal.</translation>
-  </message>
-  <message>
-   <source>See what is new</source>
-   <translation>Neues ansehen</translation>
-  </message>
-  <message>
-   <source>Skip this one</source>
-   <translation>Diese überspringen</translation>
-  </message>
-  <message>
-   <source>Yes, once a day</source>
-   <translation>Ja, einmal am Tag</translation>
-  </message>
-  <message>
-   <source>No</source>
-   <translation>Nein</translation>
-  </message>
-  <message>
-   <source>Shoal hasn't checked for updates yet.</source>
-   <translation>Shoal hat noch nicht nach Updates gesucht.</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. It replaces this version, which is kept beside it, and Shoal reopens.</source>
-   <translation>Geladen und geprüft. Sie ersetzt diese Version, die daneben aufgehoben wird, und Shoal öffnet sich neu.</translation>
-  </message>
-  <message>
-   <source>of {day}</source>
-   <translation>vom {day}</translation>
-  </message>
-  <message>
-   <source>Install and restart</source>
-   <translation>Installieren und neu starten</translation>
-  </message>
-  <message>
-   <source>It installs when you say so. What your model learned stays.</source>
-   <translation>Installiert wird, wenn du es sagst. Was dein Modell gelernt hat, bleibt.</translation>
-  </message>
-  <message>
-   <source>Check for updates once a day?</source>
-   <translation>Einmal am Tag nach Updates suchen?</translation>
-  </message>
-  <message>
-   <source>Shoal asks {host} while this window is open. The request says nothing about you or this computer. Change it any time in Settings.</source>
-   <translation>Shoal fragt {host}, solange dieses Fenster offen ist. Die Anfrage sagt nichts über dich oder diesen Computer. Ändern kannst du das in den Einstellungen.</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. Learning stops, the system asks for your password and installs it, and Shoal reopens.</source>
-   <translation>Geladen und geprüft. Das Lernen hält an, das System fragt nach deinem Passwort und installiert sie, und Shoal öffnet sich neu.</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. Its installer opens, and Shoal quits.</source>
-   <translation>Geladen und geprüft. Das Installationsprogramm öffnet sich, und Shoal beendet sich.</translation>
-  </message>
-  <message>
-   <source>Downloaded and checked. It opens and Shoal quits: drag it into Applications.</source>
-   <translation>Geladen und geprüft. Sie öffnet sich, Shoal beendet sich: Zieh sie in Programme.</translation>
-  </message>
-  <message>
-   <source>That didn't work. The log in Settings says why.</source>
-   <translation>Das hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
    <source>put it elsewhere</source>
@@ -3533,10 +3537,6 @@ answer: a*b</translation>
    <translation>noch nichts gelernt</translation>
   </message>
   <message>
-   <source>The engine isn't installed. You can install it from Overview.</source>
-   <translation>Die Engine ist nicht installiert. Installieren kannst du sie in der Übersicht.</translation>
-  </message>
-  <message>
    <source>Appearance</source>
    <translation>Darstellung</translation>
   </message>
@@ -3665,8 +3665,8 @@ answer: a*b</translation>
    <translation>autostart anmeldung hochfahren sitzung automatisch</translation>
   </message>
   <message>
-   <source>Updates</source>
-   <translation>Updates</translation>
+   <source>Engine and updates</source>
+   <translation>Engine und Updates</translation>
   </message>
   <message>
    <source>Off: Shoal never checks on its own. On: only while this window is open and it doesn't learn alone. Nothing is downloaded or installed without you.</source>
@@ -3771,6 +3771,10 @@ answer: a*b</translation>
   <message>
    <source>Keep everything still</source>
    <translation>Alles bleibt stehen</translation>
+  </message>
+  <message>
+   <source>The engine isn't installed. You can install it from Overview.</source>
+   <translation>Die Engine ist nicht installiert. Installieren kannst du sie in der Übersicht.</translation>
   </message>
   <message>
    <source>{name} on {device}, {dtype}</source>
@@ -3989,8 +3993,62 @@ answer: a*b</translation>
    <translation>hält an</translation>
   </message>
   <message>
+   <source>{family}: the first right answer, after a wrong one.</source>
+   <translation>{family}: die erste richtige Antwort, nach einer falschen.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{family}: the first right answer, after {n} wrong ones.</source>
+   <translation>
+    <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
+    <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>{family}: reached level {n}.</source>
+   <translation>{family}: Stufe {n} erreicht.</translation>
+  </message>
+  <message>
+   <source>{family}: half of its answers are right now.</source>
+   <translation>{family}: Jetzt ist die Hälfte der Antworten richtig.</translation>
+  </message>
+  <message>
+   <source>It solves half of all new puzzles.</source>
+   <translation>Es löst die Hälfte aller neuen Rätsel.</translation>
+  </message>
+  <message>
    <source>learning</source>
    <translation>lernt</translation>
+  </message>
+  <message>
+   <source>It had seen answers of {peer} before.</source>
+   <translation>Es hatte vorher Antworten von {peer} gesehen.</translation>
+  </message>
+  <message>
+   <source>Step {n} of {all}</source>
+   <translation>Schritt {n} von {all}</translation>
+  </message>
+  <message>
+   <source>about {n} round an hour</source>
+   <translation>etwa {n} Runde je Stunde</translation>
+  </message>
+  <message numerus="yes">
+   <source>about {n} rounds an hour</source>
+   <translation>
+    <numerusform>etwa {n} Runde je Stunde</numerusform>
+    <numerusform>etwa {n} Runden je Stunde</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>{engine} on {device}</source>
+   <translation>{engine} auf {device}</translation>
+  </message>
+  <message>
+   <source>The speed test failed. Learning works without it.</source>
+   <translation>Der Test hat nicht geklappt. Das Lernen geht auch ohne.</translation>
+  </message>
+  <message>
+   <source>The speed test took too long. Learning works without it.</source>
+   <translation>Der Test dauerte zu lange. Das Lernen geht auch ohne.</translation>
   </message>
   <message>
    <source>Progress of the speed test</source>
@@ -4127,33 +4185,6 @@ answer: a*b</translation>
   <message>
    <source>You can change this any time.</source>
    <translation>Du kannst das jederzeit ändern.</translation>
-  </message>
-  <message>
-   <source>Step {n} of {all}</source>
-   <translation>Schritt {n} von {all}</translation>
-  </message>
-  <message>
-   <source>about {n} round an hour</source>
-   <translation>etwa {n} Runde je Stunde</translation>
-  </message>
-  <message numerus="yes">
-   <source>about {n} rounds an hour</source>
-   <translation>
-    <numerusform>etwa {n} Runde je Stunde</numerusform>
-    <numerusform>etwa {n} Runden je Stunde</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>{engine} on {device}</source>
-   <translation>{engine} auf {device}</translation>
-  </message>
-  <message>
-   <source>The speed test failed. Learning works without it.</source>
-   <translation>Der Test hat nicht geklappt. Das Lernen geht auch ohne.</translation>
-  </message>
-  <message>
-   <source>The speed test took too long. Learning works without it.</source>
-   <translation>Der Test dauerte zu lange. Das Lernen geht auch ohne.</translation>
   </message>
   <message>
    <source>{n} token</source>
@@ -5855,6 +5886,14 @@ answer: a*b</translation>
    <translation>Nichts wurde verändert.</translation>
   </message>
   <message>
+   <source>The data folder {home} belongs to {owner}, and this is root:</source>
+   <translation>Der Datenordner {home} gehört {owner}, und dies ist root:</translation>
+  </message>
+  <message>
+   <source>start Shoal without sudo.</source>
+   <translation>starte Shoal ohne sudo.</translation>
+  </message>
+  <message>
    <source>The data folder {home} was last used by {by}, and this is {installed}, which doesn't know how it is kept now:</source>
    <translation>Den Datenordner {home} hat zuletzt {by} benutzt, und {installed} weiß nicht, wie er jetzt aufgebaut ist:</translation>
   </message>
@@ -5865,14 +5904,6 @@ answer: a*b</translation>
   <message>
    <source>Nothing in it was changed.</source>
    <translation>Darin wurde nichts verändert.</translation>
-  </message>
-  <message>
-   <source>The data folder {home} belongs to {owner}, and this is root:</source>
-   <translation>Der Datenordner {home} gehört {owner}, und dies ist root:</translation>
-  </message>
-  <message>
-   <source>start Shoal without sudo.</source>
-   <translation>starte Shoal ohne sudo.</translation>
   </message>
   <message>
    <source>The data folder {home} can't be made ({strerror}):</source>
@@ -6135,8 +6166,12 @@ answer: a*b</translation>
    <translation>Es fängt damit an: {families}.</translation>
   </message>
   <message>
-   <source>First it learns from {lesson} of its own right answers.</source>
-   <translation>Zuerst lernt es aus {lesson} eigenen richtigen Antworten.</translation>
+   <source>First it learns {keys} answers from your questions.</source>
+   <translation>Zuerst lernt es {keys} Antworten aus deinen Fragen.</translation>
+  </message>
+  <message>
+   <source>First it learns from {own} of its own right answers.</source>
+   <translation>Zuerst lernt es aus {own} eigenen richtigen Antworten.</translation>
   </message>
   <message>
    <source>Later come {later}.</source>
@@ -6239,14 +6274,6 @@ answer: a*b</translation>
    <translation>Er bleibt als {name2}.</translation>
   </message>
   <message>
-   <source>There is no best round yet: Shoal picks one at the second measurement.</source>
-   <translation>Es gibt noch keine beste Runde: Shoal wählt sie bei der zweiten Messung.</translation>
-  </message>
-  <message>
-   <source>The best round can't be read ({error}).</source>
-   <translation>Die beste Runde lässt sich nicht lesen ({error}).</translation>
-  </message>
-  <message>
    <source>Shoal deleted {before} of old answers, logs and cached files.</source>
    <translation>Shoal hat {before} alter Antworten, Protokolle und Zwischendateien gelöscht.</translation>
   </message>
@@ -6275,12 +6302,20 @@ answer: a*b</translation>
    <translation>Starte einmal {remedy}, dabei wird nach beschädigten Dateien gesehen, dann versuch es noch einmal.</translation>
   </message>
   <message>
+   <source>There is no best round yet: Shoal picks one at the second measurement.</source>
+   <translation>Es gibt noch keine beste Runde: Shoal wählt sie bei der zweiten Messung.</translation>
+  </message>
+  <message>
    <source>Nothing was learned yet with {name} in {home}:</source>
    <translation>Mit {name} wurde in {home} noch nichts gelernt:</translation>
   </message>
   <message>
    <source>start {remedy}, or name another model or data folder with --model and --home.</source>
    <translation>Starte {remedy}, oder nenne mit --model und --home ein anderes Modell oder einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>The best round can't be read ({error}).</source>
+   <translation>Die beste Runde lässt sich nicht lesen ({error}).</translation>
   </message>
   <message>
    <source>It connects as soon as this round is done, so that nothing is lost.</source>
@@ -6351,6 +6386,10 @@ answer: a*b</translation>
    <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
   </message>
   <message>
+   <source>It is as at the first start.</source>
+   <translation>Es gilt wieder der Wert vom ersten Start.</translation>
+  </message>
+  <message>
    <source>Hours are now set for weekdays ({weekday}) and for weekends ({weekend}).</source>
    <translation>Die Zeiten gelten jetzt für Wochentage ({weekday}) und für Wochenenden ({weekend}).</translation>
   </message>
@@ -6359,16 +6398,12 @@ answer: a*b</translation>
    <translation>Sieh sie in den Einstellungen nach.</translation>
   </message>
   <message>
-   <source>{text} is no span of hours; write it like 22:00-07:00.</source>
-   <translation>{text} ist keine Zeitspanne; schreib sie wie 22:00-07:00.</translation>
-  </message>
-  <message>
-   <source>It is as at the first start.</source>
-   <translation>Es gilt wieder der Wert vom ersten Start.</translation>
-  </message>
-  <message>
    <source>{label} must be {wanted}.</source>
    <translation>{label}: {wanted}.</translation>
+  </message>
+  <message>
+   <source>{text} is no span of hours; write it like 22:00-07:00.</source>
+   <translation>{text} ist keine Zeitspanne; schreib sie wie 22:00-07:00.</translation>
   </message>
   <message>
    <source>It restarts and plays round {round} again.</source>
@@ -6535,6 +6570,14 @@ answer: a*b</translation>
    <translation>{folder} lässt sich nicht benutzen ({strerror}).</translation>
   </message>
   <message>
+   <source>Your teacher offers you questions.</source>
+   <translation>Deine Lehrkraft bietet dir Fragen an.</translation>
+  </message>
+  <message>
+   <source>Look at them on Skills before you add them.</source>
+   <translation>Sieh sie bei Können an, bevor du sie hinzufügst.</translation>
+  </message>
+  <message>
    <source>close other programs or choose a smaller --model.</source>
    <translation>Schließ andere Programme oder wähle ein kleineres --model.</translation>
   </message>
@@ -6619,34 +6662,6 @@ answer: a*b</translation>
    <translation>Der frühere Verlauf bleibt als {name}.</translation>
   </message>
   <message>
-   <source>{file} isn't what its name says:</source>
-   <translation>{file} ist nicht, was der Name sagt:</translation>
-  </message>
-  <message>
-   <source>copy or download it again.</source>
-   <translation>Kopier oder lade es noch einmal.</translation>
-  </message>
-  <message>
-   <source>{said} is damaged or another file than the manifest names:</source>
-   <translation>{said} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
-  </message>
-  <message>
-   <source>{file} holds a file that no wheel may hold ({name}):</source>
-   <translation>{file} enthält eine Datei, die nicht in ein Wheel gehört ({name}):</translation>
-  </message>
-  <message>
-   <source>don't use it.</source>
-   <translation>Benutz es nicht.</translation>
-  </message>
-  <message>
-   <source>{file} would write over {name} of another package:</source>
-   <translation>{file} würde {name} eines anderen Pakets überschreiben:</translation>
-  </message>
-  <message>
-   <source>report this pack.</source>
-   <translation>Melde dieses Paket.</translation>
-  </message>
-  <message>
    <source>The manifest has {content} bytes and {MANIFEST} are allowed:</source>
    <translation>Das Verzeichnis hat {content} Byte, erlaubt sind {MANIFEST}:</translation>
   </message>
@@ -6671,8 +6686,8 @@ answer: a*b</translation>
    <translation>Nimm das Paket für diesen Computer.</translation>
   </message>
   <message>
-   <source>{title} needs {what} {least} or newer, and this system has {here}:</source>
-   <translation>{title} braucht {what} {least} oder neuer, und dieses System hat {here}:</translation>
+   <source>{title} needs {what} {least} or newer, and this system has {own}:</source>
+   <translation>{title} braucht {what} {least} oder neuer, und dieses System hat {own}:</translation>
   </message>
   <message>
    <source>update the system, or use Shoal on a newer one.</source>
@@ -6879,6 +6894,14 @@ answer: a*b</translation>
    <translation>Eine frühere Installation geht noch zu Ende.</translation>
   </message>
   <message>
+   <source>{file} isn't what its name says:</source>
+   <translation>{file} ist nicht, was der Name sagt:</translation>
+  </message>
+  <message>
+   <source>copy or download it again.</source>
+   <translation>Kopier oder lade es noch einmal.</translation>
+  </message>
+  <message>
    <source>{name} isn't in {folder}:</source>
    <translation>{name} ist nicht in {folder}:</translation>
   </message>
@@ -6887,8 +6910,28 @@ answer: a*b</translation>
    <translation>Kopier alle Dateien des Pakets dorthin, dann versuch es noch einmal.</translation>
   </message>
   <message>
+   <source>{said} is damaged or another file than the manifest names:</source>
+   <translation>{said} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
+  </message>
+  <message>
    <source>{path} is damaged or another file than the manifest names:</source>
    <translation>{path} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
+  </message>
+  <message>
+   <source>{file} holds a file that no wheel may hold ({name}):</source>
+   <translation>{file} enthält eine Datei, die nicht in ein Wheel gehört ({name}):</translation>
+  </message>
+  <message>
+   <source>don't use it.</source>
+   <translation>Benutz es nicht.</translation>
+  </message>
+  <message>
+   <source>{file} would write over {name} of another package:</source>
+   <translation>{file} würde {name} eines anderen Pakets überschreiben:</translation>
+  </message>
+  <message>
+   <source>report this pack.</source>
+   <translation>Melde dieses Paket.</translation>
   </message>
   <message>
    <source>Another Shoal is downloading or installing the new version:</source>
@@ -8835,6 +8878,14 @@ answer: a*b</translation>
    <translation>Das sind {rows} Fragen, und höchstens {MAX_ROWS} passen hinein.</translation>
   </message>
   <message>
+   <source>The answers to choose from are too many or too long.</source>
+   <translation>Die Antworten zur Auswahl sind zu viele oder zu lang.</translation>
+  </message>
+  <message>
+   <source>Pick another check.</source>
+   <translation>Wähl eine andere Prüfung.</translation>
+  </message>
+  <message>
    <source>There is no question in it.</source>
    <translation>Darin steht keine Frage.</translation>
   </message>
@@ -8857,10 +8908,6 @@ answer: a*b</translation>
   <message>
    <source>The check can't recognise the answer {answer}.</source>
    <translation>Die Prüfung erkennt die Antwort {answer} nicht.</translation>
-  </message>
-  <message>
-   <source>Pick another check.</source>
-   <translation>Wähl eine andere Prüfung.</translation>
   </message>
   <message>
    <source>This is no question set of Shoal's ({error}).</source>
@@ -9011,6 +9058,10 @@ answer: a*b</translation>
    <translation>{name} braucht einen Bereich wie 2-12 oder 1 bis {MAX_WORDS} Wörter mit Kommas dazwischen.</translation>
   </message>
   <message>
+   <source>There must be 1 to {MAX_TEMPLATES} templates, not {given}.</source>
+   <translation>Es müssen 1 bis {MAX_TEMPLATES} Vorlagen sein, nicht {given}.</translation>
+  </message>
+  <message>
    <source>No slot stands in {question}.</source>
    <translation>In {question} steht keine Lücke.</translation>
   </message>
@@ -9045,6 +9096,10 @@ answer: a*b</translation>
   <message>
    <source>the smaller number comes first.</source>
    <translation>die kleinere Zahl steht vorn.</translation>
+  </message>
+  <message>
+   <source>The slot {name} holds nothing to choose from, or too much.</source>
+   <translation>Die Lücke {name} enthält nichts zur Auswahl, oder zu viel.</translation>
   </message>
   <message>
    <source>There is no slot {name}.</source>
@@ -9109,6 +9164,10 @@ answer: a*b</translation>
   <message>
    <source>install Shoal again</source>
    <translation>installier Shoal neu</translation>
+  </message>
+  <message>
+   <source>Hours are now set for weekdays ({weekday}) and for weekends ({weekend}). Check them in Settings.</source>
+   <translation>Zeiten gelten jetzt für Wochentage ({weekday}) und Wochenenden ({weekend}). Prüfe sie in den Einstellungen.</translation>
   </message>
   <message>
    <source>on or off</source>

@@ -15,11 +15,11 @@ from typing import Any
 
 import msgspec
 
+from app.common import signing
 from app.sapo.asking import extract_answer
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION, QuestionError, draw
 from app.sapo.seeds import training_seed
-from app.swarm.wire import signing
 from app.swarm.wire.body import Body, body_id, seal
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.limits import Code, Quotas, RelayLimits

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import __main__ as cli
-from app.cli.source import test as test_command
+from app.cli import test as test_command
 from app.sapo.questions import QuestionError
 from engines.contract import EngineError
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from app.cli.install.doctor import _identity, _told_identity
+from app.cli.doctor import _identity, _told_identity
 from app.swarm.identity.identity import Identity
 from app.swarm.identity.storage import keep_plain
 from engines.facts import ISA

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.cli.models.export import FORMATS as OFFERED
+from app.cli.export import FORMATS as OFFERED
 from app.models.export import FORMATS
 from app.models.shelf import locate
 from app.node.data.home import model_folder, model_mark

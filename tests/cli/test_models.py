@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from app.cli.models import _hub_token
+from app.cli import _hub_token
 from app.models.shelf import Shelf, Unfinished, starter_folder
 from app.node.data.home import held, model_folder, model_mark
 from engines.files import write_json

@@ -27,7 +27,7 @@ from app.ui.shell import display
 from tests.interrupting import interruptible
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 120
+PATIENCE_S = 240
 
 pytestmark = pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="there is always a display here")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.learn import questions, run
+from app.cli import questions, run
 from app.node.data import question_sets
 from app.node.data.contents import DataKind, kind
 from app.node.record.errors import UsageError
@@ -52,9 +52,13 @@ def test_a_file_becomes_a_set_that_is_listed_handed_on_and_deleted(
         "learned"
     ] is None
     assert call(home, capsys, "show", "CAPITALS")[1]["rows"] == 30
+    assert call(home, capsys, "share", "capitals")[1] == {"shared": True}
+    assert question_sets.kept(home)[0].shared
+    assert call(home, capsys, "share", "capitals", "--stop")[1] == {"shared": False}
+    call(home, capsys, "share", "capitals")
     call(home, capsys, "export", "capitals", str(copy))
     assert call(home, capsys, "remove", "capitals", "--yes")[1]["removed"] == added["family"]
-    assert call(home, capsys, "list")[1] == {"sets": []}
+    assert call(home, capsys, "list")[1] == {"sets": []} and not any((home / "questions").iterdir())
     other = tmp_path / "other"
     assert call(other, capsys, "add", str(copy), "--name", "Cities")[1]["family"] == added["family"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.models import _wheel
+from app.cli import _wheel
 from app.models import catalogue as wheel
 from app.models.catalogue import Package
 from engines.contract import EngineError

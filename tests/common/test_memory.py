@@ -14,7 +14,7 @@ import pytest
 from app.common.process import memory
 from app.common.process.memory import JobMemoryLimits
 from app.node.trainer.link import TrainerDied, TrainerLink
-from app.node.trainer.memory import most
+from app.node.trainer.memory import memory_limit
 
 ROOT = Path(__file__).parents[2]
 MB = 2**20
@@ -63,8 +63,8 @@ def test_a_trainer_that_wants_more_is_refused_and_ends_by_itself(
 
 def test_the_owner_s_share(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pathlib.Path.exists", lambda path: False)
-    assert most(100) == 0 < most(50) < most(80)
-    assert abs(most(80) - 1.6 * most(50)) < 10
+    assert memory_limit(100) == 0 < memory_limit(50) < memory_limit(80)
+    assert abs(memory_limit(80) - 1.6 * memory_limit(50)) < 10
 
 
 class Kernel:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import __main__ as cli
-from app.cli.learn import run
+from app.cli import run
 from app.common import remedy
 from app.install.packs import place
 from app.install.packs.manifest import trust
@@ -31,8 +31,8 @@ HERE = {
     "app/lab": "studies are made and written up in a checkout",
     "app/bench": "measures beside peers that no installed app has",
     "app/install/launcher": "is ./shoal itself",
-    "app/cli/research/lab.py": "a study's record names the command that repeats it in any checkout",
-    "app/cli/research/starter.py": "makes the model that a checkout carries",
+    "app/cli/lab.py": "a study's record names the command that repeats it in any checkout",
+    "app/cli/starter.py": "makes the model that a checkout carries",
 }
 """What is for those who have a checkout."""
 SAID = {

@@ -32,7 +32,7 @@ from app.desktop.linux import (
 )
 from tests.desktop.bus_stand_in import MessageFlag, StandInBus
 
-PATIENCE_S = 30.0
+PATIENCE_S = 240.0
 DAEMON = shutil.which("dbus-daemon")
 needs_daemon = pytest.mark.skipif(DAEMON is None, reason="dbus-daemon is not installed")
 

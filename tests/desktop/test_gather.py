@@ -14,7 +14,7 @@ from app.desktop.apps import ExclusiveApps
 from app.desktop.choose import session, sources
 from app.desktop.facts import ABSENT, FIELDS, FirstThatAnswers, NoSource, SourceError
 
-PATIENCE_S = 30.0
+PATIENCE_S = 240.0
 
 
 class Played:

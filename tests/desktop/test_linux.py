@@ -114,7 +114,7 @@ def test_our_own_work_is_nobody_elses_and_low_priority_disturbs_nobody(burner: s
     began = time.monotonic()
     ours._last, theirs._last = ours._taken(), theirs._taken()
     while sum(psutil.Process(burner.pid).cpu_times()[:2]) - spent_before < 1.0:
-        assert time.monotonic() - began < 60
+        assert time.monotonic() - began < 240
         time.sleep(0.1)
     without, with_it = ours.read(), theirs.read()
     core_share = 1.0 / (time.monotonic() - began) / cores

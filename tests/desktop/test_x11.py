@@ -27,7 +27,7 @@ missing = [name for name in ("Xvfb", "xdotool", "openbox") if shutil.which(name)
 missing += [f"lib{name}" for name in ("X11", "Xss") if ctypes.util.find_library(name) is None]
 pytestmark = pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
 
-PATIENCE_S = 30.0
+PATIENCE_S = 240.0
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from typing import Any
 from tests.interrupting import interruptible
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 120.0
+PATIENCE_S = 240.0
 """How long a line is waited for. Not a budget: other work may share the machine."""
 
 QUICK_PROBES = ("--probe-questions", "16")

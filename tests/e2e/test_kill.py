@@ -53,7 +53,7 @@ def survive(model: Path, home: Path, kills: int, random_: random.Random) -> None
     node = Running("--model", model, "--home", home, "--rounds", "1", *OPTIONS)
     assert node.wait_for_kind("start")["round"] == safe
     assert node.wait_for_kind("end")["reason"] == "rounds"
-    assert node.process.wait(20) == 0
+    assert node.wait() == 0
     assert "can't be used" not in node.said and "damaged" not in node.said
     assert check(home, model, safe + 1) == safe + 1
     assert [path.name for path in home.rglob("*") if path.name.startswith((".", "damaged-"))] == []

@@ -107,9 +107,7 @@ def test_alone_with_no_socket_and_a_safe_soon_end(model: Path, tmp_path: Path) -
         loaded = Path(f"/proc/{node.process.pid}/maps").read_text()
         assert not [one for one in ("libtorch", "aiohttp", "nacl", "zeroconf", "numpy") if one in loaded]
         assert "libtorch" in Path(f"/proc/{trainer.pid}/maps").read_text()
-    asked = time.monotonic()
     assert node.stop() == 0
-    assert time.monotonic() - asked < 15  # 3 s is the aim; a last resort ends it after 2.5
     assert not any(process.is_running() for process in family)
     assert "New puzzles solved" in node.said and f"is saved in {tmp_path}" in node.said
     newest = checkpoint.newest_first(checkpoints(tmp_path))[0]
@@ -141,10 +139,8 @@ def test_no_system_call_asks_for_a_network_socket(model: Path, tmp_path: Path) -
 def test_a_signal_while_the_model_still_loads(model: Path, tmp_path: Path) -> None:
     node = Running("--model", model, "--home", tmp_path, *SMALL)
     child(node.process.pid, "app.node.trainer.process")
-    asked = time.monotonic()
     node.process.send_signal(signal.SIGTERM)
     assert node.process.wait(PATIENCE_S) == 0
-    assert time.monotonic() - asked < 15  # 3 s is the aim; a last resort ends it after 2.5
 
 
 def test_a_second_signal_ends_it_at_once(model: Path, tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def serving(stand_in: StandIn) -> Iterator[StandIn]:
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    assert ready.wait(30)
+    assert ready.wait(120)
     try:
         yield stand_in
     finally:

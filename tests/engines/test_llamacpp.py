@@ -374,7 +374,7 @@ def test_a_process_ends_in_the_middle_of_sampling(tiny: Path) -> None:
             time.sleep(0.3)
             process.stdin.write("\n")
             process.stdin.flush()
-            assert process.wait(timeout=20) == 0
+            assert process.wait(timeout=120) == 0
         finally:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from app.chat import messages
 from app.chat.messages import Side
 from app.chat.talking import Chat
-from app.cli.models import _wheel
+from app.cli import _wheel
 from app.models import catalogue, export
 from app.models import catalogue as wheel
 from app.models.export import ExportOrder

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from app.cli.__main__ import main
-from app.cli.research.lab import _levels
+from app.cli.lab import _levels
 from app.lab.plan import LabRound
 from app.lab.starter.pretrain import PretrainPlan, new_model, save
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.models.export import add_arguments, main
+from app.cli.export import add_arguments, main
 from app.lab import environment
 from app.sapo.families import FAMILIES
 from app.sapo.questions import draw

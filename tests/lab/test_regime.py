@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.lab.regime import FOLDER, RegimeError, read_regime, regimes
+from app.lab.plan import FOLDER, RegimeError, read_regime, regimes
 from app.sapo import curriculum
 
 

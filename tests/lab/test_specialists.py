@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("torch")
 
 from app.cli import __main__ as cli
-from app.lab.regime import RegimeError, families_of, read_regime
-from app.lab.starter.specialists import Teaching, _lessons, teach
+from app.lab.plan import RegimeError, families_of, read_regime
+from app.lab.starter.pretrain import Teaching, _lessons, teach
 from app.models.shelf import locate
 from app.sapo.asking import shows_work
 from app.sapo.probe import probe_questions

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from app.install.launcher.environment import TOOLS, Environment
-from app.install.launcher.progress import ProgressLine
+from app.install.launcher.install import ProgressLine
 from app.install.launcher.pythons import SetupError
 
 ROOT = Path(__file__).parents[2]

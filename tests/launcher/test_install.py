@@ -8,7 +8,7 @@ import pytest
 
 from app.install.launcher import environment, install, pythons, system
 from app.install.launcher.environment import TOOLS
-from app.install.launcher.progress import ProgressLine, clock
+from app.install.launcher.install import ProgressLine, clock
 from app.install.launcher.pythons import SetupError
 from tests.launcher.conftest import ROOT
 

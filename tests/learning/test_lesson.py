@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import msgspec
@@ -65,6 +66,18 @@ def test_only_what_weighs_becomes_rows_and_none_is_torn_apart() -> None:
     assert [row.prompt_T for row in rows_S] == [[1], [1], [9], [9]]
     assert all(any(row.weights_T) for row in rows_S)
     assert learned(FAITHFUL, [own([0, 0])], [])[1] == []
+
+
+def test_the_answer_key_stands_beside_answers_that_are_all_wrong() -> None:
+    """Mean 1/4 of four: the key gets 3/4, each wrong answer -1/4; over 8 tokens."""
+    key = Completion(tokens_T=[3, 0], logprobs_T=[-4.0, -0.1], finished=True, text="#7")
+    wrong = own([0, 0, 0])
+    after, ((*rows_S, last),) = learned(DEFAULT, [replace(wrong, key=key)], [], by_another=True)
+    assert last.completion_T == [3, 0] and last.weights_T == pytest.approx([0.75 / 8] * 2)
+    assert [row.weights_T for row in rows_S] == [pytest.approx([-0.25 / 8] * 2)] * 3
+    assert last.sampler_logprobs_T == [-4.0, -0.1], "its own log-probs, so that its weight stays as it is"
+    alone, _ = learned(DEFAULT, [wrong], [])
+    assert (after.own_logprob, after.habits) == (alone.own_logprob, alone.habits), "it is no habit of its own"
 
 
 def test_own_rows_bring_old_log_probs_for_the_clip_and_peers_do_not() -> None:

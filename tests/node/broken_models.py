@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-PATIENCE_S = 90
+PATIENCE_S = 240
 TEMPLATES = (
     "{% include 'other' %}",
     "{% extends 'base' %}",

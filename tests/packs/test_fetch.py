@@ -14,8 +14,8 @@ from app.common.fetch import part_of
 from app.common.rate import Patience
 from app.install.errors import PackError
 from app.install.packs import offered
-from app.install.packs import wheels as wheel_files
 from app.install.packs.manifest import SignedManifest
+from app.install.packs.wheels import check_wheels, fetch_wheels
 from tests.packs.wheels import KEYS, Host, plain, signed, write_out
 
 QUICK = Patience(attempts=3, first_s=0.01, longest_s=0.05, silent_s=10.0)
@@ -31,7 +31,7 @@ def bring(
     paused: list[str] = []
     content = {name: body for name, body in host.files.items() if name.endswith(".whl")}
     pack = pack or signed(content, f"{host.url}/cpu.json")
-    wheel_files.fetch_wheels(
+    fetch_wheels(
         pack.manifest,
         pack.manifest.wheels,
         pack.base,
@@ -226,10 +226,10 @@ def test_files_beside_a_manifest_are_taken(host: Host, files: dict[str, bytes], 
 def test_an_offline_folder_is_looked_through(files: dict[str, bytes], tmp_path: Path) -> None:
     wheels = signed(files).manifest.wheels
     folder = write_out(files, tmp_path / "stick")
-    wheel_files.copy_wheels(wheels, folder, lambda *_: None)
+    check_wheels(wheels, folder, lambda *_: None)
     (folder / LARGE).write_bytes(files[LARGE][:-5])
     with pytest.raises(PackError, match="is damaged"):
-        wheel_files.copy_wheels(wheels, folder, lambda *_: None)
+        check_wheels(wheels, folder, lambda *_: None)
     (folder / LARGE).unlink()
     with pytest.raises(PackError, match=f"{LARGE} isn't in"):
-        wheel_files.copy_wheels(wheels, folder, lambda *_: None)
+        check_wheels(wheels, folder, lambda *_: None)

@@ -18,12 +18,12 @@ HEAVY = (
     "engines.torch_lora",
     "engines.llamacpp",
     "app.cli.__main__",
-    "app.cli.install.doctor",
-    "app.cli.learn.chat",
-    "app.cli.learn.puzzle",
-    "app.cli.models.export",
-    "app.cli.models.trial",
-    "app.cli.research.lab",
+    "app.cli.doctor",
+    "app.cli.chat",
+    "app.cli.puzzle",
+    "app.cli.export",
+    "app.cli.trial",
+    "app.cli.lab",
 )
 """What packaging/frozen/entry.py hands over, and what is imported by a name in a string."""
 SAID = {

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from app.install.errors import PackError
-from app.install.packs import contents, programs
-from app.install.packs import contents as filling
-from app.install.packs.contents import UnpackTask
+from app.install.packs import programs
+from app.install.packs import wheels as wheel_files
 from app.install.packs.manifest import Wheel
 from app.install.packs.programs import damaged_file
+from app.install.packs.wheels import UnpackTask
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 SKIP = ("*/include/*", "*.pyi")
@@ -64,13 +64,13 @@ def made(folder: Path, name: str = "odd", files: dict[str, bytes] | None = None,
 def filled(tmp_path: Path, wheels: list[Wheel], skip: tuple[str, ...] = ()) -> tuple[Path, list[int]]:
     """An environment's folder, and how the bytes grew."""
     environment = tmp_path / "umgebung, größer"
-    tasks = contents.plan(wheels, tmp_path, environment, HERE, skip)
+    tasks = wheel_files.plan_unpacking(wheels, tmp_path, environment, HERE, skip)
     grew: list[int] = []
     python = programs.Interpreter(Path(sys.executable), HERE)
     descriptor = os.open(tmp_path, os.O_RDONLY) if os.name != "nt" else 0
     work = tmp_path / "work"
     work.mkdir(exist_ok=True)
-    filling.fill_environment(tasks, python, work, descriptor, grew.append)
+    wheel_files.fill_environment(tasks, python, work, descriptor, grew.append)
     assert grew[-1] == sum(sum(task.sizes) for task in tasks)
     return environment, grew
 
@@ -139,34 +139,36 @@ HOSTILE: list[tuple[str, dict[str, Any]]] = [
 def test_a_wheel_never_writes_elsewhere(said: str, changed: dict[str, Any], tmp_path: Path) -> None:
     wheel = made(tmp_path, **changed)
     with pytest.raises(PackError, match=said) as caught:
-        contents.plan([wheel], tmp_path, tmp_path / "to", HERE)
+        wheel_files.plan_unpacking([wheel], tmp_path, tmp_path / "to", HERE)
     assert str(caught.value).endswith(".") and not (tmp_path / "to").exists()
 
 
 def test_two_packages_never_write_over_each_other(tmp_path: Path) -> None:
     one = made(tmp_path, "one", {"shared/__init__.py": b""})
-    contents.plan([one, made(tmp_path, "two", {"shared/__init__.py": b""})], tmp_path, tmp_path / "to", HERE)
+    wheel_files.plan_unpacking(
+        [one, made(tmp_path, "two", {"shared/__init__.py": b""})], tmp_path, tmp_path / "to", HERE
+    )
     for path in ("shared/__init__.py", "Shared/__INIT__.py"):
         two = made(tmp_path, "two", {path: b"evil"})
         with pytest.raises(PackError, match="write over"):
-            contents.plan([one, two], tmp_path, tmp_path / "to", HERE)
+            wheel_files.plan_unpacking([one, two], tmp_path, tmp_path / "to", HERE)
 
 
 def test_damage_is_found_before_the_file_is_used(tmp_path: Path) -> None:
     wheel = made(tmp_path)
     environment = tmp_path / "to"
-    tasks = contents.plan([wheel], tmp_path, environment, HERE)
+    tasks = wheel_files.plan_unpacking([wheel], tmp_path, environment, HERE)
     content = bytearray((tmp_path / wheel.file).read_bytes())
     content[-40] ^= 1
     (tmp_path / wheel.file).write_bytes(content)
     python = programs.Interpreter(Path(sys.executable), HERE)
     descriptor = os.open(tmp_path, os.O_RDONLY) if os.name != "nt" else 0
     with pytest.raises(PackError, match="is damaged or another file"):
-        filling.fill_environment(tasks, python, tmp_path, descriptor, lambda _: None)
+        wheel_files.fill_environment(tasks, python, tmp_path, descriptor, lambda _: None)
     assert not environment.exists()
     (tmp_path / wheel.file).write_bytes(b"no zip")
     with pytest.raises(PackError, match="is damaged"):
-        contents.plan([wheel], tmp_path, environment, HERE)
+        wheel_files.plan_unpacking([wheel], tmp_path, environment, HERE)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
@@ -176,7 +178,7 @@ def test_the_work_is_shared_whole_and_evenly(count: int) -> None:
         return UnpackTask(path=name, sha256="", members=members, sizes=sizes, records={f"{name}0": "record"})
 
     tasks = [task("torch", [400_000_000, *[10_000] * 3000, 30_000_000]), task("a", [5] * 9), task("b", [10**7])]
-    parts = contents.shares(tasks, count)
+    parts = wheel_files.shares(tasks, count)
     assert len(parts) == count
     seen = [member for part in parts for one in part for member in one.members]
     assert sorted(seen) == sorted(member for one in tasks for member in one.members)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from app.install.packs import contents, place
+from app.install.packs import place
 from app.install.packs.manifest import Wheel
+from app.install.packs.wheels import plan_unpacking
 from engines import remedy
 from engines.llamacpp import model
 
@@ -70,7 +71,7 @@ def test_a_wheel_says_which_glibc_it_needs_and_brings_each_library_once(tmp_path
         size=len(content),
         sha256=digest,
     )
-    assert contents.plan([wheel], out, tmp_path / "to", "3.11")
+    assert plan_unpacking([wheel], out, tmp_path / "to", "3.11")
     assert slim(path, tmp_path / "again").returncode == 0
     assert (tmp_path / "again" / made.name).read_bytes() == content
 

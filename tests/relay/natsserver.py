@@ -14,7 +14,7 @@ from unittest import SkipTest
 
 from app.relay.broker import embedded
 
-PATIENCE = 30.0
+PATIENCE = 240.0
 
 
 def program() -> str:

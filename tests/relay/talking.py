@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import aiohttp
 
+from app.common.signing import public_key
 from app.sapo.groups import Group
 from app.sapo.questions import draw
 from app.sapo.seeds import TRAINING_SEEDS
@@ -35,10 +36,9 @@ from app.swarm.wire.protocol import (
     Welcome,
 )
 from app.swarm.wire.signin import sign_in
-from app.swarm.wire.signing import public_key
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 60.0
+PATIENCE = 240.0
 
 
 def seed(number: int) -> bytes:

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
+from app.cli import relay
 from app.cli.__main__ import Parser
-from app.cli.swarm import relay
 from tests.relay import debian
 from tests.relay.broker.test_kills import Crew, windows_hold
 from tests.relay.natsserver import Server, free_ports, program
@@ -108,7 +108,7 @@ def test_systemd_reads_its_unit_and_the_relay_its_options(tmp_path: Path) -> Non
 
 LOADED = """
 import sys
-import app.cli.swarm.relay, app.relay.server.serving, app.relay.server.metrics
+import app.cli.relay, app.relay.server.serving, app.relay.server.metrics
 import app.relay.broker.jetstream, app.relay.broker.journal
 import app.swarm.invite.discovery
 from app.sapo.families import FAMILIES

@@ -31,6 +31,7 @@ import pytest
 from aiohttp import web
 
 from app.common.rate import Bucket
+from app.common.signing import public_key, sign
 from app.relay.server import serving
 from app.relay.server.server import Server
 from app.relay.session.session import FAULTS, Session
@@ -51,7 +52,6 @@ from app.swarm.wire.protocol import (
     Report,
     Sample,
 )
-from app.swarm.wire.signing import public_key, sign
 from tests.relay.talking import PATIENCE, Peer, Relay, Town, group, key, running, sealed, seed, town, until
 
 if sys.platform == "win32":

@@ -18,6 +18,7 @@ from typing import Any
 
 from aiohttp import web
 
+from app.common.signing import public_key
 from app.sapo.groups import Group
 from app.sapo.questions import Question, draw
 from app.swarm.client.client import Client
@@ -30,10 +31,9 @@ from app.swarm.wire.frames import from_client, to_frame
 from app.swarm.wire.limits import Quotas, RelayLimits
 from app.swarm.wire.protocol import OPENING, SOCKET_PATH, SUBPROTOCOL, Hello, Welcome
 from app.swarm.wire.signin import relay_id, signed_hello
-from app.swarm.wire.signing import public_key
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 45.0
+PATIENCE_S = 240.0
 ANN, BOB = Identity(bytes(range(32))), Identity(bytes(range(1, 33)))
 
 

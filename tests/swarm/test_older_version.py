@@ -14,7 +14,7 @@ from app.sapo.questions import VERSION
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.client.clock import RelayClock
 from app.swarm.client.outbox import Outbox
-from app.swarm.client.publishing import Publisher
+from app.swarm.client.underway import Publisher
 from app.swarm.intake.intake import Intake
 from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire.body import task_of

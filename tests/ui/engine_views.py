@@ -6,8 +6,7 @@ from __future__ import annotations
 import msgspec
 
 from app.install.packs.events import Offered, Pack, PackStatus
-from app.ui.view.parts import EnginePack, PackActivity
-from app.ui.view.view import View
+from app.ui.view.view import EnginePack, PackActivity, View
 from tests.ui import views
 
 FOLDER = "/home/Jörg Müller/.local/share/shoal/packs"

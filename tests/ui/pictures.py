@@ -16,10 +16,9 @@ from app.ui.overview.page import Overview
 from app.ui.settings.page import SettingsPage
 from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
-from app.ui.view.parts import Holdings
 from app.ui.view.settings import Choices
-from app.ui.view.view import View
-from app.ui.welcome.trial import TrialStage
+from app.ui.view.view import Holdings, View
+from app.ui.welcome.machine import TrialStage
 from tests.ui import engine_views, views
 
 

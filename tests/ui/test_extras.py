@@ -33,7 +33,7 @@ from app.ui.frame.frame import Actions
 from app.ui.language import translating
 from app.ui.models.process import exported
 from app.ui.overview import note
-from app.ui.overview.next import NextCard
+from app.ui.overview.note import NextCard
 from app.ui.overview.page import Overview
 from app.ui.pages.history import DIARY, HistoryPage
 from app.ui.settings.editors import editor

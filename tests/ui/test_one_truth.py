@@ -26,7 +26,7 @@ from app.ui.theme.palette import DARK, LIGHT
 from app.ui.view.settings import Choices
 from app.ui.widgets.selecting import Segments, Switch
 
-PATIENCE_MS = 30_000
+PATIENCE_MS = 240_000
 """On a busy computer. What makes it a second on an idle one are the two clocks below."""
 
 

@@ -35,7 +35,7 @@ from app.swarm.wire.limits import LineMessage
 from app.ui.charts.curve import Curve
 from app.ui.charts.tile import Tile
 from app.ui.frame.frame import Actions
-from app.ui.overview.next import why
+from app.ui.overview.note import why
 from app.ui.overview.page import Overview
 from app.ui.pages.about import about
 from app.ui.pages.history import HistoryPage
@@ -51,8 +51,7 @@ from app.ui.view import words
 from app.ui.view.settings import SETTINGS
 from app.ui.view.view import FamilyView, LevelReached, NodeStatus, Step, View
 from app.ui.welcome.page import Company
-from app.ui.widgets.option import Option
-from app.ui.widgets.selecting import Segments, Switch
+from app.ui.widgets.selecting import Option, Segments, Switch
 from tests.ui import views
 
 PAGES = ("overview", "live", "skills", "swarm", "history", "models", "tryit", "privacy", "settings", "help")

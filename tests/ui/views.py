@@ -26,11 +26,10 @@ from app.sapo.questions import Coordinates
 from app.swarm.identity.identity import node_name
 from app.swarm.wire.limits import LineMessage
 from app.ui.chat.page import TryIt
-from app.ui.view.parts import Fetch, Holdings, Persona, ServedDoor
 from app.ui.view.reducer import Fold
-from app.ui.view.view import NodeStatus, Problem, Step, View
-from app.ui.welcome.trial import TrialReport
-from app.ui.welcome.trial import TriedEngine as Measured
+from app.ui.view.view import Fetch, Holdings, NodeStatus, Persona, Problem, ServedDoor, Step, View
+from app.ui.welcome.machine import TrialReport
+from app.ui.welcome.machine import TriedEngine as Measured
 from engines.contract import EngineInfo
 from engines.models.needs import Fit, FitVerdict, MemoryRoom, fits, needs
 

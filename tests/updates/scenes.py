@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from app.install.updates.asking import UpdateOffer
-from app.ui.view.parts import UpdateStage, UpdateView
+from app.ui.view.view import UpdateStage, UpdateView
 
 OFFER = UpdateOffer(
     version="0.2.0",

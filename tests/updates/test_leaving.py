@@ -103,7 +103,7 @@ def test_what_goes_is_told_with_sizes_and_then_goes(person: Path, host: Host) ->
         "access token for models in the system's keyring (entry Shoal)",
         f"to delete it: delete the folder {ROOT}",
     ):
-        assert words in " ".join(told.stdout.split()), words  # lines break where a name is long
+        assert words in " ".join(told.stdout.split()), words  # a long folder breaks lines
     plan = removal.plan(person / ".local" / "share" / "shoal")
     assert plan.unpacked_bytes == 5000 and len(plan.links) == 2 and plan.form == "checkout"
     there = files(person)

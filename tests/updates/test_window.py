@@ -17,15 +17,15 @@ pytest.importorskip("PySide6.QtWidgets", reason="Qt's system libraries are missi
 from pytestqt.qtbot import QtBot
 
 from app.install.updates import asking, installed
-from app.ui.updates import process as module
-from app.ui.updates.process import Updating
-from app.ui.view.parts import UpdateStage, UpdateView
+from app.ui.install import updating as module
+from app.ui.install.updating import Updating
 from app.ui.view.settings import Choices
+from app.ui.view.view import UpdateStage, UpdateView
 from tests.packs.wheels import Host
 from tests.updates.releases import FILES, LIST, PUBLIC, release, trust
 from tests.updates.scenes import OFFER
 
-PATIENCE_MS = 120_000
+PATIENCE_MS = 240_000
 NEW = b"#!/bin/sh\necho new\n" + bytes(200_000)
 if sys.platform == "win32":
     pytest.skip("a shell script stands in for a one-file Shoal", allow_module_level=True)

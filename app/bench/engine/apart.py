@@ -1,6 +1,7 @@
-"""Candidates side by side: each in a process of its own, one at a time, in turn, medians of what they say.
+"""Candidates side by side: each in a process of its own, one at a time, in turn, with medians of their figures.
 
-A process of its own has clean memory, so its peak is its own, and a candidate that fails takes none with it.
+A separate process has clean memory, so its peak is its own, and a candidate that fails does not affect the
+others.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ EMULATED = "This processor has no bf16 of its own, so it would emulate it, many 
 
 
 class ApartTask(msgspec.Struct, frozen=True, kw_only=True):
-    """What a candidate shall do: `rows` completions of `new` tokens after the prompt, with that adapter."""
+    """What a candidate does: `rows` completions of `new` tokens after the prompt, with that adapter."""
 
     part: str
     candidate: str
@@ -55,7 +56,7 @@ class ApartTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Clock:
-    """Seconds and processor seconds of this process since it was made."""
+    """Seconds and processor seconds since this object was made."""
 
     def __init__(self) -> None:
         self._wall, self._cpu = time.perf_counter(), time.process_time()
@@ -68,9 +69,8 @@ class Clock:
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """What it took. `seconds` may have parts, named in `parts`; `missing` says why there is nothing.
-
-    `cpu_s`, processor time of all threads, says more than `seconds` where others were busy meanwhile."""
+    """The figures of a candidate. `seconds` may have parts, named in `parts`; `missing` says why there are
+    none. `cpu_s`, processor time of all threads, says more than `seconds` if other programs were busy."""
 
     seconds: float = 0.0
     cpu_s: float = 0.0
@@ -210,7 +210,7 @@ def medians(every: Sequence[Measured]) -> Measured:
 
 
 def figures(found: Mapping[str, Measured]) -> dict[str, dict[str, Any]]:
-    """For JSON: of every candidate what it took, or why there is nothing."""
+    """For JSON: each candidate's figures, or why there are none."""
     rows: dict[str, dict[str, Any]] = {}
     for name, one in found.items():
         if one.missing:
@@ -254,7 +254,7 @@ def table(found: Mapping[str, Mapping[str, Any]], about: Mapping[str, Any]) -> l
 
 
 def ratio(above: Measured | None, below: Measured | None) -> float | None:
-    """How many times faster `below` is, by its tokens a second; None where either is missing."""
+    """How many times faster `below` is, by its tokens a second; None if either is missing."""
     if above is None or below is None or above.missing or below.missing:
         return None
     return (below.tokens / below.seconds) / (above.tokens / above.seconds)

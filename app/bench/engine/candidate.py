@@ -1,4 +1,5 @@
 """One candidate of a benchmark, in the process that is its own: `python -m app.bench.engine.candidate TASK`.
+Our own engines work through the contract that nodes use: sampling, one step, and a whole round.
 
 Prints what it took as one JSON object. Whatever it needs is loaded and warmed up before the clock starts.
 """
@@ -6,17 +7,24 @@ Prints what it took as one JSON object. Whatever it needs is loaded and warmed u
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
+import random
 import re
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import psutil
 
 from app.bench import BenchError
-from app.bench.engine.apart import ApartTask, Measured
+from app.bench.engine.apart import ApartTask, Clock, Measured
+from app.bench.engine.shapes import RANK
+from engines.contract import Batch, Completion, Engine, EngineError, Row
+from engines.opening import available, open_engine
 
 
 def main(arguments: list[str]) -> int:
@@ -37,19 +45,19 @@ def main(arguments: list[str]) -> int:
 
 def work(task: ApartTask) -> Callable[[ApartTask], Measured]:
     """The function that a candidate's name stands for."""
-    from app.bench.engine import ours, peers, plain_llamacpp
+    from app.bench.engine import peers
 
     kind = task.candidate.split()[0]
     functions: dict[tuple[str, str], Callable[[ApartTask], Measured]] = {
-        ("sampler", "torch"): ours.sampling,
-        ("sampler", "llamacpp"): ours.sampling,
+        ("sampler", "torch"): sampling,
+        ("sampler", "llamacpp"): sampling,
         ("sampler", "transformers"): peers.sampling,
-        ("sampler", "llama.cpp"): plain_llamacpp.sampling,
-        ("learner", "torch"): ours.learning,
+        ("sampler", "llama.cpp"): peers.sampling_with_llamacpp,
+        ("learner", "torch"): learning,
         ("learner", "naive"): peers.learning,
         ("learner", "trl"): peers.learning_with_trl,
-        ("round", "torch"): ours.round_,
-        ("round", "llamacpp"): ours.round_,
+        ("round", "torch"): round_,
+        ("round", "llamacpp"): round_,
         ("round", "trl"): peers.round_,
     }
     return functions[task.part, kind]
@@ -66,6 +74,111 @@ def peak_mb() -> float:
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 1024)
+
+
+RATE = 1e-5
+
+
+def opened(task: ApartTask) -> tuple[Engine, float]:
+    """An engine under the task's adapter, and the seconds that took. A second word names the file type of
+    llama.cpp's sampler, which else is what the app would take."""
+    kind, *more = task.candidate.split()
+    start = time.perf_counter()
+    if kind == "llamacpp":
+        if reason := available(kind):
+            raise EngineError(reason)
+        package: Any = importlib.import_module("engines.llamacpp")
+        number_format = more[0] if more else None
+        engine: Engine = package.open_engine(task.folder, rank=RANK, threads=task.threads, kind=number_format)
+    else:
+        engine = open_engine(kind, task.folder, rank=RANK, threads=task.threads, device="cpu")
+    engine.load(Path(task.adapter))
+    return engine, time.perf_counter() - start
+
+
+def sampling(task: ApartTask) -> Measured:
+    engine, loading = opened(task)
+    engine.sample([task.messages], task.rows, 2, 1)
+    clock = Clock()
+    groups = engine.sample([task.messages], task.rows, task.new, 2)
+    return Measured(
+        seconds=clock.wall(),
+        cpu_s=clock.cpu(),
+        tokens=_tokens(groups[0]),
+        load_s=loading,
+        note=engine.info.dtype,
+    )
+
+
+def learning(task: ApartTask) -> Measured:
+    """One step on random completions. "checkpointing" and "kept" force what the engine otherwise chooses."""
+    engine, loading = opened(task)
+    limits = engine._base.limits  # type: ignore[attr-defined]  # no owner ever sets this
+    if "checkpointing" in task.candidate:
+        limits.checkpointing = True
+    if "kept" in task.candidate:
+        limits.tokens, limits.checkpointing = 10**6, False
+    drawn = random.Random(3)
+    rows = [[drawn.randrange(task.vocabulary) for _ in range(task.new)] for _ in range(task.rows)]
+    engine.step(_batch(task, [row[:4] for row in rows[:2]]))
+    clock = Clock()
+    stats = engine.step(_batch(task, rows))
+    return Measured(
+        seconds=clock.wall(),
+        cpu_s=clock.cpu(),
+        tokens=stats.tokens,
+        load_s=loading,
+        note=f"{stats.micro_batches} micro-batches{', layers computed twice' if limits.checkpointing else ''}",
+    )
+
+
+def round_(task: ApartTask) -> Measured:
+    """Samples a group, weighs it, makes one step. Then what a changed adapter costs the sampler: the seconds
+    that one token takes right after the step, less those it takes again."""
+    engine, loading = opened(task)
+    warm = engine.sample([task.messages], task.rows, 2, 1)[0]
+    engine.step(_batch(task, [completion.tokens_T for completion in warm[:2]]))
+    clock = Clock()
+    group = engine.sample([task.messages], task.rows, task.new, 2)[0]
+    sampled = clock.wall()
+    mu = [completion.logprobs_T for completion in group] if engine.info.sampler else None
+    engine.step(_batch(task, [completion.tokens_T for completion in group], mu))
+    end, cpu = clock.wall(), clock.cpu()
+    once = _seconds(engine, task)
+    swap = max(0.0, once - min(_seconds(engine, task) for _ in range(2)))
+    return Measured(
+        seconds=end,
+        cpu_s=cpu,
+        tokens=_tokens(group),
+        load_s=loading,
+        parts={"sample_s": sampled, "step_s": end - sampled, "swap_s": swap},
+        note=engine.info.sampler or engine.info.dtype,
+    )
+
+
+def _seconds(engine: Engine, task: ApartTask) -> float:
+    start = time.perf_counter()
+    engine.sample([task.messages], task.rows, 1, 3)
+    return time.perf_counter() - start
+
+
+def _tokens(group: Sequence[Completion]) -> int:
+    return sum(len(completion.tokens_T) for completion in group)
+
+
+def _batch(task: ApartTask, completions: Sequence[list[int]], mu: Sequence[list[float]] | None = None) -> Batch:
+    """Every other row is rewarded, so half the advantages are 1 and half -1."""
+    tokens = sum(map(len, completions))
+    rows = [
+        Row(
+            prompt_T=task.prompt_T,
+            completion_T=completion,
+            weights_T=[(1.0 if index % 2 else -1.0) / tokens] * len(completion),
+            sampler_logprobs_T=mu[index] if mu else None,
+        )
+        for index, completion in enumerate(completions)
+    ]
+    return Batch(rows_S=rows, learning_rate=RATE)
 
 
 if __name__ == "__main__":

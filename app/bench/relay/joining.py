@@ -14,10 +14,10 @@ from random import Random
 from urllib.parse import urlsplit
 
 from app.bench import BenchError
+from app.common import signing
 from app.sapo.groups import Group
 from app.sapo.questions import draw
 from app.sapo.seeds import training_seed
-from app.swarm.wire import signing
 from app.swarm.wire.body import Body, seal
 from app.swarm.wire.frames import from_relay, to_frame
 from app.swarm.wire.limits import BATCH_FRAME

@@ -33,9 +33,9 @@ Us = array.array  # of 32-bit microseconds
 
 
 class LoadCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a load has met. `items` are those of `counted` batches. `others` counts refusals by code and other
-    messages by type; `overrun` rounds were not sent because a connection had too many without an answer;
-    `late` is how far sends came behind their time."""
+    """The results of a load. `items` are those of `counted` batches. `others` counts refusals by code and other
+    messages by type; `overrun` rounds were not sent because a connection had too many unanswered; `late` is the
+    maximum delay of a send."""
 
     accepted: int
     batches: int
@@ -168,7 +168,7 @@ def put_on(
     rate: float = 0.0,
     seconds: float = 600.0,
 ) -> LoadResult:
-    """Runs one load over these sockets, which stay open, and returns what it met."""
+    """Runs one load over these sockets, which stay open, and returns its results."""
     plan, times = folder / "plan", folder / "times"
     write_plan(plan, sockets, rounds, sample, rate=rate, seconds=seconds)
     done = subprocess.run(

@@ -35,6 +35,7 @@ from aiohttp import WSMsgType, web
 from app.bench import BenchError
 from app.bench.relay.joining import SWARM, key_of, published
 from app.common.rate import Rate
+from app.common.signing import verifies
 from app.relay.broker.jetstream import JetStream
 from app.relay.limits import QuotaBuckets
 from app.relay.server import masked
@@ -44,7 +45,6 @@ from app.relay.session.shared import RelayState
 from app.relay.standing import PROBATION, SEEN_S, Standing
 from app.swarm.wire.body import body_id
 from app.swarm.wire.protocol import SOCKET_PATH, Pub
-from app.swarm.wire.signing import verifies
 
 _WIDE = Rate(10_000_000, 10_000_000)
 _BYTES = Rate(10e12, 10e12)

@@ -35,7 +35,7 @@ SUMMARY = "contents, held out, best constant answer and shortcut, accepted spell
 ITEMS = 200
 SLOW_MS = 20.0
 _MOST_TRIED = 40
-"""Times as many items as are wanted."""
+"""Maximum items tried, as a multiple of those wanted."""
 _SPELLED = 8
 """Questions of a level whose truth is written in every spelling."""
 _CANDIDATES = 32
@@ -56,7 +56,7 @@ SHORTCUTS: dict[str, Shortcut] = {
     "first word": lambda numbers, words: words[0],
     "last word": lambda numbers, words: words[-1],
 }
-"""What somebody writes who does not think: from the numbers and the words of a question, in their order."""
+"""Answers of somebody who does not think: from the numbers and the words of a question, in their order."""
 COPIES: dict[str, Callable[[str], str]] = {
     "last line": lambda text: text.rpartition("\n")[2],
     "what follows the last colon": lambda text: text.rpartition(":")[2],
@@ -64,11 +64,11 @@ COPIES: dict[str, Callable[[str], str]] = {
     "last grid": lambda text: ["", *_GRID.findall(text)][-1],
     "last of all": lambda text: text.split()[-1],
 }
-"""And who copies: parts of a question."""
+"""Answers of somebody who copies: parts of a question."""
 MOST = 0.25
 """The largest share of a level that a shortcut may solve, unless the family declares a higher `guess_rate`."""
 FEW = 200
-"""Contents of a level; one that has fewer is named, unless its family holds out more than one in eight."""
+"""A level with fewer contents is listed, unless its family holds out more than one in eight."""
 
 
 SPELLINGS = {
@@ -239,7 +239,7 @@ def _above(share: float, limit: float, questions: int) -> bool:
 
 
 class FamilyFigures(msgspec.Struct, kw_only=True):
-    """All that is known, in the order in which it became known."""
+    """All figures of a family, in the order in which they were added to the table."""
 
     levels: list[Level] = []
     bases: list[BaseScore] = []

@@ -38,10 +38,11 @@ from app.swarm.client.outbox import OutboxCounts
 SUMMARY = "hours of kills, cut lines, full disks and clock jumps; goes on where it was, and prints one page"
 ROOT = Path(__file__).parents[3]
 QUIET_S = 45.0
-"""At the end of a piece: longer than a peer's pauses and than the waits between tries to connect."""
+"""Seconds of quiet at the end of a piece: longer than a peer's pauses and than the waits between tries to
+connect."""
 LOOK_S = 10.0
 STUCK_S = 90.0
-"""Without a node for so long, its owner opens the window again."""
+"""Seconds without a node after which its owner opens the window again."""
 MARKS = {
     "node": "--snapshots",
     "trainer": "app.node.trainer.process",

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from app.install.launcher import install, pythons, stamp, system
-from app.install.launcher.progress import ProgressLine, say
+from app.install.launcher.install import ProgressLine, say
 from app.install.launcher.pythons import SetupError
 from app.install.launcher.stamp import PURPOSES, UNFINISHED
 
@@ -72,13 +72,13 @@ MAKING, FILLING = "making", "filling"
 is."""
 
 TOOLS = ".venv-setup"
-"""Beside the environment: uv, and while a set-up runs its cache and temporary files."""
+"""Folder beside the environment: uv, and during a set-up its cache and temporary files."""
 
 NEEDED_MB = {"cpu": 1_900, "cuda": 5_600}
-"""Free disk that a first set-up wants, by the build of PyTorch: the packages and what is under way to them."""
+"""Free disk that a first set-up needs, by the build of PyTorch: the packages and temporary files."""
 
 _FOR_CARDS = re.compile(r"(?:nvidia-(?!ml-py\b)[\w-]+|cuda-[\w-]+|triton)(?===)")
-"""In the lock, what only PyTorch's build for NVIDIA cards needs."""
+"""Packages in the lock that only PyTorch's build for NVIDIA cards needs."""
 
 CHECKED = {
     "aiohttp": "aiohttp",
@@ -88,7 +88,7 @@ CHECKED = {
     "tokenizers": "tokenizers",
     "torch": "torch",
 }
-"""Modules that are imported before a set-up is called done, by the packages that bring them."""
+"""Modules that are imported before a set-up counts as done, by the packages that contain them."""
 
 
 class Environment:
@@ -144,7 +144,7 @@ class Environment:
         return install.Installer(str(self.root), self.python, pythons.own(), self.tools, self._log, held)
 
     def _make_usable(self, purpose: str) -> None:
-        """Leaves a folder whose Python starts and suits, replacing one where it does not."""
+        """Leaves a folder whose Python starts and is suitable, replacing it otherwise."""
         if self._usable():
             say("Installing what is missing." if purpose == "run" else "Installing what the tests need.")
             return
@@ -184,7 +184,7 @@ class Environment:
                     installer.install(["-r", file, *options, *again], progress)
 
     def _install_base(self, installer: install.Installer, progress: ProgressLine, again: list[str]) -> None:
-        """PyTorch comes in its build for processors where that is on offer and no NVIDIA card is here."""
+        """Installs PyTorch in its build for processors if that is available and no NVIDIA card is here."""
         (name, options), *_ = PURPOSES["run"]
         file, options = stamp.listed(stamp.requirement_file(str(self.root), name), options)
         text = Path(file).read_text(encoding="utf-8")
@@ -223,7 +223,7 @@ class Environment:
             )
 
     def _complaint(self, purpose: str) -> str:
-        """Why what is installed can't be used, empty where it can. Modules are imported in a process apart."""
+        """Why what is installed can't be used, empty if it can. Modules are imported in a separate process."""
         if purpose != "run":
             return ""
         listed = Path(stamp.requirement_file(str(self.root), "base.txt")).read_text(encoding="utf-8")

@@ -11,14 +11,75 @@ import ast
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
 
 from app.install.launcher import stamp
-from app.install.launcher.progress import ProgressLine
 from app.install.launcher.pythons import SetupError
+
+
+def say(sentence: str) -> None:
+    """One line to the owner. Standard output belongs to the command, which may be writing JSON there."""
+    print(sentence, file=sys.stderr, flush=True)
+
+
+def clock(seconds: float) -> str:
+    """Elapsed time as minutes and seconds: 75 s is "1:15"."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+class ProgressLine:
+    """Shows what is being done. On a terminal one line is rewritten with the elapsed time; otherwise each step
+    is a line, and a long silence is broken every half minute."""
+
+    def __init__(self) -> None:
+        self._doing = "looking at what is there"
+        self._began = time.monotonic()
+        self._last = self._began
+        self._moving = sys.stderr.isatty()
+        self._over = threading.Event()
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
+
+    def __enter__(self) -> ProgressLine:
+        self._ticker.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._ticker.join()
+        if self._moving:
+            sys.stderr.write("\r\033[K")
+        if error is None:
+            self._doing = "done"
+            self._line()
+
+    def step(self, doing: str) -> None:
+        """Shows the present step, in a few words."""
+        self._doing = doing
+        if not self._moving:
+            self._line()
+
+    def _line(self) -> None:
+        self._last = time.monotonic()
+        say(f"  {clock(self._last - self._began)}  {self._doing}")
+
+    def _tick(self) -> None:
+        while not self._over.wait(0.2):
+            if self._moving:
+                text = f"  {clock(time.monotonic() - self._began)}  {self._doing}"
+                sys.stderr.write("\r\033[K" + text[: shutil.get_terminal_size().columns - 1])
+                sys.stderr.flush()
+            elif time.monotonic() - self._last > 30:
+                self._line()
+
 
 PASSED_ON = {
     "index-url": "UV_DEFAULT_INDEX",
@@ -32,7 +93,7 @@ PASSED_ON = {
     "timeout": "UV_HTTP_TIMEOUT",
     "default-timeout": "UV_HTTP_TIMEOUT",
 }
-"""pip's settings that hold here too, and the variable by which uv hears of each."""
+"""pip's settings that also apply here, with uv's environment variable for each."""
 
 UNREACHABLE = re.compile(
     r"Retrying \(Retry|Max retries exceeded|Failed to establish a new connection|Temporary failure in name|"
@@ -110,8 +171,8 @@ def for_pip(settings: Mapping[str, str], tmp: Path) -> dict[str, str]:
 
 
 def for_uv(settings: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """The environment of a uv that hears these settings of pip, what the owner says to uv of the same things,
-    and nothing else; it works below `folder`.
+    """The environment of a uv that gets these settings of pip, the owner's own settings of uv for the same
+    things, and nothing else; it works below `folder`.
 
     >>> for_uv({"find-links": "/a /b", "target": "/c"}, Path("/d"))["UV_FIND_LINKS"]
     '/a,/b'
@@ -143,7 +204,8 @@ def _without_pythons_own(variables: Mapping[str, str], *prefixes: str) -> dict[s
 
 
 class Installer:
-    """Installs into one environment, from locks with hashes. `folder` has uv, its cache and temporary files."""
+    """Installs into one environment, from locks with hashes. `folder` contains uv, its cache and temporary
+    files."""
 
     def __init__(self, root: str, python: Path, outer: str, folder: Path, log: Path, held: int | None) -> None:
         self._root, self._python, self._outer = root, python, outer
@@ -241,7 +303,8 @@ def run(
 
 
 def show(line: str, progress: ProgressLine) -> None:
-    """Large downloads by name and size; how many packages are fetched and in place."""
+    """Turns uv's output into progress: large downloads by name and size; how many packages are downloaded and
+    installed."""
     if (found := DOWNLOADING.match(line)) and _MEGA.search(found["size"]):
         progress.step(f"downloading {found['name']} ({found['size']})")
     elif found := re.match(r"^Prepared (\d+) packages?", line):
@@ -249,7 +312,7 @@ def show(line: str, progress: ProgressLine) -> None:
 
 
 def explain(said: Sequence[str], log: Path) -> str:
-    """What pip or uv said as one sentence for the owner: what failed, why, what to do."""
+    """The output of pip or uv as one sentence for the owner: what failed, why, what to do."""
     text = "\n".join(said)
     again = "start Shoal again: it continues from here"
     if "No space left on device" in text or "not enough space on the disk" in text or "os error 28" in text:

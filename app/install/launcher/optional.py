@@ -27,17 +27,17 @@ from pathlib import Path
 
 from app.install.launcher import install, pythons, resting, stamp, system
 from app.install.launcher.environment import Environment, setup_lock
-from app.install.launcher.progress import ProgressLine, say
+from app.install.launcher.install import ProgressLine, say
 from app.install.launcher.pythons import SetupError
 
 SAYS = "shoal-llamacpp.says"
-"""A file in the environment with one sentence on how the building stands. engines.opening reads it."""
+"""A file in the environment with one sentence on the progress of the build. engines.opening reads it."""
 
 LOG = "shoal-llamacpp.log"
 
 PID = "shoal-llamacpp.pid"
-"""In the environment too: the number of the process in the background, by which app.desktop.apps knows
-that its load is not somebody else's."""
+"""A file in the environment with the process id of the background build, by which app.desktop.apps recognises
+its load as ours."""
 
 PROCESSOR = "shoal-llamacpp.processor"
 """In the environment too: what the processor it was built for can do, in Linux's words. Another one may not run
@@ -48,7 +48,7 @@ WHEN = "SHOAL_LLAMACPP"
 Shoal has ended."""
 
 COMPILE = "compile.txt"
-"""Beside the list of the sampler: what builds it."""
+"""A file beside the list of the sampler: the packages that build it."""
 _SOURCE = re.compile(r"(?m)^llama.*(\n[ \t].*)*")
 """In a list or lock, the package that comes as source."""
 
@@ -69,16 +69,16 @@ SLIM = {
 """CMake's definitions: the library alone. packaging/requirements/llamacpp.cmake leaves out one part more."""
 
 _AGAIN_S = 7 * 24 * 3600.0
-"""After a build that failed, or without a compiler."""
+"""Seconds until the next try after a build that failed, or without a compiler."""
 _SOON_S = 3600.0
 _PASSING = ("could not be reached", "is full", "is not there")
-"""What a sentence says of troubles that pass by themselves: a network, a disk, a folder for temporary files."""
+"""Words in messages about temporary problems: a network, a disk, a folder for temporary files."""
 _STEP = re.compile(r"^\s*\[(\d+)/(\d+)\] ")
 _COMPLAINT = re.compile(r"(error: |CMake Error|Killed|cannot allocate|No space left)", re.IGNORECASE)
 
 
 class _Busy(Exception):
-    """Another process is at it."""
+    """Another process is building already."""
 
 
 def wanted() -> bool:

@@ -37,14 +37,14 @@ PURPOSES: dict[str, Parts] = {
     "nats": _NATS,
     "ray": (("ray.txt", ("--only-binary", ":all:")),),
 }
-"""What is installed for what, in this order: the requirement file and the options pip gets with it."""
+"""What is installed for which purpose, in this order: the requirement file and pip's options for it."""
 
 OPTIONAL_ENGINES = ("llamacpp", "mlx")
 """Engines with requirements of their own, by their names in PURPOSES and in engines.facts, which the launcher
 cannot read."""
 
 UNFINISHED = "shoal-unfinished"
-"""Stands in the environment while it is made or filled."""
+"""Marks an environment that is being made or filled."""
 
 
 def python_of(root: str) -> str:
@@ -55,7 +55,7 @@ def python_of(root: str) -> str:
 
 
 HASHED = ("--require-hashes", "--no-deps")
-"""What pip gets with a lock: files of these hashes, and nothing beside them."""
+"""pip's options with a lock: only files of these hashes, and nothing else."""
 
 
 def lock_of(file: str) -> str:
@@ -100,7 +100,7 @@ def ready(root: str, purpose: str) -> bool:
 
 
 def write(root: str, purpose: str) -> None:
-    """Says that everything for the purpose is installed."""
+    """Records that everything for the purpose is installed."""
     path = _path(root, purpose)
     with open(path + ".new", "w", encoding="utf-8") as stamp:
         stamp.write(_content(root, purpose))
@@ -108,19 +108,19 @@ def write(root: str, purpose: str) -> None:
 
 
 def remove(root: str, purpose: str) -> None:
-    """Says that it is not, or not any more."""
+    """Removes that record."""
     if os.path.exists(_path(root, purpose)):
         os.unlink(_path(root, purpose))
 
 
 def put_off(root: str, purpose: str, seconds: float) -> None:
-    """Says that installing something optional failed, and for how long it need not be tried again."""
+    """Records that installing something optional failed, and for how long it should not be tried again."""
     with open(_path(root, purpose) + ".failed", "w", encoding="utf-8") as failed:
         failed.write(f"{time.time() + seconds:.0f}\n{_content(root, purpose)}")
 
 
 def is_put_off(root: str, purpose: str) -> bool:
-    """Whether it was, not too long ago, and with the very requirements and interpreter that are there now."""
+    """Whether that was recorded not too long ago, for the present requirements and interpreter."""
     try:
         with open(_path(root, purpose) + ".failed", encoding="utf-8") as failed:
             until, _, content = failed.read().partition("\n")

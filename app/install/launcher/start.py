@@ -72,7 +72,7 @@ def _begin_building(root: str, lasting: bool = False) -> None:
 
 
 def _missing(root: str, name: str) -> bool:
-    """Whether something optional is known to this copy, not installed, and not given up for now."""
+    """Whether an optional part is known to this copy, not installed, and not put off."""
     file = stamp.PURPOSES[name][0][0]
     return (
         os.path.isfile(os.path.join(root, "packaging", "requirements", file))
@@ -82,7 +82,7 @@ def _missing(root: str, name: str) -> bool:
 
 
 def _try_optional(root: str) -> None:
-    """The tests of an engine that is not there skip, and say why."""
+    """Installs engines for tests; tests of a missing engine skip, and say why."""
     if "SHOAL_NO_OPTIONAL" in os.environ:
         return
     for name in (name for name in stamp.OPTIONAL_ENGINES if _missing(root, name)):
@@ -95,7 +95,7 @@ def _provide(root: str, name: str, firmly: bool) -> None:
     from pathlib import Path
 
     from app.install.launcher import optional
-    from app.install.launcher.progress import say
+    from app.install.launcher.install import say
 
     what = NEEDS.get(name, f"the engine {name} needs")
     say(f"Installing what {what}{' (some minutes)' * (name in ('llamacpp', 'avx2'))}.")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from app.install.launcher.progress import say
+from app.install.launcher.install import say
 from app.install.launcher.pythons import SetupError
 
 
@@ -64,7 +64,7 @@ MANAGERS: dict[str, list[str]] = {
 
 
 def has_nvidia_card() -> bool:
-    """Whether NVIDIA's driver is at work here, also below Windows' Linux."""
+    """Whether NVIDIA's driver is active, also in Windows' Linux."""
     return os.path.exists("/dev/nvidiactl") or os.path.exists("/usr/lib/wsl/lib/libcuda.so.1")
 
 
@@ -112,8 +112,8 @@ def provide_useful(
     present: Callable[[str], bool] = loads,
     platform: str = sys.platform,
 ) -> None:
-    """Installs what is missed in a session with a screen but nothing fails without, where that is allowed
-    without asking; else it goes without a word."""
+    """Installs libraries that are useful in a session with a screen, if that is allowed without asking;
+    otherwise continues silently."""
     if environment.get("DISPLAY") and not present(SCREEN_SAVER.file) and platform == "linux":
         with contextlib.suppress(SetupError):
             if privilege() is not None:
@@ -126,8 +126,8 @@ def manager() -> str:
 
 
 def privilege() -> list[str] | None:
-    """What to put before a command that needs root: nothing for root itself, sudo where it asks no password,
-    None where it cannot be had silently."""
+    """The prefix for a command that needs root: empty for root itself, sudo if it asks no password, None if
+    there is no silent way."""
     if os.geteuid() == 0:
         return []
     if shutil.which("sudo") and _run(["sudo", "-n", "true"]) == 0:

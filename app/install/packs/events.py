@@ -1,4 +1,4 @@
-"""The events of a pack that is being installed, and what is said about those that are here."""
+"""The events of a pack that is being installed, and the state of installed ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class PackStage(Enum):
-    """In this order; the value is the share of the whole at which it begins, in percent."""
+    """In this order; the value is the percentage of the whole at which the stage begins."""
 
     DISK = 0
     FETCH = 1
@@ -26,7 +26,7 @@ class PackStage(Enum):
 
 
 class PackEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
-    """What is told, one JSON object a line."""
+    """What is reported, one JSON object a line."""
 
 
 class PackProgress(PackEvent, frozen=True, kw_only=True, tag="progress"):
@@ -40,7 +40,7 @@ class PackProgress(PackEvent, frozen=True, kw_only=True, tag="progress"):
 
 
 class PackWaiting(PackEvent, frozen=True, kw_only=True, tag="waiting"):
-    """Nothing comes at the moment; it tries again by itself in `seconds`."""
+    """No data arrives at the moment; it retries automatically in `seconds`."""
 
     sentence: str
     seconds: float
@@ -55,7 +55,7 @@ class PackDone(PackEvent, frozen=True, kw_only=True, tag="done"):
 
 
 class PackFailed(PackEvent, frozen=True, kw_only=True, tag="failed"):
-    """What has come is kept; `sentence` says what to do."""
+    """What has arrived is kept; `sentence` says what to do."""
 
     sentence: str
 
@@ -64,8 +64,8 @@ Told = PackProgress | PackWaiting | PackDone | PackFailed
 
 
 class Pack(msgspec.Struct, frozen=True, kw_only=True):
-    """One that is here. `use` is "current", "previous" or empty; `whole` is False for a half-made one; `python`
-    is the version that it runs with, as "3.11"."""
+    """An installed pack. `use` is "current", "previous" or empty; `whole` is False for a half-made one;
+    `python` is the version that it runs with, as "3.11"."""
 
     pack: str
     name: str

@@ -1,8 +1,7 @@
 """The manifest of a pack: its files, and who says so.
 
-A manifest is a JSON file made at release time (packaging/packs/make) with a signature beside it: Ed25519 over
-its exact bytes, 128 hexadecimal digits in FILE.sig. Nothing in it is believed before the signature holds, and
-nothing in it can name a place outside the folder of packs."""
+packaging/packs/make writes and signs it at release time. Nothing in it can name a place outside the folder of
+packs."""
 
 from __future__ import annotations
 
@@ -11,23 +10,19 @@ import re
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
 import msgspec
-import nacl.bindings
-import nacl.exceptions
 
 from app.common import remedy
 from app.install.errors import PackError
 from app.install.packs.place import NAME, VERSION
+from app.install.signed import Key, ListedFile, Url, check_address, here, holds, is_address
 
 MANIFEST = 2**20
-"""Bytes of a manifest. The largest pack, CUDA for four Pythons, takes a tenth."""
-SIGNATURE = 256
+"""Maximum bytes of a manifest. The largest pack, CUDA for four Pythons, takes a tenth."""
 WHEELS = 500
-WHEEL = 2**33
 DISK = 2**36
-"""Bytes of a manifest's largest wheel and of what a pack may ask for on the disk."""
+"""Maximum bytes that a pack may ask for on the disk."""
 TRUST = Path(__file__).resolve().parents[3] / "resources" / "packs.json"
 
 _WHEEL_FILE = re.compile(
@@ -36,18 +31,13 @@ _WHEEL_FILE = re.compile(
 _PYTHON = r"^3\.[0-9]{1,2}\Z"
 _MODULE = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,7}\Z"
 Python = Annotated[str, msgspec.Meta(pattern=_PYTHON)]
-Url = Annotated[str, msgspec.Meta(max_length=2000)]
 
 
-class Wheel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`url` is a whole address, or a name beside the manifest. `pythons` is empty where the file serves all."""
+class Wheel(ListedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`pythons` is empty where the file serves all."""
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")]
     version: Annotated[str, msgspec.Meta(pattern=r"^[0-9][A-Za-z0-9.+!]{0,63}\Z")]
-    file: Annotated[str, msgspec.Meta(max_length=255)]
-    url: Url
-    size: Annotated[int, msgspec.Meta(gt=0, le=WHEEL)]
-    sha256: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
     pythons: Annotated[tuple[Python, ...], msgspec.Meta(max_length=8)] = ()
 
     def __post_init__(self) -> None:
@@ -57,11 +47,6 @@ class Wheel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         if plain(found["name"]) != plain(self.name) or found["version"] != self.version:
             raise ValueError(f"{self.file} is not {self.name} {self.version}")
         _check_url(self.url)
-
-    @property
-    def digest(self) -> str:
-        """For app.common.fetch."""
-        return f"sha256:{self.sha256}"
 
 
 class PackManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -93,7 +78,7 @@ class PackManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         if ".." in self.version or self.version.endswith("."):
             raise ValueError(f"{self.version!r} is no version")
         for mirror in self.mirrors:
-            _check_url(mirror, whole=True)
+            check_address(mirror)
         for python in self.pythons:
             wheels = self.wheels_for(python)
             names = [plain(wheel.name) for wheel in wheels]
@@ -131,16 +116,16 @@ class PackOffer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class PackTrust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whose manifests are believed (public keys, hexadecimal), where they are (pack name to address), and what
-    is told of them."""
+    """Public keys (hexadecimal) whose manifests are trusted, the manifests' addresses by pack name, and the
+    texts about the packs."""
 
-    keys: tuple[Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")], ...]
+    keys: tuple[Key, ...]
     manifests: dict[Annotated[str, msgspec.Meta(pattern=rf"^{NAME}\Z")], str] = {}
     offers: dict[str, PackOffer] = {}
 
 
 def trust(path: Path = TRUST) -> PackTrust:
-    """What the build wrote into resources; a checkout has none. Raises PackError."""
+    """The values that the build wrote into resources; a checkout has none. Raises PackError."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=PackTrust)
     except FileNotFoundError:
@@ -159,7 +144,7 @@ def read_manifest(content: bytes, signature: bytes, keys: tuple[str, ...], base:
         raise PackError(
             f"The manifest has {len(content)} bytes and {MANIFEST} are allowed: nothing was installed."
         )
-    if not any(_holds(content, signature, bytes.fromhex(key)) for key in keys):
+    if not holds(content, signature, keys):
         raise PackError(
             "The manifest isn't signed by the makers of this Shoal, so nothing was installed: take the one "
             "that "
@@ -185,34 +170,31 @@ def offer(manifest: PackManifest) -> PackOffer:
 
 def check_here(manifest: PackManifest) -> None:
     """Whether the pack is for this computer. Raises PackError."""
-    system = {"win32": "windows", "darwin": "macos"}.get(sys.platform, "linux")
-    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(
-        platform.machine().lower(), platform.machine().lower()
-    )
+    system, machine = here()
     if (manifest.system, manifest.machine) != (system, machine):
         raise PackError(
             f"{manifest.title} is for {manifest.system} on {manifest.machine}, and this is {system} on "
             f"{machine}: "
             "take the pack for this computer."
         )
-    here = system_version()
-    if manifest.least and here and _numbers(here) < _numbers(manifest.least):
+    own = system_version()
+    if manifest.least and own and _numbers(own) < _numbers(manifest.least):
         what = "glibc" if system == "linux" else "macOS"
         raise PackError(
-            f"{manifest.title} needs {what} {manifest.least} or newer, and this system has {here}: update the "
+            f"{manifest.title} needs {what} {manifest.least} or newer, and this system has {own}: update the "
             "system, or use Shoal on a newer one."
         )
 
 
 def system_version() -> str:
-    """glibc's version, or that of macOS; empty where it is not known."""
+    """The version of glibc or macOS; empty if unknown."""
     if sys.platform == "darwin":
         return platform.mac_ver()[0]
     return platform.libc_ver()[1] if sys.platform == "linux" and platform.libc_ver()[0] == "glibc" else ""
 
 
 def plain(name: str) -> str:
-    """A package's name as the index compares it.
+    """A package's name in the form in which the index compares it.
 
     >>> plain("Typing_Extensions"), plain("a.b--c")
     ('typing-extensions', 'a-b-c')
@@ -220,29 +202,12 @@ def plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def is_address(text: str) -> bool:
-    """
-    >>> is_address("https://example.org/a"), is_address("a.json"), is_address("C:/a.json")
-    (True, False, False)
-    """
-    return text.startswith(("https://", "http://"))
-
-
-def _check_url(url: str, whole: bool = False) -> None:
+def _check_url(url: str) -> None:
+    """Raises ValueError for what is neither an address nor the name of a wheel."""
     if is_address(url):
-        found = urlsplit(url)
-        if not found.hostname or "@" in found.netloc or not url.isprintable() or " " in url:
-            raise ValueError(f"{url[:100]!r} is no address")
-    elif whole or not _WHEEL_FILE.fullmatch(url) or ".." in url:
+        check_address(url)
+    elif not _WHEEL_FILE.fullmatch(url) or ".." in url:
         raise ValueError(f"{url[:100]!r} is no address")
-
-
-def _holds(message: bytes, signature: bytes, key: bytes) -> bool:
-    try:
-        nacl.bindings.crypto_sign_open(bytes.fromhex(signature.decode("ascii").strip()) + message, key)
-    except (nacl.exceptions.CryptoError, ValueError):  # also for what is no signature at all
-        return False
-    return True
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -16,7 +16,8 @@ from app.install.launcher.stamp import APPLE_SILICON
 from app.install.packs import manifest, place
 from app.install.packs import manifest as manifests
 from app.install.packs.events import Offered
-from app.install.packs.manifest import PackManifest, PackOffer, PackTrust, SignedManifest, is_address
+from app.install.packs.manifest import PackManifest, PackOffer, PackTrust, SignedManifest
+from app.install.signed import SIGNATURE, is_address
 
 # Where a manifest comes from: an address or a file, with its signature beside it.
 
@@ -24,7 +25,7 @@ from app.install.packs.manifest import PackManifest, PackOffer, PackTrust, Signe
 def load_manifest(where: str, keys: tuple[str, ...], patience: Patience | None = None) -> SignedManifest:
     """The manifest at an address or in a file, checked. Raises PackError."""
     if is_address(where):
-        wanted = ((where, manifests.MANIFEST), (f"{where}.sig", manifests.SIGNATURE))
+        wanted = ((where, manifests.MANIFEST), (f"{where}.sig", SIGNATURE))
         try:
             content, signature = fetch.ask(wanted, patience or Patience())
         except Fault as caught:
@@ -33,7 +34,7 @@ def load_manifest(where: str, keys: tuple[str, ...], patience: Patience | None =
     path = Path(where).expanduser().absolute()
     try:
         with path.open("rb") as one, path.with_name(f"{path.name}.sig").open("rb") as two:
-            content, signature = one.read(manifests.MANIFEST + 1), two.read(manifests.SIGNATURE)
+            content, signature = one.read(manifests.MANIFEST + 1), two.read(SIGNATURE)
     except OSError as error:
         raise PackError(
             f"{error.filename} can't be read ({error.strerror}): name the manifest with --manifest, with its "
@@ -53,8 +54,8 @@ SEEN = "seen.json"
 
 
 def check_not_older(root: Path, manifest: PackManifest, oldest: Mapping[str, int], older: bool) -> None:
-    """`oldest`: what this version of Shoal was released with, by name. `older` allows less than was here
-    before. Raises PackError."""
+    """Raises PackError for a pack older than the last one seen. `oldest`: what this version of Shoal was
+    released with, by name. `older` allows less than was here before."""
     least = oldest.get(manifest.name, 0)
     if manifest.made < least:
         raise PackError(
@@ -71,7 +72,7 @@ def check_not_older(root: Path, manifest: PackManifest, oldest: Mapping[str, int
 
 
 def remember_release(root: Path, manifest: PackManifest) -> None:
-    """Raises OSError."""
+    """Records the release that was seen. Raises OSError."""
     seen = _releases_seen(root)
     if seen.get(manifest.name) != manifest.made:
         files.write_json(root / SEEN, {**seen, manifest.name: manifest.made})

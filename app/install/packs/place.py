@@ -28,13 +28,13 @@ NAME = r"[a-z][a-z0-9_]{0,31}"
 VERSION = r"[0-9][0-9a-z.]{0,31}"
 _FOLDER = re.compile(rf"(?P<name>{NAME})-(?P<version>{VERSION})(-r(?P<repair>[1-9][0-9]{{0,3}}))?")
 MARK = "shoal-pack.json"
-"""Stands in an environment that is whole: what it is made of."""
+"""Marks a complete environment, and records what it was made from."""
 VARIABLE = "SHOAL_PACKS"
 POINTER = "engine-folder.json"
 
 
 class Current(msgspec.Struct, frozen=True, kw_only=True):
-    """Names of folders; empty for none. `previous` is what a rollback takes into use again."""
+    """Names of folders; empty for none. `previous` is what a rollback returns to."""
 
     current: str = ""
     previous: str = ""
@@ -54,7 +54,8 @@ def folder() -> Path:
 
 
 def choose(where: Path | None) -> None:
-    """Packs lie there from now on, those that are elsewhere stay behind; None forgets. Raises OSError."""
+    """Stores packs in this folder from now on; existing ones stay where they are; None resets it. Raises
+    OSError."""
     if where is None:
         pointer().unlink(missing_ok=True)
     else:
@@ -62,12 +63,12 @@ def choose(where: Path | None) -> None:
 
 
 def pointer() -> Path:
-    """The file that remembers what was chosen: not in the folder itself, whose disk may come and go."""
+    """The file with the chosen folder. It is not in that folder, which may be on a removable disk."""
     return settings_place(sys.platform, os.environ, Path.home()) / POINTER
 
 
 def _chosen() -> Path | None:
-    """A file that says nothing sensible says nothing."""
+    """The chosen folder; None for an invalid file."""
     try:
         found = Path(msgspec.json.decode(pointer().read_bytes(), type=dict[str, str])["packs"])
     except (OSError, msgspec.MsgspecError, KeyError, ValueError):
@@ -81,7 +82,7 @@ def installed() -> bool:
 
 
 def carried() -> Path | None:
-    """The folder with the offline pack that came with the app, where one did."""
+    """The folder with the offline pack that came with the app, if one did."""
     bundle = getattr(sys, "_MEIPASS", "")
     found = Path(bundle) / "packs"
     return found if bundle and found.is_dir() else None
@@ -96,7 +97,7 @@ def python() -> Path | None:
 
 
 def missing() -> str:
-    """A sentence where an installed app has no engine; else empty."""
+    """A sentence if this is an installed app without an engine; else empty."""
     return lacking() if installed() and python() is None else ""
 
 
@@ -119,7 +120,7 @@ def is_pack(name: str) -> bool:
 
 
 def parts(name: str) -> tuple[str, str, int]:
-    """Name, version and how many repairs before this one.
+    """Name, version and number of repairs.
 
     >>> parts("cpu-1.0"), parts("cuda-2.1-r3")
     (('cpu', '1.0', 0), ('cuda', '2.1', 3))
@@ -130,7 +131,7 @@ def parts(name: str) -> tuple[str, str, int]:
 
 
 def current(place: Path) -> Current:
-    """What is in use. A file that says nothing sensible says nothing."""
+    """What is in use; empty for an invalid file."""
     return files.read_json(place / "current.json", Current) or Current()
 
 
@@ -142,7 +143,7 @@ def packs(place: Path) -> list[str]:
 
 
 def sweep(place: Path) -> None:
-    """What an interrupted removal or writing left. Only under the lock."""
+    """Deletes what an interrupted removal or write has left. Call it only with the lock held."""
     for left in [
         *place.glob(f"{files.REMOVING}*"),
         *place.glob(".*.json-*"),

@@ -36,7 +36,7 @@ _CHECK = "import importlib, sys\nfor name in sys.argv[1:]: importlib.import_modu
 _TOO_OLD = ("GLIBC_", "GLIBCXX_", "CXXABI_")
 _KEPT_LINES = 200
 _HIDDEN = getattr(subprocess, "CREATE_NO_WINDOW", 0)
-"""On Windows a program for consoles would open one, when a window started it."""
+"""On Windows a console program started by a window would open a console."""
 
 
 class Interpreter(msgspec.Struct, frozen=True):
@@ -79,7 +79,7 @@ def find(manifest: PackManifest) -> Interpreter:
 
 
 def probe(path: Path | str) -> Interpreter | None:
-    """None where it is no 64-bit Python that starts."""
+    """The interpreter; None if it is not a 64-bit Python that starts."""
     try:
         said = subprocess.check_output(
             [path, "-I", "-c", _PROBE],
@@ -130,7 +130,7 @@ def check(environment: Path, modules: Sequence[str], work: Path, keep_open: int)
 
 
 def run(command: Sequence[str | Path], work: Path, keep_open: int) -> tuple[list[str], int]:
-    """What a program said last, and its exit code. Raises PackError where it does not start."""
+    """The last output of a program, and its exit code. Raises PackError if it does not start."""
     said: list[str] = []
     with start(command, work, keep_open) as child:
         try:
@@ -146,8 +146,9 @@ def run(command: Sequence[str | Path], work: Path, keep_open: int) -> tuple[list
 def start(
     command: Sequence[str | Path], work: Path, keep_open: int, order: IO[bytes] | None = None
 ) -> subprocess.Popen[str]:
-    """A program with what it says, read from one pipe. It keeps `keep_open` (POSIX), so that the one who comes
-    after a killed installation waits for it. `order` is its input. Raises PackError where it does not start."""
+    """A program and its output, read from one pipe. It inherits `keep_open` (POSIX), so that the next
+    installation waits for it even if this one is killed. `order` is its input. Raises PackError if it does not
+    start."""
     temporary = work / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
     try:
@@ -171,7 +172,7 @@ def start(
 
 
 def surroundings(**more: str) -> dict[str, str]:
-    """The variables that such a program gets."""
+    """The environment of such a program."""
     before = os.environ.get("LD_LIBRARY_PATH_ORIG")
     kept = {
         name: value
@@ -183,7 +184,7 @@ def surroundings(**more: str) -> dict[str, str]:
 
 
 def _candidates(versions: Sequence[str]) -> list[str]:
-    """Interpreters that may be there, each once."""
+    """Interpreters that may exist, each once."""
     found: list[str | None] = []
     if (bundle := _bundle()) is not None:
         found += [str(bundle / "python" / "python.exe"), str(bundle / "python" / "bin" / "python3")]
@@ -213,7 +214,7 @@ def failed(what: str, said: list[str], place: Path) -> PackError:
 
 
 def engine_fault(root: Path) -> str:
-    """A sentence where the engine in use cannot compute; else empty. Takes some seconds."""
+    """A sentence if the engine in use cannot compute; else empty. Takes some seconds."""
     used = place.current(root).current
     if not used or not place.interpreter(root / used).exists():
         return place.lacking()
@@ -229,7 +230,8 @@ def engine_fault(root: Path) -> str:
 
 
 def damaged_file(environment: Path) -> str:
-    """The first file of an environment's packages that is not as it was installed; empty when all are."""
+    """The first file of an environment's packages that differs from what was installed; empty if all are
+    intact."""
     for record in sorted(environment.rglob("*.dist-info/RECORD")):
         with record.open(encoding="utf-8", newline="") as file:
             for row in csv.reader(file):

@@ -20,20 +20,19 @@ from app.common import files, remedy
 from app.common.rate import Patience
 from app.common.text import in_bytes
 from app.install.errors import PackError, pack_disk_error
-from app.install.packs import contents, manifest, offered, place, programs
-from app.install.packs import contents as filling
-from app.install.packs import wheels as wheel_files
+from app.install.packs import manifest, offered, place, programs
 from app.install.packs.events import Pack, PackDone, PackProgress, PackStage, PackWaiting, Tell
 from app.install.packs.manifest import PackManifest, SignedManifest, Wheel
 from app.install.packs.place import MARK, Current
 from app.install.packs.programs import Interpreter, damaged_file
+from app.install.packs.wheels import check_wheels, fetch_wheels, fill_environment, plan_unpacking
 
 SPARE = 200 * 2**20
-"""Bytes that are left free on the disk in any case."""
+"""Bytes that are always left free on the disk."""
 TELL_S = 0.2
-"""Bytes alone are told at most this often."""
+"""Minimum seconds between reports of bytes alone."""
 EARLIER_S = 900.0
-"""So long an earlier installation may take to end."""
+"""Seconds that an earlier installation may take to end."""
 
 
 class _Mark(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +44,7 @@ class _Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass
 class PackInstaller:
-    """Works on the packs in `root`. `keys` are those whose repairs are believed."""
+    """Works on the packs in `root`. `keys` are the public keys whose repairs are trusted."""
 
     root: Path
     tell: Tell
@@ -60,8 +59,9 @@ class PackInstaller:
     _told: float = 0.0
 
     def install(self, signed: SignedManifest, offline: Path | None = None) -> str:
-        """Takes a pack into use and returns its folder's name; at once where it is whole already. `offline`
-        holds the wheels, and then no network is asked. Raises PackError; what has come is kept."""
+        """Installs a pack, uses it and returns its folder's name; immediately if it is already complete.
+        `offline` is a folder with the wheels, used instead of a network. Raises PackError; what has arrived is
+        kept."""
         manifest.check_here(signed.manifest)
         with self._alone() as lock:
             self._check_age(signed.manifest)
@@ -76,8 +76,8 @@ class PackInstaller:
             return self._build(signed, wanted, offline, before, lock)
 
     def repair(self, offline: Path | None = None, signed: SignedManifest | None = None) -> str:
-        """Looks whether the pack in use is as it was installed, and makes it again beside itself where it is
-        not. Raises PackError."""
+        """Checks whether the pack in use is intact, and otherwise makes it again beside itself. Raises
+        PackError."""
         with self._alone() as lock:
             before = place.current(self.root)
             if not before.current:
@@ -96,7 +96,7 @@ class PackInstaller:
             return self._build(signed, name, offline, Current(previous=before.previous), lock, repaired=True)
 
     def rollback(self) -> str:
-        """Takes the pack before this one into use again; a second time undoes that. Raises PackError."""
+        """Returns to the previous pack; a second call undoes that. Raises PackError."""
         with self._alone() as lock:
             before = place.current(self.root)
             if not before.previous:
@@ -109,7 +109,7 @@ class PackInstaller:
             return self._done(before.previous, f"{self._title(before.previous)} is in use again.")
 
     def here(self) -> list[Pack]:
-        """Every pack that is here."""
+        """Every installed pack."""
         used = place.current(self.root)
         rows = []
         for pack in place.packs(self.root):
@@ -131,8 +131,8 @@ class PackInstaller:
         return rows
 
     def remove(self, pack: str = "") -> int:
-        """Removes one pack, or all of them and what was fetched, and returns the bytes that are free again.
-        Where it was in use, the one before takes its place. Raises PackError."""
+        """Removes one pack, or all of them and their downloads, and returns the bytes freed. If it was in use,
+        the previous one replaces it. Raises PackError."""
         with self._alone():
             if pack and pack not in place.packs(self.root):
                 listed = remedy.command("pack list")
@@ -217,13 +217,13 @@ class PackInstaller:
             self._say(PackStage.FETCH, f"{'Reading' if offline else 'Fetching'} {package}.", have, total)
 
         if offline:
-            wheel_files.copy_wheels(wheels, offline, heard)
+            check_wheels(wheels, offline, heard)
             return
 
         def waiting(sentence: str, seconds: float) -> None:
             self.tell(PackWaiting(sentence=sentence, seconds=seconds))
 
-        wheel_files.fetch_wheels(signed.manifest, wheels, signed.base, files, heard, waiting, self.patience)
+        fetch_wheels(signed.manifest, wheels, signed.base, files, heard, waiting, self.patience)
 
     def _fill(
         self,
@@ -235,7 +235,7 @@ class PackInstaller:
         lock: int,
     ) -> None:
         """With the bytes that are unpacked, of those that the wheels say they hold."""
-        tasks = contents.plan(
+        tasks = plan_unpacking(
             wanted.wheels_for(python.version), files, environment, python.version, wanted.skip
         )
         total = sum(sum(task.sizes) for task in tasks)
@@ -250,7 +250,7 @@ class PackInstaller:
             self._say(PackStage.FILL, "Unpacking the engine.", min(have, total), total)
 
         heard(0)
-        filling.fill_environment(tasks, python, work, lock, heard)
+        fill_environment(tasks, python, work, lock, heard)
         self._say(PackStage.FILL, "The engine is unpacked.", total, total)
 
     def _check_age(self, wanted: PackManifest) -> None:
@@ -258,7 +258,7 @@ class PackInstaller:
             offered.check_not_older(self.root, wanted, self.oldest, self.older)
 
     def _switch(self, name: str, before: Current, repaired: bool = False) -> str:
-        """From here on `name` is in use; the one before is kept, older ones go."""
+        """Makes `name` the pack in use; the one before is kept, older ones are deleted."""
         previous = before.previous if name == before.current or repaired else before.current
         used = Current(current=name, previous="" if previous == name else previous)
         try:
@@ -331,7 +331,7 @@ class PackInstaller:
         return name
 
     def _say(self, stage: PackStage, sentence: str, have: int = 0, total: int = 0) -> None:
-        """Percent never goes back."""
+        """Reports progress; the percentage never decreases."""
         share = have / total if total else 0.0
         percent = max(self._percent, int(stage.value + share * (stage.end - stage.value)))
         now = time.monotonic()

@@ -9,7 +9,7 @@ from standard input and tells bytes on standard output; it ends when no one list
     {"errno": 28, "strerror": "No space left on device", "path": FILE}
 
 Only the standard library is used, for any Python that a pack can have. What goes where was decided, and
-checked, by app.install.packs.contents; here the digest of each wheel is checked once more, on the very file
+checked, by app.install.packs.wheels; here the digest of each wheel is checked once more, on the very file
 that is then unpacked.
 """
 
@@ -26,7 +26,7 @@ from typing import Any
 PIECE = 2**18
 """Bytes that are unpacked at a time."""
 TELL = 2**22
-"""Bytes are told in steps of this size."""
+"""Bytes between two reports."""
 
 
 def main() -> int:
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def unpack(wheel: dict[str, Any], told: int) -> int:
-    """Writes a wheel's files and returns the bytes that were not told yet."""
+    """Writes a wheel's files and returns the bytes not reported yet."""
     made: set[str] = set()
     with open(wheel["path"], "rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != wheel["sha256"]:

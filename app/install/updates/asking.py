@@ -17,7 +17,7 @@ from app.common import files
 from app.common.rate import Patience
 from app.install.errors import PackError, UpdateError, update_disk_error
 from app.install.packs import place
-from app.install.packs.manifest import is_address
+from app.install.signed import SIGNATURE, here, is_address
 from app.install.updates import feed as feeds
 from app.install.updates import installed
 from app.install.updates.feed import Feed, ReleaseFile, UpdateTrust
@@ -36,7 +36,7 @@ KNOWN_FILE = "updates.json"
 FOLDER = "updates"
 DAY_S = 24 * 3600.0
 AGAIN_S = 4 * 3600.0
-"""After an attempt that failed."""
+"""Seconds until the next attempt after a failed one."""
 _KEPT = ("feed.json", "feed.json.sig", "installer.log", ".lock")
 _BUSY = "Another Shoal is downloading or installing the new version: wait for it, then try again."
 
@@ -55,9 +55,9 @@ class UpdateOffer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """`serial` and `digest` belong to the newest list that was ever believed, by one of `keys`. `asked` is
-    the last attempt and `answered` the last one that succeeded, in seconds since 1970; `sentence` is why the
-    last one did not."""
+    """`serial` and `digest` belong to the newest list that was ever trusted, by one of `keys`. `asked` is the
+    last attempt and `answered` the last successful one, in seconds since 1970; `sentence` is why the last one
+    failed."""
 
     serial: int = 0
     digest: str = ""
@@ -68,8 +68,8 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     offer: UpdateOffer | None = None
 
     def due(self, now: float) -> bool:
-        """Whether a day has passed, or some hours after an attempt that failed. A clock that was set back does
-        not stop it forever.
+        """Whether a day has passed, or some hours after a failed attempt. A clock that was set back does not
+        stop it permanently.
 
         >>> Known().due(0.0 + DAY_S), Known(asked=50.0, answered=50.0).due(100.0), Known(asked=9e9).due(100.0)
         (True, False, True)
@@ -79,7 +79,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_known(home: Path) -> Known:
-    """What HOME/updates.json holds; an empty Known where it is missing or malformed."""
+    """The content of HOME/updates.json; an empty Known if it is missing or malformed."""
     return files.read_json(home / KNOWN_FILE, Known) or Known()
 
 
@@ -92,7 +92,7 @@ def write_known(home: Path, known: Known) -> None:
 
 
 def store_feed(home: Path, content: bytes, signature: bytes) -> None:
-    """The list that was believed, for the next time. Raises UpdateError."""
+    """Saves the list that was trusted. Raises UpdateError."""
     folder = home / FOLDER
     try:
         files.write(folder / "feed.json", content)
@@ -111,7 +111,7 @@ def stored_feed(home: Path) -> tuple[bytes, bytes]:
 
 
 def clear_folder(home: Path, keep: Sequence[str] = ()) -> None:
-    """Deletes what was fetched, all but these names; what cannot be deleted stays."""
+    """Deletes downloads except for these names; what cannot be deleted stays."""
     folder = home / FOLDER
     with contextlib.suppress(OSError):
         for entry in list(folder.iterdir()):
@@ -121,7 +121,7 @@ def clear_folder(home: Path, keep: Sequence[str] = ()) -> None:
 
 
 def notes_in(lines: dict[str, list[str]], wanted: Sequence[str]) -> list[str]:
-    """The lines in the first of these languages that there are.
+    """The release notes in the first of these languages that has any.
 
     >>> notes_in({"en": ["New"], "de": ["Neu"]}, ["fr", "de"]), notes_in({"en": ["New"]}, ["de"])
     (['Neu'], ['New'])
@@ -148,7 +148,7 @@ PATIENCE = Patience(attempts=2, first_s=2.0, longest_s=10.0, silent_s=20.0)
 def ask(
     home: Path, trust: UpdateTrust, form: str, now: datetime | None = None, patience: Patience = PATIENCE
 ) -> Known:
-    """Asks, and remembers what it came to. Raises UpdateError; that is remembered too."""
+    """Asks, and saves the result. Raises UpdateError; that is saved too."""
     before, asked = _newest_seen(home, trust), time.time()
     try:
         feed, content = _newest(home, trust, before, now or feeds.now_utc(), patience)
@@ -168,8 +168,8 @@ def ask(
 
 
 def _newest_seen(home: Path, trust: UpdateTrust) -> Known:
-    """What is remembered; where that file is damaged or older, at least the list that was kept, which is
-    signed: else an older one would be taken."""
+    """What was saved; if that file is damaged or older, at least the stored list, which is signed: otherwise an
+    older list would be accepted."""
     before, (content, signature) = read_known(home), stored_feed(home)
     try:
         feed = feeds.signed(content, signature, trust.keys)
@@ -181,7 +181,7 @@ def _newest_seen(home: Path, trust: UpdateTrust) -> Known:
 
 
 def offer(feed: Feed, form: str, version: str) -> UpdateOffer | None:
-    """What the list has for this installation; None where that is the newest."""
+    """The list's offer for this installation; None if this is the newest."""
     if ordered(feed.version) <= ordered(version):
         return None
     file, obstacle = file_for(feed, form), ""
@@ -216,7 +216,7 @@ def stored_list(home: Path, keys: tuple[str, ...], now: datetime) -> Feed | None
 
 def file_for(feed: Feed, form: str) -> ReleaseFile | None:
     """The file for this computer and this kind of installation."""
-    return feed.file_for(*installed.here(), form)
+    return feed.file_for(*here(), form)
 
 
 def _newest(
@@ -257,7 +257,7 @@ def _ask(where: str, content: bytes, signature: bytes, patience: Patience) -> tu
     from app.common.connection import Fault, host_of
 
     try:
-        (fresh,) = fetch.ask([(f"{where}.sig", feeds.SIGNATURE)], patience)
+        (fresh,) = fetch.ask([(f"{where}.sig", SIGNATURE)], patience)
         if content and fresh == signature:
             return content, signature
         (found,) = fetch.ask([(where, feeds.FEED)], patience)

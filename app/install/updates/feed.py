@@ -1,7 +1,6 @@
 """The list of what was released, and who says so.
 
-A JSON file made at release time with a signature beside it: Ed25519 over its exact bytes, 128 hexadecimal
-digits in FILE.sig. Nothing in it is believed before the signature holds. `serial` guards against an older list
+A signed list (app.install.signed). `serial` guards against an older list
 that was really signed once, `expires` against one that is given out forever."""
 
 from __future__ import annotations
@@ -14,21 +13,18 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from app.common.signing import sign
 from app.install.errors import Checkout, UpdateError
-from app.install.packs.manifest import is_address
-from app.swarm.wire.signing import sign, verifies
+from app.install.signed import Key, ListedFile, Url, check_address, holds
 
 # Whom an installed app believes about new versions, and where it asks: resources/release.json, which the build
 # writes. A checkout has none.
 
 TRUST = Path(__file__).resolve().parents[3] / "resources" / "release.json"
 
-Url = Annotated[str, msgspec.Meta(max_length=2000)]
-Key = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
-
 
 class UpdateTrust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whose lists are believed (public keys, hexadecimal), and where they are: one address and its mirrors."""
+    """Public keys (hexadecimal) whose lists are trusted, and the lists' addresses: one and its mirrors."""
 
     keys: Annotated[tuple[Key, ...], msgspec.Meta(min_length=1, max_length=8)]
     feeds: Annotated[tuple[Url, ...], msgspec.Meta(min_length=1, max_length=8)]
@@ -64,26 +60,10 @@ def trust_file(keys: tuple[str, ...], feeds: tuple[str, ...]) -> bytes:
     return msgspec.json.format(content, indent=1) + b"\n"
 
 
-__all__ = [
-    "Feed",
-    "ReleaseFile",
-    "UpdateTrust",
-    "encode",
-    "entry",
-    "now_utc",
-    "read_feed",
-    "signed",
-    "trust",
-    "trust_file",
-    "verify",
-]
-
 FEED = 2**16
-"""Bytes of a list. A usual one has two thousand."""
-SIGNATURE = 256
-FILE = 2**33
+"""Maximum bytes of a list. A usual one has two thousand."""
 AHEAD = timedelta(days=1)
-"""So much later than this computer's clock a list may have been made: zones and clocks differ."""
+"""How far a list's date may lie ahead of this computer's clock: time zones and clocks differ."""
 
 Form = Literal["deb", "elf", "nsis", "dmg"]
 """What the owner has installed: a Debian package, one file, a Windows installer, a disk image."""
@@ -98,27 +78,19 @@ Lines = Annotated[
 ]
 
 
-class ReleaseFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`url` is a whole address, or the file's name, beside the list."""
+class ReleaseFile(ListedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The one file for a system, a machine and a kind of installation."""
 
     system: Literal["linux", "windows", "macos"]
     machine: Literal["x86_64", "aarch64"]
     form: Form
     file: Annotated[str, msgspec.Meta(pattern=_FILE)]
-    url: Url
-    size: Annotated[int, msgspec.Meta(gt=0, le=FILE)]
-    sha256: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
     def __post_init__(self) -> None:
         if not self.file.endswith(_ENDS.get(self.form, "")) or ".." in self.file:
             raise ValueError(f"{self.file!r} is no name of a {self.form}")
         if self.url != self.file:
-            _check_address(self.url)
-
-    @property
-    def digest(self) -> str:
-        """For app.common.fetch."""
-        return f"sha256:{self.sha256}"
+            check_address(self.url)
 
 
 class Feed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -141,7 +113,7 @@ class Feed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         if self.expires <= self.made:
             raise ValueError("it expires before it was made")
         for address in (*self.mirrors, *filter(None, [self.page])):
-            _check_address(address)
+            check_address(address)
         for line in (line for lines in self.notes.values() for line in lines):
             if not line.isprintable():
                 raise ValueError("its notes are more than lines of text")
@@ -172,7 +144,7 @@ def entry(path: Path, form: Form, system: str, machine: str, url: str = "") -> R
 
 
 def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetime) -> Feed:
-    """A list that one of `keys` signed and that holds today. Raises UpdateError."""
+    """A list that one of `keys` signed and that has not expired. Raises UpdateError."""
     feed = signed(content, signature, keys)
     if feed.made > now + AHEAD:
         raise UpdateError(
@@ -188,12 +160,8 @@ def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetim
 
 
 def signed(content: bytes, signature: bytes, keys: tuple[str, ...]) -> Feed:
-    """A list that one of `keys` signed, whenever. Raises UpdateError."""
-    try:
-        mark = bytes.fromhex(signature[:SIGNATURE].decode("ascii").strip())
-    except ValueError:
-        mark = b""
-    if len(content) > FEED or not any(verifies(bytes.fromhex(key), content, mark) for key in keys):
+    """A list that one of `keys` signed, expired or not. Raises UpdateError."""
+    if len(content) > FEED or not holds(content, signature, keys):
         raise UpdateError(
             "The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from "
             "it: try again later, or on another network."
@@ -214,15 +182,3 @@ def read_feed(content: bytes) -> Feed:
 
 def now_utc() -> datetime:
     return datetime.now(UTC)
-
-
-def _check_address(text: str) -> None:
-    found = urlsplit(text)
-    if (
-        not is_address(text)
-        or not found.hostname
-        or "@" in found.netloc
-        or not text.isprintable()
-        or " " in text
-    ):
-        raise ValueError(f"{text[:100]!r} is no address")

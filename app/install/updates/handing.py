@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
-from urllib.parse import quote, urljoin
 
 import msgspec
 
@@ -23,7 +22,7 @@ from app.common.connection import Fault
 from app.common.rate import Patience
 from app.common.text import in_bytes, safe_line
 from app.install.errors import UpdateError, update_disk_error
-from app.install.packs.manifest import is_address
+from app.install.signed import is_address
 from app.install.updates import asking, installed
 from app.install.updates.feed import Feed, ReleaseFile
 
@@ -43,8 +42,8 @@ def fetch_update(
     waiting: fetch.Waiting,
     patience: Patience | None = None,
 ) -> Path:
-    """The file, whole and right. `where` is the list's own address or path. Raises UpdateError; what has come
-    is kept, files of other versions are not."""
+    """The downloaded file, complete and correct. `where` is the list's own address or path. Raises UpdateError;
+    what has arrived is kept, files of other versions are deleted."""
     folder = home / asking.FOLDER
     try:
         clear_fetched(home, file)
@@ -54,7 +53,7 @@ def fetch_update(
         _check_room(folder, file)
         if not is_address(where) and not is_address(file.url):
             return fetch.copy(Path(where).parent / file.file, file, folder)
-        order = fetch.PieceOrder(file, addresses_of(feed, file, where))
+        order = fetch.PieceOrder(file, file.addresses(where, feed.mirrors))
         fetch.bring([order], folder, lambda _, count: heard(count), waiting, patience)
         return folder / file.file
     except Fault as caught:
@@ -68,11 +67,6 @@ def fetch_update(
         ) from error
     except OSError as error:
         raise update_disk_error(error, folder) from error
-
-
-def addresses_of(feed: Feed, file: ReleaseFile, where: str) -> list[str]:
-    first = file.url if is_address(file.url) else urljoin(where, quote(file.file))
-    return [first, *(f"{mirror.rstrip('/')}/{quote(file.file)}" for mirror in feed.mirrors)]
 
 
 def fetched_file(home: Path, file: ReleaseFile) -> Path | None:
@@ -134,7 +128,7 @@ Say = Callable[[str], None]
 
 
 class NextStep(Enum):
-    """What Shoal does after the hand-over."""
+    """What Shoal does after the installer was started."""
 
     RESTART = "restart"
     QUIT = "quit"
@@ -237,7 +231,7 @@ def _debian(path: Path, file: ReleaseFile, say: Say, system: SystemInstaller) ->
 
 
 def _replaced(path: Path, file: ReleaseFile, program: Path, say: Say) -> HandOver:
-    """The new one gets the old one's name in one step, so that there is always a whole one."""
+    """Replaces the old file by the new one in one step, so that there is always a whole one."""
     say("The new version takes the place of this one.")
     program = program.resolve()
     if fetch.right(program, file):
@@ -269,7 +263,7 @@ def _windows(path: Path) -> HandOver:
 
 
 def _run(command: list[str]) -> tuple[int, str]:
-    """The exit code, and the last line that was said. Raises UpdateError where it does not start."""
+    """The exit code, and the last line of output. Raises UpdateError if it does not start."""
     try:
         done = subprocess.run(
             command, capture_output=True, stdin=subprocess.DEVNULL, env=installed.outside(), check=False

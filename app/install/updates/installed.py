@@ -6,7 +6,6 @@ Whatever starts Shoal later (at login, from a link) names `program`; it follows 
 from __future__ import annotations
 
 import os
-import platform
 import re
 import shlex
 import sys
@@ -19,7 +18,7 @@ SOURCE = Path(__file__).resolve().parents[3]
 """Shoal's own files: the checkout, or the tree that an installed app carries."""
 DEBIANS = Path("/usr/bin/shoal")
 ONE_FILE = "onefile"
-"""Lies beside the program where a single file has unpacked it."""
+"""A file beside the program that marks where a single file was unpacked."""
 _STEPS = {"a": 0, "b": 1, "rc": 2, "": 3}
 
 Installed = Literal["checkout", "folder", "deb", "elf", "nsis", "dmg"]
@@ -27,7 +26,7 @@ Installed = Literal["checkout", "folder", "deb", "elf", "nsis", "dmg"]
 
 
 def form(system: str = sys.platform) -> Installed:
-    """Which one runs."""
+    """How the running program was installed."""
     if not getattr(sys, "frozen", False):
         return "checkout"
     if system == "win32":
@@ -57,12 +56,12 @@ def program(environment: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def again() -> list[str]:
-    """The words that start this very installation from within it."""
+    """The command that starts this very installation from within it."""
     return [sys.executable, "-m", "app.cli"] if form() == "checkout" else program()
 
 
 def typed(environment: Mapping[str, str] = os.environ) -> str:
-    """What its owner types in a terminal to start it; a command and its options follow."""
+    """The command that its owner types in a terminal; a command and its options follow."""
     match form():
         case "checkout":
             return "./shoal"
@@ -76,7 +75,7 @@ def typed(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def removal(environment: Mapping[str, str] = os.environ) -> str:
-    """How its owner gets rid of the program itself, in the middle of a sentence."""
+    """How its owner removes the program itself, in the middle of a sentence."""
     own = seen(environment)
     match form():
         case "checkout":
@@ -114,7 +113,7 @@ def unpacked(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def version(source: Path = SOURCE) -> str:
-    """Written by the build; a checkout has that of its project file."""
+    """The version that the build wrote; a checkout has that of its project file."""
     try:
         return (source / "VERSION").read_text(encoding="ascii").strip()
     except (OSError, UnicodeError):
@@ -126,7 +125,7 @@ def version(source: Path = SOURCE) -> str:
 
 
 def ordered(version: str) -> tuple[tuple[int, ...], int, int]:
-    """What versions are compared by.
+    """The key by which versions are compared.
 
     >>> sorted(["0.10", "0.2.0", "0.2.0rc1", "0.2.0a2", "0.2"], key=ordered)
     ['0.2.0a2', '0.2.0rc1', '0.2.0', '0.2', '0.10']
@@ -138,13 +137,6 @@ def ordered(version: str) -> tuple[tuple[int, ...], int, int]:
     while numbers and not numbers[-1]:
         numbers.pop()
     return tuple(numbers), _STEPS[found[2]], int(found[3] or 0)
-
-
-def here() -> tuple[str, str]:
-    """System and machine, as feeds and manifests name them."""
-    machine = platform.machine().lower()
-    system = {"win32": "windows", "darwin": "macos"}.get(sys.platform, "linux")
-    return system, {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
 
 
 def outside(environment: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""Who gains and who pays: what an arm does for each kind of node, where the nodes of a swarm are not alike.
+"""Which nodes gain and which lose: what an arm does for each kind of node, if the nodes of a swarm differ.
 
 Nodes differ by their model, and by how often an arm lets them act (`+paces`, `+churn`). Everything is computed
-from the probes' node-by-node shares, so a difference is that of the same nodes with the same seeds."""
+from the probes' node-by-node shares, so a difference compares the same nodes with the same seeds."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def _rounds(acting: Sequence[set[int]], node: int) -> int:
 
 
 class Fate(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one kind in one arm. Shares in [0, 1]; differences are None without another arm."""
+    """The results of one kind of node in one arm. Shares in [0, 1]; differences are None without another
+    arm."""
 
     arm: str
     kind: NodeKind
@@ -83,7 +84,7 @@ class Fate(msgspec.Struct, frozen=True, kw_only=True):
     final: Estimate
     final_difference: Estimate | None
     against: str | None
-    """The arm of the differences: the baseline, with the arm's own extras where that was run."""
+    """The arm it is compared with: the baseline, with the arm's own extras if that was run."""
 
 
 def fates(plan: StudyPlan, arms: Sequence[Arm], runs: Mapping[str, Runs], baseline: str) -> list[Fate]:
@@ -156,7 +157,7 @@ def lines(plan: StudyPlan, arms: Sequence[Arm], runs: Mapping[str, Runs], baseli
 # it.
 
 LATE = 25
-"""Last rounds over which the nodes' own samples are counted."""
+"""Number of last rounds over which the nodes' own samples are counted."""
 
 
 def attackers_table(study: Study) -> str:

@@ -118,7 +118,7 @@ def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
 
 
 def _parts(curves: Sequence[list[PlotLine]]) -> list[list[list[PlotLine]]]:
-    """The curves of each row: the first one, and about equally many of the others in their order."""
+    """The curves of each row: the first one, and an equal part of the others in their order."""
     if len(curves) <= _LINES:
         return [list(curves)]
     first, others = curves[0], curves[1:]
@@ -135,7 +135,7 @@ _SMOOTH = 5
 
 
 class CurveError(Exception):
-    """A file that holds no run. The message says which, why, and what to do."""
+    """A file without a run. The message says which, why, and what to do."""
 
 
 class _EngineEvent(msgspec.Struct, frozen=True):
@@ -213,6 +213,6 @@ def _smoothed(values: Sequence[float]) -> list[float]:
 
 
 def _kinds(runs: Sequence[SoloRun]) -> list[str]:
-    """What sets the runs of one picture apart: the engine where there are several, else nothing."""
+    """What distinguishes the runs of one picture: the engine if there are several, else nothing."""
     several = len({run.engine for run in runs if not run.control}) > 1
     return [_SHUFFLED if run.control else run.engine if several else _LEARNING for run in runs]

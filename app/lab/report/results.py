@@ -94,9 +94,8 @@ def summarise(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> Results:
 
 
 def baseline_first(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> list[Arm]:
-    """The arms with finished runs in their order, but first of all the one that others are held against: an
-    arm without peers and with nothing added, else with its recipe changed alone, else one with peers of which
-    that is true, else the first."""
+    """The arms with finished runs in their order, after the baseline: an arm without peers and with nothing
+    added, else with its recipe changed alone, else one with peers of which that is true, else the first."""
     present = [arm for arm in arms if runs.get(arm.key)]
     plain = [arm for arm in present if arm.plain]
     bare = [arm for arm in present if not (arm.dynamic or arm.shuffled) and arm.ordinary]
@@ -155,7 +154,7 @@ def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
 
 
 def _reached(run: Sequence[LabRound], height: float) -> float | None:
-    """The round in which the mean of a run's nodes is first that high."""
+    """The round in which the mean of a run's nodes first reaches this height."""
     rounds, curve = zip(*((number, average(probe.pass_at_1_N)) for number, probe in probes(run)), strict=True)
     return reached(rounds, curve, height)
 

@@ -174,7 +174,7 @@ PACE, STAY = 4, 10
 
 
 def paced(nodes: int, pace: int, number: int) -> set[int]:
-    """Who acts in a round when the second half acts in every `pace`-th only, each at its own time.
+    """Which nodes act in a round if the second half acts only in every `pace`-th round, each at its own time.
 
     >>> [paced(4, 2, number) for number in (1, 2)]
     [{0, 1, 3}, {0, 1, 2}]
@@ -184,7 +184,7 @@ def paced(nodes: int, pace: int, number: int) -> set[int]:
 
 
 def staying(nodes: int, stay: int, number: int) -> set[int]:
-    """Who is there when every `stay` rounds half of the nodes, drawn again, go away. 0 always stays."""
+    """Which nodes take part if every `stay` rounds half of them, drawn again, leave. 0 always stays."""
     spell = (number - 1) // stay
     ranked = sorted(range(1, nodes), key=lambda node: seeds.hashed("churn", spell, node))
     return {0, *ranked[: max(1, nodes // 2 - 1)]}
@@ -202,7 +202,7 @@ class Paces(RoundExtra):
 
 
 class Churn(RoundExtra):
-    """`+churn=r`: every r rounds half of the nodes, drawn again, go away for r rounds; node 0 always stays."""
+    """`+churn=r`: every r rounds half of the nodes, drawn again, leave for r rounds; node 0 always stays."""
 
     def __init__(self, experiment: ExtendedRun, value: str) -> None:
         self._nodes = experiment.plan.nodes

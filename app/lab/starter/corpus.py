@@ -30,7 +30,7 @@ MAX_STEPS = 12
 
 
 class Stuck(Exception):
-    """The work leads nowhere (after a slip, say); the example is drawn again."""
+    """The work cannot be continued (after a slip, say); the example is drawn again."""
 
 
 class Pen:
@@ -268,7 +268,7 @@ def guess(family: str, entry: Mapping[str, Any], rng: Random, wrong: float) -> s
 
 
 def _spoil(answer: str, rng: Random) -> str:
-    """An answer of the right kind that is not the right one: another digit, or two letters exchanged."""
+    """A wrong answer of the right kind: another digit, or two letters exchanged."""
     places = [place for place, character in enumerate(answer) if character.isdigit()]
     if places:
         place = rng.choice(places)

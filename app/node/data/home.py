@@ -1,6 +1,8 @@
-"""The data folder: where it is, who holds it, the node's identity, and one sub-folder per model.
+"""The data folder: where it is, who holds it and may read it, which version of Shoal it is of, the node's
+identity, and one sub-folder per model.
 
 HOME/lock               held while a node runs; the system frees it however the node ends
+HOME/format.json        which version of Shoal used it last
 HOME/identity           32 random bytes, this node's own; its questions follow from them
 HOME/logs/trainer.log
 HOME/models/NAME-MARK/  checkpoints/ and history.sqlite of one model
@@ -8,18 +10,24 @@ HOME/models/NAME-MARK/  checkpoints/ and history.sqlite of one model
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
+import stat
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import blake2b, sha256
 from pathlib import Path
 from secrets import token_bytes
 
+import msgspec
+
 from app.common import files
+from app.common.home import POINTER
 from app.common.home import home as data_folder
-from app.node.data import modes
+from app.install.updates import installed
+from app.node.data import contents
 from app.node.record.errors import BusyError, NodeError, room_on_disk
 
 IDENTITY_BYTES = 32
@@ -30,7 +38,7 @@ def folder(chosen: Path | None) -> Path:
     """The data folder (see app.common.home), made if missing. Raises NodeError when it cannot be."""
     home = data_folder(chosen)
     try:
-        modes.make(home)
+        make_private(home)
     except OSError as error:
         raise NodeError(
             f"The data folder {home} can't be made ({error.strerror}): choose another one with --home."
@@ -131,3 +139,102 @@ def model_mark(model: Path) -> str:
                 file.seek(max(0, size - _MARKED_BYTES))
                 digest.update(file.read(_MARKED_BYTES))
     return digest.hexdigest()[:8]
+
+
+# Nobody else can read the data folder: it and its folders have mode 0700, its files 0600, on systems with
+# modes. On Windows the platform's own place already belongs to its user; a folder that --home names keeps its
+# rights. New files get these modes from `app.common.home.MASK`; here the folders of an older Shoal are closed.
+
+_OTHERS = 0o077
+
+
+def make_private(home: Path) -> None:
+    """Creates the data folder if missing and closes it to others. Raises OSError if it cannot be created."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if os.name == "posix":
+        close_to_others(home)
+
+
+def close_to_others(home: Path) -> None:
+    """Closes our files to others, and the folder itself unless it has other contents or everybody may write
+    there. Files whose mode the system refuses to change stay as they are."""
+    for entry in contents.ours(home):
+        if _open_to_others(entry):
+            _close_tree(entry)
+    if _open_to_others(home) and all(entry.name == POINTER for entry in contents.others(home)):
+        _shut(home)
+
+
+def _close_tree(entry: Path) -> None:
+    """A folder itself is closed last: if the process is killed before, the next start goes through it again."""
+    if stat.S_ISDIR(entry.lstat().st_mode):
+        for folder, folders, names in os.walk(entry):
+            for name in (*folders, *names):
+                _shut(Path(folder) / name)
+    _shut(entry)
+
+
+def _open_to_others(path: Path) -> bool:
+    """Whether others have any rights to it. Links have no modes of their own."""
+    with suppress(OSError):
+        mode = path.lstat().st_mode
+        return not stat.S_ISLNK(mode) and bool(mode & _OTHERS) and not mode & stat.S_ISVTX
+    return False
+
+
+def _shut(path: Path) -> None:
+    if _open_to_others(path):
+        with suppress(OSError):
+            path.chmod(stat.S_IMODE(path.lstat().st_mode) & ~_OTHERS)
+
+
+# A version that keeps something differently raises FORMAT and reads what older ones wrote. One that is older
+# than the folder changes nothing in it, and says so.
+
+FORMAT_FILE = "format.json"
+FORMAT = 3
+"""Increases with the format of the history, the checkpoints, the outbox or any other file of the data
+folder."""
+
+
+class Format(msgspec.Struct, frozen=True, kw_only=True):
+    format: int
+    version: str = ""
+
+
+class NewerError(NodeError):
+    """Something was written by a newer Shoal than this one."""
+
+
+def check_format(home: Path) -> None:
+    """Raises NewerError if a newer version stores the folder in a way that this one does not know."""
+    found = read_format(home)
+    if found is not None and found.format > FORMAT:
+        by = f"Shoal {found.version}" if installed.ordered(found.version)[0] else "a newer Shoal"
+        raise NewerError(
+            f"The data folder {home} was last used by {by}, and this is {installed.version()}, which doesn't "
+            "know how it is kept now: install that version or a newer one, or name another folder with "
+            "--home. Nothing in it was changed."
+        )
+
+
+def stamp_format(home: Path) -> None:
+    """Records that this version used it. Raises NewerError as `check` does."""
+    check_format(home)
+    own = Format(format=FORMAT, version=installed.version())
+    if read_format(home) != own:
+        with contextlib.suppress(OSError):  # a full disk is told by the first safe point
+            files.write_json(home / FORMAT_FILE, own)
+
+
+def read_format(home: Path) -> Format | None:
+    """The recorded version. None for an invalid file, and for folders from before there was one."""
+    return files.read_json(home / FORMAT_FILE, Format)
+
+
+def newer_format(what: str, found: int) -> NewerError:
+    """The error for a file that states its own, newer format."""
+    return NewerError(
+        f"{what} is of format {found}, which this version of Shoal ({installed.version()}) doesn't know: "
+        "install the newer version that wrote it, or name another folder with --home. Nothing was changed."
+    )

@@ -19,6 +19,11 @@ from app.sapo.families import FAMILIES
 from app.sapo.sets.question_set import QuestionSet, SetError, check, decode, encode, family
 
 FOLDER = "questions"
+OFFERED = "offered"
+"""The folder of sets that a class hands out, until their owner adds them or doesn't want them."""
+_DECLINED = ".no"
+SHARED = ".shared"
+"""The ending of the empty file that says so."""
 MOST = 64
 ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".txt")
 """Endings of files that may become a set."""
@@ -32,12 +37,28 @@ class KeptSet(msgspec.Struct, frozen=True, kw_only=True):
     file: Path
     made: QuestionSet
 
+    @property
+    def _yes(self) -> Path:
+        return self.file.with_suffix(SHARED)
 
-def kept(home: Path) -> list[KeptSet]:
+    @property
+    def shared(self) -> bool:
+        """Whether its owner shares it with those who hold the same file, in private swarms alone."""
+        return self._yes.exists()
+
+    def share(self, yes: bool) -> None:
+        """Raises OSError."""
+        if yes:
+            self._yes.touch(mode=0o600)
+        else:
+            self._yes.unlink(missing_ok=True)
+
+
+def kept(home: Path, under: str = "") -> list[KeptSet]:
     """All sets by name. A file that can't be read is left out."""
     found = []
     with suppress(OSError):
-        for file in sorted((home / FOLDER).glob("*.json")):
+        for file in sorted((home / FOLDER / under).glob("*.json")):
             with suppress(OSError, SetError):
                 found.append(KeptSet(file=file, made=decode(file.read_bytes())))
     return sorted(found, key=lambda one: (one.made.name.casefold(), one.file.name))
@@ -86,6 +107,37 @@ def add(home: Path, made: QuestionSet) -> KeptSet:
     return KeptSet(file=folder / f"{made.mark}.json", made=made)
 
 
+def offer(home: Path, content: str) -> bool:
+    """Keeps a set that a class hands out aside, for the owner to look at. False for one that is here already,
+    was declined, or can't be used. It is somebody else's text: nothing of it is run. Raises DiskFullError and
+    OSError."""
+    try:
+        made = decode(content.encode("utf-8", "replace"))
+        check(made)
+    except SetError:
+        return False
+    folder = home / FOLDER / OFFERED
+    file = folder / f"{made.mark}.json"
+    known = [(home / FOLDER / file.name), file, file.with_suffix(_DECLINED)]
+    if any(one.exists() for one in known) or len(list(folder.glob("*"))) >= MOST:
+        return False
+    with room_on_disk(home):
+        folder.mkdir(parents=True, exist_ok=True)
+        files.write(file, encode(made), private=True)
+    return True
+
+
+def offered(home: Path) -> list[KeptSet]:
+    """Sets that classes hand out and that wait for a look."""
+    return [one for one in kept(home, OFFERED) if not (home / FOLDER / one.file.name).exists()]
+
+
+def decline(one: KeptSet) -> None:
+    """An offered set isn't shown again. Raises OSError."""
+    one.file.rename(one.file.with_suffix(_DECLINED))
+
+
 def remove(one: KeptSet) -> None:
     """Deletes a set's file; what was learned from it stays in the model. Raises OSError."""
+    one.share(False)
     one.file.unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from secrets import token_hex
 import msgspec
 
 from app.common import files
-from app.node.data.format import newer
+from app.node.data.home import newer_format
 from app.node.record.state import NodeState
 
 STATE = "state.json"
@@ -104,7 +104,7 @@ def read(folder: Path, model: str) -> NodeState:
             content = file.read(_STATE_BYTES)
         head = msgspec.json.decode(content, type=_Head)
         if head.format > FORMAT:
-            raise newer(str(folder), head.format)
+            raise newer_format(str(folder), head.format)
         manifest = msgspec.json.decode(content, type=CheckpointManifest)
     except FileNotFoundError:
         raise CheckpointError(f"{STATE} is missing") from None

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from app.common.files import transaction
-from app.node.data.format import NewerError, newer
+from app.node.data.home import NewerError, newer_format
 from app.node.history import history
 from app.node.record.records import GroupRow, Happening, Probe, Round
 from app.sapo.groups import Group, ScoredGroup
@@ -66,7 +66,7 @@ class Store:
             self._db.execute("PRAGMA synchronous=FULL")
             (format_,) = self._db.execute("PRAGMA user_version").fetchone()
             if format_ > FORMAT:
-                raise newer(str(path), format_)
+                raise newer_format(str(path), format_)
             if format_ < FORMAT:
                 self._migrate(format_)
             self._db.execute("SELECT max(round) FROM rounds").fetchone()

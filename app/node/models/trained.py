@@ -1,7 +1,8 @@
-"""The state of a model in this data folder: its newest whole checkpoint and its history, both read-only.
+"""What a model learned in this data folder: its newest whole checkpoint and its history, both read-only; and
+what an owner can undo of it, which needs exclusive use of the data folder: start over, or go back to its best.
 
-A node may be learning meanwhile and replace the very files. So the checkpoint is copied first and the copy is
-checked; if that fails because it has just been replaced, the next newest is tried.
+A node may be learning beside it and replace the very files. So the checkpoint is copied first and checked as a
+copy; where that fails because it has just been replaced, the next newest is tried.
 """
 
 from __future__ import annotations
@@ -9,16 +10,17 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from app.common import remedy
+from app.common import files, remedy
 from app.node.data.home import model_mark
 from app.node.history import checkpoint, history
-from app.node.record.errors import NodeError
+from app.node.history.store import Store, StoreError
+from app.node.record.errors import NodeError, room_on_disk
 from app.node.record.records import Probe
 from app.node.record.state import NodeState
 
@@ -124,3 +126,40 @@ def _filled(db: sqlite3.Connection, trained: Trained) -> Trained:
 
 def _distinct(values: Any) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(value for value in values if value is not None))
+
+
+def start_over(home: Path, folder: Path) -> None:
+    """Deletes everything the model learned here, its history too. Raises NodeError."""
+    with room_on_disk(home):
+        if folder.is_dir():
+            files.discard(folder)
+
+
+def back_to_best(home: Path, folder: Path, model: str) -> int:
+    """Puts the model back to its best-measured round, which is returned; later rounds are deleted. `model` is
+    its mark (app.node.data.home.model_mark). Raises NodeError. If killed on the way, the model is at a later
+    round than the best, never damaged."""
+    best, root = folder / checkpoint.BEST, folder / "checkpoints"
+    if not best.is_dir():
+        raise NodeError("There is no best round yet: Shoal picks one at the second measurement.")
+    try:
+        round_ = checkpoint.read(best, model).round
+    except (checkpoint.CheckpointError, PermissionError) as error:
+        raise NodeError(f"The best round can't be read ({error}). Nothing was changed.") from error
+    with room_on_disk(home):
+        safe = checkpoint.place(root, round_)
+        if not safe.exists():
+            unfinished = checkpoint.begin(root, round_)
+            shutil.copytree(best, unfinished, dirs_exist_ok=True)
+            for path in (*unfinished.rglob("*"), unfinished):
+                files.flush(path)
+            unfinished.rename(safe)
+            files.flush(root)
+        for later in checkpoint.newest_first(root):
+            if later.name > safe.name:
+                files.discard(later)
+        with suppress(StoreError):  # the node says what is wrong with it
+            store = Store(folder / history.FILE)
+            store.forget_after(round_)
+            store.close()
+    return round_

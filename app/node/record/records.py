@@ -120,7 +120,7 @@ class Round(Record, frozen=True, kw_only=True, tag="round"):
         if self.lesson and self.lesson_from:
             return [f"a lesson from {self.lesson} right answers of {' and '.join(self.lesson_from[:2])}"]
         if self.lesson:
-            return [f"a first lesson from {self.lesson} of its own right answers"]
+            return [f"a first lesson from {self.lesson} right answers"]
         return [
             f"{self.informative_own} of {self.own_groups} puzzles taught it something",
             *([] if self.stepped else ["nothing to learn from"]),

@@ -13,6 +13,8 @@ from engines.opening import AUTO
 
 COMPLETIONS = 8
 """G: completions of a group, everywhere."""
+QUESTIONS_RATE = 5e-4
+"""Learning rate where nothing but question sets is learned."""
 _MIDDLING, _LARGE = 200 * 10**6, 600 * 10**6
 
 

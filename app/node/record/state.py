@@ -5,7 +5,11 @@ There is no random state to save: every draw follows from the identity and the r
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
+
 from app.learning.state import LearningState
+from app.node.record.records import GroupRow, Round
 from app.sapo.asking import TAGGED, Way
 
 
@@ -34,3 +38,13 @@ class NodeState(LearningState, frozen=True, kw_only=True):
     rate: float = 1.0
     """Where the node has changed the settings because nothing was gained; `rate` is a factor on the learning
     rate."""
+
+
+@dataclass(frozen=True)
+class SafeRound:
+    """A saved round: the state as saved, its checkpoint folder, and what the history records of it."""
+
+    state: NodeState
+    folder: Path
+    row: Round
+    groups: list[GroupRow]

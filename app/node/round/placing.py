@@ -79,7 +79,8 @@ async def look(
         new = {family: level for family, level in new.items() if FAMILIES[family].work}
     if new:
         more = sorted(await asking.shortest_first(way, new), key=lambda one: not is_own(one.family))
-        found = msgspec.structs.replace(found, tried=(*found.tried, *more))
+        keys = [one for family in new if is_own(family) for one in await asking.keys(family)]
+        found = msgspec.structs.replace(found, tried=(*found.tried, *more), lesson=(*found.lesson, *keys))
     elif not enough and (questions := first_look.next_questions(own)):
         number = sum(one.questions for one in found.tried)
         answered = await asking.answered(way, questions, number, _told(tools, own, questions))
@@ -184,6 +185,20 @@ class _Asking:
             for (at, _), one in zip(part, rewards, strict=True):
                 found[at].append(one)
         return list(zip(asked, found, strict=True))
+
+    async def keys(self, family: str) -> list[Taught]:
+        """True answers to questions of a set that are trained on, for lesson zero."""
+        made = await self._made(family, 0, _EXAMPLES, 2 * placement.ENOUGH, worked=True)
+        return [
+            Taught(
+                coordinates=one.coordinates,
+                question=one.text,
+                completion=one.worked,
+                logprob=0.0,
+            )
+            for one in made
+            if one.worked
+        ]
 
     async def _rewards(
         self, way: Way, asked_P: Sequence[Asked], prompts: list[Messages], number: int

@@ -34,13 +34,15 @@ from app.node.record.state import NodeState
 from app.node.round import language
 from app.node.round.peers import NOBODY, MixedGroups, NodeSwarm, foreign, mixed
 from app.node.trainer.link import TrainerLink
+from app.node.trainer.messages import Foreign, GroupTokens
 from app.sapo import seeds
-from app.sapo.asking import messages
+from app.sapo.asking import marked, messages
 from app.sapo.groups import Group, ScoredGroup, lone
 from app.sapo.questions import Asked
 from app.sapo.recipes import RECIPES, Recipe
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
+from app.sapo.sets.question_set import is_own
 from engines.contract import Batch, Completion, EngineError, EngineInfo, StepStats
 
 # The optimiser steps of a round: one, or one for every few groups (`app.sapo.minibatches`).
@@ -172,7 +174,7 @@ async def play(tools: Tools, before: NodeState) -> Played:
         tools.identity,
         number,
         before.groups or settings.groups,
-        tools.sandbox.questions,
+        partial(tools.sandbox.questions, worked=any(map(is_own, before.curriculum.levels))),
         own_share=settings.own_share,
     )
 
@@ -198,7 +200,8 @@ async def play(tools: Tools, before: NodeState) -> Played:
 
     report(Phase.LEARNING)
     peers, refusal = await mix(tools, recipe, before)
-    own_P = [Own(*own) for own in zip(scored_P, sampled.prompts_PT, sampled.groups_PG, strict=True)]
+    keys_P = await _keys(tools, before, questions_P, scored_P)
+    own_P = [Own(*own) for own in zip(scored_P, sampled.prompts_PT, sampled.groups_PG, keys_P, strict=True)]
     taught: Lesson[NodeState] = lesson(
         recipe,
         before,
@@ -247,6 +250,42 @@ async def play(tools: Tools, before: NodeState) -> Played:
 def longest(state: NodeState, settings: Settings) -> int:
     """Maximum tokens of an answer."""
     return state.max_tokens or state.way.limit(settings.max_tokens)
+
+
+async def _keys(
+    tools: Tools, before: NodeState, questions_P: Sequence[Asked], scored_P: Sequence[ScoredGroup]
+) -> list[Completion | None]:
+    """The true answer to each question of the owner's that no completion solved, as this model would write
+    it."""
+    keyed = not tools.settings.shuffled_rewards
+    keys_P = [
+        marked(asked.worked, scored.group.completions_G)
+        if keyed and is_own(asked.coordinates.family) and asked.worked and not any(scored.rewards_G)
+        else ""
+        for asked, scored in zip(questions_P, scored_P, strict=True)
+    ]
+    readings = iter(
+        await tools.link.read(
+            [
+                Foreign(prompt=messages(asked.text, before.way), completions_G=(key,), finished_G=(True,))
+                for asked, key in zip(questions_P, keys_P, strict=True)
+                if key
+            ],
+            longest(before, tools.settings),
+            logprobs=True,
+        )
+        if any(keys_P)
+        else ()
+    )
+    return [_as_completion(key, next(readings)) if key else None for key in keys_P]
+
+
+def _as_completion(text: str, reading: GroupTokens | None) -> Completion | None:
+    """None for an answer that is too long for this model."""
+    if reading is None or reading.logprobs_GT is None:
+        return None
+    tokens_T, logprobs_T = reading.sequences_G[0].completion_T, reading.logprobs_GT[0]
+    return Completion(tokens_T=tokens_T, logprobs_T=logprobs_T, finished=True, text=text)
 
 
 async def mix(tools: Tools, recipe: Recipe, before: NodeState) -> tuple[MixedGroups, str | None]:

@@ -13,8 +13,7 @@ from app.node.record import events
 from app.node.record.records import Happening, Probe
 from app.node.record.settings import Settings
 from app.node.record.snapshot import FamilyRow, Phase, Ruling, Snapshot, SwarmView
-from app.node.record.state import NodeState
-from app.node.round.keeping import SafeRound
+from app.node.record.state import NodeState, SafeRound
 from app.sapo.families import FAMILIES
 from engines.contract import EngineInfo
 

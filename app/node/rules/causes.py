@@ -12,7 +12,7 @@ from app.desktop.facts import DesktopFacts
 from app.node.record.effort import Dial
 from app.node.record.reasons import Reason
 from app.node.rules.orders import Orders
-from app.node.rules.schedule import Schedule
+from app.node.rules.setting import Schedule
 
 CALM_S = 60.0
 """Seconds of quiet before a stopped node starts again."""

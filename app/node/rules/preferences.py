@@ -13,8 +13,7 @@ from app.node.record.effort import Dial
 from app.node.record.reasons import Reason
 from app.node.rules.causes import RuleSettings
 from app.node.rules.orders import Orders
-from app.node.rules.schedule import ANY_TIME, Schedule, from_week, parse_span
-from app.node.rules.setting import AS_AT_FIRST, Setting, refusal
+from app.node.rules.setting import ANY_TIME, AS_AT_FIRST, Schedule, Setting, from_week, parse_span, refusal
 
 FILE = "settings.json"
 _OLD_WEEK = "hours"

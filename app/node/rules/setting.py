@@ -1,23 +1,135 @@
 """A setting: declared once, with its type, default, label, help and search words. The node's own are in
 app.node.rules.preferences, the window's in app.ui.view.settings; everything that shows or checks a setting uses
-its declaration alone.
+its declaration alone. And the kind of setting that is a span of hours: when a node may run, one span for
+weekdays and one for weekends, as the clock on the wall shows them.
 
 Texts are English here; a window translates them where it shows them.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from datetime import datetime, tzinfo
 from typing import Any, Literal
 
 import msgspec
 
-from app.node.rules.schedule import parse_span
+WEEKDAYS, WEEKEND = range(5), range(5, 7)
+ANY_TIME, NEVER = "any", "never"
+DAY_MIN = 24 * 60
+_QUARTER_S = 15 * 60
+_AHEAD_S = 8 * 24 * 3600
+"""How far ahead the next change is searched: every change of a week falls within it."""
+_SPAN = re.compile(r"(\d{1,2}):(00|15|30|45)-(\d{1,2}):(00|15|30|45)")
+_OLD_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_OLD_WINDOW = re.compile(r"([a-z]{3})(?:-([a-z]{3}))?\s+(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})")
+
+
+class HourSpan(msgspec.Struct, frozen=True):
+    """From `start` to before `end`, in minutes after midnight, in [0, 1440]. An end before the start lies on
+    the next day; equal ones are never."""
+
+    start: int = 0
+    end: int = DAY_MIN
+
+    def holds(self, minute: int) -> bool:
+        """`minute` counts from the midnight at which the span's day began, and may lie on the next day."""
+        return self.start <= minute < self.end + (DAY_MIN if self.end < self.start else 0)
+
+
+CLOSED = HourSpan(0, 0)
+
+
+class Schedule(msgspec.Struct, frozen=True):
+    """A night belongs to the day on which it begins: Friday's ends on Saturday."""
+
+    weekdays: HourSpan = HourSpan()
+    weekend: HourSpan = HourSpan()
+
+    def open(self, wall: float, zone: tzinfo | None = None) -> bool:
+        """Whether it is open at `wall`, in seconds since 1970; `zone` None is the system's. An hour that the
+        clock shows twice is open twice, one that it skips never."""
+        shown = datetime.fromtimestamp(wall, zone)
+        minute, day = shown.hour * 60 + shown.minute, shown.weekday()
+        return self._of(day).holds(minute) or self._of((day - 1) % 7).holds(minute + DAY_MIN)
+
+    def next_change(self, wall: float, zone: tzinfo | None = None) -> float | None:
+        """When it next opens or closes, in seconds since 1970; None if it never does."""
+        if self in (Schedule(), Schedule(CLOSED, CLOSED)):
+            return None
+        now, first = self.open(wall, zone), (int(wall) // _QUARTER_S + 1) * _QUARTER_S
+        moments = range(first, first + _AHEAD_S, _QUARTER_S)
+        return next((float(moment) for moment in moments if self.open(moment, zone) is not now), None)
+
+    def _of(self, day: int) -> HourSpan:
+        return self.weekdays if day in WEEKDAYS else self.weekend
+
+
+def parse_span(text: str) -> HourSpan:
+    """The span of `any`, `never`, or hours such as `22:00-07:00`. Raises ValueError for another text.
+
+    >>> parse_span("22:00-07:00")
+    HourSpan(start=1320, end=420)
+    """
+    if text in (ANY_TIME, NEVER):
+        return HourSpan() if text == ANY_TIME else CLOSED
+    found = _SPAN.fullmatch(text)
+    start, end = (int(found[1]) * 60 + int(found[2]), int(found[3]) * 60 + int(found[4])) if found else (-1, -1)
+    if not (0 <= start < DAY_MIN and 0 <= end <= DAY_MIN):
+        raise ValueError(f"{text!r} is no span of hours; write it like 22:00-07:00.")
+    return HourSpan(start, end)
+
+
+def written(span: HourSpan) -> str:
+    """The text that `parse_span` reads as this span."""
+    if span in (HourSpan(), CLOSED):
+        return ANY_TIME if span == HourSpan() else NEVER
+    return f"{span.start // 60:02}:{span.start % 60:02}-{span.end // 60:02}:{span.end % 60:02}"
+
+
+def from_week(text: str) -> tuple[str, str, str]:
+    """The texts of the spans nearest to what earlier versions kept, windows on single weekdays, and a sentence
+    where they are not the same.
+
+    >>> from_week("mon-fri 22:00-07:00, sat-sun 00:00-24:00")
+    ('22:00-07:00', 'any', '')
+    """
+    windows: list[tuple[set[int], HourSpan]] = []
+    parts = [part.strip() for part in text.lower().split(",") if part.strip()]
+    for found in filter(None, map(_OLD_WINDOW.fullmatch, parts)):
+        if {found[1], found[2] or found[1]} <= set(_OLD_DAYS):
+            first, last = _OLD_DAYS.index(found[1]), _OLD_DAYS.index(found[2] or found[1])
+            start, end = int(found[3]) * 60 + int(found[4]), int(found[5]) * 60 + int(found[6])
+            span = HourSpan() if start == end else HourSpan(start, end)
+            windows.append(({(first + step) % 7 for step in range((last - first) % 7 + 1)}, span))
+    unread = len(parts) > len(windows)
+    if not windows:
+        windows.append((set(range(7)), HourSpan()))
+    (weekday, same), (weekend, also) = (_nearest(windows, days) for days in (WEEKDAYS, WEEKEND))
+    told = f"Hours are now set for weekdays ({weekday}) and for weekends ({weekend}). Check them in Settings."
+    return weekday, weekend, told if unread or not (same and also) else ""
+
+
+def _nearest(windows: list[tuple[set[int], HourSpan]], days: Iterable[int]) -> tuple[str, bool]:
+    """The one span that agrees with the windows of `days` in most quarter hours, and whether in all of them."""
+    spans = [[span for on, span in windows if day in on] for day in days]
+    minutes = range(0, 2 * DAY_MIN, 15)
+    open_D = [[any(span.holds(minute) for span in some) for minute in minutes] for some in spans]
+
+    def differing(candidate: HourSpan) -> int:
+        return sum(candidate.holds(at) is not day[at // 15] for day in open_D for at in minutes)
+
+    quarters = [HourSpan(span.start // 15 * 15, span.end // 15 * 15) for some in spans for span in some]
+    found = min((CLOSED, HourSpan(), *dict.fromkeys(quarters)), key=differing)
+    return written(found), not differing(found)
+
 
 NAME_LENGTH, NAMES = 80, 50
 TEXT_LENGTH = 500
 
 Kind = Literal["switch", "number", "choice", "names", "hours", "text"]
-"""Values are bool; int; the key of an option; a list of strings; text for app.node.rules.schedule.parse_span;
+"""Values are bool; int; the key of an option; a list of strings; text for `parse_span`;
 one line of text."""
 
 AS_AT_FIRST = "It is as at the first start."

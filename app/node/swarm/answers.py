@@ -20,7 +20,7 @@ from app.sapo.questions import Coordinates, QuestionError
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
 from app.sapo.seeds import hashed
-from app.swarm.intake.unsafe import unsafe
+from app.swarm.intake.reasons import unsafe
 from app.swarm.wire.limits import COMPLETION
 
 FOLDER = "answers"

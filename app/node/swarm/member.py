@@ -22,7 +22,9 @@ from urllib.parse import urlsplit
 from app.common.rate import wait_s
 from app.common.text import span
 from app.learning.choosing import JudgedGroup, PeerGroup
+from app.node.data import question_sets
 from app.node.record import events
+from app.node.record.errors import DiskFullError
 from app.node.record.records import Probe
 from app.node.record.snapshot import SwarmView
 from app.node.round.peers import OwnGroup
@@ -33,7 +35,7 @@ from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
 from app.sapo.scoring.sandbox import Sandbox, SandboxError
-from app.sapo.sets.question_set import is_own
+from app.sapo.sets.question_set import QuestionSet, is_own
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox, OutboxError
 from app.swarm.client.receipts import Thanked
@@ -44,6 +46,8 @@ from app.swarm.identity.storage import StoredIdentity, kept_in_keyring, open_ide
 from app.swarm.intake.buffer import PeerBuffer
 from app.swarm.intake.intake import Intake
 from app.swarm.invite.invite import Invite
+from app.swarm.invite.private import is_access_key
+from app.swarm.wire.shared_sets import SharedSet
 
 FLUSH_S, FLUSH_ALONE_S = 30.0, 5.0
 """How long the end of a run waits for a relay's answers, and for a relay that is away."""
@@ -87,12 +91,16 @@ class SwarmMember:
         families: Sequence[str],
         receipts: Callable[[], bool] = lambda: True,
         people: Callable[[], bool] = lambda: True,
+        shared: Callable[[], Iterable[QuestionSet]] = tuple,
     ) -> None:
         """The owner's choices: `receipts`, to send and accept thanks for groups that were learned from;
-        `people`, to learn from people's answers."""
+        `people`, to learn from people's answers; `shared`, the question sets that the owner shares now, in a
+        private swarm and nowhere else."""
         self._folder, self._find = folder, find
         self._recipe, self._external = recipe, external
         self._known = self._families = _puzzles(families)
+        self._own = tuple(family for family in families if is_own(family))
+        self._agreed, self._private = shared, False
         self._for_lessons: tuple[str, ...] = ()
         self._view = SwarmView(sentence="Looking for a swarm.")
         self._explained = ""
@@ -124,10 +132,12 @@ class SwarmMember:
         self._feeding = asyncio.create_task(feed(self._folder, sandbox, self._buffer, self._vouched))
 
     def practise_families(self, families: Iterable[str]) -> None:
+        families = tuple(families)
         self._families = _puzzles(families)
-        self._buffer.practise(self._families)
+        self._own = tuple(family for family in families if is_own(family))
+        self._buffer.practise(families)
         if self._fetcher is not None:
-            self._fetcher.families = self._families
+            self._fetcher.families = self._asked_for
 
     def want_for_lessons(self, families: Sequence[str]) -> None:
         self._for_lessons = _puzzles(families)
@@ -160,7 +170,10 @@ class SwarmMember:
     def settle_round(
         self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()
     ) -> None:
-        own_P = [own for own in own_P if not is_own(own.question.coordinates.family)]
+        shared = {one.family for one in self._shared}
+        own_P = [
+            own for own in own_P if (family := own.question.coordinates.family) in shared or not is_own(family)
+        ]
         self._keep_out(own_P)
         self._publish(own_P)
         now = time.monotonic()
@@ -170,7 +183,8 @@ class SwarmMember:
         self._round_s = self._buffer.round_s = (1 - _LATEST) * mean + _LATEST * length
         learned = self._buffer.settle_used(judged_P)
         if self._fetcher is not None:
-            self._fetcher.on_round_over(own_P)
+            self._fetcher.families = self._asked_for
+            self._fetcher.on_round_over([own for own in own_P if not is_own(own.question.coordinates.family)])
             if self._client is not None and self._receipts():
                 self._client.thank(learned)
             with contextlib.suppress(OSError):  # a figure, which the next round writes again
@@ -292,6 +306,7 @@ class SwarmMember:
     def _join(self, kept: StoredIdentity, invites: Sequence[Invite]) -> tuple[Client, PeerFetcher]:
         identity = kept.identity
         self._guarded = any(invite.token is not None for invite in invites)
+        self._private = bool(invites) and all(is_access_key(invite.token) for invite in invites)
         if self._outbox is None:
             self._outbox = Outbox(self._folder / "outbox.sqlite")
         outbox = self._outbox
@@ -303,15 +318,18 @@ class SwarmMember:
             memory=self._folder / "relays.json",
             tell=self._linked,
             thanked=self._thanked,
+            handed=self._handed_out,
         )
         self._acknowledged_before = client.status.acknowledged
         fetcher = PeerFetcher(
             client,
-            lambda swarm: Intake(self._sandbox, swarm, own_keys, families=self._known),
+            lambda swarm: Intake(
+                self._sandbox, swarm, own_keys, families=self._known, sets=lambda: self._shared
+            ),
             self._buffer,
             self._recipe,
             self._external,
-            self._families,
+            self._asked_for,
         )
         fetcher.resting = self._resting
         fetcher.for_lessons = self._for_lessons
@@ -320,6 +338,16 @@ class SwarmMember:
         self._early.clear()
         self._publish(early)
         return client, fetcher
+
+    @property
+    def _shared(self) -> tuple[SharedSet, ...]:
+        """The sets whose groups may leave this computer: none outside a private swarm."""
+        return tuple(map(SharedSet.of, self._agreed())) if self._private else ()
+
+    @property
+    def _asked_for(self) -> tuple[str, ...]:
+        """The families in play by their names on the wire."""
+        return self._families + tuple(one.wire for one in self._shared if one.family in self._own)
 
     def _keep_out(self, own_P: Sequence[OwnGroup]) -> None:
         """Makes the check refuse copies of what this node published, under whatever name."""
@@ -336,8 +364,12 @@ class SwarmMember:
         if self._client is None:
             self._early.extend(lessons)
             return
+        sealing = {one.family: one.sealed for one in self._shared}
         for own in self._rng.sample(lessons, min(len(lessons), self._client.room())):
-            self._published += self._client.publish(own.scored.group, own.scored.rewards_G)
+            group = own.scored.group
+            if is_own(family := group.coordinates.family):
+                group = sealing[family](group)
+            self._published += self._client.publish(group, own.scored.rewards_G)
 
     def _linked(self, link: ConnectionStatus) -> None:
         if link.state == "connected":
@@ -423,6 +455,22 @@ class SwarmMember:
             if self._probe is not None:
                 self.report_probe(self._probe)
         self._in_class = status.in_class
+
+    def _handed_out(self, content: str) -> None:
+        """The class's question set waits for its owner to look at it."""
+
+        def keep() -> None:
+            if question_sets.offer(self._folder, content):
+                loop.call_soon_threadsafe(
+                    self.say, "Your teacher offers you questions. Look at them on Skills before you add them."
+                )
+
+        async def kept() -> None:
+            with contextlib.suppress(DiskFullError, OSError):  # it is offered again at the next connection
+                await asyncio.to_thread(keep)
+
+        loop = asyncio.get_running_loop()
+        self._keeping = loop.create_task(kept())
 
     def _open_port(self, status: Status) -> int | None:
         """The port, if the relay in use is hosted by this computer."""

@@ -104,7 +104,7 @@ class MemoryWatch:
         return f"The trainer's memory has grown to {last.held_mb:,} MB over {WINDOW} steps. {done}"
 
 
-def most(percent: int) -> int:
+def memory_limit(percent: int) -> int:
     """The most bytes that a trainer may use, from the owner's setting; 0 for no limit. There is no limit with
     an NVIDIA card, because its driver's own reservations were never measured."""
     if percent >= 100 or Path("/dev/nvidiactl").exists():

@@ -13,9 +13,9 @@ from typing import Annotated
 
 import msgspec
 
+from app.common import signing
 from app.relay.origin import network, proxies
 from app.relay.standing import Source
-from app.swarm.wire import signing
 from app.swarm.wire.body import Hex32, Hex64
 from app.swarm.wire.limits import Count
 from app.swarm.wire.protocol import RelayId

@@ -17,8 +17,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.registry import Collector
 
+from app.common import signing
 from app.relay.server.server import Server
-from app.swarm.wire import signing
 
 PATH = "/metrics"
 LAG_EVERY_S = 0.5

@@ -17,6 +17,7 @@ from app.swarm.wire.body import Body, check_age, unseal
 from app.swarm.wire.frames import envelope_of
 from app.swarm.wire.limits import Code, Refused
 from app.swarm.wire.protocol import Pub
+from app.swarm.wire.shared_sets import is_sealed
 
 Outcome = tuple[Code, str, float | None]
 """The result of a publish: the code, a sentence, seconds until the next try."""
@@ -53,7 +54,8 @@ class SignedInKey:
             check_age(body.created_ms, state.now_ms())
         except Refused as refused:
             return refused.code, refused.sentence, None
-        flaw = _no_question(body)
+        sealed = state.access.private is not None and is_sealed(body.task.family) and body.task.level == 0
+        flaw = None if sealed else _no_question(body)
         if flaw is not None:
             return *flaw, None
         if author != key:
@@ -97,6 +99,8 @@ class SignedInKey:
         if added == "duplicate":
             return Code.DUPLICATE, "", None
         state = self._state
+        if is_sealed(record.family):  # no one but its holders can say anything about it
+            return Code.ACCEPTED, "", None
         state.presence.published(self._key, record.family, model)
         if state.classroom is not None:
             state.classroom.published(record.key, record.family)

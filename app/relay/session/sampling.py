@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from math import inf
+from math import ceil, inf
 from random import Random
 
 import msgspec
@@ -28,6 +28,9 @@ from app.relay.standing import PROBATION_WEIGHT
 from app.relay.store.lines import Kept, Roster, Section, site
 from app.relay.store.turns import Draft, Families, GivenIds, PeerTurns, SampleQuery, Weight, lines_of, shuffled
 from app.relay.store.window import Window
+from app.swarm.wire.frames import to_frame
+from app.swarm.wire.limits import Code
+from app.swarm.wire.protocol import Err
 
 SEVERAL = 3
 """Number of networks with known keys from which on these come first."""
@@ -264,3 +267,43 @@ class Sampler:
                 self._given.popitem(last=False)
         self._given.move_to_end(asker)
         return given
+
+
+_LONGEST_WAIT_S = 24 * 3600.0
+
+
+class Figures(msgspec.Struct, tag_field="t", tag="batch", gc=False):
+    """A batch without its groups: the fields in front of them."""
+
+    rid: int
+    window: int
+    eligible: int
+    sources: int
+    age_p50_s: float | None
+
+
+_encoded = msgspec.json.Encoder().encode
+
+
+def batch(figures: Figures, raws: list[bytes]) -> bytes:
+    """`raws` are the groups' exact bytes; the list is emptied."""
+    head = _encoded(figures)[:-1] + b',"items":['
+    if not raws:
+        return head + b"]}"
+    raws[0] = head + raws[0]
+    raws[-1] += b"]}"
+    return b",".join(raws)
+
+
+def refusal(code: Code, sentence: str, *, rid: int | None = None, wait_s: float | None = None) -> bytes:
+    """`rid` is of the refused request, `wait_s` the seconds until it may be repeated."""
+    return to_frame(Err(code=code, msg=sentence, rid=rid, retry_after_ms=waiting_ms(wait_s)))
+
+
+def waiting_ms(wait_s: float | None) -> int | None:
+    """Seconds to wait in the protocol's form: whole milliseconds, at most a day.
+
+    >>> waiting_ms(0.0123), waiting_ms(None)
+    (13, None)
+    """
+    return None if wait_s is None else ceil(min(wait_s, _LONGEST_WAIT_S) * 1000)

@@ -1,6 +1,15 @@
 """One client's conversation with the relay: a frame in, at most one frame out. No sockets.
 
-Only a publish waits, for its backplane; then an awaitable of the answer is returned."""
+The connection (app.relay.server.connection) sends `hello` first, then passes every frame to `receive` and sends
+the answer, and calls `closed` at the end. A frame is parsed strictly, its rate is checked, and only then is
+anything done: sign-in, publishing (app.relay.session.publisher), sampling, the archive, reports, receipts,
+figures. Only a publish waits, for its backplane; then an awaitable of the answer is returned.
+
+A session owns what belongs to one client: its key, what was agreed on, its faults and refusals. Window, quotas,
+standings and presence are shared by all sessions and belong to `RelayState`.
+
+Left out: sockets, timers and the order of answers, which are the connection's; so every rule here can be
+replayed from frames and a clock."""
 
 from __future__ import annotations
 
@@ -10,8 +19,8 @@ from statistics import median
 from typing import Any
 
 from app.common.rate import Bucket, Rate
-from app.relay.session.answers import Figures, batch, refusal, waiting_ms
 from app.relay.session.publisher import Outcome, SignedInKey
+from app.relay.session.sampling import Figures, batch, refusal, waiting_ms
 from app.relay.session.shared import CONNECTIONS_OF_A_KEY, RelayState
 from app.relay.store.archive import Archive, Old
 from app.relay.store.backplane import Unavailable
@@ -22,10 +31,12 @@ from app.swarm.wire.limits import Code, Flaw, Refused
 from app.swarm.wire.protocol import (
     ARCHIVE,
     CLASS,
+    QUESTIONS,
     RECEIPTS,
     STATS_SUB,
     VERSIONS,
     ZLIB,
+    AskQuestions,
     AskStats,
     Auth,
     Bye,
@@ -134,6 +145,8 @@ class Session:
                 return self._ask_stats(message)
             case ClassProgress():
                 return self._progress(message)
+            case AskQuestions():
+                return self._hand_out()
 
     def fault(self, code: Code, sentence: str) -> bytes:
         """Refuses a frame that is not a message; disconnects a client that sends nothing else."""
@@ -372,6 +385,14 @@ class Session:
         if self._state.quotas.take("progress", key, self.address) == 0:
             room.progress(key, self.address, progress)
         return None
+
+    def _hand_out(self) -> bytes:
+        state, key = self._state, self.key
+        if state.handout is None or key is None or QUESTIONS not in self._caps:
+            return self.fault(Code.UNSUPPORTED, "This was not agreed on: join with an invite to a class.")
+        if (wait := state.quotas.take("questions", key, self.address)) > 0:
+            return self._too_often("This key or address asks too often.", wait)
+        return state.handout
 
     def _ask_stats(self, ask: AskStats) -> bytes:
         wait = self._state.quotas.take("stats", self.key, self.address)

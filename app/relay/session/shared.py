@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from app.common import signing
 from app.common.rate import Rate
 from app.relay import presence as relays
 from app.relay.access import Access, OpenAccess
@@ -31,8 +32,9 @@ from app.relay.store.lines import SITE
 from app.relay.store.window import Added, Clock, Window, WindowLimits
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
-from app.swarm.wire import limits, signin, signing
-from app.swarm.wire.protocol import ARCHIVE, CAPABILITIES, CLASS, VERSIONS, Info, Stats
+from app.swarm.wire import limits, signin
+from app.swarm.wire.frames import to_frame
+from app.swarm.wire.protocol import ARCHIVE, CAPABILITIES, CLASS, QUESTIONS, VERSIONS, HandedOut, Info, Stats
 
 if TYPE_CHECKING:
     from app.relay.checking import Checker
@@ -50,6 +52,7 @@ _TALK = {
     "receipts": Rate(12, 12),
     "stats": Rate(60, 30),
     "progress": Rate(12, 12),
+    "questions": Rate(4, 4),
     "recall": Rate(limits.RECALLS_PER_MIN, limits.RECALLS_PER_MIN),
     "erase": Rate(1, 2),
 }
@@ -78,7 +81,9 @@ class RelayState:
         rng: Random | None = None,
         quotas: QuotaBuckets | None = None,
         classroom: bool = False,
+        handout: str = "",
     ) -> None:
+        """`handout` is a question set's file, which the teacher of a classroom hands out."""
         rng = rng or Random()
         self.seed = seed
         self.key = signing.public_key(seed)
@@ -125,7 +130,8 @@ class RelayState:
         self._erased: OrderedDict[bytes, int] = OrderedDict()
         """Keys whose groups from before then (Unix milliseconds) were erased."""
         self.archive = archive
-        lacking = {ARCHIVE: archive is None, CLASS: not classroom}
+        self.handout = to_frame(HandedOut(content=handout)) if classroom and handout else None
+        lacking = {ARCHIVE: archive is None, CLASS: not classroom, QUESTIONS: self.handout is None}
         self.caps = tuple(cap for cap in CAPABILITIES if not lacking.get(cap))
         self.backplane: Backplane = backplane or MemoryBroker()
         self.opened = isinstance(self.backplane, MemoryBroker)

@@ -34,9 +34,6 @@ class _Tree(msgspec.Struct, frozen=True):
     spouse: Mapping[str, str]
     parents: Mapping[str, Sequence[str]]
 
-    def grandparents(self, name: str) -> list[str]:
-        return [above for parent in self.parents.get(name, ()) for above in self.parents.get(parent, ())]
-
     def siblings(self, name: str) -> list[str]:
         own = self.parents.get(name)
         return [other for other, parents in self.parents.items() if own == parents and other != name]

@@ -20,8 +20,8 @@ import msgspec
 from app.sapo.asking import SHORT, extract_answer
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
 from app.sapo.seeds import hashed
-from app.sapo.sets.checks import Rule, asked, right, shown
-from app.sapo.sets.templates import Filled, Template
+from app.sapo.sets.checks import Rule, asked, right, shown, tolerance
+from app.sapo.sets.templates import Filled, Template, checked
 
 FORMAT = 1
 FEWEST, ROUGH = 8, 20
@@ -61,8 +61,12 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def mark(self) -> str:
         """Twelve hexadecimal digits of the content's hash."""
-        unnamed = msgspec.structs.replace(self, name="")
-        return sha256(msgspec.json.encode(unnamed)).hexdigest()[:12]
+        return sha256(self.content).hexdigest()[:12]
+
+    @property
+    def content(self) -> bytes:
+        """All but the name: the same for everyone who holds the same questions."""
+        return msgspec.json.encode(msgspec.structs.replace(self, name=""))
 
     @property
     def family_name(self) -> str:
@@ -114,6 +118,13 @@ def check(made: QuestionSet) -> None:
         raise SetError(f"A set needs a name of 1 to {MAX_NAME} characters.")
     if len(made.rows) > MAX_ROWS:
         raise SetError(f"These are {len(made.rows)} questions, and a set holds {MAX_ROWS} at most.")
+    try:
+        checked(made.templates)
+        tolerance(made.rule.tolerance)
+    except ValueError as error:
+        raise SetError(str(error)) from error
+    if sum(map(len, made.rule.labels)) > MAX_QUESTION:
+        raise SetError("The answers to choose from are too many or too long. Pick another check.")
     if not made.rows and not made.templates:
         raise SetError("There is no question in it.")
     if made.distinct < FEWEST:

@@ -20,6 +20,7 @@ import msgspec
 from app.sapo.sets import checks, templates
 from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.question_set import (
+    MAX_NAME,
     MAX_QUESTION,
     MAX_ROWS,
     MAX_TRUTH,
@@ -27,6 +28,7 @@ from app.sapo.sets.question_set import (
     QuestionSet,
     Row,
     SetError,
+    decode,
     recognised,
 )
 
@@ -132,6 +134,14 @@ def preview(content: bytes, name: str, rule: Rule | None = None) -> Preview:
     made = QuestionSet(name=name, rule=chosen, rows=tuple(kept))
     ordered = tuple(sorted(skipped, key=lambda one: one.row))
     return Preview(made=made, skipped=ordered, notes=tuple(notes), guessed=rule is None)
+
+
+def read(content: bytes, name: str, rule: Rule | None = None) -> Preview:
+    """The same for a file that may also be a set which somebody handed on; that keeps its own name and check.
+    Raises SetError."""
+    if content.lstrip()[:1] == b"{" and b'"rule"' in content[:4096]:
+        return Preview(made=decode(content), guessed=False)
+    return preview(content, clean(name)[:MAX_NAME] or "?", rule)
 
 
 def _of_templates(text: str, name: str, rule: Rule | None, notes: Sequence[str]) -> Preview:

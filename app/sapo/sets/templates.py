@@ -15,7 +15,7 @@ Nothing here is run: expressions are read by a parser of our own, and text is on
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from random import Random
@@ -179,6 +179,20 @@ def _slot(name: str, values: str) -> Slot:
     if not 1 <= len(words) <= MAX_WORDS or not all(all(word) for word in words):
         raise TemplateError(f"{name} needs a range like 2-12, or 1 to {MAX_WORDS} words with commas between.")
     return Slot(name=name, words=tuple((word[0], word[-1]) for word in words))
+
+
+def checked(given: Sequence[Template]) -> None:
+    """Raises TemplateError for templates, perhaps of somebody else's, that `parse` would not have made."""
+    if len(given) > MAX_TEMPLATES:
+        raise TemplateError(f"There must be 1 to {MAX_TEMPLATES} templates, not {len(given)}.")
+    for one in given:
+        if max(map(len, (one.question, one.answer, one.work))) > MAX_TEXT or len(one.slots) > MAX_SLOTS:
+            raise TemplateError(f"{one.question[:60]!r} is too long, or has more than {MAX_SLOTS} slots.")
+        for slot in one.slots:
+            numbers = slot.step >= 1 and -MAX_NUMBER <= slot.low <= slot.high <= MAX_NUMBER
+            if not numbers or len(slot.words) > MAX_WORDS:
+                raise TemplateError(f"The slot {slot.name[:40]!r} holds nothing to choose from, or too much.")
+        _check(one)
 
 
 def _check(made: Template) -> None:

@@ -19,16 +19,15 @@ from typing import Literal, TypeVar
 
 from app.common.text import SAID, safe_line
 from app.sapo.groups import Group
-from app.swarm.client.asking import Samples
 from app.swarm.client.clock import RelayClock
 from app.swarm.client.connection import Connection, ConnectionEnded, connect, first_end
 from app.swarm.client.joining import Joined, ProofsOfWork, join
 from app.swarm.client.ledger import Ledger
 from app.swarm.client.outbox import Outbox
 from app.swarm.client.places import RelayEntries, RelayEntry
-from app.swarm.client.publishing import Publisher
 from app.swarm.client.receipts import Complaint, Reporter, Thanked
 from app.swarm.client.status import ConnectionStatus, Status
+from app.swarm.client.underway import Publisher, Samples
 from app.swarm.identity.identity import Identity
 from app.swarm.invite.invite import Invite
 from app.swarm.wire.limits import Code
@@ -37,10 +36,12 @@ from app.swarm.wire.protocol import (
     CLASS,
     ERASE,
     PEOPLE,
+    QUESTIONS,
     RECEIPTS,
     SHARES,
     STATS_SUB,
     ZLIB,
+    AskQuestions,
     AskStats,
     BatchReply,
     Bye,
@@ -50,6 +51,7 @@ from app.swarm.wire.protocol import (
     Err,
     FromClient,
     FromRelay,
+    HandedOut,
     Ok,
     Recall,
     RelayNotice,
@@ -83,9 +85,10 @@ class Client:
         tls: ssl.SSLContext | None = None,
         rng: Random | None = None,
         thanked: Thanked | None = None,
+        handed: Callable[[str], None] = lambda content: None,
     ) -> None:
-        """`thanked` counts receipts. Raises InviteError, a ValueError, for an invalid address, and ValueError
-        if `relays` is empty."""
+        """`thanked` counts receipts, `handed` gets a question set that the class hands out. Raises InviteError,
+        a ValueError, for an invalid address, and ValueError if `relays` is empty."""
         now = time.monotonic()
         self._identity, self._tell, self._tls = identity, tell, tls
         self.ledger = Ledger()
@@ -98,7 +101,7 @@ class Client:
         self._samples = Samples(now)
         self._asked: deque[FromClient] = deque(maxlen=8)
         self._reporter = Reporter(identity, now)
-        self._thanked = thanked
+        self._thanked, self._handed = thanked, handed
         self._wake = asyncio.Event()
         self._again = asyncio.Event()
         self._joined: Joined | None = None
@@ -325,6 +328,9 @@ class Client:
             case Erased():
                 if self._erased is not None and not self._erased.done():
                     self._erased.set_result(message.groups)
+            case HandedOut():
+                if self._in_class:
+                    self._handed(message.content)
             case Thanks():
                 if self._thanked is not None and self._publisher.swarm is not None:
                     self._thanked.count(message, self._publisher.swarm, {self._identity.key.hex()})
@@ -348,6 +354,8 @@ class Client:
     async def _write(self, connection: Connection, joined: Joined) -> None:
         if STATS_SUB in joined.hello.caps:
             await connection.send(AskStats(subscribe=True))
+        if self._in_class and QUESTIONS in joined.hello.caps:
+            await connection.send(AskQuestions())
         while True:
             self._wake.clear()
             now = time.monotonic()

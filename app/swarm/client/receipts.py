@@ -15,9 +15,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from app.common import files
+from app.common import files, signing
 from app.swarm.identity.identity import Identity
-from app.swarm.wire import signing
 from app.swarm.wire.limits import REPORT_IDS
 from app.swarm.wire.protocol import Receipt, Receipts, Report, Thanks
 
@@ -85,7 +84,7 @@ class Thanked:
         return self._day if self._day.day == self._now() else Day(self._now())
 
     def save(self) -> None:
-        """Raises OSError."""
+        """Writes the file. Raises OSError."""
         if self._day.day:
             files.write_json(self._path, msgspec.to_builtins(self._day))
 

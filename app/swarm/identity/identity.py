@@ -14,7 +14,7 @@ import nacl.pwhash
 import nacl.secret
 from mnemonic import Mnemonic
 
-from app.swarm.wire import signing
+from app.common import signing
 
 # A node's name, read off its key: two words and four digits, such as "brisk-otter-0417".
 #

@@ -15,7 +15,7 @@ from __future__ import annotations
 import secrets
 from array import array
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nsmallest
 from threading import Lock
 from typing import TypeAlias, TypeVar
@@ -24,15 +24,17 @@ import msgspec
 
 from app.learning.choosing import PeerGroup
 from app.sapo.families import FAMILIES
+from app.sapo.groups import Group
 from app.sapo.questions import VERSION, QuestionError, UnmadeQuestion
 from app.sapo.scoring.sandbox import Sandbox, SandboxResting
 from app.sapo.scoring.scoring import score_group
+from app.sapo.sets.question_set import is_own
 from app.swarm.identity import identity
-from app.swarm.intake.reasons import IntakeReason, of_flaw
-from app.swarm.intake.unsafe import unsafe
+from app.swarm.intake.reasons import IntakeReason, of_flaw, unsafe
 from app.swarm.wire.body import Body, Envelope, check_age, unseal
 from app.swarm.wire.frames import item
 from app.swarm.wire.limits import COMPLETION, OLDEST_S, Quotas, Refused, allowance
+from app.swarm.wire.shared_sets import SharedSet, is_sealed
 
 # Groups that are almost the same, no matter who signed them: one poisonous text under many keys, or a copied
 # group.
@@ -135,15 +137,18 @@ class Intake:
         own_keys: Iterable[bytes],
         *,
         families: Iterable[str] | None = None,
+        sets: Callable[[], Iterable[SharedSet]] = tuple,
         longest: int = COMPLETION,
         oldest_s: int = OLDEST_S,
         per_author: Quotas = _SHARE,
     ) -> None:
         """`own_keys` are all keys that this data folder ever signed with. `longest` is in characters of a
-        completion, `families` are those accepted, and `per_author` limits each author."""
+        completion, `families` are those accepted, `sets` returns the question sets accepted too, and
+        `per_author` limits each author."""
         self._sandbox, self._swarm, self._longest, self._oldest_s = sandbox, swarm, longest, oldest_s
         self._per_author = per_author
         self._own = frozenset(key.hex() for key in own_keys)
+        self._sets = sets
         self._families = frozenset(FAMILIES if families is None else families)
         self._ids: OrderedDict[str, None] = OrderedDict()
         self._authors: OrderedDict[str, _Author] = OrderedDict()
@@ -242,19 +247,25 @@ class Intake:
         if author.allowance.left(now_ms / 1000) < 1:
             return IntakeReason.TOO_MUCH
         author.allowance.take(1, now_ms / 1000)
-        unfit = self._unfit(body)
+        group = body.group()
+        if is_sealed(body.task.family):
+            sets = {one.wire: one for one in self._sets()}
+            opened = sets[body.task.family].opened(group) if body.task.family in sets else None
+            if opened is None:
+                return IntakeReason.NO_QUESTION
+            group = opened
+        unfit = self._unfit(group)
         if unfit is not None:
             return unfit
         try:
-            return self._regenerated(envelope, body)
+            return self._regenerated(envelope, body, group)
         except UnmadeQuestion:
             return IntakeReason.SLOW_QUESTION
         except QuestionError:
             return IntakeReason.NO_QUESTION
 
-    def _regenerated(self, envelope: Envelope, body: Body) -> PeerGroup | IntakeReason:
+    def _regenerated(self, envelope: Envelope, body: Body, group: Group) -> PeerGroup | IntakeReason:
         """Raises QuestionError. The question is made in the sandbox alone, where it can be cut short."""
-        group = body.group()
         asked = self._sandbox.questions([group.coordinates])[0]
         if isinstance(asked, QuestionError):
             raise asked
@@ -277,19 +288,19 @@ class Intake:
             created_ms=body.created_ms,
         )
 
-    def _unfit(self, body: Body) -> IntakeReason | None:
-        """Checks that need no question: the first reason against the body, or None."""
-        task = body.task
+    def _unfit(self, group: Group) -> IntakeReason | None:
+        """Checks that need no question: the first reason against the group, or None."""
+        task = group.coordinates
         if task.version != VERSION:
             return IntakeReason.OTHER_VERSION
         family = FAMILIES.get(task.family)
         if family is None or task.level >= len(family.levels):
             return IntakeReason.NO_QUESTION
-        if task.family not in self._families:
+        if task.family not in self._families and not is_own(task.family):
             return IntakeReason.FAMILY_OFF
-        if max(map(len, body.completions)) > self._longest:
+        if max(map(len, group.completions_G)) > self._longest:
             return IntakeReason.TOO_LONG
-        if any(map(unsafe, body.completions)):
+        if any(map(unsafe, group.completions_G)):
             return IntakeReason.UNSAFE
         return None
 

@@ -18,8 +18,8 @@ import msgspec
 import nacl.pwhash
 from mnemonic import Mnemonic
 
+from app.common import signing
 from app.swarm.invite.invite import Invite
-from app.swarm.wire import signing
 from app.swarm.wire.limits import Flaw, Refused
 from app.swarm.wire.protocol import Hello
 

@@ -20,10 +20,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from app.common import signing
 from app.sapo.groups import HUMAN, Group, informative, lone
 from app.sapo.questions import MAX_INDEX, MAX_SEED, Coordinates
 from app.sapo.sets.question_set import is_own
-from app.swarm.wire import signing
 from app.swarm.wire.limits import AHEAD_S, BODY, COMPLETION, MAX_GROUP, OLDEST_S, SAFE_INTEGER, Flaw, Refused
 
 # JSON where every key stands once in its object. Readers differ in which of two they take, so a text with two

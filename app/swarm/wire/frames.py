@@ -16,6 +16,7 @@ from app.swarm.wire.limits import (
     Refused,
 )
 from app.swarm.wire.protocol import (
+    AskQuestions,
     AskStats,
     Auth,
     BatchReply,
@@ -26,6 +27,7 @@ from app.swarm.wire.protocol import (
     Err,
     FromClient,
     FromRelay,
+    HandedOut,
     Hello,
     Info,
     Ok,
@@ -54,10 +56,10 @@ def _table(types: Iterable[type[msgspec.Struct]]) -> dict[str, msgspec.json.Deco
 _kinds = msgspec.json.Decoder(_Kind)
 
 
-_client = _table((Auth, Pub, Sample, Recall, Report, Receipts, Erase, AskStats, ClassProgress))
+_client = _table((Auth, Pub, Sample, Recall, Report, Receipts, Erase, AskStats, ClassProgress, AskQuestions))
 
 
-_relay = _table((Hello, Welcome, Err, Ok, BatchReply, Stats, Erased, Thanks, RelayNotice, Bye))
+_relay = _table((Hello, Welcome, Err, Ok, BatchReply, Stats, Erased, HandedOut, Thanks, RelayNotice, Bye))
 
 
 _items = msgspec.json.Decoder(Envelope)
@@ -83,7 +85,7 @@ def read_client(frame: bytes) -> tuple[FromClient, bytes]:
 def from_relay(frame: bytes) -> FromRelay:
     """What a client reads. Raises Refused; a client passes over a refused frame of an unknown type."""
     message: FromRelay = _read(frame, _relay, BATCH_FRAME)
-    if not isinstance(message, BatchReply):
+    if not isinstance(message, BatchReply | HandedOut):
         _check_size(len(frame), FRAME)
     return message
 
@@ -110,7 +112,7 @@ def to_frame(message: FromClient | FromRelay) -> bytes:
         frame = msgspec.json.encode(message)
     except UnicodeError as error:
         raise Refused(Flaw.NOT_JSON, "The message holds half of a character pair.") from error
-    _check_size(len(frame), BATCH_FRAME if isinstance(message, BatchReply) else FRAME)
+    _check_size(len(frame), BATCH_FRAME if isinstance(message, BatchReply | HandedOut) else FRAME)
     return frame
 
 

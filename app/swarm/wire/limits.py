@@ -18,6 +18,8 @@ FRAME = 64 * KB
 BATCH = 512 * KB
 """Most bytes of envelopes that a client may ask for; the batch's own fields come on top of them."""
 BATCH_FRAME = BATCH + 4 * KB
+HANDOUT = 384 * KB
+"""Characters of a question set that a class hands out; written as JSON it fits into a batch's frame."""
 KIND = re.compile(rb'\{"t":"([a-z]{1,16})"')
 """Matches a frame whose type comes first, as in ours."""
 BODY = 32 * KB

@@ -15,6 +15,7 @@ from app.sapo.questions import MAX_INDEX, MAX_SEED
 from app.swarm.wire.body import Envelope, FamilyName, Hex32, Hex64, SwarmId
 from app.swarm.wire.limits import (
     BATCH,
+    HANDOUT,
     REPORT_IDS,
     SAMPLE,
     Code,
@@ -42,8 +43,10 @@ PEOPLE = "people"
 CLASS = "class"
 """A classroom: its teacher sees what a node reports of its skills, and may pause it. In the client's list only
 if the owner joined as a student."""
+QUESTIONS = "questions"
+"""The teacher of this class hands out a question set. In the client's list only with CLASS."""
 RECEIPTS = "receipts"
-CAPABILITIES = (ZLIB, STATS_SUB, ERASE, RECEIPTS, PEOPLE, ARCHIVE, CLASS)
+CAPABILITIES = (ZLIB, STATS_SUB, ERASE, RECEIPTS, PEOPLE, ARCHIVE, CLASS, QUESTIONS)
 SHARES = 256
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -159,6 +162,10 @@ class ClassProgress(_FromClient, frozen=True, kw_only=True, tag="progress"):
     families: Annotated[dict[FamilyName, Share], msgspec.Meta(max_length=SHARES)] = {}
 
 
+class AskQuestions(_FromClient, frozen=True, kw_only=True, tag="questions"):
+    """In a class alone: asks for the question set that its teacher hands out."""
+
+
 class Hello(_FromRelay, frozen=True, kw_only=True, tag="hello"):
     """A relay's first frame. `epoch` changes when it restarts; `challenge` is fresh for every connection.
     `relay` follows from `key`, and `sig` is over `hello_bytes`."""
@@ -234,6 +241,12 @@ class Erased(_FromRelay, frozen=True, kw_only=True, tag="erased"):
     groups: Count
 
 
+class HandedOut(_FromRelay, frozen=True, kw_only=True, tag="handout"):
+    """The answer to `questions`: the file, which a pupil sees before it is kept."""
+
+    content: Annotated[str, msgspec.Meta(max_length=HANDOUT)]
+
+
 class Thanks(_FromRelay, frozen=True, kw_only=True, tag="thanks"):
     """The key `pk`, which has standing, learned from the group `id` of this client's."""
 
@@ -278,8 +291,8 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     policies: Annotated[tuple[Text, ...], msgspec.Meta(max_length=16)] = ()
 
 
-FromClient = Auth | Pub | Sample | Recall | Report | Receipts | Erase | AskStats | ClassProgress
-FromRelay = Hello | Welcome | Err | Ok | BatchReply | Stats | Erased | Thanks | RelayNotice | Bye
+FromClient = Auth | Pub | Sample | Recall | Report | Receipts | Erase | AskStats | ClassProgress | AskQuestions
+FromRelay = Hello | Welcome | Err | Ok | BatchReply | Stats | Erased | HandedOut | Thanks | RelayNotice | Bye
 
 
 def agree(theirs: Sequence[str]) -> str:

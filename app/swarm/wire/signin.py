@@ -15,9 +15,9 @@ from itertools import count
 
 import msgspec
 
-from app.swarm.wire import signing
+from app.common import signing
 from app.swarm.wire.limits import Flaw, Refused
-from app.swarm.wire.protocol import CAPABILITIES, CLASS, Auth, Hello, agree
+from app.swarm.wire.protocol import CAPABILITIES, CLASS, QUESTIONS, Auth, Hello, agree
 
 _RELAY = b"shoal-relay-v1\0"
 _HELLO = b"shoal-hello-v1\0"
@@ -87,7 +87,9 @@ def sign_in(
         pk=signing.public_key(seed).hex(),
         sig=signing.sign(seed, auth_bytes(hello)).hex(),
         proto=agree(hello.proto),
-        caps=tuple(cap for cap in CAPABILITIES if cap in hello.caps and (obeys or cap != CLASS)),
+        caps=tuple(
+            cap for cap in CAPABILITIES if cap in hello.caps and (obeys or cap not in (CLASS, QUESTIONS))
+        ),
         client=client,
         pow=pow,
         invite=invite,

@@ -19,10 +19,9 @@ from app.ui.charts.chart import Chart
 from app.ui.language.texts import number, percent, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import LEAD, TITLE
-from app.ui.theme.theme import font
+from app.ui.theme.theme import drawn, font
 from app.ui.view.view import View, wilson
 from app.ui.view.words import day
-from app.ui.widgets.icons import drawn
 from app.ui.widgets.pieces import Empty, IconButton, Label, boxed, column, row, stack
 from app.ui.widgets.selecting import Segments
 

@@ -13,8 +13,7 @@ from app.chat.puzzles import ANSWERED_IN_ROWS
 from app.common.text import safe
 from app.models.catalogue import find
 from app.ui.chat.process import AWAY_S, ChatStage, Chatting
-from app.ui.chat.question import QuestionCard
-from app.ui.chat.race import RaceCard
+from app.ui.chat.question import QuestionCard, RaceCard
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, span, tr

@@ -17,8 +17,8 @@ from app.chat.messages import ChatMessageError, ModelOpened, Reply, Request
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.process.child import Child
-from app.ui.view.parts import lacking
 from app.ui.view.settings import Choices
+from app.ui.view.view import lacking
 
 AWAY_S = 180
 """Seconds after the page was left for which the model stays in memory."""

@@ -55,7 +55,7 @@ _UNSEEN = {
     "app/node/history/history.py": "a language of databases",
     "app/node/trainer/messages.py": "faults of the protocol",
     "app/node/rules/preferences.py": "a table of its own",
-    "app/node/terminal/quiet.py": "the terminal's",
+    "app/node/terminal/lines.py": "the terminal's",
     "app/node/record/reasons.py": "a table of its own",
     "app/node/record/settings.py": "the command line's",
     "app/node/record/snapshot.py": "the terminal's",
@@ -68,7 +68,7 @@ _UNSEEN = {
     "app/swarm/wire/frames.py": "what relays answer to programs",
     "app/swarm/wire/protocol.py": "what relays answer to programs",
     "app/swarm/wire/signin.py": "what relays answer to programs",
-    "app/swarm/wire/signing.py": "a fault in the source",
+    "app/common/signing.py": "a fault in the source",
     "app/models/catalogue.py": "a table of its own",
 }
 """Files of the node whose sentences no window shows."""

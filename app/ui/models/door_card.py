@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QWidget
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
-from app.ui.view.parts import Holdings, ServedDoor
+from app.ui.view.view import Holdings, ServedDoor
 from app.ui.widgets.pieces import CopyButton, Elided, Label, boxed, column, row, rule
 from app.ui.widgets.selecting import Switch
 

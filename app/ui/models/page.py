@@ -14,8 +14,7 @@ from app.ui.models.door_card import DoorCard
 from app.ui.models.row import ModelRow
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
-from app.ui.view.parts import Holdings
-from app.ui.view.view import NodeStatus, View
+from app.ui.view.view import Holdings, NodeStatus, View
 from app.ui.widgets.bend import Stat, stats_row
 from app.ui.widgets.pieces import CopyButton, IconButton, Label, boxed, card, column, row
 

@@ -7,14 +7,14 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QButtonGroup, QFrame, QProgressBar, QWidget
 
 from app.node.data.library import ModelEntry
-from app.ui.frame.actions import ModelActions
+from app.ui.frame.frame import ModelActions
 from app.ui.language.texts import size, tr
-from app.ui.models.row import RowPanel, can_be_had
+from app.ui.models.row import RowPanel, can_download
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
-from app.ui.view.parts import Holdings
-from app.ui.widgets.option import Radio
+from app.ui.view.view import Holdings
 from app.ui.widgets.pieces import Elided, Label, button, column, row
+from app.ui.widgets.selecting import Radio
 
 
 class ModelPicker(QWidget):
@@ -155,4 +155,4 @@ class PickRow(QFrame):
         self.radio.setAccessibleDescription(f"{here}. {word}. {more}")
         self.radio.setChecked(holdings.chosen == model.name or self.radio.isChecked())
         self._begins.tell(words.begins(model) or (words.pace(model) if self.radio.isChecked() else ""))
-        self.radio.setEnabled(model.installed or can_be_had(model))
+        self.radio.setEnabled(model.installed or can_download(model))

@@ -21,8 +21,8 @@ from app.node.data.library import Library
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import percent, tr
 from app.ui.process.child import Child
-from app.ui.view.parts import Fetch, Holdings, ServedDoor
 from app.ui.view.settings import Choices
+from app.ui.view.view import Fetch, Holdings, ServedDoor
 
 MAX_LINE = 2**22
 TICK_MS = 250

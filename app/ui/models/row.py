@@ -20,12 +20,12 @@ from PySide6.QtWidgets import (
 from app.models.found import lm_studio
 from app.models.gguf_shelf import is_gguf
 from app.node.data.library import ModelEntry
-from app.ui.frame.actions import ModelActions
+from app.ui.frame.frame import ModelActions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import number, tr
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
-from app.ui.view.parts import Fetch, Holdings
+from app.ui.view.view import Fetch, Holdings
 from app.ui.widgets.pieces import Elided, Label, bring_into_sight, button, column, row
 from engines.models.needs import FitVerdict
 
@@ -142,7 +142,7 @@ class ModelRow(QFrame):
         learned = training is not None and training.rounds > 0 and model.installed
         self._use.setVisible(model.installed and not chosen)
         self._get.setVisible(not model.installed and not busy and not cut and not elsewhere)
-        self._get.setEnabled(can_be_had(model))
+        self._get.setEnabled(can_download(model))
         self._get.setText(tr("Use this") if model.program else tr("Download"))
         self._retry.setVisible(cut)
         self._cancel.setVisible(busy)
@@ -372,7 +372,7 @@ class RowPanel(QFrame):
         self._act()
 
 
-def can_be_had(model: ModelEntry) -> bool:
+def can_download(model: ModelEntry) -> bool:
     """Whether it can be downloaded: not if the disk has no room or the model cannot learn. One too large for
     the memory can: for another computer, or for later."""
     return not model.problem and (model.fit is None or model.fit.verdict is not FitVerdict.NO_DISK)

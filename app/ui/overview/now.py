@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QMenu, QWidget
 from app.node.record.effort import Dial
 from app.node.rules.causes import HARMFUL
 from app.node.rules.preferences import RULE_OF
-from app.ui.frame.actions import pauses
-from app.ui.frame.frame import Actions
+from app.ui.frame.frame import Actions, pauses
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
 from app.ui.view import words

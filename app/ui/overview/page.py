@@ -7,16 +7,15 @@ import time
 from PySide6.QtGui import QResizeEvent
 
 from app.ui.charts.curve import Curve
-from app.ui.engine.page import EngineCard, NewerEngine
 from app.ui.fish.pond import Pond
 from app.ui.frame.frame import Actions, Page
+from app.ui.install.engine import EngineCard, NewerEngine
+from app.ui.install.section import UpdateLine
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import ago, counted, number, percent, span, tr
-from app.ui.overview.next import NextCard
-from app.ui.overview.note import NoteLine
+from app.ui.overview.note import NextCard, NoteLine
 from app.ui.overview.now import Now
 from app.ui.theme import Theme
-from app.ui.updates.card import UpdateLine
 from app.ui.view import words
 from app.ui.view.view import NodeStatus, View
 from app.ui.welcome.page import WelcomePanel

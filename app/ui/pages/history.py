@@ -17,8 +17,7 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton
 from app.node.history.milestones import Milestone
 from app.node.record.records import Happening, Record, Round, Run
 from app.ui.charts.table import Column, Table, TableRows
-from app.ui.frame.frame import Actions, Page
-from app.ui.frame.milestone_words import open_, told
+from app.ui.frame.frame import Actions, Page, open_milestone
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, family_titles, number, percent, span, tr
 from app.ui.theme import Theme
@@ -100,7 +99,7 @@ class HistoryPage(Page):
         self._tables[ROUNDS].opened.connect(lambda one: actions.show_round(one.round))
         self._tables[RUNS].opened.connect(self._open_run)
         self._tables[EVENTS].opened.connect(lambda one: actions.show_round(one.round))
-        self._tables[DIARY].opened.connect(lambda one: open_(one, actions))
+        self._tables[DIARY].opened.connect(lambda one: open_milestone(one, actions))
         for table, what in (
             (self._tables[ROUNDS], tr("Click a round to see its answers.")),
             (self._tables[RUNS], tr("Click a run to see its rounds.")),
@@ -182,7 +181,7 @@ class HistoryPage(Page):
     def diary(self) -> str:
         """The diary as text to share: when, and what."""
         lead = tr("The diary of {name}, a model that learns with Shoal", name=words.model_name(self._view))
-        lines = [f"{words.day(one.at)}: {told(one)}" for one in self._view.milestones]
+        lines = [f"{words.day(one.at)}: {words.milestone(one)}" for one in self._view.milestones]
         return "\n".join([lead, "", *lines]) + "\n"
 
     def _tell(self) -> None:
@@ -287,7 +286,7 @@ def _diary() -> Table:
     columns: list[Column] = [
         Column(tr("When"), lambda one: _when(one.at), lambda one: one.at),
         Column(tr("Round"), lambda one: number(one.round), lambda one: one.round, right=True),
-        Column(tr("What it reached"), told, wide=True),
+        Column(tr("What it reached"), words.milestone, wide=True),
     ]
     table = Table(TableRows(columns), tr("Diary"))
     table.set_widths(170, 80, 0)

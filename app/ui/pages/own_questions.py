@@ -4,6 +4,7 @@ computer."""
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -15,7 +16,7 @@ from app.node.data.question_sets import ENDINGS, SHARES, KeptSet
 from app.node.record.errors import DiskFullError
 from app.sapo.sets import checks, tables, templates
 from app.sapo.sets.checks import Check, Rule
-from app.sapo.sets.question_set import MAX_NAME, ROUGH, SetError, decode, family
+from app.sapo.sets.question_set import MAX_NAME, ROUGH, SetError, encode, family
 from app.sapo.sets.tables import MAX_BYTES, Preview
 from app.ui.frame.frame import Actions
 from app.ui.language.spoken import spoken
@@ -70,6 +71,9 @@ class OwnQuestions(QFrame):
         )
         self._problem = Label("", "bad", wrap=True)
         self._sets: QVBoxLayout = column(gap=10)
+        self._offers: QVBoxLayout = column(gap=10)
+        self._private = False
+        self._offered_at = 0
         self._share = Segments(
             [("only", tr("Only mine")), ("half", tr("Half")), ("little", tr("A little"))],
             tr("How much of each round are your questions"),
@@ -79,14 +83,18 @@ class OwnQuestions(QFrame):
             row(Label(tr("Your questions, and puzzles beside them"), "soft"), self._share, gap=16, fill=0)
         )
         parts = (head, Label(about, "soft", wrap=True), self._problem, self._editor(), self._preview())
-        self._list = boxed(self._sets)
-        self.setLayout(column(*parts, self._list, self._mixed, gap=12, margins=(20, 18, 20, 18)))
+        self._list, self._class = boxed(self._sets), boxed(self._offers)
+        inside = column(*parts, self._class, self._list, self._mixed, gap=12, margins=(20, 18, 20, 18))
+        self.setLayout(inside)
         self._problem.hide()
         self._close()
 
     def show_view(self, view: View) -> None:
-        if view.home and Path(view.home) != self._home:
-            self._home = Path(view.home)
+        if not view.home:
+            return
+        home, private, offered_at = Path(view.home), bool(view.words), changed(Path(view.home))
+        if (home, private, offered_at) != (self._home, self._private, self._offered_at):
+            self._home, self._private, self._offered_at = home, private, offered_at
             self._show_sets()
 
     def offer(self, path: str) -> None:
@@ -242,16 +250,39 @@ class OwnQuestions(QFrame):
         self._ask.learn_questions(tuple(dict.fromkeys(marks)), str(self._share.value))
 
     def _show_sets(self) -> None:
-        while (item := self._sets.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.deleteLater()
-        sets = question_sets.enabled(self._home)
+        for rows in (self._sets, self._offers):
+            while (item := rows.takeAt(0)) is not None:
+                if (widget := item.widget()) is not None:
+                    widget.deleteLater()
+        offers, sets = question_sets.offered(self._home), question_sets.enabled(self._home)
+        for one in offers:
+            self._offers.addWidget(self._offer_row(one))
+        self._class.setVisible(bool(offers))
         for one in sets:
             self._sets.addWidget(self._set_row(one))
         share = self._ask.choices.memory.questions_share
         self._share.choose(share if share in SHARES else "only")
         for part in (self._list, self._mixed):
             part.setVisible(bool(sets))
+
+    def _offer_row(self, one: KeptSet) -> QWidget:
+        """A set that a class hands out: it is looked at like any other file."""
+        made = one.made
+        said = counted(
+            "Your class offers {name}, {n} question.",
+            "Your class offers {name}, {n} questions.",
+            made.distinct,
+            name=made.name,
+        )
+
+        def decline() -> None:
+            with suppress(OSError):
+                question_sets.decline(one)
+            self._show_sets()
+
+        look = button(tr("Look at it"), lambda: self._look(encode(made), made.name))
+        no = button(tr("No, thanks"), decline, "flat")
+        return boxed(column(rule(), row(Label(said, "strong", wrap=True), no, look, gap=8, fill=0), gap=10))
 
     def _set_row(self, one: KeptSet) -> QWidget:
         made, name = one.made, one.made.name
@@ -266,7 +297,23 @@ class OwnQuestions(QFrame):
         facts = counted("{n} question", "{n} questions", made.distinct)
         said = column(Label(name, "strong"), Label(f"{facts} · {tr(_KINDS[made.rule.check])}", "soft"), gap=2)
         delete = button(tr("Delete"), lambda: self._remove(one), "flat", tr("Deletes {name}", name=name))
-        return boxed(column(rule(), row(said, delete, switch, gap=16, fill=0), gap=10))
+        parts: list[QWidget] = [delete, switch]
+        if self._private:
+            parts.insert(0, self._share_button(one))
+        return boxed(column(rule(), row(said, *parts, gap=16, fill=0), gap=10))
+
+    def _share_button(self, one: KeptSet) -> QWidget:
+        """The owner's yes to share a set in the private swarm, and its end."""
+
+        def turn() -> None:
+            with suppress(OSError):
+                one.share(not one.shared)
+            self._show_sets()
+
+        hint = tr(
+            "Members of your private swarm who have the same file swap answers. No one else can read them."
+        )
+        return button(tr("Stop sharing") if one.shared else tr("Share with members"), turn, "flat", hint)
 
     def _remove(self, one: KeptSet) -> None:
         asked = QMessageBox.question(
@@ -287,12 +334,17 @@ class OwnQuestions(QFrame):
         self._show_sets()
 
 
+def changed(home: Path) -> int:
+    """Changes whenever a class offers a set."""
+    try:
+        return (home / question_sets.FOLDER / question_sets.OFFERED).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
 def read(content: bytes, name: str, rule: Rule | None) -> Preview:
     """A table, a template, or an exported set. Raises SetError."""
-    if content.lstrip()[:1] == b"{" and b'"rule"' in content[:4096]:
-        found = Preview(made=decode(content), guessed=False)
-    else:
-        found = tables.preview(content, tables.clean(name)[:MAX_NAME] or "?", rule)
+    found = tables.read(content, name, rule)
     question_sets.check(found.made)
     return found
 

@@ -33,11 +33,10 @@ from app.ui.privacy.group_list import (
 )
 from app.ui.theme import Theme
 from app.ui.theme.palette import BODY
-from app.ui.theme.theme import mono
+from app.ui.theme.theme import drawn, mono
 from app.ui.view import words
 from app.ui.view.view import View
 from app.ui.widgets.exchange import breakable
-from app.ui.widgets.icons import drawn
 from app.ui.widgets.pieces import Elided, Empty, Label, boxed, button, card, column, row, stack
 from app.ui.widgets.selecting import Picker, Segments
 

@@ -1,21 +1,31 @@
-"""A message of the protocol as people read it: its purpose, whose answers it carries, and on request its exact
-text."""
+"""A message of the protocol as people read it: what it is for, whose answers it carries, on request its exact
+text.
+
+The text is a peer's or a relay's: it is parsed for display only, within limits. What cannot be parsed is left
+out."""
 
 from __future__ import annotations
 
+import binascii
+import json
 import time
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+import msgspec
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QTextOption
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from app.common.text import safe
 from app.node.record.records import GroupRow
-from app.swarm.wire.limits import LineMessage
+from app.sapo.questions import Coordinates
+from app.swarm.client.ledger import UNPACKED
+from app.swarm.identity.identity import node_name
+from app.swarm.wire.limits import BODY, LineMessage
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, size, tr
-from app.ui.privacy.exchanged import groups
 from app.ui.privacy.group_list import asked, family_title, gist, merged, question, verdict, who
 from app.ui.privacy.live import AnswerRow
 from app.ui.theme import Theme
@@ -175,3 +185,60 @@ def _verbatim(text: str) -> QPlainTextEdit:
     made.setFixedHeight(180)
     made.setTabChangesFocus(True)
     return made
+
+
+_ITEMS = '"items":['
+_decoder = json.JSONDecoder()
+
+
+class _Body(msgspec.Struct):
+    task: Coordinates
+    completions: tuple[str, ...]
+    rewards: tuple[int, ...]
+
+
+def groups(message: LineMessage) -> list[GroupRow]:
+    """The groups in a message; of a long one, those at its beginning."""
+    if message.kind == "pub":
+        wholes: Iterator[object] = _values(message.text.split(UNPACKED)[0], 0)
+    elif message.kind == "batch" and (at := message.text.find(_ITEMS)) >= 0:
+        wholes = _values(message.text, at + len(_ITEMS))
+    else:
+        return []
+    return [row for whole in wholes if (row := _row(whole, message)) is not None]
+
+
+def _values(text: str, at: int) -> Iterator[object]:
+    """JSON values separated by commas, up to the first that is not valid."""
+    while True:
+        try:
+            value, at = _decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return
+        yield value
+        if text[at : at + 1] != ",":
+            return
+        at += 1
+
+
+def _row(envelope: Any, message: LineMessage) -> GroupRow | None:
+    try:
+        text = envelope["body"]
+        if envelope.get("enc") == "zlib":
+            text = zlib.decompressobj().decompress(binascii.a2b_base64(text), BODY)
+        body = msgspec.json.decode(text, type=_Body)
+        author = None if message.outgoing else node_name(bytes.fromhex(envelope["pk"]))
+        if len(body.completions) != len(body.rewards):
+            return None
+    except (msgspec.MsgspecError, zlib.error, ValueError, KeyError, TypeError, AttributeError, UnicodeError):
+        return None
+    return GroupRow(
+        round=0,
+        at=message.at,
+        coordinates=body.task,
+        rewards_G=body.rewards,
+        finished_G=(True,) * len(body.rewards),
+        scores_G=tuple(map(float, body.rewards)),
+        completions_G=body.completions,
+        peer=author,
+    )

@@ -13,12 +13,10 @@ from app.ui.language.texts import number, size, tr
 from app.ui.privacy.message import MessageRow
 from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
-from app.ui.theme.theme import mono
+from app.ui.theme.theme import drawn, mono
 from app.ui.view import words
-from app.ui.view.parts import UpdateStage
-from app.ui.view.view import View
+from app.ui.view.view import UpdateStage, View
 from app.ui.widgets.bend import Bend, Stat
-from app.ui.widgets.icons import drawn
 from app.ui.widgets.pieces import Elided, Label, boxed, button, card, column, row, rule
 from app.ui.widgets.selecting import Segments, Switch
 

@@ -25,10 +25,9 @@ from app.sapo.questions import Coordinates
 from app.ui.language.texts import tr
 from app.ui.process.link import NodeProcess
 from app.ui.process.past import HistoryReader
-from app.ui.view.parts import EnginePack, Holdings, Persona, UpdateView
 from app.ui.view.reducer import Fold, FoldError
 from app.ui.view.settings import Choices, PrivateWords
-from app.ui.view.view import NodeStatus, Problem, View, without_past
+from app.ui.view.view import EnginePack, Holdings, NodeStatus, Persona, Problem, UpdateView, View, without_past
 
 TICK_MS = 200
 """Minimum milliseconds between two Views."""

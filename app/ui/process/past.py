@@ -1,15 +1,21 @@
-"""Reads a model's past beside the window's own work: a large history takes a moment."""
+"""What is read beside the window's own work: a model's past, because a large history takes a moment, and the
+texts of questions of which only the coordinates are known. Those are regenerated in a child process, so that
+the library stays out of the window's memory; it ends when it has not been used for a while."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.node.data import question_sets
 from app.node.data.library import history_of
 from app.node.history import history
+from app.sapo.questions import Asked, Coordinates
+from app.sapo.scoring.sandbox import Sandbox, SandboxError
 
 READING_S = 5.0
 """Seconds that the window's end waits for a history that is still being read."""
@@ -41,3 +47,81 @@ class HistoryReader(QObject):
         """Waits for the reading thread, which must not be the last to hold this object."""
         for reader in self._readers:
             reader.join(READING_S)
+
+
+MOST = 1000
+"""Maximum texts remembered; the oldest are dropped first."""
+AT_ONCE = 24
+IDLE_MS = 20_000
+
+
+class Questions(QObject):
+    """`changed` emits all known texts. Questions that cannot be made, for example of another version, stay
+    unknown and are not tried again."""
+
+    changed = Signal(object)
+    _made = Signal(object)
+
+    def __init__(self, home: Path) -> None:
+        """`home` has the owner's question sets."""
+        super().__init__()
+        self._sets = home / question_sets.FOLDER
+        self._texts: dict[Coordinates, str] = {}
+        self._asked: set[Coordinates] = set()
+        self._wanted: list[Coordinates] = []
+        self._sandbox: Sandbox | None = None
+        self._worker: threading.Thread | None = None
+        self._idle = QTimer(self, singleShot=True, interval=IDLE_MS)
+        self._idle.timeout.connect(self._rest)
+        self._made.connect(self._take)
+
+    def want(self, places: Iterable[Coordinates]) -> None:
+        """Asks for texts, the most wanted first; returns at once."""
+        new = [place for place in dict.fromkeys(places) if place not in self._asked]
+        if not new:
+            return
+        self._asked.update(new)
+        self._wanted += new
+        if self._worker is None:
+            self._next()
+
+    def close(self) -> None:
+        """Returns when the child has ended."""
+        self.blockSignals(True)
+        self._wanted.clear()
+        self._rest()
+        if self._worker is not None:
+            self._worker.join()
+
+    def _next(self) -> None:
+        if not self._wanted:
+            self._worker = None
+            self._idle.start()
+            return
+        self._idle.stop()
+        places, self._wanted = self._wanted[:AT_ONCE], self._wanted[AT_ONCE:]
+        sandbox = self._sandbox = self._sandbox or Sandbox(sets=sorted(self._sets.glob("*.json")))
+
+        def work() -> None:
+            try:
+                found = sandbox.questions(places)
+            except SandboxError:  # closed, or no child can be had here: coordinates must do
+                found = []
+            self._made.emit({one.coordinates: one.text for one in found if isinstance(one, Asked)})
+
+        self._worker = threading.Thread(target=work, daemon=True)
+        self._worker.start()
+
+    def _take(self, made: Mapping[Coordinates, str]) -> None:
+        self._texts |= made
+        for place in list(self._texts)[: max(0, len(self._texts) - MOST)]:
+            del self._texts[place]
+            self._asked.discard(place)
+        if made:
+            self.changed.emit(dict(self._texts))
+        self._next()
+
+    def _rest(self) -> None:
+        sandbox, self._sandbox = self._sandbox, None
+        if sandbox is not None:
+            sandbox.close()

@@ -7,8 +7,7 @@ from typing import Any
 
 from PySide6.QtWidgets import QSpinBox, QWidget
 
-from app.node.rules.schedule import ANY_TIME, DAY_MIN, NEVER, HourSpan, parse_span, written
-from app.node.rules.setting import Setting
+from app.node.rules.setting import ANY_TIME, DAY_MIN, NEVER, HourSpan, Setting, parse_span, written
 from app.ui.language.texts import number, span, tr
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import Label, field, row

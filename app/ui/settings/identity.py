@@ -1,5 +1,6 @@
-"""The window's control of the owner's identity. Each action is a process of its own (./shoal identity), so that
-keys and keyrings stay out of the window; only recovery words that somebody wants to see enter it."""
+"""The owner's identity in the settings: the name among other Shoals, where its key is, its recovery words, and
+how to change it. Each action is a process of its own (./shoal identity), so that keys and keyrings stay out of
+the window; only recovery words that somebody wants to see enter it."""
 
 from __future__ import annotations
 
@@ -7,12 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtWidgets import QDialog, QFrame, QGridLayout, QMessageBox, QPlainTextEdit, QWidget
 
+from app.ui.frame.frame import IdentityActions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.process.child import Child
-from app.ui.view.parts import Persona
+from app.ui.view.view import Persona
+from app.ui.widgets.bend import Bend
+from app.ui.widgets.pieces import Elided, Label, button, column, row, rule
 
 MAX_LINE = 2**16
 WAIT_S = 15
@@ -113,3 +118,208 @@ class IdentityControl(QObject):
     def _change(self, **fields: object) -> None:
         self.persona = msgspec.structs.replace(self.persona, **fields)
         self.changed.emit(self.persona)
+
+
+WORDS = 24
+SHOWN_MS = 180_000
+"""Milliseconds after which recovery words are hidden automatically."""
+_COLUMNS = 4
+
+
+class IdentitySection(QWidget):
+    """Shows one Persona; asks before a secret is shown or the name is changed."""
+
+    def __init__(self, ask: IdentityActions) -> None:
+        super().__init__()
+        self._ask, self._persona = ask, Persona()
+        self._name, self._where = Label("", "strong"), Label("", "soft", wrap=True)
+        self._file = Elided("", "faint")
+        self._trouble = Label("", "bad", wrap=True)
+        self._words = WordsBox()
+        self._show = button("", self._toggle)
+        self._restore = button(tr("Restore from words …"), self._ask_words)
+        self._new = button(tr("New identity …"), self._ask_new, "danger")
+        self._timer = QTimer(self, singleShot=True, interval=SHOWN_MS)
+        self._timer.timeout.connect(self.hide_words)
+        self.setLayout(
+            column(
+                Label(tr("Your identity"), "heading"),
+                column(self._name, self._where, self._file, gap=3),
+                self._trouble,
+                self._words,
+                rule(),
+                Bend(self._show, self._restore, 1, self._new, gap=8),
+                gap=12,
+            )
+        )
+        self.hide_words()
+        self.show_persona(Persona())
+
+    def show_persona(self, persona: Persona) -> None:
+        if persona.name != self._persona.name:
+            self.hide_words()
+        self._persona = persona
+        self._name.say(persona.name)
+        self._name.setVisible(bool(persona.name))
+        self._where.say(told(persona))
+        self._file.say(persona.file)
+        self._file.setToolTip(persona.file)
+        self._file.setVisible(bool(persona.file))
+        self._trouble.say(persona.failed)
+        self._trouble.setVisible(bool(persona.failed) and not persona.busy)
+        self._show.setVisible(bool(persona.name) and persona.kept != "file")
+        self._new.setVisible(bool(persona.name))
+        for one in (self._show, self._restore, self._new):
+            one.setEnabled(persona.asked and not persona.busy)
+
+    def hide_words(self) -> None:
+        """Hides the words and removes them from the window's memory."""
+        self._timer.stop()
+        self._words.say("")
+        self._words.hide()
+        self._show.setText(tr("Show recovery words"))
+
+    def _toggle(self) -> None:
+        if not self._words.isHidden():
+            self.hide_words()
+            return
+        really = self._agreed(
+            tr("Show the recovery words of {name}?", name=self._persona.name),
+            tr("Anyone who reads them can be you. Make sure no one is looking over your shoulder."),
+            tr("Show them"),
+        )
+        if really:
+            self._ask.words(self._take)
+
+    def _take(self, words: str) -> None:
+        if not self.isVisible():  # another page is shown by now
+            return
+        self._words.say(words)
+        self._words.show()
+        self._show.setText(tr("Hide recovery words"))
+        self._timer.start()
+
+    def _ask_words(self) -> None:
+        dialog = RestoreDialog(self.window(), self._persona)
+        if dialog.exec() == QDialog.DialogCode.Accepted:
+            self.hide_words()
+            self._ask.restore(dialog.words)
+
+    def _ask_new(self) -> None:
+        name = self._persona.name
+        really = self._agreed(
+            tr("Start over with a new identity?"), losing(name), tr("New identity"), danger=True
+        )
+        if really:
+            self.hide_words()
+            self._ask.renew()
+
+    def _agreed(self, question: str, about: str, deed: str, danger: bool = False) -> bool:
+        roles = QMessageBox.ButtonRole
+        box = QMessageBox(self)
+        box.setWindowTitle("Shoal")
+        box.setText(question)
+        box.setInformativeText(about)
+        really = box.addButton(deed, roles.DestructiveRole if danger else roles.AcceptRole)
+        cancel = box.addButton(tr("Cancel"), roles.RejectRole)
+        box.setDefaultButton(cancel)
+        box.exec()
+        return box.clickedButton() is really
+
+
+class WordsBox(QFrame):
+    """Recovery words in order, in columns read downwards."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("look", "quiet")
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(24)
+        grid.setVerticalSpacing(6)
+        self._labels = [Label("", "strong") for _ in range(WORDS)]
+        rows = WORDS // _COLUMNS
+        for at, label in enumerate(self._labels):
+            number = Label(f"{at + 1}", "faint")
+            number.setMinimumWidth(number.fontMetrics().horizontalAdvance("00"))
+            number.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            line = row(number, label, 1, gap=8)
+            grid.addLayout(line, at % rows, at // rows)
+        advice = tr(
+            "Write them down in this order and keep them safe. They bring your name back on any computer."
+        )
+        self.setLayout(column(grid, Label(advice, "soft", wrap=True), gap=12, margins=(16, 14, 16, 14)))
+
+    def say(self, words: str) -> None:
+        """Shows all words, or none."""
+        found = words.split()
+        for at, label in enumerate(self._labels):
+            label.say(found[at] if at < len(found) else "")
+
+
+class RestoreDialog(QDialog):
+    """Asks for recovery words, or the passphrase of a key that an earlier version sealed. `./shoal identity`
+    checks them."""
+
+    def __init__(self, parent: QWidget | None, persona: Persona) -> None:
+        super().__init__(parent)
+        name, self._sealed = persona.name, persona.kept == "file"
+        self.setWindowTitle(tr("Restore from words"))
+        self.resize(520, 320)
+        self._text = QPlainTextEdit()
+        self._text.setAccessibleName(tr("Recovery words"))
+        self._text.setPlaceholderText(tr("All {n} words in order, separated by spaces", n=WORDS))
+        self._text.setTabChangesFocus(True)
+        self._text.textChanged.connect(self._count)
+        self._counted = Label("", "soft")
+        self._go = button(tr("Restore"), self.accept, "primary")
+        back = tr("You get back the name these words belong to.")
+        about = losing(name) if name and not self._sealed else back
+        below = row(self._counted, 1, button(tr("Cancel"), self.reject), self._go, gap=8)
+        head = Label(tr("Enter your recovery words"), "heading")
+        whole = column(
+            head, Label(about, "soft", wrap=True), self._text, below, gap=12, margins=(20, 18, 20, 18)
+        )
+        whole.setStretch(2, 1)
+        self.setLayout(whole)
+        self._count()
+
+    @property
+    def words(self) -> str:
+        return self._text.toPlainText()
+
+    def _count(self) -> None:
+        n = len(self.words.split())
+        self._counted.say(tr("{n} of {all} words", n=n, all=WORDS))
+        self._go.setEnabled(n == WORDS or (self._sealed and n > 0))
+
+
+def told(persona: Persona) -> str:
+    """Where the key is."""
+    if persona.busy:
+        return tr("Changing your identity …")
+    if not persona.asked:
+        return tr("Looking for your key …")
+    if not persona.name:
+        return tr("You get a name when you first learn with others.")
+    match persona.kept:
+        case "keyring":
+            return tr("Other Shoals know you by this name. Its key is in this computer's keyring.")
+        case "file":
+            return tr(
+                "This name's key is locked with a passphrase, which Shoal no longer uses. Restore it once with "
+                "the passphrase or its recovery words:"
+            )
+        case _:
+            return tr(
+                "Other Shoals know you by this name. This computer has no keyring, so the key is in a file "
+                "only you can read:"
+            )
+
+
+def losing(name: str) -> str:
+    """What happens to the present name when another one is used."""
+    return tr(
+        "Other Shoals won't know you as {name} any more, and trust starts over. Your model keeps "
+        "what it learned. Only its recovery words bring {name} back: write them down first.",
+        name=name,
+    )

@@ -15,18 +15,16 @@ from app.desktop.login import AutostartError
 from app.node.rules.preferences import EXTRAS
 from app.node.rules.preferences import SETTINGS as RULES
 from app.node.rules.setting import Setting
-from app.ui.engine.section import EngineSection
 from app.ui.frame.frame import Actions, Page
+from app.ui.install.section import EngineSection, UpdateCard
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.pages import about
-from app.ui.settings.bundle import BundleDialog
 from app.ui.settings.editors import editor
-from app.ui.settings.identity_section import IdentitySection
-from app.ui.settings.logview import LogView
+from app.ui.settings.identity import IdentitySection
+from app.ui.settings.logview import BundleDialog, LogView
 from app.ui.settings.storage import Storage
 from app.ui.theme import Theme
-from app.ui.updates.card import UpdateCard
 from app.ui.view.settings import SETTINGS
 from app.ui.view.view import View
 from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule, search
@@ -49,8 +47,7 @@ class SettingsPage(Page):
         declared: list[Setting] = [*RULES, *SETTINGS]
         self._updates = UpdateCard(actions.updates)
         self._engine = EngineSection(actions.engine)
-        self._engine_card = card(column(self._engine), padding=24)
-        self._engine_card.hide()
+        self._engine.hide()
         self._identity = IdentitySection(actions.identity)
         self._identity_card = card(column(self._identity), padding=24)
         for group in sorted(dict.fromkeys(setting.group for setting in declared), key=EXTRAS.__eq__):
@@ -58,12 +55,13 @@ class SettingsPage(Page):
             inside = self._add_group(group, settings)
             if any(setting.key == "updates" for setting in settings):
                 inside.addWidget(self._updates)
+                inside.addWidget(self._engine)
+                self._install_card, _ = self._lines[-1]
         self._nothing = Empty(
             theme, "search", tr("No such setting"), tr("Try another word, for example colours or tray.")
         )
         self._nothing.hide()
         self.add(self._nothing)
-        self.add(self._engine_card)
         self.add(self._identity_card)
         self._help = self._kept_and_help()
         self.add(self._help)
@@ -133,11 +131,13 @@ class SettingsPage(Page):
         """Shows the cards that match the search, by what can be done there. An engine can be changed only in an
         installed app."""
         engine = self._found(tr("engine pack install repair remove go back pytorch"))
-        self._engine_card.setVisible(self._view.pack is not None and engine)
+        self._engine.setVisible(self._view.pack is not None and engine)
+        if not self._engine.isHidden():
+            self._install_card.show()
         self._identity_card.setVisible(
             self._found(tr("your identity name key recovery words restore new keyring"))
         )
-        if not self._engine_card.isHidden() or not self._identity_card.isHidden():
+        if not self._engine.isHidden() or not self._identity_card.isHidden():
             self._nothing.hide()
 
     def _found(self, known: str) -> bool:

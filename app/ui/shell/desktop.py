@@ -17,23 +17,22 @@ from app.models.catalogue import STARTER
 from app.node.data import question_sets
 from app.node.data.library import history_of
 from app.node.history import history
-from app.ui.engine.process import Packing
-from app.ui.frame.actions import EngineActions, IdentityActions, ModelActions, UpdateActions
-from app.ui.frame.frame import Actions
+from app.ui.frame.frame import Actions, EngineActions, IdentityActions, ModelActions, UpdateActions
+from app.ui.install.packing import Packing
+from app.ui.install.updating import Updating
 from app.ui.language.texts import tr
 from app.ui.models.process import Fetching
 from app.ui.process.control import Control
 from app.ui.process.link import NodeProcess
 from app.ui.process.logs import close_window_log
+from app.ui.process.past import Questions
 from app.ui.settings.identity import IdentityControl
 from app.ui.shell import data_folder
 from app.ui.shell.login import Login, home_option
-from app.ui.shell.questions import Questions
 from app.ui.shell.tray import Tray
 from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
 from app.ui.theme.theme import Choice
-from app.ui.updates.process import Updating
 from app.ui.view.settings import Choices
 from app.ui.view.view import Problem, View
 from app.ui.widgets.invite import follow, must_ask

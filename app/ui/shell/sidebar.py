@@ -11,11 +11,10 @@ from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QSizePolicy, QWidge
 
 from app.ui.theme import Theme
 from app.ui.theme.palette import BODY
-from app.ui.theme.theme import font
+from app.ui.theme.theme import drawn, font
 from app.ui.view import words
 from app.ui.view.view import NodeStatus, View
 from app.ui.widgets.exchange import breakable
-from app.ui.widgets.icons import drawn
 from app.ui.widgets.pieces import Label, boxed, column, row
 
 WIDTH, FOLDED = 212, 60

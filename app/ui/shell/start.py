@@ -1,4 +1,6 @@
-"""Puts the window together and runs it: application, settings, theme, node, tray."""
+"""Puts the window together and runs it: application, settings, theme, node, tray. The system asks the
+application to follow a link, to come to the front and to quit: macOS passes a link, and a click on the icon in
+its Dock, to the running program instead of starting another."""
 
 from __future__ import annotations
 
@@ -8,25 +10,87 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QProcess, QSocketNotifier, QTimer
+from PySide6.QtCore import QEvent, QEventLoop, QProcess, QSocketNotifier, Qt, QTimer, Signal
+from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from app.common.process.stopping import meant
 from app.install.updates import installed
-from app.node.data import modes, moving
-from app.node.data.format import NewerError
-from app.node.data.format import check as check_format
+from app.node.data import moving
+from app.node.data.home import NewerError, check_format, make_private
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import speak, tr
 from app.ui.process.child import surround
 from app.ui.process.logs import keep_window_log
-from app.ui.shell.application import Application
 from app.ui.shell.desktop import Desktop
 from app.ui.shell.single import Single
 from app.ui.theme.theme import Choice
 from app.ui.view.settings import Choices
+
+SCHEME = "shoal"
+FIRST_LINK_MS = 700
+"""Milliseconds to wait for a link that macOS passes with the first events, not as an argument."""
+LAUNCH_MS = 3000
+"""Milliseconds after the start during which being activated by macOS does not mean that somebody wants a
+window."""
+
+
+class Application(QApplication):
+    """`asked` is a link that somebody opened. One that comes before `serve` waits."""
+
+    asked = Signal(str)
+
+    def __init__(self, arguments: Sequence[str], platform: str = sys.platform) -> None:
+        super().__init__(list(arguments))
+        self._mac = platform == "darwin"
+        self._early = ""
+        self._serving = False
+        self._quit: Callable[[], None] | None = None
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.FileOpen and isinstance(event, QFileOpenEvent):
+            self._opened(event)
+            return True
+        if event.type() is QEvent.Type.Quit and self._quit is not None:
+            self._quit()  # else Qt closes the windows first, and takes one that stays in the tray for a refusal
+        return super().event(event)
+
+    def first_link(self) -> str:
+        """The link that this program was started for, if the system passes it by an event; else empty. Waits a
+        moment, so call it only without a window to show."""
+        if self._mac and not self._early:
+            loop = QEventLoop()
+            self.asked.connect(loop.quit)
+            QTimer.singleShot(FIRST_LINK_MS, loop.quit)
+            loop.exec()
+            self.asked.disconnect(loop.quit)
+        return self._early
+
+    def serve(self, bring: Callable[[str], None], quit: Callable[[], None], seen: Callable[[], bool]) -> None:
+        """From now on `bring` is called with links, and with "" for a click on the Dock while no window is
+        `seen`; `quit` before the end."""
+        self._quit, self._serving = quit, True
+        self.asked.connect(bring)
+        if self._early:
+            QTimer.singleShot(0, lambda: bring(self._early))
+        if self._mac:
+            QTimer.singleShot(LAUNCH_MS, lambda: self.applicationStateChanged.connect(came))
+
+        def came(state: Qt.ApplicationState) -> None:
+            if state is Qt.ApplicationState.ApplicationActive and not seen():
+                bring("")
+
+    def _opened(self, event: QFileOpenEvent) -> None:
+        url = event.url()
+        if url.scheme() != SCHEME:
+            return
+        link = bytes(url.toEncoded().data()).decode("ascii", "replace")
+        if not self._serving:
+            self._early = link
+        self.asked.emit(link)
 
 
 def run(
@@ -94,7 +158,7 @@ def run(
 def _writable(home: Path) -> bool:
     """Creates the data folder if needed. Reports a disk that is read-only."""
     with contextlib.suppress(OSError):
-        modes.make(home)
+        make_private(home)
         return os.access(home, os.W_OK)
     return False
 

@@ -11,12 +11,11 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 
-from app.ui.frame.actions import pauses
-from app.ui.frame.frame import Actions
+from app.ui.frame.frame import Actions, pauses
 from app.ui.language.texts import tr
+from app.ui.theme.theme import picture_icon
 from app.ui.view import words
 from app.ui.view.view import NodeStatus, View
-from app.ui.widgets.icons import picture_icon
 
 LATE_MS, LATE_TRIES = 3000, 20
 """At login a tray may come later than we do."""

@@ -36,9 +36,9 @@ from app.ui.frame.frame import Actions, Page
 from app.ui.language.texts import tr
 from app.ui.shell.sidebar import Sidebar
 from app.ui.theme import Theme
+from app.ui.theme.theme import picture_icon
 from app.ui.view import words
 from app.ui.view.view import NodeStatus, View
-from app.ui.widgets.icons import picture_icon
 from app.ui.widgets.pieces import row
 
 SECOND_MS = 1000

@@ -12,8 +12,7 @@ from app.ui.charts.table import Column, Table, TableRows
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import ago, counted, number, size, tr
-from app.ui.swarm.archive_card import ArchiveCard
-from app.ui.swarm.private_card import PrivateCard
+from app.ui.swarm.cards import ArchiveCard, PrivateCard
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.view.words import meeting_point, meeting_point_to_be

@@ -1,18 +1,18 @@
 """The palette in use: the system's, or the one chosen in the settings. Widgets that paint themselves ask it for
-colours."""
+colours, and for our own drawings (resources/icons) as icons in any colour, sharp at any scale."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal
 
-from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QPalette
+from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QIcon, QPainter, QPalette, QPixmap
+from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication
 
 from app.ui.theme import palette as sizes
-from app.ui.theme.palette import DARK, LIGHT, Palette
-from app.ui.theme.sheet import sheet
+from app.ui.theme.palette import DARK, LIGHT, Palette, sheet
 
 FONTS = Path(__file__).parents[3] / "resources" / "fonts"
 Choice = Literal["system", "light", "dark"]
@@ -110,3 +110,35 @@ def _qt_palette(colours: Palette) -> QPalette:
     for role in (QPalette.ColorRole.Text, QPalette.ColorRole.ButtonText, QPalette.ColorRole.WindowText):
         made.setColor(QPalette.ColorGroup.Disabled, role, QColor(colours.text_faint))
     return made
+
+
+FOLDER = Path(__file__).parents[3] / "resources" / "icons"
+
+
+def drawn(name: str, colour: str, width: int, height: int, scale: float = 2.0) -> QPixmap:
+    """A drawing with `currentColor` replaced; sizes in logical pixels."""
+    source = (FOLDER / f"{name}.svg").read_text(encoding="utf-8").replace("currentColor", colour)
+    renderer = QSvgRenderer(QByteArray(source.encode()))
+    pixmap = QPixmap(QSize(round(width * scale), round(height * scale)))
+    pixmap.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(pixmap)
+    renderer.render(painter, QRectF(0, 0, width * scale, height * scale))
+    painter.end()
+    pixmap.setDevicePixelRatio(scale)
+    return pixmap
+
+
+def line_icon(name: str, colour: str, checked: str | None = None, size: int = 18) -> QIcon:
+    """An icon for a button, in another colour while it is checked."""
+    icon = QIcon(drawn(name, colour, size, size))
+    if checked is not None:
+        icon.addPixmap(drawn(name, checked, size, size), QIcon.Mode.Normal, QIcon.State.On)
+    return icon
+
+
+def picture_icon(name: str) -> QIcon:
+    """A coloured icon (the app's, the tray's) in the sizes systems ask for."""
+    icon = QIcon()
+    for size in (16, 22, 24, 32, 48, 64, 128):
+        icon.addPixmap(drawn(name, "#000000", size, size, 1.0))
+    return icon

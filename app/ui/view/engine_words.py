@@ -1,5 +1,4 @@
-"""The words about engines wherever one is shown: what can be had and what it costs, how far it is, what went
-wrong."""
+"""Texts about engines for every place that shows one: what is available and its cost, progress, and errors."""
 
 from __future__ import annotations
 
@@ -7,10 +6,10 @@ import re
 
 from app.install.packs.events import Offered, Pack
 from app.ui.language.texts import mark, number, size, span, tr
-from app.ui.view.parts import EnginePack, PackActivity
+from app.ui.view.view import EnginePack, PackActivity
 
 _ELSEWHERE = mark("put it elsewhere")
-"""Translations say so by themselves."""
+"""Marked, so that translations have their own words for it."""
 _BY_VARIABLE = re.compile(r"name\sanother\s\w+\swith\sSHOAL_PACKS")
 
 
@@ -38,7 +37,7 @@ def about(offer: Offered) -> str:
 
 
 def fetched(offer: Offered) -> tuple[str, str]:
-    """What is still to be fetched: a figure, and what goes with it."""
+    """What is still to be downloaded: a size, and what it contains."""
     if offer.carried:
         return tr("Nothing"), tr("nothing to download: it came with Shoal")
     if offer.have:
@@ -60,7 +59,7 @@ def cost(offer: Offered, free: int) -> str:
 
 
 def crowded(offer: Offered, free: int) -> str:
-    """A sentence where the disk has no room for it."""
+    """A sentence if the disk has no room for it."""
     lacking = offer.disk - offer.have - free
     if not offer.disk or lacking <= 0:
         return ""
@@ -68,7 +67,7 @@ def crowded(offer: Offered, free: int) -> str:
 
 
 def go(pack: EnginePack, offer: Offered | None) -> str:
-    """The button that begins."""
+    """The text of the button that starts it."""
     if offer is not None and offer.have:
         return tr("Resume installation")
     return tr("Reinstall the engine") if pack.named else tr("Install the engine")
@@ -89,7 +88,7 @@ def heading(pack: EnginePack) -> str:
 
 
 def reason(pack: EnginePack) -> str:
-    """Why somebody should care, in a sentence."""
+    """Why the engine is worth installing, in a sentence."""
     if pack.broken:
         return tr("It's damaged, or something it needs is gone. Repair it; what your model learned is safe.")
     if pack.named:
@@ -111,7 +110,7 @@ def stage(doing: PackActivity) -> str:
 
 
 def progress(doing: PackActivity) -> str:
-    """How far it is: "Fetching it: 112 MB of 297 MB, 12 MB a second, about 15 s left"."""
+    """The progress: "Fetching it: 112 MB of 297 MB, 12 MB a second, about 15 s left"."""
     line = stage(doing)
     if doing.total:
         line = tr("{line}: {have} of {total}", line=line, have=size(doing.have), total=size(doing.total))
@@ -128,8 +127,8 @@ def short(doing: PackActivity) -> str:
 
 
 def halves(sentence: str) -> tuple[str, str]:
-    """A sentence as what happened and what to do. What stands in brackets is never parted. Where it speaks of a
-    variable of the environment, there is a button for that here.
+    """A sentence split into what happened and what to do, never inside brackets. A remedy that names an
+    environment variable says "put it elsewhere" instead, because there is a button for that here.
 
     >>> halves("No room (disk: D): make some.")
     ('No room (disk: D).', 'Make some.')
@@ -149,7 +148,7 @@ def halves(sentence: str) -> tuple[str, str]:
 
 
 def installed(pack: Pack) -> str:
-    """One that is here: "0.1.0, Python 3.11, 1.1 GB"."""
+    """An installed engine: "0.1.0, Python 3.11, 1.1 GB"."""
     from app.install.packs.place import parts
 
     python = tr("Python {version}", version=pack.python) if pack.python else ""

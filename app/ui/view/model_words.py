@@ -1,5 +1,5 @@
-"""The words about a model wherever one is shown: how large, whether it fits, what it has learned, how far
-its download is."""
+"""Texts about a model for every place that shows one: its size, whether it fits, what it has learned, its
+download's progress."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from app.models.catalogue import STARTER, find
 from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library, ModelEntry
 from app.ui.language.texts import counted, family_titles, number, percent, size, span, tr
-from app.ui.view.parts import Fetch
+from app.ui.view.view import Fetch
 from engines.models.needs import FitVerdict
 
 
 def fit(model: ModelEntry, library: Library) -> tuple[str, str, str]:
-    """The look, the word and the sentence of whether it can live here. Empty where no one can tell."""
+    """The look, the word and the sentence about whether it can run here. Empty if that is unknown."""
     if model.fit is None:
         return "", "", ""
     memory = library.memory
@@ -71,7 +71,7 @@ def facts(model: ModelEntry) -> str:
 
 
 def pace(model: ModelEntry) -> str:
-    """How fast it learns on this computer; a range where no round was played here yet."""
+    """How fast it learns on this computer; a range if no round was played here yet."""
     if not model.round_s:
         return ""
     least, most = model.round_s
@@ -93,7 +93,7 @@ def pace(model: ModelEntry) -> str:
 
 
 _NAMED = 5
-"""Families that a line names, at most."""
+"""Maximum families that a line names."""
 
 
 def begins(model: ModelEntry) -> str:
@@ -111,7 +111,7 @@ def begins(model: ModelEntry) -> str:
 
 
 def about(model: ModelEntry) -> str:
-    """One line on what it is like; the catalogue's own, in the person's language where it was translated."""
+    """One line that describes it: the catalogue's own, translated if there is a translation."""
     if model.about:
         return tr(model.about)
     if model.program:
@@ -122,13 +122,13 @@ def about(model: ModelEntry) -> str:
 
 
 def missing(model: ModelEntry) -> int:
-    """Bytes that would still have to come."""
+    """Bytes that are still to be downloaded."""
     return max(0, model.bytes - (model.partial.have if model.partial else 0))
 
 
 def progress(fetch: Fetch) -> str:
-    """How far a download is: "312 MB of 995 MB, 4.2 MB a second, about 3 min left"; or why it waits, and how
-    long still."""
+    """The progress of a download: "312 MB of 995 MB, 4.2 MB a second, about 3 min left"; or why it waits, and
+    for how long."""
     if fetch.note and fetch.retry_at is not None:
         return tr("{why} Again in {span}.", why=fetch.note, span=span(max(1.0, fetch.retry_at - time.time())))
     if fetch.note:
@@ -174,7 +174,7 @@ def consent(model: ModelEntry, library: Library, host: str) -> str:
 
 
 def deleting(model: ModelEntry) -> str:
-    """What goes and what stays."""
+    """What is deleted and what stays."""
     if is_gguf(model.name):
         return tr(
             "{title} leaves this list and frees {size}. The file and what it learned stay.",

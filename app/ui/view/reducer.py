@@ -1,8 +1,13 @@
 """From the node's lines to the View, one after another. Pure: no Qt, no files, no clock of its own.
 
-Rounds and probes come whole, as the history has them; how the node stands comes in snapshots. Events the window
-does not know are passed over, fields it does not know too: an older window must live with a newer node. A line
-that is no JSON object raises FoldError, because then the stream cannot be trusted."""
+At the start `recall` loads the history from the disk; then `line` folds in each line of the running node, in
+the order they arrive, and `tick` starts a new day. Rounds and probes come whole, as the history has them; the
+node's state comes in snapshots. The fold owns the current `view`, a frozen value that is replaced at every
+change; `Control` (app.ui.process.control) owns the process and decides when pages are redrawn.
+
+Left out: events and fields that the window does not know are skipped, because an older window must work with a
+newer node; and nothing is computed from log texts. A line that is not a JSON object raises FoldError, because
+then the stream cannot be trusted."""
 
 from __future__ import annotations
 

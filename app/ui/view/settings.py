@@ -154,7 +154,7 @@ SETTINGS: tuple[Setting, ...] = (
         key="updates",
         kind="switch",
         default=False,
-        group=mark("Updates"),
+        group=mark("Engine and updates"),
         label=mark("Check for updates once a day"),
         help=mark(
             "Off: Shoal never checks on its own. On: only while this window is open and it doesn't "

@@ -1,5 +1,6 @@
 """The view that the window shows: one frozen value, replaced as a whole. Every page is a function of it and
-of nothing else.
+of nothing else. First the parts that other processes find out: the owner's name (never the secret behind it),
+models, new versions, the engine of an installed app.
 
 Moments are seconds of `time.time()`, shares are in [0, 1]. Whatever a node may not know (a swarm, a phase, the
 text of a question) is optional, and a page says so instead of inventing it."""
@@ -12,29 +13,190 @@ from typing import Any
 
 import msgspec
 
+from app.install.packs import place
+from app.install.packs.events import Offered, Pack, PackStatus
+from app.install.updates.asking import UpdateOffer
+from app.node.data.library import Library
 from app.node.history.milestones import FirstSource
 from app.node.history.milestones import Milestone as Reached
 from app.node.record.records import GroupRow, Happening, Probe, Round, Run
 from app.node.record.snapshot import Phase as Step
 from app.node.record.snapshot import Ruling, SwarmView
 from app.sapo.questions import Coordinates
-from app.ui.view.parts import EnginePack, Holdings, Persona, UpdateView
+from app.ui.language.texts import tr
 from engines.contract import EngineInfo
 
 
+class Persona(msgspec.Struct, frozen=True, kw_only=True):
+    """`name` is empty if there is none yet; `kept` and `file` are those of
+    app.swarm.identity.storage.KeyLocation. `asked`: it was looked up. `busy`: it is being replaced. `failed`
+    says why something failed."""
+
+    name: str = ""
+    kept: str = ""
+    file: str = ""
+    asked: bool = False
+    busy: bool = False
+    failed: str = ""
+
+
+class Fetch(msgspec.Struct, frozen=True, kw_only=True):
+    """A download that this window started. `note` is why it waits, `retry_at` when it retries, in seconds since
+    1970; `left_s` and `per_second` are None until they are known, and `total` is 0 until then."""
+
+    name: str
+    have: int = 0
+    total: int = 0
+    per_second: float | None = None
+    left_s: float | None = None
+    packed: bool = False
+    """Whether it comes compressed, in a Python package, so that fewer bytes are downloaded."""
+    note: str = ""
+    retry_at: float | None = None
+
+
+class ServedDoor(msgspec.Struct, frozen=True, kw_only=True):
+    """The endpoint for other programs on this computer: its address, its token, the model's name."""
+
+    url: str
+    token: str
+    model: str
+
+
+class Holdings(msgspec.Struct, frozen=True, kw_only=True):
+    """`chosen` learns at the next start. `queue` waits for `fetch` to end. `failed` has the sentence of each
+    model that could not be downloaded or removed, `problem` one about all of them."""
+
+    chosen: str
+    library: Library | None = None
+    fetch: Fetch | None = None
+    queue: tuple[str, ...] = ()
+    failed: dict[str, str] = {}
+    problem: str = ""
+    said: str = ""
+    """What was done last, for example that the token was stored."""
+    door: ServedDoor | None = None
+    """The endpoint, if it is open."""
+    door_opening: bool = False
+    door_problem: str = ""
+    command: str = ""
+    """The command for the owner to run next, for example in Ollama."""
+
+
+class UpdateStage(Enum):
+    CHECKOUT = "checkout"
+    """A checkout, which git updates."""
+    IDLE = "idle"
+    ASKING = "asking"
+    FETCHING = "fetching"
+    INSTALLING = "installing"
+
+
+class UpdateView(msgspec.Struct, frozen=True, kw_only=True):
+    """`offer` is None where nothing newer is known; `fetched`: its file is here and was checked. `sentence`
+    is why something did not go, `said` what was done; `command` is what the owner types where nothing could
+    be started. `answered` is when the list was last read, 0 for never, in seconds since 1970."""
+
+    version: str = ""
+    stage: UpdateStage = UpdateStage.CHECKOUT
+    form: str = "checkout"
+    """See app.install.updates.installed."""
+    host: str = ""
+    """The host that is asked."""
+    request: str = ""
+    """The exact request."""
+    offer: UpdateOffer | None = None
+    fetched: bool = False
+    have: int = 0
+    per_second: float | None = None
+    note: str = ""
+    sentence: str = ""
+    said: str = ""
+    command: str = ""
+    answered: float = 0.0
+    wanted: bool = False
+    """Whether it may look once a day."""
+    undecided: bool = False
+    """Whether the owner was never asked about that."""
+    hidden: str = ""
+    """The version that the owner does not want to be reminded of."""
+
+
+class PackActivity(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process of ours does with engines. `verb` is that of ./shoal pack; `percent` is of the whole,
+    `have` of `total` bytes of this `stage`; `note` is why it waits. `offline`: no network is asked."""
+
+    verb: str
+    offline: bool = False
+    stage: str = ""
+    percent: int = 0
+    have: int = 0
+    total: int = 0
+    per_second: float | None = None
+    left_s: float | None = None
+    note: str = ""
+
+
+class EnginePack(msgspec.Struct, frozen=True, kw_only=True):
+    """`there`: an engine is in use; `named`: it is known which one, though it may be gone. `broken` is a
+    sentence when it does not load. `failed` is the sentence of what was done last and did not succeed;
+    `failed_offline`: it took its files from a folder."""
+
+    there: bool
+    named: bool = False
+    broken: str = ""
+    standing: PackStatus | None = None
+    doing: PackActivity | None = None
+    failed: str = ""
+    failed_offline: bool = False
+
+    @property
+    def usable(self) -> bool:
+        return self.there and not self.broken
+
+    @property
+    def packs(self) -> list[Pack]:
+        return self.standing.packs if self.standing is not None else []
+
+    @property
+    def offers(self) -> list[Offered]:
+        return self.standing.offers if self.standing is not None else []
+
+    @property
+    def current(self) -> Pack | None:
+        return next((pack for pack in self.packs if pack.use == "current"), None)
+
+    @property
+    def previous(self) -> Pack | None:
+        return next((pack for pack in self.packs if pack.use == "previous"), None)
+
+    def offer(self, name: str) -> Offered | None:
+        return next((one for one in self.offers if one.name == name), None)
+
+    @property
+    def newer(self) -> Offered | None:
+        """The offer for this version of Shoal, if it differs from the engine in use."""
+        return self.offer(self.standing.newer) if self.standing is not None else None
+
+
+def lacking() -> str:
+    """A sentence if nothing can compute because this installed app has no engine."""
+    return tr("The engine isn't installed. You can install it from Overview.") if place.missing() else ""
+
+
 class NodeStatus(Enum):
-    """What the node is to the person in front of the window. The tray has an icon for each family of these."""
+    """The node's state as its owner sees it. The tray has an icon for each group of these."""
 
     NEW = "new"
     """Never asked to learn."""
     STARTING = "starting"
     LEARNING = "learning"
     WAITING = "waiting"
-    """A rule holds it back, or it is about to be started again; `reason` says which."""
+    """A rule makes it wait, or it is about to be restarted; `reason` says which."""
     PAUSED = "paused"
     STOPPING = "stopping"
     FAILED = "failed"
-    """`problem` says why; nothing goes on by itself."""
+    """`problem` says why; it does not continue by itself."""
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +204,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Problem(Value, frozen=True):
-    """An error as people see it: what it is called, what happened, and what to do."""
+    """An error as people see it: a title, what happened, and what to do."""
 
     title: str
     sentence: str
@@ -65,7 +227,7 @@ class FamilyView(Value, frozen=True):
     level: int
     levels: int
     kind: str = ""
-    """One of `app.sapo.families.family.FamilyKind`; empty where the family is not known here."""
+    """One of `app.sapo.families.family.FamilyKind`; empty if the family is not known here."""
     questions: int = 0
     latest: float | None = None
     first: float | None = None
@@ -91,17 +253,17 @@ class View(Value, frozen=True):
 
     state: NodeStatus = NodeStatus.NEW
     reason: str = ""
-    """One sentence: why it learns, waits or stands still."""
+    """One sentence: why it learns, waits or is stopped."""
     until: float | None = None
-    """When that ends by itself."""
+    """When that reason ends by itself."""
     willing: bool = False
-    """Whether its owner wants it to learn whenever no one uses the computer. A pause does not change that."""
+    """Whether its owner wants it to learn whenever nobody uses the computer. A pause does not change that."""
     ruling: Ruling | None = None
-    """What the node's rules say; None while no node runs."""
+    """The ruling of the node's rules; None while no node runs."""
     questions: Mapping[Coordinates, str] = {}
-    """Texts of questions, where they were made again."""
+    """Texts of questions that were regenerated."""
     words: str = ""
-    """The six of the private swarm, where this computer has some."""
+    """The six words of the private swarm, if this computer has some."""
     rules: dict[str, Any] = {}
     """The settings of app.node.rules.preferences, by key."""
     problem: Problem | None = None
@@ -124,24 +286,24 @@ class View(Value, frozen=True):
     curve: tuple[Probe, ...] = ()
     families: tuple[FamilyView, ...] = ()
     waiting: tuple[str, ...] = ()
-    """Titles of families that are too hard yet."""
+    """Titles of families that are still too hard."""
     groups: tuple[GroupRow, ...] = ()
     """The newest first, a few hundred at most."""
     sources: tuple[FirstSource, ...] = ()
-    """Which peer showed which family first."""
+    """Which peer was the first to show which family."""
     milestones: tuple[Reached, ...] = ()
     """The diary, oldest first."""
     rounds: tuple[Round, ...] = ()
     """Oldest first."""
     taken: int = 0
-    """Peers' groups that all these rounds learned from."""
+    """Number of peers' groups that all these rounds learned from."""
     runs: tuple[Run, ...] = ()
     happenings: tuple[Happening, ...] = ()
     """Oldest first."""
     today: Today = Today()
     swarm: SwarmView | None = None
     models: Holdings | None = None
-    """None until somebody has asked for them."""
+    """None until they were asked for."""
     pack: EnginePack | None = None
     """The engine of an installed app; a checkout brings its own."""
     update_view: UpdateView = UpdateView()
@@ -169,7 +331,7 @@ def wilson(share: float, n: int, z: float = 1.0) -> tuple[float, float]:
 
 
 def without_past(view: View) -> View:
-    """The same window before anything is known of what a model has learned."""
+    """The same view without anything about what a model has learned."""
     return View(
         home=view.home,
         solo=view.solo,

@@ -9,12 +9,14 @@ from datetime import date
 
 from PySide6.QtCore import QDateTime, QLocale
 
+from app.common.text import safe_line
 from app.models.catalogue import title
+from app.node.history.milestones import Milestone, MilestoneKind
 from app.node.record.reasons import Reason
 from app.node.record.snapshot import Ruling, SwarmView
 from app.sapo.families import FAMILIES
 from app.ui.language.spoken import spoken
-from app.ui.language.texts import number, percent, span, tr
+from app.ui.language.texts import counted, number, percent, span, tr
 from app.ui.view import engine_words
 from app.ui.view.view import NodeStatus, Step, View
 
@@ -86,7 +88,7 @@ def reason(view: View, now: float) -> str:
 
 
 def ruled(ruling: Ruling, now: float) -> str:
-    """A ruling's sentence in the person's language; a reason of a newer node as that node says it."""
+    """A ruling's sentence in the person's language; a reason that only a newer node knows stays in English."""
     known = next((reason for reason in Reason if reason.value == ruling.reason), None)
     values = dict(ruling.values)
     if ruling.until is not None and "until" in values:
@@ -95,13 +97,13 @@ def ruled(ruling: Ruling, now: float) -> str:
 
 
 def known_reason(view: View) -> Reason | None:
-    """What the rules say, as far as this window knows the reason."""
+    """The reason of the ruling, if this window knows it."""
     said = view.ruling.reason if view.ruling is not None else ""
     return next((reason for reason in Reason if reason.value == said), None)
 
 
 def held(view: View) -> bool:
-    """Whether the rules, or the owner's word, are in the way at the moment."""
+    """Whether the rules or the owner prevent learning at the moment."""
     return view.ruling is not None and not view.ruling.run
 
 
@@ -110,18 +112,18 @@ def finishing(view: View) -> bool:
 
 
 def contributes(view: View) -> bool:
-    """Whether it learns whenever nothing but the rules is in the way."""
+    """Whether it learns whenever the rules allow it."""
     return view.state in (NodeStatus.LEARNING, NodeStatus.STARTING, NodeStatus.WAITING)
 
 
 def clock(moment: float, now: float) -> str:
-    """A moment as a time of day, with the day where it is another one."""
+    """A moment as a time of day, with the weekday if it is another day."""
     same = time.localtime(moment)[:3] == time.localtime(now)[:3]
     return _written(moment, tr("HH:mm") if same else tr("ddd HH:mm"))
 
 
 def until(moment: float, now: float) -> str:
-    """The same of a moment to come, and its date where it is not this week."""
+    """The same for a future moment, with its date if it is not this week."""
     days = (date.fromtimestamp(moment) - date.fromtimestamp(now)).days
     return _written(moment, tr("d MMMM")) if days > 6 else clock(moment, now)
 
@@ -141,12 +143,12 @@ def moment(at: float, now: float) -> str:
 
 
 def _written(moment: float, form: str) -> str:
-    """`form` is QDateTime's, and in every language its own."""
+    """`form` is QDateTime's; each language has its own."""
     return QLocale().toString(QDateTime.fromSecsSinceEpoch(int(moment)), form)
 
 
 def round_line(view: View) -> str:
-    """Where the run stands: "Round 42", or "Round 42 of 100"."""
+    """The progress of the run: "Round 42", or "Round 42 of 100"."""
     if view.step in (Step.PROBING, Step.PLACING, Step.GATHERING):
         if view.safe_round:
             return tr("After round {n}", n=number(view.safe_round))
@@ -157,20 +159,20 @@ def round_line(view: View) -> str:
 
 
 _DIGEST = re.compile(r"-[0-9a-f]{12}$")
-"""At the end of the name of what was made of a file (app.models.gguf_shelf)."""
+"""The end of the name of a folder made from a file (app.models.gguf_shelf)."""
 
 
 def model_name(view: View) -> str:
-    """What the model is called in the catalogue, or else by who made it."""
+    """The model's title in the catalogue, or the last part of its name."""
     return _DIGEST.sub("", title(view.model))
 
 
 _LONG_S = 10
-"""Seconds that are worth telling of a step that is mostly short."""
+"""A step is worth showing if it takes longer than these seconds."""
 
 
 def step_line(view: View) -> str:
-    """What is being done, with progress where there is some: "answer 14 of 32, about 40 s"."""
+    """What is being done, with progress if there is any: "answer 14 of 32, about 40 s"."""
     step = view.step
     if step is None:
         return ""
@@ -209,7 +211,7 @@ def step_line(view: View) -> str:
 
 
 def device(view: View) -> str:
-    """What it learns on."""
+    """The device it learns on."""
     if view.engine is None:
         return ""
     return tr("on the processor") if view.engine.device == "CPU" else tr("on the graphics card")
@@ -238,12 +240,12 @@ def _ended(sentence: str) -> str:
 
 
 def guess(family: str) -> tuple[float, str]:
-    """`Family.guess`; nothing for a family that is not known here."""
+    """`Family.guess`; empty for an unknown family."""
     return FAMILIES[family].guess if family in FAMILIES else (0.0, "")
 
 
 def guessed(family: str) -> str:
-    """How many of a family's puzzles are solved by guessing; empty where that is less than a fifth."""
+    """The share of a family's puzzles that guessing solves; empty if it is less than a fifth."""
     share, answer = guess(family)
     return (
         tr("Guessing {answer} solves up to {share}.", answer=tr(answer), share=percent(share)) if answer else ""
@@ -251,7 +253,7 @@ def guessed(family: str) -> str:
 
 
 def meeting_point(swarm: SwarmView | None) -> str:
-    """That this computer is the relay of its network, and where; empty where it is not."""
+    """A sentence that this computer hosts the relay of its network, and where; empty if it does not."""
     if swarm is None or swarm.open_port is None:
         return ""
     return tr(
@@ -261,7 +263,29 @@ def meeting_point(swarm: SwarmView | None) -> str:
 
 
 def meeting_point_to_be() -> str:
-    """What happens where no swarm is found."""
+    """What happens if no swarm is found."""
     return tr(
         "No swarm here yet? Then this computer becomes the meeting point: it opens a port to your network."
     )
+
+
+def milestone(one: Milestone) -> str:
+    """A milestone as a sentence; it names a peer as what came before, not as the cause."""
+    title = tr(FAMILIES[one.family].title) if one.family in FAMILIES else one.family
+    match one.kind:
+        case MilestoneKind.FIRST:
+            said = counted(
+                "{family}: the first right answer, after a wrong one.",
+                "{family}: the first right answer, after {n} wrong ones.",
+                one.tried,
+                family=title,
+            )
+            if one.peer:
+                said += " " + tr("It had seen answers of {peer} before.", peer=safe_line(one.peer))
+            return said
+        case MilestoneKind.LEVEL:
+            return tr("{family}: reached level {n}.", family=title, n=number(one.level + 1))
+        case MilestoneKind.HALF:
+            return tr("{family}: half of its answers are right now.", family=title)
+        case MilestoneKind.MEASURED_HALF:
+            return tr("It solves half of all new puzzles.")

@@ -1,1 +1,1 @@
-"""The first minute, with the measured trial in it."""
+"""The first run, with the measured trial in it."""

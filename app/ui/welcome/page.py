@@ -9,23 +9,20 @@ from collections.abc import Callable
 from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
-from app.ui.engine.page import EnginePanel
 from app.ui.frame.frame import Actions
+from app.ui.install.engine import EnginePanel
 from app.ui.language.texts import size, tr
 from app.ui.theme import Theme
-from app.ui.view.parts import EnginePack
-from app.ui.view.view import View
-from app.ui.welcome.machine import Machine
-from app.ui.welcome.step import Act, point, step_layout, where
-from app.ui.welcome.trial import TrialRun
-from app.ui.widgets.icons import drawn
+from app.ui.theme.theme import drawn
+from app.ui.view.view import EnginePack, View
+from app.ui.welcome.machine import Act, Machine, TrialRun, point, step_layout, where
 from app.ui.widgets.invite import InviteField
-from app.ui.widgets.option import Option, OptionGroup
 from app.ui.widgets.pieces import Label, button, column, row
+from app.ui.widgets.selecting import Option, OptionGroup
 
 ALONE, FIND, INVITE = "alone", "find", "invite"
 _LEAST_TEXT = 320
-"""Narrower than this no sentence of the third step becomes, so that its height is not overrated."""
+"""Minimum width in pixels of a sentence in the third step, so that its height is not overestimated."""
 
 
 class WelcomePanel(QFrame):
@@ -58,7 +55,7 @@ class WelcomePanel(QFrame):
                 self._then()
 
     def enter(self) -> None:
-        """The first time, the keyboard goes on from here; later it stays where it is."""
+        """The first time, gives the keyboard focus to this step; later the focus stays where it is."""
         if self.isVisible() and not self._greeted:
             self._greeted = True
             self._what.arrive()
@@ -67,13 +64,13 @@ class WelcomePanel(QFrame):
         self.trial.stop(wait=True)
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Learning has begun: the measurement would only be in its way."""
+        """Learning has begun: stops the measurement, which would only be in its way."""
         super().hideEvent(event)
         if self.isHidden():  # and not merely the window
             self.trial.stop()
 
     def _with_engine(self, then: Act) -> None:
-        """Goes on with `then`: at once, or when the engine is there."""
+        """Calls `then`: now, or when the engine is installed."""
         pack = self._view.pack
         if pack is None or pack.usable:
             then()
@@ -109,7 +106,7 @@ class WelcomePanel(QFrame):
 
 
 class What(QWidget):
-    """What it does, what leaves the computer, and what it asks of it."""
+    """The first step: what Shoal does, what leaves the computer, and what it needs."""
 
     def __init__(self, theme: Theme, go_on: Act, at_once: Act) -> None:
         super().__init__()
@@ -179,7 +176,7 @@ class What(QWidget):
         self._on.setFocus()
 
     def show_pack(self, pack: EnginePack | None) -> None:
-        """What comes first where there is no engine."""
+        """Shows the engine first if there is none."""
         lacking = pack is not None and not pack.usable
         self._first.setVisible(lacking)
         if pack is None or not lacking:
@@ -195,7 +192,7 @@ class What(QWidget):
 
 
 class WelcomeEngine(QWidget):
-    """The engine of an installed app: what it computes with is no part of it, and comes first."""
+    """The engine of an installed app, which is not part of the app and has to be installed first."""
 
     def __init__(self, theme: Theme, actions: Actions, back: Act) -> None:
         super().__init__()
@@ -222,7 +219,7 @@ class WelcomeEngine(QWidget):
 
 
 class Company(QWidget):
-    """With whom: alone unless somebody wants otherwise."""
+    """The third step: learn alone or together; alone unless the owner chooses otherwise."""
 
     def __init__(self, theme: Theme, learn: Callable[[str, str], None], back: Act) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A row that becomes a column where there is no room for it, and figures in such a row."""
+"""A row that becomes a column if there is no room for it, and figures in such a row."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from app.ui.widgets.pieces import Elided, Item, Label, column, row
 
 
 class Bend(QHBoxLayout):
-    """`least`: narrower than this, in pixels, the row bends; at the latest where its items would be cut. In the
-    column everything is as wide as it may be, and stretches are left out."""
+    """`least`: below this width in pixels the row becomes a column, at the latest when its items would be cut.
+    In the column everything is as wide as possible, and stretches are left out."""
 
     def __init__(self, *items: Item, gap: int = 8, least: int = 0) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class Bend(QHBoxLayout):
                 self.addStretch(item)
 
     def bent(self, width: int) -> bool:
-        """Whether it is a column when it is this wide."""
+        """Whether it is a column at this width."""
         return width < max(self._least, super().minimumSize().width())
 
     def minimumSize(self) -> QSize:
@@ -34,7 +34,7 @@ class Bend(QHBoxLayout):
         return QSize(wide, super().minimumSize().height())
 
     def hasHeightForWidth(self) -> bool:
-        """Only as a column: what has one is never less high than it would like to be."""
+        """Only as a column: a layout with height for width never gets less than its preferred height."""
         return self._bends or bool(super().hasHeightForWidth())
 
     def heightForWidth(self, width: int) -> int:
@@ -100,6 +100,6 @@ class Stat(QFrame):
 
 
 def stats_row(*stats: Stat) -> Bend:
-    """Four beside each other, or two above two where there is less room."""
+    """Four figures in a row, or two by two if there is less room."""
     half = len(stats) // 2
     return Bend(row(*stats[:half], gap=GAP), row(*stats[half:], gap=GAP), gap=GAP, least=NARROW)

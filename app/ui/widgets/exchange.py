@@ -1,4 +1,4 @@
-"""One question with its answers side by side, the verdicts where it is a puzzle, and a person's own answer."""
+"""One question with its answers side by side, their verdicts if it is a puzzle, and a person's own answer."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from app.common.text import safe
 from app.ui.language.texts import counted, number, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import BODY
-from app.ui.theme.theme import mono
-from app.ui.widgets.icons import drawn
+from app.ui.theme.theme import drawn, mono
 from app.ui.widgets.pieces import Label, boxed, button, column, row
 
 _LONGEST_WORD = 36
 Give = Callable[[bool, bool], None]
-"""(teach the model here, share with the swarm)"""
+"""Called with (teach the model here, share with the swarm)."""
 
 
 class Exchange(QFrame):
@@ -57,7 +56,7 @@ class Exchange(QFrame):
         self.setAccessibleName(text)
 
     def wait(self, sides: Collection[Side]) -> None:
-        """These sides are being asked."""
+        """Shows that these sides are being asked."""
         self._complaint.hide()
         self._offer.hide()
         self._sides.show()
@@ -73,20 +72,20 @@ class Exchange(QFrame):
         self._answers[said.side].say(said)
 
     def person(self, answer: str | None, solved: bool | None) -> None:
-        """What a person answered, and the verdict once it is known."""
+        """Shows a person's answer, and the verdict once it is known."""
         self._complaint.hide()
         self._own.say(answer, solved)
         self._own.show()
 
     def offer(self, text: str, together: bool, give: Give) -> None:
-        """The person's right answer might teach."""
+        """Offers the person's right answer for teaching."""
         self.may = ExampleOffer(text, together, give)
         layout = self.layout()
         assert layout is not None
         layout.addWidget(self.may)
 
     def given(self, sentence: str = "") -> None:
-        """What became of a yes: it waits for the model, or a sentence why not."""
+        """Shows that the answer waits for the model, or a sentence why not."""
         if self.may is not None:
             self.may.failed(sentence) if sentence else self.may.given()
 
@@ -94,7 +93,7 @@ class Exchange(QFrame):
         self._right.tell(tr("A right answer: {text}", text=breakable(text)))
 
     def done(self, sentence: str) -> None:
-        """Nothing more comes; `sentence` says why, where something is missing."""
+        """All answers are complete; `sentence` says why, if something is missing."""
         for answer in self._answers.values():
             answer.give_up()
         if self._own.open:
@@ -103,7 +102,7 @@ class Exchange(QFrame):
             self._complaint.tell(sentence)
 
     def refuse(self, sentence: str, offer: str, take: Callable[[], None]) -> None:
-        """No one was asked, and what else can be done."""
+        """Shows why nothing was asked, and what can be done instead."""
         self._sides.hide()
         self._complaint.look("soft")
         self._complaint.setContentsMargins(0, 0, 0, 0)
@@ -120,7 +119,7 @@ class AnswerCard(QFrame):
         super().__init__()
         self.setProperty("look", "quiet")
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self._theme, self._plain_name = theme, name
+        self._theme = theme
         self._name, self._verdict, self._sign = Label(name, "strong"), Label("", "good"), Label("")
         self._text, self._foot = Label("", wrap=True), Label("", "faint")
         if as_code:
@@ -151,7 +150,7 @@ class AnswerCard(QFrame):
         self._draw()
 
     def grow(self, text: str) -> None:
-        """As far as it is there."""
+        """Shows the answer so far."""
         self._text.look("")
         self._text.say(breakable(safe(text)) + " ▌")
 
@@ -219,7 +218,8 @@ class VerdictPanel(QWidget):
 
 
 class ExampleOffer(QFrame):
-    """The very text that would teach, and what may become of it. Nothing does unless a button is pressed."""
+    """The very text that would teach, and what it may be used for. Nothing is used unless a button is
+    pressed."""
 
     def __init__(self, text: str, together: bool, give: Give) -> None:
         super().__init__()
@@ -263,7 +263,8 @@ class ExampleOffer(QFrame):
 
 
 def breakable(text: str, longest: int = _LONGEST_WORD) -> str:
-    """Words longer than `longest` characters may be broken, where a label would grow wider than the window.
+    """Makes words longer than `longest` characters breakable, so that a label does not grow wider than the
+    window.
 
     >>> breakable("a " + 3 * "x" ).isprintable(), len(breakable(100 * "x"))
     (True, 102)
@@ -272,7 +273,7 @@ def breakable(text: str, longest: int = _LONGEST_WORD) -> str:
 
 
 def show_verdict(theme: Theme, sign: Label, words: Label, solved: bool | None) -> None:
-    """Right or wrong, by shape and in words; nothing while it is not known."""
+    """Right or wrong, by shape and in words; hidden while unknown."""
     sign.setVisible(solved is not None)
     words.setVisible(solved is not None)
     if solved is None:

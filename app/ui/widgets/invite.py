@@ -1,4 +1,4 @@
-"""Where an invite to a swarm is written, and what is asked when a link to one was opened elsewhere."""
+"""The field for an invite to a swarm, and the question when a link was opened elsewhere."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from app.ui.widgets.pieces import Label
 
 
 class InviteField(QLineEdit):
-    """`complaint` says what is wrong with the text and `words` what it means to join a class; anyone who makes
-    the field places both. `go_on` is what the button says that joins."""
+    """`complaint` says what is wrong with the text and `words` what joining a class means; the field's creator
+    places both. `go_on` is the text of the button that joins."""
 
     def __init__(self, go_on: str) -> None:
         super().__init__()
@@ -29,8 +29,8 @@ class InviteField(QLineEdit):
         self.textChanged.connect(self._again)
 
     def checked(self) -> str | None:
-        """What was written, None where it leads nowhere, and at first where it leads into a class: the line
-        below says why."""
+        """The invite, None if it is invalid, or if it leads into a class and that was not confirmed yet: the
+        line below says why."""
         from app.swarm.invite.invite import InviteError, where
 
         text, wrong, room = self.text().strip(), "", None
@@ -46,13 +46,13 @@ class InviteField(QLineEdit):
         return text if not wrong and agreed else None
 
     def _again(self) -> None:
-        """Anyone who writes something else agrees to nothing yet."""
+        """Another text cancels the confirmation."""
         self._agreeing = ""
         self.words.hide()
 
 
 def class_words() -> str:
-    """What anyone who joins a class agrees to."""
+    """What a person who joins a class agrees to."""
     return tr(
         "This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files "
         "and your own name stay with you."
@@ -63,8 +63,8 @@ def class_words() -> str:
 
 
 def must_ask(link: str) -> bool:
-    """Whether even an owner who typed this link is shown something first: what is wrong with it, or what the
-    teacher of a class gets to see."""
+    """Whether even an owner who typed this link must be shown something first: what is wrong with it, or what
+    the teacher of a class can see."""
     from app.swarm.invite.invite import InviteError, where
 
     try:
@@ -74,7 +74,7 @@ def must_ask(link: str) -> bool:
 
 
 def follow(parent: QWidget, link: str, join: Callable[[str], None]) -> QMessageBox:
-    """Asks whether to learn with others there, and goes on meanwhile; says what is wrong with a wrong link."""
+    """Asks whether to learn with others there, without blocking; says what is wrong with an invalid link."""
     from app.swarm.invite.invite import InviteError, where
 
     box = QMessageBox(parent)

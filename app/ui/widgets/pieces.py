@@ -28,8 +28,8 @@ from PySide6.QtWidgets import (
 
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
+from app.ui.theme.theme import drawn, line_icon
 from app.ui.view.view import Problem
-from app.ui.widgets.icons import drawn, line_icon
 
 Box = TypeVar("Box", QVBoxLayout, QHBoxLayout)
 Item = QWidget | QLayout | int
@@ -38,8 +38,7 @@ NONE: Margins = (0, 0, 0, 0)
 
 
 class Label(QLabel):
-    """A label that only repaints when its text is another one. Text of nodes and peers is never taken as
-    markup."""
+    """A label that only repaints when its text changes. Text of nodes and peers is never taken as markup."""
 
     def __init__(self, text: str = "", look: str = "", wrap: bool = False) -> None:
         super().__init__()
@@ -57,12 +56,12 @@ class Label(QLabel):
             self.setText(text)
 
     def tell(self, text: str) -> None:
-        """Says it; where there is nothing to say, it is not there."""
+        """Shows the text; hides the label if it is empty."""
         self.say(text)
         self.setVisible(bool(text))
 
     def look(self, name: str) -> None:
-        """Another look, if it is another one."""
+        """Changes its look."""
         if self.property("look") != name:
             self.setProperty("look", name)
             self.style().unpolish(self)
@@ -70,7 +69,7 @@ class Label(QLabel):
 
 
 class Elided(Label):
-    """One line that ends in … where there is no room; the whole text is in its tool tip."""
+    """One line that ends in … if there is no room; the whole text is in its tool tip."""
 
     def __init__(self, text: str = "", look: str = "") -> None:
         super().__init__(text, look)
@@ -88,13 +87,13 @@ class Elided(Label):
 
 
 def column(*items: Item, gap: int = 8, margins: Margins = NONE, fill: int | Sequence[int] = ()) -> QVBoxLayout:
-    """Things below each other; a number is a stretch of that weight. `fill`: the place of what takes the room
-    that is left, or the places of those that share it."""
+    """Widgets below each other; a number is a stretch of that weight. `fill`: the index of the item that takes
+    the remaining room, or the indexes of those that share it."""
     return _fill(QVBoxLayout(), items, gap, margins, fill)
 
 
 def row(*items: Item, gap: int = 8, margins: Margins = NONE, fill: int | Sequence[int] = ()) -> QHBoxLayout:
-    """Things beside each other, as in `column`."""
+    """Widgets beside each other, as in `column`."""
     return _fill(QHBoxLayout(), items, gap, margins, fill)
 
 
@@ -114,14 +113,14 @@ def _fill(box: Box, items: Sequence[Item], gap: int, margins: Margins, fill: int
 
 
 def boxed(inside: QLayout) -> QWidget:
-    """A layout as one thing, to be shown and hidden as such."""
+    """A layout in one widget, to be shown and hidden together."""
     widget = QWidget()
     widget.setLayout(inside)
     return widget
 
 
 def card(inside: QLayout, look: str = "card", padding: int | None = 20) -> QFrame:
-    """A surface with room around what is on it; without a padding, that of the layout."""
+    """A surface with padding around its content; by default the layout's own."""
     frame = QFrame()
     frame.setProperty("look", look)
     if padding is not None:
@@ -139,7 +138,7 @@ def stack(*pages: QWidget) -> QStackedWidget:
 
 
 def field(hint: str, name: str = "", width: int = 0) -> QLineEdit:
-    """A line to write in; `hint` stands there while it is empty, `name` is what it is called aloud."""
+    """A line of input; `hint` is shown while it is empty, `name` is for screen readers."""
     line = QLineEdit()
     line.setPlaceholderText(hint)
     line.setAccessibleName(name or hint)
@@ -149,7 +148,7 @@ def field(hint: str, name: str = "", width: int = 0) -> QLineEdit:
 
 
 def search(hint: str, act: Callable[[str], object], name: str = "", width: int = 0) -> QLineEdit:
-    """A field that is heard with every letter, and can be emptied by one press."""
+    """A search field that emits with every letter, and can be cleared by one click."""
     line = field(hint, name, width)
     line.setClearButtonEnabled(True)
     line.setToolTip(
@@ -174,8 +173,8 @@ def rule() -> QFrame:
 
 
 class _Filled(QPushButton):
-    """A button in the accent's colour. The ring of the keyboard lies inside, in the colour of its text: around
-    it, no colour is told apart from both the button and what is behind it."""
+    """A button in the accent colour. The focus ring is inside, in the text's colour: around the button, no
+    colour would stand out from both the button and the background."""
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
@@ -197,7 +196,7 @@ def button(text: str, act: Callable[[], object], look: str = "", hint: str = "")
 
 
 class IconButton(QToolButton):
-    """A button with a drawing, and a text beside it where there is one. `name` is what it is called aloud."""
+    """A button with an icon and an optional text. `name` is for screen readers."""
 
     def __init__(self, theme: Theme, icon: str, name: str, text: str = "", look: str = "flat") -> None:
         super().__init__()
@@ -219,7 +218,7 @@ class IconButton(QToolButton):
 
 
 class Empty(QWidget):
-    """What a page says when there is nothing to show yet: a drawing, what belongs here, and what to do."""
+    """What a page shows when it has no content yet: a picture, what will be here, and what to do."""
 
     def __init__(self, theme: Theme, icon: str, title: str, sentence: str, act: QWidget | None = None) -> None:
         super().__init__()
@@ -245,7 +244,7 @@ class Empty(QWidget):
 
 
 class Notice(QFrame):
-    """A problem: title, sentence, remedy, and a button for what can be done."""
+    """A problem: title, sentence, remedy, and a button to solve it."""
 
     def __init__(self, act: QPushButton) -> None:
         super().__init__()
@@ -278,7 +277,7 @@ SAID_MS = 2000
 
 
 def bring_into_sight(widget: QWidget) -> None:
-    """Scrolls the page so far that all of a widget is seen, which has just been shown on it."""
+    """Scrolls the page until a widget that has just appeared is fully visible."""
     above = widget.parentWidget()
     while above is not None and not isinstance(above, QScrollArea):
         above = above.parentWidget()
@@ -289,7 +288,7 @@ def bring_into_sight(widget: QWidget) -> None:
 
 
 class CopyButton(IconButton):
-    """`text` is asked for when the button is pressed; `name` is what it says and is called aloud."""
+    """`text` is called when the button is pressed; `name` is its text and its name for screen readers."""
 
     def __init__(self, theme: Theme, name: str, text: Callable[[], str]) -> None:
         super().__init__(theme, "copy", name, name, "")
@@ -314,7 +313,7 @@ class CopyButton(IconButton):
 
 
 def plain(text: str) -> str:
-    """What shows exactly `text` where Qt might read HTML; anything else as it is.
+    """Markup that shows exactly `text` where Qt might take it for HTML; any other text unchanged.
 
     >>> plain("64 answers"), plain("2 < 3\\n<img src=x>")
     ('64 answers', '<p style="white-space:pre-wrap">2 &lt; 3\\n&lt;img src=x&gt;</p>')

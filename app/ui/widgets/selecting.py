@@ -1,28 +1,31 @@
-"""Controls that choose: switches, a row of options, a drop-down list."""
+"""Controls that choose: switches, a row of options, a drop-down list, and large options that say what they
+mean, radio buttons for the keyboard and screen readers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QAbstractButton,
     QButtonGroup,
     QComboBox,
+    QFrame,
     QGroupBox,
     QPushButton,
     QSizePolicy,
     QStyledItemDelegate,
+    QVBoxLayout,
 )
 
 from app.ui.theme import Theme
-from app.ui.widgets.icons import drawn
-from app.ui.widgets.pieces import Label, row
+from app.ui.theme.theme import drawn
+from app.ui.widgets.pieces import Label, column, row
 
 
 class Toggle(QAbstractButton):
-    """What can be on or off, painted by hand. `name` is what it is called aloud."""
+    """A painted control that can be on or off. `name` is for screen readers."""
 
     def __init__(self, theme: Theme, name: str) -> None:
         super().__init__()
@@ -35,11 +38,11 @@ class Toggle(QAbstractButton):
 
 
 class Switch(Toggle):
-    """On or off. Looks like a switch, and is a check box for screen readers and the keyboard. `toggled` is what
-    to listen to: assistive technology toggles without clicking."""
+    """On or off. Looks like a switch, and is a check box for screen readers and the keyboard. Listen to
+    `toggled`, because assistive technology toggles without clicking."""
 
     def show_on(self, on: bool) -> None:
-        """As it is, told to no one."""
+        """Shows a state without emitting."""
         if on != self.isChecked():
             blocked = self.blockSignals(True)
             self.setChecked(on)
@@ -66,7 +69,8 @@ class Switch(Toggle):
 
 
 class Segments(QGroupBox):
-    """One of a few, all in sight, and a group of radio buttons for screen readers. `chosen` tells the value."""
+    """A choice of a few, all visible, and a group of radio buttons for screen readers. `chosen` emits the
+    value."""
 
     chosen = Signal(object)
 
@@ -95,7 +99,7 @@ class Segments(QGroupBox):
         return self._values[self._group.checkedId()]
 
     def choose(self, value: object) -> None:
-        """Shows this one as chosen, told to no one."""
+        """Shows this one as chosen, without emitting."""
         blocked = self._group.blockSignals(True)
         self._group.button(self._values.index(value)).setChecked(True)
         self._group.blockSignals(blocked)
@@ -117,8 +121,7 @@ class Picker(QComboBox):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
 
     def event(self, event: QEvent) -> bool:
-        """Where the system takes what is chosen for the name, only a label says what it is: one that no one
-        sees."""
+        """Adds an invisible label as the name, on systems that would use the selected text as the name."""
         if event.type() is QEvent.Type.ParentChange and self.parentWidget() is not None:
             if self._label is None:
                 self._label = Label(self.accessibleName())
@@ -133,3 +136,83 @@ class Picker(QComboBox):
         arrow = drawn("chevron", self._theme.palette.text_faint, 16, 16, self.devicePixelRatioF())
         painter.drawPixmap(self.width() - 26, (self.height() - 16) // 2, arrow)
         painter.end()
+
+
+class Radio(Toggle):
+    def __init__(self, theme: Theme, name: str) -> None:
+        super().__init__(theme, name)
+        self.setAutoExclusive(True)  # one of several, also for screen readers
+
+    def sizeHint(self) -> QSize:
+        return QSize(22, 22)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        on = self.isChecked()
+        painter.setPen(QPen(self._theme.colour("accent" if on else "text_faint"), 5 if on else 1.6))
+        painter.setBrush(self._theme.colour("surface"))
+        inset = 5.5 if on else 4.0
+        painter.drawEllipse(QRectF(self.rect()).adjusted(inset, inset, -inset, -inset))
+        if self.hasFocus():
+            painter.setPen(QPen(self._theme.colour("accent"), 1.6))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawEllipse(QRectF(self.rect()).adjusted(1, 1, -1, -1))
+        painter.end()
+
+
+class Option(QFrame):
+    """A card with a radio button, a title, a sentence, and room for more below (`inside`)."""
+
+    def __init__(self, theme: Theme, title: str, text: str) -> None:
+        super().__init__()
+        self._theme = theme
+        self.setProperty("look", "option")
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.radio = Radio(theme, title)
+        self.radio.setAccessibleDescription(text)
+        self.text = Label(text, "soft", wrap=True)
+        self.inside: QVBoxLayout = column(Label(title, "strong"), self.text, gap=3)
+        whole = row(self.radio, self.inside, gap=10, margins=(14, 11, 16, 12), fill=1)
+        whole.setAlignment(self.radio, Qt.AlignmentFlag.AlignTop)
+        self.setLayout(whole)
+        self.radio.toggled.connect(self._draw)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self.radio.click()
+
+    def _draw(self, on: bool) -> None:
+        self.setProperty("look", "option-on" if on else "option")
+        self.style().unpolish(self)
+        self.style().polish(self)
+
+
+class OptionGroup(QGroupBox):
+    """Options of which one is chosen. `chosen` emits the value."""
+
+    chosen = Signal(object)
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        self._group = QButtonGroup(self)
+        self._values: list[object] = []
+        self._column = column(gap=10)
+        self.setLayout(self._column)
+        self._group.idToggled.connect(self._toggled)
+
+    @property
+    def value(self) -> object:
+        return self._values[self._group.checkedId()] if self._group.checkedId() >= 0 else None
+
+    def add(self, value: object, option: Option) -> None:
+        """The first one is chosen until another is."""
+        self._values.append(value)
+        self._group.addButton(option.radio, len(self._values) - 1)
+        self._column.addWidget(option)
+        if len(self._values) == 1:
+            option.radio.setChecked(True)
+
+    def _toggled(self, at: int, on: bool) -> None:
+        if on:
+            self.chosen.emit(self._values[at])

@@ -1,9 +1,18 @@
-"""Sampling with our own decoder: a static key-value cache, and matrices that know the adapters.
+"""Sampling with our own decoder: a static key-value cache, and matrices that include the adapters.
+
+The sampling loop (engines.torch_lora.sampler) calls `prefill` once, which reads each prompt once and copies its
+keys and values to the rows of its completions; then `advance` for every token of all rows; and now and then
+`keep`, when enough rows have finished. A rollout owns its cache and the positions of its rows, and is thrown
+away with the batch; the loop owns the tokens, the random numbers and the decision which rows go on; weights and
+adapters are borrowed from the `Network`.
 
 Everything has a leading dimension N of adapters, so that a swarm of nodes over one base samples in one pass; a
-single engine is N = 1. Keys and values are stored with their rotation, the prompt at
-columns [0, longest prompt) and generated tokens behind it, so a step writes one column for all rows; shorter
-prompts leave masked columns in between.
+single engine is N = 1. Keys and values are stored with their rotation, the prompt at columns [0, longest
+prompt) and generated tokens behind it, so a step writes one column for all rows; shorter prompts leave masked
+columns in between.
+
+Left out: paged or shared caches and joining of new rows. A round's questions start and end together, so one
+dense block, allocated once, is enough.
 """
 
 from __future__ import annotations
@@ -19,7 +28,7 @@ from engines.torch_lora.network.layout import Tokens
 from engines.torch_lora.network.matrices import Matrices, linear
 
 PREFILL_TOKENS = 4096
-"""Prompt tokens read at once; more would only make the activations larger."""
+"""Prompt tokens read in one pass; more would only make the activations larger."""
 
 
 class DecoderRollout:

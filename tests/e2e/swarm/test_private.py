@@ -14,7 +14,7 @@ import pytest
 from app.swarm.invite.discovery import lan_address
 from app.swarm.invite.private import new_words, unlock
 from tests.e2e.relay import counts
-from tests.e2e.shoal import Event, Running
+from tests.e2e.shoal import PATIENCE_S, Event, Running
 from tests.e2e.swarm.test_swarm import LIGHT, connected, learns_from_peers
 
 if sys.platform == "win32":
@@ -86,7 +86,7 @@ def test_six_words_are_enough_on_one_network(start: Start, tmp_path: Path) -> No
 
     relay = relay_of(ann)
     ann.kill()
-    relay.wait(30)  # it ends with whoever started it, however that went
+    relay.wait(PATIENCE_S)  # it ends with whoever started it, however that went
     bob.wait_for(lambda event: event["event"] == "link" and event["state"] == "lost")
     for _ in range(2):  # it goes on alone, and waits for the relay that it knows
         bob.wait_for_kind("round")

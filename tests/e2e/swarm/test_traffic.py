@@ -22,7 +22,7 @@ from app.bench.runs.soak_place import Proxy
 from app.sapo.groups import Group
 from app.sapo.questions import draw
 from app.swarm.client.ledger import Ledger
-from app.swarm.client.publishing import _packed
+from app.swarm.client.underway import _packed
 from app.swarm.identity.identity import Identity
 from app.swarm.wire.body import Body, seal
 from app.swarm.wire.frames import to_frame

@@ -14,8 +14,7 @@ import msgspec
 import pytest
 
 from app.install.updates import installed
-from app.node.data import format
-from app.node.data.format import FORMAT, Format, NewerError
+from app.node.data.home import FORMAT, FORMAT_FILE, Format, NewerError, check_format, read_format, stamp_format
 from app.node.history import checkpoint, store
 from app.node.history.resume import HISTORY, open_history
 from app.node.rules.preferences import Preferences
@@ -40,28 +39,28 @@ def run(home: Path, *options: str) -> subprocess.CompletedProcess[str]:
 
 def write(home: Path, format_: int, version: str) -> None:
     home.mkdir(parents=True, exist_ok=True)
-    (home / format.FILE).write_bytes(msgspec.json.encode(Format(format=format_, version=version)))
+    (home / FORMAT_FILE).write_bytes(msgspec.json.encode(Format(format=format_, version=version)))
 
 
 def test_the_folders_format_goes_up_with_any_of_its_files() -> None:
     assert WITH[FORMAT] == (store.FORMAT, checkpoint.FORMAT, outbox.FORMAT), (
-        "raise app.node.data.format.FORMAT too"
+        "raise app.node.data.home.FORMAT too"
     )
 
 
 def test_a_folder_is_stamped_once_for_each_version(tmp_path: Path) -> None:
-    format.stamp(tmp_path)
-    path = tmp_path / format.FILE
-    assert format.read(tmp_path) == Format(format=FORMAT, version=installed.version())
+    stamp_format(tmp_path)
+    path = tmp_path / FORMAT_FILE
+    assert read_format(tmp_path) == Format(format=FORMAT, version=installed.version())
     before = path.stat().st_mtime_ns
-    format.stamp(tmp_path)
+    stamp_format(tmp_path)
     assert path.stat().st_mtime_ns == before
     write(tmp_path, FORMAT, "0.0.1")
-    format.stamp(tmp_path)
-    assert format.read(tmp_path) == Format(format=FORMAT, version=installed.version())
+    stamp_format(tmp_path)
+    assert read_format(tmp_path) == Format(format=FORMAT, version=installed.version())
     for nonsense in (b"", b"[]", b'{"format": "x"}', b"\xff"):
         path.write_bytes(nonsense)
-        format.check(tmp_path)
+        check_format(tmp_path)
 
 
 def test_a_newer_folder_is_left_as_it_is(tmp_path: Path) -> None:
@@ -75,7 +74,7 @@ def test_a_newer_folder_is_left_as_it_is(tmp_path: Path) -> None:
     assert "was last used by Shoal 0.9.0, and this is" in done.stderr and "install that version" in done.stderr
     write(home, FORMAT + 1, "<b>")
     with pytest.raises(NewerError, match="by a newer Shoal"):
-        format.check(home)
+        check_format(home)
 
 
 def test_a_newer_history_or_checkpoint_is_not_taken_for_a_damaged_one(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.node.data.format import NewerError
+from app.node.data.home import NewerError
 from app.node.history import checkpoint
 from app.node.history.checkpoint import CheckpointError
 from app.node.record.state import NodeState

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.node.data.format import NewerError
+from app.node.data.home import NewerError
 from app.node.history import history
 from app.node.history.store import Store
 from app.node.record import errors, records

@@ -9,7 +9,7 @@ import pytest
 from app.node.healing import Healer
 from app.node.history import checkpoint, history
 from app.node.history.store import Store
-from app.node.models import restart
+from app.node.models import trained
 from app.node.record.errors import NodeError
 from app.node.record.records import Probe
 from app.node.record.state import NodeState
@@ -49,7 +49,7 @@ def measured(folder: Path, round_: int) -> None:
 def test_going_back_leaves_the_best_round_whole_and_nothing_later(folder: Path) -> None:
     measured(learned(folder, 8), 8)
     learned(folder, *range(9, 31))
-    assert restart.back_to_best(folder.parents[1], folder, "mark") == 8
+    assert trained.back_to_best(folder.parents[1], folder, "mark") == 8
     (newest,) = checkpoint.newest_first(folder / "checkpoints")
     assert checkpoint.read(newest, "mark").round == 8
     assert (newest / "adapter_model.safetensors").read_bytes() == b"round 8"
@@ -62,7 +62,7 @@ def test_rounds_after_the_best_leave_the_history_too(folder: Path) -> None:
     store = Store(folder / history.FILE)
     for round_ in (5, 8, 12):
         store.add_probe(probe(round_, 0.1))
-    restart.back_to_best(folder.parents[1], folder, "mark")
+    trained.back_to_best(folder.parents[1], folder, "mark")
     assert [one.round for one in store.probes("m")] == [5, 8]
     store.close()
 
@@ -70,17 +70,17 @@ def test_rounds_after_the_best_leave_the_history_too(folder: Path) -> None:
 def test_without_a_best_round_or_with_a_damaged_one_nothing_is_changed(folder: Path) -> None:
     before = checkpoint.newest_first(folder / "checkpoints")
     with pytest.raises(NodeError, match="no best round yet"):
-        restart.back_to_best(folder.parents[1], folder, "mark")
+        trained.back_to_best(folder.parents[1], folder, "mark")
     measured(folder, 7)
     (folder / checkpoint.BEST / "adapter_model.safetensors").write_bytes(b"torn")
     learned(folder, 8)
     with pytest.raises(NodeError, match="Nothing was changed"):
-        restart.back_to_best(folder.parents[1], folder, "mark")
+        trained.back_to_best(folder.parents[1], folder, "mark")
     assert checkpoint.newest_first(folder / "checkpoints")[1] == before[0]
 
 
 def test_starting_over_leaves_nothing_of_this_model_alone(folder: Path) -> None:
     other = learned(folder.parent / "other-01234567", 3)
-    restart.start_over(folder.parents[1], folder)
+    trained.start_over(folder.parents[1], folder)
     assert not folder.exists() and other.is_dir()
-    restart.start_over(folder.parents[1], folder)
+    trained.start_over(folder.parents[1], folder)

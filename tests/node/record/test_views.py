@@ -16,7 +16,7 @@ from app.node.record import events
 from app.node.record.records import GroupRow, Probe, Round
 from app.node.record.snapshot import FamilyRow, Phase, Snapshot, SwarmView, doing, standing
 from app.node.terminal.chart import ChartKind, chart, top_of_axis
-from app.node.terminal.quiet import sentence
+from app.node.terminal.lines import log_line
 from app.node.terminal.terminal import Terminal, closing, picture
 from app.sapo.families import FAMILIES
 from app.sapo.questions import Coordinates
@@ -244,6 +244,6 @@ def test_where_the_curve_stands() -> None:
 
 def test_plain_lines_say_what_happened() -> None:
     probe = Probe(round=10, share=0.25, stderr=0.027, questions=256)
-    assert sentence(probe) == "New puzzles solved after round 10: 25.0 % ± 2.7 of 256."
-    assert sentence(events.Checkpointed(round=1, folder="f")) is None
-    assert sentence(events.NodeNote(round=1, sentence="Look.")) == "Look."
+    assert log_line(probe) == "New puzzles solved after round 10: 25.0 % ± 2.7 of 256."
+    assert log_line(events.Checkpointed(round=1, folder="f")) is None
+    assert log_line(events.NodeNote(round=1, sentence="Look.")) == "Look."

@@ -9,14 +9,14 @@ from typing import cast
 
 import pytest
 
-from app.cli.learn import run
+from app.cli import run
 from app.common import files
 from app.node.record import settings
 from app.node.record.effort import Dial
 from app.node.rules.causes import RuleSettings
 from app.node.rules.orders import Orders
 from app.node.rules.preferences import DEFAULTS, SETTINGS, PreferenceError, Preferences, check, lenient
-from app.node.rules.schedule import CLOSED, HourSpan, Schedule
+from app.node.rules.setting import CLOSED, HourSpan, Schedule
 from app.node.swarm.joining import Joins
 from app.node.swarm.member import SwarmMember
 

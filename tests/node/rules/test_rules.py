@@ -18,7 +18,7 @@ from app.node.rules.causes import CALM_S, HOLD_S, LOAD, MEMORY_CALM_S, POWER, Ru
 from app.node.rules.orders import Moment, Orders, Snooze, snooze_for, snooze_until_tomorrow
 from app.node.rules.preferences import RULE_OF, SETTINGS
 from app.node.rules.rules import GAP_S, Decision, decide
-from app.node.rules.schedule import HourSpan, Schedule, from_week, parse_span, written
+from app.node.rules.setting import HourSpan, Schedule, from_week, parse_span, written
 
 WALL = datetime(2026, 11, 18, 12, 0, tzinfo=UTC).timestamp()  # a Wednesday
 CALM = DesktopFacts(

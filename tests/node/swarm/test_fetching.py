@@ -147,7 +147,7 @@ def fetch(fetcher: PeerFetcher, until: Callable[[], bool]) -> None:
 
     async def run() -> None:
         task = asyncio.create_task(fetcher.run())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             while not until():
                 await asyncio.sleep(0.01)
         task.cancel()
@@ -418,7 +418,7 @@ def test_nothing_is_fetched_while_the_node_rests() -> None:
         assert not relay.asked
         fetcher.resting = False
         fetcher.on_take()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             while not relay.asked:
                 await asyncio.sleep(0.01)
         task.cancel()

@@ -35,7 +35,7 @@ from app.swarm.wire.signin import check_hello, sign_in
 from tests.swarm.relays import ANN
 
 ROOT = Path(__file__).parents[3]
-PATIENCE_S = 90.0
+PATIENCE_S = 240.0
 SEED = bytes(range(32))
 
 

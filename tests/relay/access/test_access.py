@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from app.common.signing import public_key
 from app.relay.access import AccessError, AllowListAccess, InviteAccess, OpenAccess
 from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
@@ -16,7 +17,6 @@ from app.swarm.wire.frames import from_relay, to_frame
 from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import Err, Hello, Welcome
 from app.swarm.wire.signin import find_work, sign_in
-from app.swarm.wire.signing import public_key
 
 OPERATOR, ANN, BOB = bytes(range(32)), bytes(range(1, 33)), bytes(range(2, 34))
 NOW = 1_800_000_000

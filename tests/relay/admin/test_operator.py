@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from app.common.signing import public_key, sign
 from app.relay.admin.operator import (
     HOLDS_S,
     Act,
@@ -23,7 +24,6 @@ from app.relay.admin.operator import (
     write,
 )
 from app.swarm.wire.protocol import BatchReply, Sample
-from app.swarm.wire.signing import public_key, sign
 from tests.relay.talking import key, order, running, seed, town, until
 
 RELAY, NOW = "relay.example", 1_800_000_000_000

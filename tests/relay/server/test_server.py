@@ -40,7 +40,7 @@ from app.swarm.wire.signin import is_relay_id, sign_in
 
 ROOT = Path(__file__).parents[3]
 ANN, BOB = bytes(range(32)), bytes(range(1, 33))
-PATIENCE = 30.0
+PATIENCE = 240.0
 
 if sys.platform == "win32":
     pytest.skip("ends the relay by SIGTERM", allow_module_level=True)
@@ -242,7 +242,7 @@ def test_what_it_cannot_do_is_one_sentence() -> None:
 
 def test_the_relay_loads_no_model_library() -> None:
     heavy = "{'torch', 'reasoning_gym', 'sympy', 'numpy'}"
-    script = f"import sys, app.cli.swarm.relay, app.relay.server.server; print({heavy} & set(sys.modules))"
+    script = f"import sys, app.cli.relay, app.relay.server.server; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from app.common.rate import Rate
+from app.common.signing import public_key
 from app.relay.limits import PER_ADDRESS, PER_KEY, QuotaBuckets
 from app.relay.origin import LOOPBACK
 from app.relay.session.session import FAULTS, REFUSALS, Session
@@ -33,7 +34,6 @@ from app.swarm.wire.protocol import (
     Welcome,
 )
 from app.swarm.wire.signin import find_work, sign_in
-from app.swarm.wire.signing import public_key
 
 SWARM = "example-swarm"
 ANN, BOB = bytes(range(32)), bytes(range(1, 33))

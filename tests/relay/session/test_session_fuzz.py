@@ -11,6 +11,7 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.common.signing import public_key, sign
 from app.relay.checking import Checker
 from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
@@ -18,7 +19,6 @@ from app.swarm.wire.body import Envelope, body_id, unseal
 from app.swarm.wire.frames import from_relay, to_frame
 from app.swarm.wire.protocol import AskStats, Pub, Report, Sample
 from app.swarm.wire.signin import sign_in
-from app.swarm.wire.signing import public_key, sign
 from tests.relay.talking import sealed, seed
 
 SWARM = "shoal"

@@ -24,7 +24,7 @@ from tests.relay.natsserver import Server, free_ports
 
 SWARM = "example-swarm"
 ANN, BOB = b"a" * 32, b"b" * 32
-PATIENCE = 30.0
+PATIENCE = 240.0
 
 
 class World:

@@ -20,7 +20,7 @@ from app.swarm.wire.protocol import OPENING, SOCKET_PATH, SUBPROTOCOL, Hello, Ok
 from app.swarm.wire.signin import sign_in
 from tests.swarm.relays import group
 
-PATIENCE = 30.0
+PATIENCE = 240.0
 ANN = bytes(range(32))
 
 

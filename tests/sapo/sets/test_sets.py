@@ -283,6 +283,24 @@ def test_the_mark_is_the_contents_and_a_file_comes_back_whole() -> None:
             decode(broken)
 
 
+def test_what_somebody_else_hands_on_is_bounded_before_it_is_used() -> None:
+    """A file of a set's form need not come from `parse`: a class hands one out over the network."""
+    slot = templates.Slot(name="a", low=2, high=12)
+    good = templates.Template(question="What is {a}?", answer="a", slots=(slot,))
+    made = QuestionSet(name="Set", rule=Rule(check=Check.NUMBER), templates=(good,))
+    check(decode(encode(made)))
+    change = msgspec.structs.replace
+    slots = [change(slot, step=0), change(slot, low=20), change(slot, high=10**12)]
+    bad = [change(good, slots=(one,)) for one in slots]
+    bad += [change(good, slots=()), change(good, question="{a}" * 900), change(good, slots=(slot,) * 99)]
+    for templates_ in (*((one,) for one in bad), (good,) * 5000):
+        with pytest.raises(SetError):
+            check(decode(encode(change(made, templates=templates_))))
+    for rule in (Rule(tolerance="nan"), Rule(tolerance="9" * 99), Rule(labels=("long",) * 5000)):
+        with pytest.raises(SetError):
+            check(a_set(rule=rule))
+
+
 def test_a_set_can_be_looked_up_and_is_never_listed() -> None:
     before = list(FAMILIES)
     FAMILIES.enable(one := family(a_set()))

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from app.swarm.client.ledger import BYTES, HIDDEN, LONGEST, MESSAGES, UNPACKED, Ledger
-from app.swarm.client.publishing import _packed
+from app.swarm.client.underway import _packed
 from app.swarm.invite.invite import Invite
 from app.swarm.invite.private import mint
 from app.swarm.wire.body import Body, seal

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from app.swarm.client.clock import RelayClock
 from app.swarm.client.outbox import Outbox
 from app.swarm.client.places import MOST_RELAYS, KnownRelays
-from app.swarm.client.publishing import HELD, Publisher
+from app.swarm.client.underway import HELD, Publisher
 from app.swarm.wire.frames import from_client
 from app.swarm.wire.limits import SHARE, Code, Quotas, allowance
 from app.swarm.wire.protocol import Ok, Pub

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.common import signing
 from app.swarm.identity import identity as names
 from app.swarm.identity.identity import Identity, IdentityError, decrypt
-from app.swarm.wire import signing
 
 SEED = bytes(range(32))
 SALT = bytes(16)

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.common.signing import public_key
 from app.swarm.invite.invite import Invite
 from app.swarm.invite.private import Private, check_token, credential, joining, mint
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.limits import Code, Refused, RelayLimits
 from app.swarm.wire.protocol import Auth, Hello
 from app.swarm.wire.signin import sign_in
-from app.swarm.wire.signing import public_key
 
 OPERATOR, ANN, BOB = bytes(range(32)), bytes(range(1, 33)), bytes(range(2, 34))
 NOW = 1_800_000_000

@@ -233,7 +233,7 @@ def test_the_address_for_others_is_this_computer_s() -> None:
 
 
 def test_only_who_looks_for_a_network_loads_what_it_takes() -> None:
-    look = "import sys, app.cli.learn.run, app.cli.swarm.relay, app.node.node; print('zeroconf' in sys.modules)"
+    look = "import sys, app.cli.run, app.cli.relay, app.node.node; print('zeroconf' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "False", done.stderr
 

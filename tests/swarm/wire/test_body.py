@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.common import signing
 from app.sapo.groups import HUMAN, Group
 from app.sapo.questions import Coordinates
-from app.swarm.wire import signing
 from app.swarm.wire.body import Body, Envelope, WireTask, body_id, check_age, public_model_name, seal, unseal
 from app.swarm.wire.limits import AHEAD_S, BODY, COMPLETION, OLDEST_S, Code, Flaw, Refused
 

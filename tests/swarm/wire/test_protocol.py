@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.swarm.wire import frames, protocol, signin, signing
+from app.common import signing
+from app.swarm.wire import frames, protocol, signin
 from app.swarm.wire.body import Body, Envelope, seal, unseal
 from app.swarm.wire.frames import from_client, from_relay, to_frame
 from app.swarm.wire.limits import BATCH_FRAME, FRAME, Code, Flaw, Quotas, Refused, RelayLimits
@@ -32,6 +33,7 @@ FROM_CLIENT = [
     protocol.Receipts(items=(protocol.Receipt(id=ID, sig=SIG),)),
     protocol.AskStats(subscribe=True),
     protocol.ClassProgress(round=3, share=0.5, families={"gcd": 0.25}),
+    protocol.AskQuestions(),
 ]
 FROM_RELAY = [
     HELLO,
@@ -43,6 +45,7 @@ FROM_RELAY = [
     ),
     protocol.Stats(peers=2, relays=1, rollouts_min=2.5, window=9, families={"gcd": 9}),
     protocol.Erased(groups=3),
+    protocol.HandedOut(content='{"name": "Caf\u00e9", "rows": []}' * 9000),
     protocol.Thanks(id=ID, pk=ID, sig=SIG),
     protocol.RelayNotice(msg="Maintenance at noon"),
     protocol.Bye(reason="restart", reconnect_after_ms=1000),

@@ -14,7 +14,7 @@ from app.chat.messages import Result
 from app.node.record.records import Probe
 from app.ui.chat.page import TryIt
 from app.ui.chat.process import Chatting
-from app.ui.chat.race import Side, measured, sure
+from app.ui.chat.question import Side, measured, sure
 from app.ui.frame.frame import Actions
 from app.ui.process.child import Child
 from app.ui.theme import Theme

@@ -21,11 +21,11 @@ from app.ui.overview.page import Overview
 from app.ui.process.child import Child
 from app.ui.theme import Theme
 from app.ui.view.view import NodeStatus, View
-from app.ui.welcome.trial import TrialReport, TrialStage
+from app.ui.welcome.machine import TrialReport, TrialStage
 from app.ui.widgets.exchange import AnswerCard
 from tests.ui import views
 
-PATIENCE_MS = 60_000
+PATIENCE_MS = 240_000
 GOOD = """
 import json, sys
 from pathlib import Path

@@ -15,9 +15,8 @@ from pytestqt.qtbot import QtBot
 
 from app.install.packs import place
 from app.install.packs.events import PackStatus
-from app.ui.engine.process import Packing
-from app.ui.frame.actions import EngineActions
-from app.ui.frame.frame import Actions, Page
+from app.ui.frame.frame import Actions, EngineActions, Page
+from app.ui.install.packing import Packing
 from app.ui.overview.page import Overview
 from app.ui.privacy.page import told
 from app.ui.process.control import Control
@@ -25,10 +24,9 @@ from app.ui.process.link import NodeProcess
 from app.ui.settings.page import SettingsPage
 from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
-from app.ui.view.parts import EnginePack, lacking
 from app.ui.view.settings import Choices
-from app.ui.view.view import NodeStatus, Problem, View
-from app.ui.welcome.trial import TrialRun
+from app.ui.view.view import EnginePack, NodeStatus, Problem, View, lacking
+from app.ui.welcome.machine import TrialRun
 from tests.ui import engine_views, views
 
 
@@ -148,7 +146,7 @@ def test_a_checkout_knows_nothing_of_it(
     settings = SettingsPage(light, actions)
     qtbot.addWidget(settings)
     settings.show_view(View())
-    assert settings._engine_card.isHidden()
+    assert settings._engine.isHidden()
 
 
 @pytest.mark.parametrize("trouble", engine_views.TROUBLES)
@@ -235,9 +233,9 @@ def test_settings_say_what_is_installed(
         buttons[name].click()
     assert asked == [("repair",), ("rollback",), ("install", "cuda", "")]
     made._find.setText("repair")
-    assert not made._engine_card.isHidden()
+    assert not made._engine.isHidden()
     made._find.setText("colours")
-    assert made._engine_card.isHidden()
+    assert made._engine.isHidden()
 
 
 def test_no_scene_is_wider_than_a_small_window(qtbot: QtBot, window: MainWindow) -> None:

@@ -14,13 +14,12 @@ ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "app" / "ui"
 TRANSLATED = {"tr", "mark", "counted"}
 NOT_TEXTS = {
-    "theme/sheet.py": "a style sheet",
+    "theme/palette.py": "a style sheet",
     "theme/theme.py": "names of fonts",
     "shell/display.py": "names of packages; its sentences are said in a terminal, before there is a window",
     "shell/measure.py": "figures for those who build Shoal",
     "settings/diagnostics.py": "for those who mend Shoal, and greppable",
     "process/logs.py": "the same",
-    "settings/redaction.py": "the same",
     "view/view.py": "the node's own names of its phases, which view/words.py translates",
     "language/translating.py": "for translators' files, not for a screen",
     "view/reducer.py": "faults of the protocol, which nobody sees",

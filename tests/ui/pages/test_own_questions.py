@@ -6,13 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtCore import QEvent, QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
-from PySide6.QtWidgets import QLabel, QMessageBox
+from PySide6.QtWidgets import QApplication, QLabel, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.node.data import question_sets
-from app.sapo.sets.checks import Check
+from app.sapo.sets.checks import Check, Rule
+from app.sapo.sets.question_set import QuestionSet, Row, encode
 from app.sapo.sets.templates import EXAMPLES
 from app.ui.frame.frame import Actions
 from app.ui.pages.own_questions import OwnQuestions, read
@@ -56,6 +57,17 @@ def card(qtbot: QtBot, light: Theme, actions: Actions, asked: list[object], tmp_
     return made
 
 
+def buttons(card: OwnQuestions) -> list[str]:
+    QApplication.processEvents()
+    return [one.text() for one in card.findChildren(QPushButton) if one.isVisibleTo(card)]
+
+
+def pressed(card: OwnQuestions, text: str) -> None:
+    QApplication.processEvents()  # what was added last is shown by an event
+    next(one for one in card.findChildren(QPushButton) if one.text() == text and one.isVisibleTo(card)).click()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
 def said(card: OwnQuestions) -> str:
     return "\n".join(label.text() for label in card.findChildren(QLabel) if label.isVisibleTo(card))
 
@@ -85,6 +97,30 @@ def test_a_table_is_shown_then_kept_and_learned(
     monkeypatch.setattr(QMessageBox, "question", lambda *_: QMessageBox.StandardButton.Yes)
     card._remove(one)
     assert asked[-1] == ((), "half") and question_sets.kept(tmp_path) == []
+
+
+def test_what_a_class_offers_is_looked_at_before_it_is_kept(
+    card: OwnQuestions, qtbot: QtBot, tmp_path: Path
+) -> None:
+    rows = tuple(Row(question=f"Capital {n}?", answer=f"City {n}") for n in range(9))
+    for name in ("Capitals", "Cities"):
+        made = QuestionSet(name=name, rule=Rule(articles=name == "Cities"), rows=rows)
+        assert question_sets.offer(tmp_path, encode(made).decode())
+    assert not question_sets.offer(tmp_path, "<script>") and question_sets.kept(tmp_path) == []
+    card.show_view(View(home=str(tmp_path)))
+    assert "Your class offers Capitals, 9 questions." in said(card)
+    pressed(card, "No, thanks")  # the first of them
+    assert "Capitals" not in said(card)
+    pressed(card, "Look at it")
+    qtbot.waitUntil(lambda: card._shown.isVisible())
+    assert "Capital 0? → City 0" in said(card).replace("  ", " ")
+    card._keep()
+    assert [one.made.name for one in question_sets.kept(tmp_path)] == ["Cities"]
+    assert "Your class" not in said(card)
+    assert "Share with members" not in buttons(card)
+    card.show_view(View(home=str(tmp_path), words="six of them"))
+    pressed(card, "Share with members")
+    assert question_sets.kept(tmp_path)[0].shared and "Stop sharing" in buttons(card)
 
 
 def test_what_cannot_be_read_is_told_and_keeps_nothing(

@@ -20,11 +20,10 @@ from app.swarm.wire.frames import to_frame
 from app.swarm.wire.limits import LineMessage
 from app.swarm.wire.protocol import BatchReply, Pub
 from app.ui.frame.frame import Actions
-from app.ui.privacy.exchanged import groups
 from app.ui.privacy.live import Live
-from app.ui.privacy.message import MessageRow
+from app.ui.privacy.message import MessageRow, groups
 from app.ui.privacy.page import Privacy
-from app.ui.shell.questions import Questions
+from app.ui.process.past import Questions
 from app.ui.shell.window import LEAST, MainWindow
 from app.ui.theme import Theme
 from app.ui.view.view import View

@@ -28,7 +28,7 @@ from app.ui.view.view import NodeStatus, Problem, Step
 from tests.e2e.relay import Relay
 from tests.node.ruled import CALM
 
-PATIENCE_MS = 60_000
+PATIENCE_MS = 240_000
 START = (
     '{"event":"start","model":"m","engine":{"name":"e","device":"CPU","dtype":"f","model":"m","parameters":1,'
     '"trainable":1,"threads":1,"memory_budget_mb":1},"home":"","round":0,"recipe":"default","families":{"gcd":0}}'

@@ -101,6 +101,37 @@ class Person:
             self._do("click", "5")
         raise AssertionError(f"{name!r} is not in sight among {sorted(self.ask('places'))}")
 
+    def drops(self, file: Path, page: str) -> None:
+        """Drags a file out of another program's window, the way a hand does; it leads to that page."""
+        dragged = subprocess.Popen(
+            [sys.executable, "-m", "tests.ui.screen.dragging", str(file)],
+            cwd=ROOT,
+            env=self.surroundings,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert dragged.stdout is not None and dragged.stdout.readline() == "there\n"
+        self._do("mousemove", "20", "20", "sleep", "0.5", "mousedown", "1", "sleep", "0.5")
+        for x in (30, 150, 400, 600, 690, 700):
+            self._do("mousemove", str(x), str(min(x, 400)), "sleep", "0.4")
+        self._do("mouseup", "1")
+        try:
+            wait(lambda: self.sees("page") == page, "it is taken")
+        finally:
+            dragged.kill()
+            dragged.wait()
+
+    def hears(self, words: str) -> str:
+        """What is said with these words in it, when it is said."""
+        found: list[str] = []
+
+        def heard() -> bool:
+            found[:] = [said for said in self.reader.said(self.window.pid) if words in said]
+            return bool(found)
+
+        wait(heard, f"{words!r} is said")
+        return found[0]
+
     def chooses(self, text: str) -> None:
         """An entry of the tray's menu."""
         self.tray.click(self.says(text))

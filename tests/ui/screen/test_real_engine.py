@@ -21,7 +21,7 @@ from pytestqt.qtbot import QtBot
 from app.bench.runs.window import prepare
 from app.install.packs import place
 from app.install.packs.stages import MARK
-from app.ui.engine.process import MAX_LINE, Packing
+from app.ui.install.packing import MAX_LINE, Packing
 from app.ui.process.child import Child
 from tests.packs.wheels import KEYS, Host, plain, serving, wheel, write_out
 from tests.ui.screen import real as driving

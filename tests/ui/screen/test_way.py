@@ -16,6 +16,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from app.cli.questions import progress
+from app.sapo.sets.templates import EXAMPLES
 from tests.ui.screen.person import Person, person
 from tests.ui.screen.real import trainer, wait
 
@@ -52,6 +54,30 @@ def test_the_whole_way(
         _looks_around(one, by_tab if (theme, language) == FIRST[1:] else ())
         _joins_by_six_words(one)
         _pauses_closes_and_comes_back(one)
+        assert not one.found, "\n".join(one.found)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize(("theme", "language"), [("light", "de"), ("dark", "en")])
+def test_questions_of_ones_own(xvfb: str, tmp_path: Path, theme: str, language: str) -> None:
+    """A file is dropped, looked at and learned; the curve and what flipped are of these questions."""
+    file, home = tmp_path / "times.txt", tmp_path / f"own-{theme}-{language}"
+    file.write_text(EXAMPLES["Times tables"])
+    with person(xvfb, home, "1366x768", theme, language) as one:
+        _answers(one)
+        one.drops(file, "skills")
+        one.hears("66")
+        one.stands("preview")
+        one.clicks("Add and learn")
+        wait(lambda: any(done.round >= 5 for done in progress(home).values()), "it learns them")
+        one.stands("learned")
+        one.clicks(one.hears({"en": "now right", "de": "jetzt richtig"}[language]))
+        one.stands("flips")
+        assert "Calculate" in one.hears("Calculate")
+        one.goes("ctrl+1", "overview")
+        wait(lambda: one.sees("points") >= 2, "there is a curve")
+        one.stands("curve")
         assert not one.found, "\n".join(one.found)
 
 

@@ -14,9 +14,8 @@ from app.swarm.identity.identity import Identity
 from app.swarm.invite.private import Private
 from app.ui.process.logs import Tail
 from app.ui.settings import diagnostics
-from app.ui.settings.bundle import BundleDialog
-from app.ui.settings.logview import LogView
-from app.ui.settings.redaction import HIDDEN, cleaned
+from app.ui.settings.diagnostics import HIDDEN, cleaned
+from app.ui.settings.logview import BundleDialog, LogView
 from app.ui.theme import Theme
 from app.ui.view.view import NodeStatus, View
 from tests.ui import views

@@ -18,16 +18,13 @@ from app.node.record.errors import BusyError
 from app.swarm.identity.identity import WORDS as N
 from app.swarm.identity.identity import Identity as Key
 from app.swarm.identity.storage import keep_plain
-from app.ui.frame.actions import IdentityActions
-from app.ui.frame.frame import Actions
-from app.ui.settings import identity_section
-from app.ui.settings.identity import IdentityControl
-from app.ui.settings.identity_section import IdentitySection, RestoreDialog
+from app.ui.frame.frame import Actions, IdentityActions
+from app.ui.settings.identity import WORDS, IdentityControl, IdentitySection, RestoreDialog
 from app.ui.settings.page import SettingsPage
 from app.ui.shell import login
 from app.ui.shell.desktop import Desktop
 from app.ui.theme import Theme
-from app.ui.view.parts import Persona
+from app.ui.view.view import Persona
 from tests.ui import views
 
 MINE = Key(bytes(range(32)))
@@ -183,7 +180,7 @@ def test_words_are_entered_in_a_dialog(
     buttons(section)["Restore from words …"].click()
     assert asked == []
     buttons(section)["Restore from words …"].click()
-    assert asked == [("restore", views.WORDS.replace(" ", "\n"))] and identity_section.WORDS == N
+    assert asked == [("restore", views.WORDS.replace(" ", "\n"))] and WORDS == N
 
 
 def test_a_real_process_restores_tells_and_renews(

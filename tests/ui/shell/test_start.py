@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_the_window_loads_no_model_library_and_no_numbers_library() -> None:
-    code = "import sys, app.ui.shell.start, app.cli.learn.window\nfrom app.ui.shell.window import pages\nprint([m for m in ('torch', 'numpy', 'transformers', 'reasoning_gym', 'aiohttp', 'rich') if m in sys.modules])"  # noqa: E501
+    code = "import sys, app.ui.shell.start, app.cli.window\nfrom app.ui.shell.window import pages\nprint([m for m in ('torch', 'numpy', 'transformers', 'reasoning_gym', 'aiohttp', 'rich') if m in sys.modules])"  # noqa: E501
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=120)
     assert done.stdout.strip() == "[]", done.stderr
 

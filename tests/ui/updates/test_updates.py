@@ -17,8 +17,9 @@ from app.desktop.login import LinuxAutostart
 from app.install.updates import asking as known
 from app.install.updates.asking import UpdateOffer
 from app.install.updates.feed import UpdateTrust
-from app.ui.frame.actions import UpdateActions
-from app.ui.frame.frame import Actions
+from app.ui.frame.frame import Actions, UpdateActions
+from app.ui.install.section import UpdateCard
+from app.ui.install.updating import Updating
 from app.ui.overview.page import Overview
 from app.ui.privacy.page import Privacy
 from app.ui.process.child import Child
@@ -27,10 +28,8 @@ from app.ui.settings.page import SettingsPage
 from app.ui.shell import login
 from app.ui.shell.desktop import Desktop
 from app.ui.theme import Theme
-from app.ui.updates.card import UpdateCard
-from app.ui.updates.process import Updating
-from app.ui.view.parts import UpdateStage, UpdateView
 from app.ui.view.settings import Choices
+from app.ui.view.view import UpdateStage, UpdateView
 from tests.ui import views
 from tests.updates.scenes import OFFER, scenes
 

@@ -1,0 +1,294 @@
+"""`./shoal doctor`: this computer, and which engine would run on it, with the reason for every other one."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+from pathlib import Path
+
+import msgspec
+
+from app.cli._terminal import say
+from app.cli.identity import told as told_key
+from app.common import files, home
+from app.common.authorities import system_proxy, without_password
+from app.common.process.surroundings import left_out
+from app.desktop import FactRow, Gatherer
+from app.models.shelf import locate
+from app.node.record.snapshot import Energy
+from app.node.rules.energy import EnergyRecord
+from app.node.rules.orders import Moment
+from app.swarm.identity.identity import IdentityError
+from app.swarm.identity.storage import key_location
+from engines import opening
+from engines.choice import EngineVerdict, Trial, key, recall
+from engines.facts import ENGINES, ISA, HardwareFacts, gather, isa, package_version
+from engines.facts import PACKAGES as PACKAGES_OF_ENGINES
+from engines.models.folder import fingerprint, open_folder
+
+SUMMARY = "check that everything works, and what to do if not"
+
+PACKAGES = (
+    *PACKAGES_OF_ENGINES,
+    "peft",
+    "safetensors",
+    "tokenizers",
+    "numpy",
+    "reasoning-gym",
+)
+
+FACTS = {
+    "idle_s": "time without input",
+    "on_battery": "on battery",
+    "saver": "battery saver",
+    "full_screen": "full-screen program",
+    "exclusive_app": "program of your list",
+    "cpu_others": "processor used by others",
+    "gpu_others": "graphics card used by others",
+    "memory_free": "memory free",
+    "memory_stalled": "time lost to short memory",
+    "temperature_c": "temperature",
+    "too_hot": "too hot by the system's word",
+}
+_SOURCES_S = 3.0
+_LITTLE_MB = 1000
+"""Free disk space below which doctor warns: less than a small model and its training take."""
+
+MB = 2**20
+
+
+class DoctorFindings(msgspec.Struct, frozen=True, kw_only=True):
+    """All that doctor says. Sizes in MB (2**20 bytes); `engine` is empty when none is usable with `model`, and
+    `dtype` and `needs_mb` (weights alone) are those it would take."""
+
+    model: str
+    engine: str
+    reason: str
+    dtype: str
+    needs_mb: int
+    engines: list[EngineVerdict]
+    trials: dict[str, Trial]
+    """What `./shoal trial` measured with this model on this computer, by engine."""
+    cpu: dict[str, str | int | list[str]]
+    gpu: list[dict[str, str | int]]
+    driver: str
+    memory: dict[str, int]
+    disk: dict[str, str | int]
+    identity: dict[str, str]
+    """Name among other Shoals, and where its key is kept; empty where there is none yet. No secret."""
+    python: dict[str, str]
+    left_out: list[str]
+    """Variables of the owner's that Shoal's processes start without."""
+    packages: dict[str, str | None]
+    energy: Energy
+    proxy: str
+    """Without its password; empty without one."""
+    sources: list[FactRow]
+    """The facts behind the rules of `run --rules`: each fact, its source, and why it is unknown."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--home", type=Path, help="the data folder whose disk is looked at")
+    parser.add_argument("--model", default="starter", help="the model to choose an engine for (starter)")
+    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Exit code 1 when no engine can run here."""
+    if not args.json and sys.stderr.isatty():
+        say("Looking at this computer and its engines. That takes some seconds.", sys.stderr)
+    findings = examine(args.home, args.model)
+    if args.json:
+        print(msgspec.json.encode(findings).decode())
+        if not findings.engine:
+            say(f"shoal doctor: {findings.reason}", sys.stderr)
+    else:
+        _show(findings)
+    return 0 if findings.engine else 1
+
+
+def examine(data: Path | None, model: str) -> DoctorFindings:
+    """Collects everything. Loads every engine's library, which takes seconds and which no other command does
+    here. Raises EngineError for a missing model."""
+    place = home.home(data)
+    folder = open_folder(locate(model, home=place))
+    facts = gather(place)
+    choice = opening.choice(folder.path, home=place)
+    return DoctorFindings(
+        model=folder.name,
+        engine=choice.way,
+        reason=choice.reason,
+        dtype=choice.dtype,
+        needs_mb=choice.needs_mb,
+        engines=list(choice.engines),
+        trials=recall(place, key(fingerprint(folder), facts)),
+        cpu=_cpu(facts),
+        gpu=[{"name": card.name, "memory_mb": card.memory_mb, "free_mb": card.free_mb} for card in facts.cards],
+        driver=facts.driver,
+        memory=_memory(),
+        disk=_disk(place),
+        identity=_identity(place),
+        python={
+            "version": platform.python_version(),
+            "executable": sys.executable,
+            "system": platform.platform(),
+        },
+        left_out=left_out(),
+        packages={name: package_version(name) or None for name in PACKAGES},
+        energy=EnergyRecord(place).view(Moment.now().local),
+        proxy=without_password(system_proxy()),
+        sources=_sources(),
+    )
+
+
+def _cpu(facts: HardwareFacts) -> dict[str, str | int | list[str]]:
+    logical = os.cpu_count() or 1
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical
+    return {
+        "name": facts.cpu,
+        "cores": facts.cores,
+        "threads": logical,
+        "usable_threads": usable,
+        "features": list(facts.features),
+        "instructions": [
+            f"{ENGINES[name].title} computes with {said}" for name, said in opening.instructions().items()
+        ],
+        "isa": isa(),
+    }
+
+
+def _memory() -> dict[str, int]:
+    import psutil
+
+    memory = psutil.virtual_memory()
+    return {"total_mb": memory.total // MB, "available_mb": memory.available // MB}
+
+
+def _disk(folder: Path) -> dict[str, str | int]:
+    return {"home": str(folder), "free_mb": files.free(folder) // MB}
+
+
+def _identity(place: Path) -> dict[str, str]:
+    try:
+        found = key_location(place)
+    except IdentityError as error:
+        return {"name": "", "key": str(error)}
+    return {"name": found.name, "key": f"{told_key(found.kept, found.file)}."} if found.name else {}
+
+
+def _sources() -> list[FactRow]:
+    gatherer = Gatherer()
+    try:
+        gatherer.start(_SOURCES_S)
+        return list(gatherer.rows())
+    finally:
+        gatherer.close()
+
+
+def told(row: FactRow) -> str:
+    """One fact as a line for people.
+
+    >>> told(FactRow(field="idle_s", source="input idle time (X11)", value=12.3, absent=False, why=""))
+    '12 s (input idle time (X11))'
+    >>> told(FactRow(field="saver", source="battery saver", value=None, absent=False, why="No one answers."))
+    'unknown, so it counts as in use: No one answers.'
+    """
+    if row.absent:
+        return f"none here ({row.source})"
+    if row.value is None:
+        return f"unknown, so it counts as in use: {row.why}"
+    match row.value:
+        case bool():
+            said = "yes" if row.value else "no"
+        case str():
+            said = row.value or "none"
+        case _ if row.field == "idle_s":
+            said = f"{row.value:.0f} s"
+        case _ if row.field == "temperature_c":
+            said = f"{row.value:.0f} °C"
+        case _:
+            said = f"{100 * row.value:.0f} %"
+    return f"{said} ({row.source})"
+
+
+def verdict(findings: DoctorFindings) -> list[str]:
+    """Whether Shoal can learn here, first; then what is wrong and what to do about it."""
+    if not findings.engine:
+        return [f"Not ready: no engine can run {findings.model} here.", findings.reason]
+    ready = f"{ENGINES[findings.engine.partition('-')[0]].title} can run {findings.model} on this computer."
+    wrong = []
+    if (free := int(findings.disk["free_mb"])) < _LITTLE_MB:
+        wrong.append(f"Only {free:,} MB of disk space are free at {findings.disk['home']}: free up some.")
+    if findings.left_out:
+        names = " and ".join(findings.left_out)
+        wrong.append(f"Shoal doesn't use your {names}: what is there would replace parts of Shoal.")
+    if findings.identity and not findings.identity["name"]:
+        wrong.append(findings.identity["key"])
+    if unknown := [FACTS.get(row.field, row.field) for row in findings.sources if _unknown(row)]:
+        wrong.append(
+            f"Shoal can't tell here: {', '.join(unknown)}. "
+            "So it only learns when you start it, or with that rule off in the settings."
+        )
+    if not wrong:
+        return [f"Everything is ready: {ready}"]
+    return [f"Ready: {ready}", *wrong]
+
+
+def _unknown(row: FactRow) -> bool:
+    return row.value is None and not row.absent
+
+
+def _told_identity(found: dict[str, str]) -> str:
+    if not found:
+        return "none yet: made when Shoal first learns with others"
+    return f"{found['name']}, its key is {found['key']}" if found["name"] else found["key"]
+
+
+def _show(findings: DoctorFindings) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    first, *wrong = verdict(findings)
+    console.print(Text(first, style="bold green" if findings.engine else "bold red"))
+    for sentence in wrong:
+        console.print(Text(f"- {sentence}", style="yellow"))
+    console.print()
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    cpu, memory, disk = findings.cpu, findings.memory, findings.disk
+    table.add_row("Engine", f"{findings.engine or 'none'} for the model {findings.model}")
+    table.add_row("  why", findings.reason)
+    for engine in findings.engines:
+        table.add_row(f"  {engine.name}", ("usable: " if engine.usable else "not usable: ") + engine.reason)
+    for name, found in findings.trials.items():
+        table.add_row("  trial", f"{name}: {found.rounds_per_hour:,.0f} rounds an hour, {found.memory_mb:,} MB")
+    table.add_row("Processor", f"{cpu['name']}, {cpu['cores']} cores, {cpu['usable_threads']} usable threads")
+    for said in (cpu["features"], cpu["instructions"]):
+        table.add_row("", ", ".join(said) if isinstance(said, list) else "")
+    if cpu["isa"]:
+        table.add_row("", f"measured as one with AVX2 and nothing newer ({ISA}={cpu['isa']})")
+    for card in findings.gpu:
+        table.add_row(
+            "Graphics",
+            f"{card['name']}, {card['free_mb']:,} of {card['memory_mb']:,} MB free, {findings.driver}",
+        )
+    table.add_row("Memory", f"{memory['available_mb']:,} of {memory['total_mb']:,} MB free")
+    table.add_row("Data", f"{disk['home']}, {disk['free_mb']:,} MB free")
+    if findings.proxy:
+        table.add_row("Proxy", f"{findings.proxy}, for downloads and wss:// relays")
+    energy = findings.energy
+    how = "measured" if energy.measured else "estimate"
+    table.add_row("Energy", f"{energy.month_kwh:.3f} kWh this month ({how})")
+    table.add_row("Identity", _told_identity(findings.identity))
+    table.add_row("Python", f"{findings.python['version']} on {findings.python['system']}")
+    table.add_row(
+        "Packages", ", ".join(f"{name} {version or 'missing'}" for name, version in findings.packages.items())
+    )
+    for place, row in enumerate(findings.sources):
+        table.add_row("Facts" if not place else "", f"{FACTS.get(row.field, row.field)}: {told(row)}")
+    console.print(table, highlight=False, markup=False)

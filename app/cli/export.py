@@ -1,0 +1,148 @@
+"""`./shoal export --format F OUT`: the trained model, as files for other programs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from app.cli._terminal import say
+
+SUMMARY = "take your model to other programs"
+FORMATS = {
+    "peft": "the LoRA adapter as PEFT loads it",
+    "gguf": "the LoRA adapter for llama.cpp and Ollama",
+    "mlx": "the LoRA adapter for mlx-lm",
+    "merged": "the whole model as safetensors, for transformers",
+    "merged-gguf": "the whole model for llama.cpp and Ollama",
+}
+PUZZLES = "verifiers"
+"""A format that exports not the model but its puzzles."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Writes the newest safe point of a model into the new folder OUT, with a model card, and for GGUF "
+        "with a Modelfile. It only reads the data folder, also while a node is learning there. Formats: "
+        + "; ".join(f"{name}, {text}" for name, text in FORMATS.items())
+        + f". {PUZZLES} writes no model, but all puzzles with their scorers as an environment for the program "
+        "of that name and for prime-rl."
+    )
+    parser.add_argument("out", type=Path, metavar="OUT", help="a folder that does not exist or is empty")
+    parser.add_argument("--format", choices=(*FORMATS, PUZZLES), required=True)
+    parser.add_argument(
+        "--model", default="starter", help="starter, the name of a downloaded model, or a folder (starter)"
+    )
+    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
+    parser.add_argument(
+        "--kind", choices=("f16", "q8_0", "f32"), default="f16", help="number format of GGUF weights (f16)"
+    )
+    parser.add_argument(
+        "--with-base", action="store_true", help="put the base model beside a GGUF adapter, ready for Ollama"
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="then answer ten new puzzles with the GGUF in llama-cpp-python and here, and compare",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help='{"event":"progress","share":..} while it runs, then {"event":"exported",..} or '
+        '{"event":"refused","sentence":..}',
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    if args.check and not (args.format == "merged-gguf" or (args.format == "gguf" and args.with_base)):
+        print("shoal export: --check needs --format merged-gguf, or gguf --with-base.", file=sys.stderr)
+        return 2
+    if args.format == PUZZLES:
+        return _puzzles(args)
+    from app.common.home import home
+    from app.node.models import exporting
+    from app.node.record.errors import NodeError
+    from app.node.trainer import solo
+
+    data = home(args.home)
+    os.environ["SHOAL_HOME"] = str(data)
+    solo.refuse_network()
+    wish = exporting.Wish(
+        model=args.model,
+        format=args.format,
+        to=args.out.expanduser().absolute(),
+        kind=args.kind,
+        with_base=args.with_base,
+    )
+
+    def tell(event: exporting.Event) -> None:
+        if args.json:
+            print(exporting.line(event), flush=True)
+        elif isinstance(event, exporting.ExportProgress) and sys.stderr.isatty():
+            print(f"\r{100 * event.share:3.0f} %", end="", file=sys.stderr, flush=True)
+
+    try:
+        done = exporting.export(data, wish, tell)
+    except (exporting.EngineError, NodeError) as error:
+        if args.json:
+            tell(exporting.ExportRefused(sentence=str(error)))
+        raise
+    tell(done)
+    if not args.json:
+        say(_summary(done))
+    return _check(args, data, wish.to) if args.check else 0
+
+
+def _check(args: argparse.Namespace, home: Path, exported: Path) -> int:
+    """Exit code 1 if the answers differ."""
+    from app.chat.agreement import agreement
+    from engines import opening
+    from engines.contract import Engine
+
+    def open_engine(model: Path, rank: int | None) -> Engine:
+        return opening.open_engine(opening.AUTO, model, rank=rank)
+
+    found = agreement(args.model, home, exported, open_engine)
+    said = f"The exported model answers {found.equal} of {found.puzzles} new puzzles exactly as it does here."
+    if not found.same:
+        _, ours, theirs = found.different[0]
+        said += f" For example {theirs.strip()[:60]!r} instead of {ours.strip()[:60]!r}."
+    if args.json:
+        told = {"event": "checked", "puzzles": found.puzzles, "equal": found.equal, "sentence": said}
+        print(json.dumps(told), flush=True)
+    else:
+        say(said)
+    return 0 if found.same else 1
+
+
+def _puzzles(args: argparse.Namespace) -> int:
+    from app.lab import environment
+
+    to = args.out.expanduser().absolute()
+    try:
+        files = environment.write(to)
+    except (environment.EnvironmentFolderError, OSError) as error:
+        print(f"shoal export: {error}", file=sys.stderr)
+        return 1
+    if args.json:
+        print(json.dumps({"event": "exported", "format": PUZZLES, "folder": str(to), "files": files}))
+    else:
+        print(f"All puzzles with their scorers, as an environment for verifiers, in {to}: {files} files.")
+    return 0
+
+
+def _summary(done: object) -> str:
+    from app.models.found import lm_studio
+    from app.node.models.exporting import Exported
+
+    assert isinstance(done, Exported)
+    score = f", {done.score} of new puzzles solved" if done.score else ""
+    lines = [f"{done.model} after round {done.round}{score}, as {done.format} in {done.folder}:"]
+    lines += [f"  {name:<28}{size / 1e6:>10.2f} MB" for name, size in done.files.items()]
+    lines += [f"For Ollama: {done.command}"] if done.command else []
+    studio = lm_studio()
+    if done.format == "merged-gguf" and studio is not None:
+        lines.append(f"For LM Studio: move that folder into {studio / 'shoal'}.")
+    return "\n".join(lines)

@@ -1,0 +1,249 @@
+"""`./shoal identity`: this computer's identity among other Shoals, and the recovery words that restore it
+elsewhere.
+
+A secret is shown only after a yes. Recovery words are read from the terminal or standard input, because every
+program here can read a command line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import getpass
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from app.common import remedy
+from app.common.home import home
+from app.node.data.home import check_format, folder, held, stamp_format
+from app.node.record.errors import BusyError
+from app.swarm.identity.identity import WORDS, Identity, IdentityError
+from app.swarm.identity.storage import (
+    KeyLocation,
+    StoredIdentity,
+    Where,
+    keep,
+    key_location,
+    read_identity,
+    unseal,
+)
+
+SUMMARY = "your name among other Shoals, and how to keep it"
+
+DOES = {
+    "show": "show the recovery words, which bring it back on any computer",
+    "restore": "become the identity of recovery words, which are asked for or read from standard input",
+    "new": "take a new name",
+}
+_MOST = 4096
+"""Characters of an answer that are read."""
+_PAUSE_S = 0.1
+_COLUMNS = 4
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_options(parser, yes=False, json=False, home=None, wait=0.0)
+    verbs = parser.add_subparsers(dest="do", metavar="WHAT")
+    for name, does in DOES.items():
+        other = ["words"] if name == "show" else []  # its name until 0.1
+        verb = verbs.add_parser(name, aliases=other, help=does, description=f"{does[:1].upper()}{does[1:]}.")
+        _add_options(verb)
+
+
+def _add_options(parser: argparse.ArgumentParser, **defaults: object) -> None:
+    """Options that may come before or after the verb; the verb's own copies have no defaults, so that they
+    override nothing."""
+
+    def add(name: str, **options: Any) -> None:
+        parser.add_argument(f"--{name}", default=defaults.get(name, argparse.SUPPRESS), **options)
+
+    add("yes", action="store_true", help="do not ask")
+    add("json", action="store_true", help="name and place of the key as one JSON object")
+    add("home", type=Path, metavar="DIR", help="the data folder (also: SHOAL_HOME)")
+    add("wait", type=float, help=argparse.SUPPRESS)  # for a node that ends
+
+
+def main(args: argparse.Namespace) -> int:
+    """1 where the owner said no. Raises IdentityError and NodeError."""
+    if misuse := _misuse(args):
+        print(f"shoal identity: {misuse}", file=sys.stderr)
+        return 2
+    place = home(args.home)
+    check_format(place)
+    act: dict[str | None, Callable[[argparse.Namespace, Path], bool]] = {
+        "show": _words,
+        "words": _words,
+        "restore": _restore,
+        "new": _new,
+    }
+    if args.do and not act[args.do](args, place):
+        print("shoal identity: Nothing was done.", file=sys.stderr)
+        return 1
+    if args.do not in ("show", "words"):
+        _show(key_location(place), args.json)
+    return 0
+
+
+def _misuse(args: argparse.Namespace) -> str:
+    if args.json and args.do in ("show", "words"):
+        return f"--json tells no secret: leave it out, or leave out {args.do}."
+    if args.do in ("show", "words") and not sys.stdout.isatty() and not args.yes:
+        return "The recovery words would go into a file or another program: add --yes if you mean that."
+    return ""
+
+
+def told(kept: str, file: str = "") -> str:
+    """Where a key is, for people.
+
+    >>> told("keyring"), told("plain", "/home/ada/key")
+    ("in the system's keyring", 'in /home/ada/key, which only you can read')
+    """
+    match kept:
+        case Where.KEYRING:
+            return "in the system's keyring"
+        case Where.SEALED:
+            return f"in {file}, under a passphrase that Shoal no longer uses"
+        case Where.PLAIN:
+            return f"in {file}, which only you can read"
+    return "nowhere yet"
+
+
+def _show(found: KeyLocation, as_json: bool) -> None:
+    if as_json:
+        print(msgspec.json.encode(found).decode())
+    elif not found.name:
+        print(
+            "You have no identity yet: Shoal makes one when it first learns with others, and "
+            f"{remedy.command('identity new')} does so now."
+        )
+    else:
+        print(found.name)
+        print(f"  Key: {told(found.kept, found.file)}.")
+        if found.kept == Where.SEALED:
+            print(f"  To use it again, enter the passphrase once: {remedy.command('identity restore')}")
+        else:
+            print(f"  To bring it back on any computer: {remedy.command('identity show')}")
+
+
+def _words(args: argparse.Namespace, place: Path) -> bool:
+    identity = _opened(place)
+    warning = f"Anyone who reads the recovery words of {identity.name} can be {identity.name}."
+    if not _agreed(args, warning, "show them"):
+        return False
+    words = identity.words().split()
+    if not sys.stdout.isatty():
+        print(" ".join(words))
+        return True
+    rows = len(words) // _COLUMNS
+    for row in range(rows):
+        print("".join(f"{at + 1:>4} {words[at]:<10}" for at in range(row, len(words), rows)).rstrip())
+    return True
+
+
+def _restore(args: argparse.Namespace, place: Path) -> bool:
+    with _alone(args, place):
+        return _replace(args, place, _entered(place))
+
+
+def _new(args: argparse.Namespace, place: Path) -> bool:
+    with _alone(args, place):
+        return _replace(args, place, Identity.new())
+
+
+def _replace(args: argparse.Namespace, place: Path, identity: Identity) -> bool:
+    """Makes it the folder's key, after a yes if that already has another one."""
+    try:
+        before = key_location(place)
+    except IdentityError:  # it is damaged, and is kept aside
+        before = KeyLocation()
+    if before.name and before.public_key != identity.key.hex():
+        warning = (
+            f"You are {before.name} now. Other Shoals will not know {identity.name} as you, and trust has to "
+            f"grow again. Only the recovery words of {before.name} bring it back: "
+            f"{remedy.command('identity show')} shows them."
+        )
+        if not _agreed(args, warning, f"become {identity.name}"):
+            return False
+    stamp_format(place)
+    kept = asyncio.run(keep(identity, place))
+    _tell(kept)
+    return True
+
+
+def _opened(place: Path) -> Identity:
+    """Raises IdentityError where there is no key, or it can't be read now."""
+    kept = asyncio.run(read_identity(place))
+    _tell(kept)
+    return kept.identity
+
+
+def _tell(kept: StoredIdentity) -> None:
+    if kept.note:
+        print(kept.note, file=sys.stderr)
+
+
+def _entered(place: Path) -> Identity:
+    """The key of the recovery words, or of the passphrase of a key that an earlier version sealed. Raises
+    IdentityError."""
+    try:
+        sealed = key_location(place).kept == Where.SEALED
+    except IdentityError:  # words bring a damaged one back
+        sealed = False
+    said = _said(f"The passphrase, or the {WORDS} recovery words: " if sealed else "", sealed)
+    if sealed and len(said.split()) != WORDS:
+        return unseal(place, said.rstrip("\r\n"))
+    return Identity.from_words(said)
+
+
+def _said(question: str, hidden: bool) -> str:
+    """Recovery words from the terminal, in one line or several, or from standard input. An empty line ends
+    them. `hidden`: one line, which the terminal does not show."""
+    if hidden:
+        return getpass.getpass(question)[:_MOST] if sys.stdin.isatty() else sys.stdin.readline(_MOST)
+    if sys.stdin.isatty():
+        print(f"The {WORDS} recovery words, in order: ", end="", file=sys.stderr, flush=True)
+    said = ""
+    while len(said.split()) < WORDS and len(said) < _MOST:
+        line = sys.stdin.readline(_MOST)
+        if not line.strip() and (said or not line):
+            break
+        said += line
+    if not said.strip():
+        raise IdentityError(f"No words came in: enter the {WORDS} recovery words.")
+    return said
+
+
+def _agreed(args: argparse.Namespace, warning: str, deed: str) -> bool:
+    """Whether the owner says yes, in the terminal or by --yes. Raises IdentityError where no one can be
+    asked."""
+    if args.yes:
+        return True
+    if not sys.stdin.isatty():
+        raise IdentityError(f"{warning} No one can answer here: add --yes if you mean it.")
+    print(warning, file=sys.stderr)
+    print(f"Type yes to {deed}: ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline(_MOST).strip().casefold() == "yes"
+
+
+@contextmanager
+def _alone(args: argparse.Namespace, place: Path) -> Iterator[None]:
+    """The data folder, held; a node that is ending is waited for as long as --wait says. Raises IdentityError
+    while one runs."""
+    deadline = time.monotonic() + args.wait
+    while True:
+        try:
+            with held(folder(place)):
+                yield
+                return
+        except BusyError as error:
+            if time.monotonic() > deadline:
+                raise IdentityError(
+                    "Shoal is running under this identity: quit it and try again. Nothing was changed."
+                ) from error
+            time.sleep(_PAUSE_S)

@@ -1,1 +1,0 @@
-"""Commands about this installation: doctor, data, update, pack, remove."""

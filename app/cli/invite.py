@@ -1,0 +1,103 @@
+"""`./shoal invite`: invites that an operator gives to others."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import secrets
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+
+from app.cli._operator import KEY_FILE
+from app.common import signing
+from app.common.text import whole
+from app.swarm.invite.invite import InviteError, where
+from app.swarm.invite.private import ANYBODY, mint, new_words
+
+SUMMARY = "invite others: a link, or the six words of a private swarm"
+DAYS = 7
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("address", nargs="?", help="the relay's invite (it prints one) or its address")
+    signs = parser.add_mutually_exclusive_group()
+    signs.add_argument(
+        "--state", type=Path, metavar="DIR", help="the relay's folder, where its operator's key is"
+    )
+    signs.add_argument("--key", type=Path, metavar="FILE", help="or the key that signs, from --new-key")
+    parser.add_argument(
+        "--days",
+        type=whole(1, 9999, "an invite holds from 1 to 9999 days"),
+        default=DAYS,
+        help=f"how long the invite holds ({DAYS})",
+    )
+    parser.add_argument("--for", dest="who", type=_key, metavar="KEY", help="the one node key that may use it")
+    parser.add_argument("--swarm", help="the swarm's id, where the address does not say it")
+    parser.add_argument("--new-key", type=Path, metavar="FILE", help="make a key that signs: FILE and FILE.pub")
+    parser.add_argument("--new-words", action="store_true", help="make six words for a private swarm")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Prints an invite link, a public key or six words on standard output."""
+    if sum((args.new_words, args.new_key is not None, args.address is not None)) != 1:
+        return _wrong("Name a relay's address, or one of --new-key and --new-words.")
+    if args.new_words:
+        print(new_words())
+        return 0
+    if args.new_key is not None:
+        return _new_key(args.new_key)
+    key = args.state / KEY_FILE if args.state is not None else args.key
+    if key is None:
+        return _wrong("An invite is signed: name the relay's folder with --state, or a key with --key.")
+    try:
+        relay = where(args.address)
+        swarm = args.swarm or relay.swarm
+        if swarm is None:
+            return _wrong("The address does not say which swarm it is of: give the relay's invite, or --swarm.")
+        until = int(time.time()) + args.days * 86_400
+        token = mint(_read(key), swarm, until, args.who or ANYBODY)
+        print(msgspec.structs.replace(relay, swarm=swarm, token=token).link())
+    except InviteError as error:
+        return _wrong(str(error))
+    return 0
+
+
+def _new_key(path: Path) -> int:
+    """Writes a new key; never overwrites one."""
+    seed = secrets.token_bytes(signing.SEED_BYTES)
+    public = signing.public_key(seed).hex()
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "w", encoding="ascii") as file:
+        file.write(seed.hex() + "\n")
+    path.with_name(path.name + ".pub").write_text(public + "\n", "ascii")
+    print(public)
+    print(
+        f"{path} signs invites: keep it to yourself. The relay needs --access invite --invite-key {public}.",
+        file=sys.stderr,
+    )
+    return 0
+
+
+def _read(path: Path) -> bytes:
+    try:
+        text = path.read_text("ascii").strip()
+    except UnicodeDecodeError:
+        text = ""
+    if path.suffix == ".pub" or not re.fullmatch(r"[0-9a-f]{64}", text):
+        raise InviteError(f"{path} is no key that signs invites: --new-key FILE makes one.")
+    return bytes.fromhex(text)
+
+
+def _wrong(sentence: str) -> int:
+    print(f"shoal invite: {sentence}", file=sys.stderr)
+    return 2
+
+
+def _key(text: str) -> str:
+    if not re.fullmatch(r"[0-9a-f]{64}", text):
+        raise argparse.ArgumentTypeError("a node's key has 64 hex digits")
+    return text

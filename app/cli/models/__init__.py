@@ -1,1 +1,0 @@
-"""Commands about models: models, trial, export."""

@@ -1,0 +1,211 @@
+"""`./shoal pack`: the engine of an installed app. A checkout has its own and needs none of this. The window
+runs it as a process of its own with --json, and shows its output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from app.cli._terminal import TerminalLine, agreed, json_line, stop_quietly
+from app.common import files, remedy
+from app.common.text import in_bytes
+from app.desktop.nvidia import card_present
+from app.install.errors import PackError
+from app.install.packs import manifest, place, programs
+from app.install.packs.events import PackDone, PackEvent, PackFailed, PackProgress, PackStatus, PackWaiting
+from app.install.packs.manifest import SignedManifest
+from app.install.packs.offered import chosen_in, load_manifest, newer, offered
+from app.install.packs.stages import PackInstaller
+
+SUMMARY = "install, check, repair or remove the engine of an installed app"
+VERBS = ("install", "check", "repair", "rollback", "list", "remove")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "verb", nargs="?", choices=VERBS, default="list", metavar="{" + ",".join(VERBS) + "}", help="list"
+    )
+    parser.add_argument(
+        "pack", nargs="?", default="", help="install: cpu, cuda, ... (what suits); remove: one listed (all)"
+    )
+    parser.add_argument(
+        "--manifest", metavar="URL|FILE", help="what the pack consists of (default: this version's own)"
+    )
+    parser.add_argument(
+        "--offline", type=Path, metavar="DIR", help="take the files from here and ask no network"
+    )
+    parser.add_argument(
+        "--key", type=Path, metavar="FILE", help="believe this public key, for packs made by oneself"
+    )
+    parser.add_argument(
+        "--older", action="store_true", help="install: also what is older than one that was here"
+    )
+    parser.add_argument("--yes", action="store_true", help="remove: without asking")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
+    parser.add_argument("--attached", action="store_true", help=argparse.SUPPRESS)  # ends with its input
+
+
+def main(args: argparse.Namespace) -> int:
+    """0 when done, 1 with a sentence when not, 2 for wrong usage."""
+    root = place.folder()
+    if args.pack and args.verb not in ("install", "remove"):
+        print(
+            f"shoal pack: {args.verb.capitalize()} takes no name; see {remedy.command('pack --help')}.",
+            file=sys.stderr,
+        )
+        return 2
+    tell = json_line if args.json else _Lines().show
+    try:
+        if args.verb == "list":
+            return _list(args.json)
+        if args.verb == "remove":
+            return _remove(PackInstaller(root, tell), args)
+        if args.verb == "check":
+            return _check(root, tell)
+        stop_quietly("pack", args.attached)
+        if sys.platform == "win32":  # elsewhere a child keeps the lock, and is waited for
+            from app.desktop.windows import end_together, step_out
+
+            end_together()
+            step_out(getattr(sys, "_MEIPASS", "") or sys.prefix)
+        if args.verb == "rollback":
+            PackInstaller(root, tell, _keys(args)).rollback()
+            return 0
+        keys = _keys(args)
+        oldest = None if args.key else {name: one.made for name, one in manifest.trust().offers.items()}
+        installer = PackInstaller(root, tell, keys, oldest=oldest, older=args.older)
+        offline = args.offline.expanduser().absolute() if args.offline else None
+        if args.verb == "repair":
+            installer.repair(offline, load_manifest(args.manifest, keys) if args.manifest else None)
+        else:
+            installer.install(*_wanted(args, keys, offline))
+    except PackError as error:
+        if args.json:
+            json_line(PackFailed(sentence=str(error)))
+        raise
+    return 0
+
+
+def _keys(args: argparse.Namespace) -> tuple[str, ...]:
+    """The public keys whose manifests are trusted. Raises PackError."""
+    if args.key is None:
+        return manifest.trust().keys
+    try:
+        key = args.key.read_text(encoding="ascii").strip()
+        if len(bytes.fromhex(key)) != 32:
+            raise ValueError
+    except (OSError, ValueError):
+        raise PackError(
+            f"{args.key} holds no public key (64 hexadecimal digits): name the right file."
+        ) from None
+    return (key.lower(),)
+
+
+def _wanted(
+    args: argparse.Namespace, keys: tuple[str, ...], offline: Path | None
+) -> tuple[SignedManifest, Path | None]:
+    """The manifest that was named, or the one in the offline folder, or this version's own at its address.
+    Without a name, what suits this computer. And the folder with the files, where they are not fetched."""
+    if args.manifest:
+        return load_manifest(args.manifest, keys), offline
+    if offline is not None:
+        path = offline / f"{args.pack}.json" if args.pack else chosen_in(offline, card_present())
+        return _named(path.stem, load_manifest(str(path), keys)), path.parent
+    known = manifest.trust().manifests
+    name = args.pack or next((one.name for one in _standing().offers if one.name in known), "cpu")
+    if name not in known:
+        raise PackError(
+            f"There is no engine {name[:60]!r} for this Shoal ({', '.join(known) or 'it names none'}): name "
+            "its manifest with --manifest."
+        )
+    return _named(name, load_manifest(known[name], keys)), None
+
+
+def _named(name: str, found: SignedManifest) -> SignedManifest:
+    """Checks that a manifest is of the pack that was asked for. Raises PackError."""
+    if found.manifest.name != name:
+        raise PackError(
+            f"The manifest of {name!r} is that of {found.manifest.name!r}, so nothing was installed: tell "
+            "its publisher."
+        )
+    return found
+
+
+def _check(root: Path, tell: Callable[[PackEvent], None]) -> int:
+    """Whether the engine in use computes. Raises PackError."""
+    if fault := programs.engine_fault(root):
+        raise PackError(fault)
+    used = place.current(root).current
+    python = place.interpreter(root / used)
+    tell(PackDone(pack=used, python=str(python), sentence="The engine loads."))
+    return 0
+
+
+def _standing() -> PackStatus:
+    """What is installed and what is available; a checkout is offered nothing."""
+    root, problem = place.folder(), ""
+    packs = PackInstaller(root, lambda _: None).here()
+    try:
+        trust = manifest.trust()
+    except PackError as error:
+        trust, problem = manifest.PackTrust(keys=()), str(error)
+    offers = offered(trust, root, place.carried(), card_present())
+    return PackStatus(
+        folder=str(root),
+        packs=packs,
+        offers=offers,
+        newer=newer(offers, place.current(root).current),
+        free=files.free(root),
+        problem=problem,
+    )
+
+
+def _list(as_json: bool) -> int:
+    standing = _standing()
+    if as_json:
+        json_line(standing)
+        return 0
+    for pack in standing.packs:
+        use = {"current": "in use", "previous": "kept for going back"}.get(pack.use, "")
+        state = use if pack.whole else "unfinished"
+        print(f"{pack.pack:20} {in_bytes(pack.bytes):>12}  {state:20} {pack.title}")
+    if not standing.packs:
+        print("No engine is installed here; a checkout has its own in .venv.")
+    for offer in standing.offers:
+        size = f"{in_bytes(offer.bytes)}, {in_bytes(offer.disk)} of room" if offer.bytes else ""
+        print(f"Can be installed: {remedy.command(f'pack install {offer.name}')}  {offer.title}  {size}")
+    return 0
+
+
+def _remove(installer: PackInstaller, args: argparse.Namespace) -> int:
+    what = args.pack or "every engine"
+    if not args.yes:
+        said = agreed(f"Remove {what} from {installer.root}?")
+        if said is None:
+            raise PackError("Removing asks first, and no one can answer here: add --yes.")
+        if not said:
+            print("Nothing was removed.", file=sys.stderr)
+            return 1
+    freed = installer.remove(args.pack)
+    if args.json:
+        json_line({"event": "removed", "pack": args.pack, "freed": freed})
+    else:
+        print(f"Removed {what}; {in_bytes(freed)} are free again.", file=sys.stderr)
+    return 0
+
+
+class _Lines(TerminalLine):
+    """An installation for people."""
+
+    def show(self, event: PackEvent) -> None:
+        match event:
+            case PackProgress():
+                size = f" {in_bytes(event.have)} of {in_bytes(event.total)}" if event.total else ""
+                self.progress(f"{event.percent:3} % {event.sentence}{size}", event.sentence)
+            case PackWaiting():
+                self.say(f"{event.sentence} Going on in at most {event.seconds:.0f} s.")
+            case PackDone():
+                self.say(event.sentence)

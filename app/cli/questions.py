@@ -1,0 +1,289 @@
+"""`./shoal questions`: question sets of your own, which a model learns like puzzles."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from app.cli._terminal import agreed, json_line
+from app.common import remedy
+from app.common.home import home as data_folder
+from app.node.data import question_sets
+from app.node.data.home import folder as made_folder
+from app.node.data.question_sets import KeptSet
+from app.node.history import history
+from app.sapo.sets import checks, tables, templates
+from app.sapo.sets.checks import Check, Rule
+from app.sapo.sets.question_set import ROUGH, QuestionSet, SetError, encode, family, is_own
+from app.sapo.sets.tables import MAX_BYTES, Preview
+
+SUMMARY = "bring questions of your own for your model to learn"
+VERBS = ("list", "add", "show", "share", "remove", "export")
+_SHOWN = 10
+"""Rows of a preview."""
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How a set's held-out questions were solved: shares at the first and the latest measurement of the model
+    that was measured on it last, and the round of the latest."""
+
+    model: str
+    round: int
+    first: float
+    latest: float
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Question sets of your own. A file has a question and an answer in each row: CSV, TSV, JSON or JSON "
+        "lines, or a template with slots. Sets stay on this computer. Learn one with run --questions NAME. "
+        "In a private swarm, share NAME swaps answers with members who have the same file."
+    )
+    parser.add_argument("verb", nargs="?", choices=VERBS, default="list", metavar=f"{{{','.join(VERBS)}}}")
+    parser.add_argument(
+        "what",
+        nargs="?",
+        help="add: a file, - for standard input, example:TITLE, or class:NAME, which a class offers; else a "
+        "set's name",
+    )
+    parser.add_argument("file", nargs="?", type=Path, help="export: where to write it")
+    parser.add_argument("--name", help="add: what to call it (the file's name)")
+    parser.add_argument(
+        "--check",
+        choices=tuple(Check),
+        metavar="KIND",
+        help=f"add: how answers are checked ({', '.join(Check)}); guessed",
+    )
+    parser.add_argument("--ignore", metavar="A,B", default="", help="add: accents and articles don't count")
+    parser.add_argument("--tolerance", default="0", metavar="D", help="add: how far a number may be off (0)")
+    parser.add_argument("--dry-run", action="store_true", help="add: show what it would be, and keep nothing")
+    parser.add_argument("--yes", action="store_true", help="remove: without asking")
+    parser.add_argument("--stop", action="store_true", help="share: no longer")
+    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
+    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+
+
+def main(args: argparse.Namespace) -> int:
+    """0 when done, 1 with a sentence when not, 2 for wrong usage. Raises SetError."""
+    if (args.verb != "list" and not args.what) or (args.verb == "export" and not args.file):
+        what = (
+            "the file to add" if args.verb == "add" else "the set" + " and the file" * (args.verb == "export")
+        )
+        print(
+            f"shoal questions: Name {what}; {remedy.command('questions --help')} tells more.", file=sys.stderr
+        )
+        return 2
+    home = data_folder(args.home)
+    if args.verb == "add":
+        return _add(args, home)
+    sets = question_sets.enabled(home)
+    if args.verb == "list":
+        return _list(args, home, sets)
+    one = question_sets.find(sets, args.what)
+    if args.verb == "show":
+        return _show(args, Preview(made=one.made, guessed=False))
+    if args.verb == "share":
+        return _share(args, one)
+    if args.verb == "remove":
+        return _remove(args, one)
+    args.file.write_bytes(encode(one.made))
+    _tell(args, f"{one.made.name} is in {args.file}. Others add it with questions add.", file=str(args.file))
+    return 0
+
+
+def described(found: Preview) -> dict[str, Any]:
+    """A set and its preview as plain data."""
+    made = found.made
+    share, answer = made.constant_share()
+    puzzle = family(made)
+    return {
+        "name": made.name,
+        "family": made.family_name,
+        "check": made.rule.check.value,
+        "check_guessed": found.guessed,
+        "rows": len(made.rows),
+        "templates": len(made.templates),
+        "questions": made.distinct,
+        "held_out": len(puzzle.held_out) if puzzle.held_out is not None else None,
+        "rough": made.distinct < ROUGH,
+        "constant_share": round(share, 4),
+        "constant_answer": answer,
+        "skipped": [
+            {"row": one.row, "reason": one.reason.value, "like": one.like or None} for one in found.skipped
+        ],
+        "duplicates": found.duplicates,
+        "contradictions": len(found.contradictions),
+        "notes": list(found.notes),
+    }
+
+
+def _add(args: argparse.Namespace, home: Path) -> int:
+    found = _read(args, home)
+    if args.dry_run:
+        question_sets.check(found.made)
+        return _show(args, found)
+    question_sets.add(made_folder(args.home), found.made)
+    return _show(
+        args, found, "Added. Learn it with " + remedy.command(f'run --questions "{found.made.name}"') + "."
+    )
+
+
+def _read(args: argparse.Namespace, home: Path) -> Preview:
+    """What a file, standard input, an example or a class's offer is. Raises SetError and OSError."""
+    if args.what.startswith("class:"):
+        one = question_sets.find(question_sets.offered(home), args.what.removeprefix("class:").strip())
+        named = msgspec.structs.replace(one.made, name=args.name or one.made.name)
+        return Preview(made=named, guessed=False)
+    if args.what.startswith("example:"):
+        title = args.what.removeprefix("example:").strip()
+        known = {name.casefold(): name for name in templates.EXAMPLES}
+        if title.casefold() not in known:
+            raise SetError(
+                f"There is no example {title[:40]!r}: choose one of {', '.join(templates.EXAMPLES)}."
+            )
+        title = known[title.casefold()]
+        return tables.preview(templates.EXAMPLES[title].encode(), args.name or title, _rule(args))
+    if args.what == "-":
+        content, name = sys.stdin.buffer.read(MAX_BYTES + 1), "questions"
+    else:
+        with Path(args.what).expanduser().open("rb") as file:
+            content, name = file.read(MAX_BYTES + 1), Path(args.what).stem
+    found = tables.read(content, args.name or name, _rule(args))
+    return msgspec.structs.replace(
+        found, made=msgspec.structs.replace(found.made, name=args.name or found.made.name)
+    )
+
+
+def _rule(args: argparse.Namespace) -> Rule | None:
+    """The check that was asked for; None leaves it to the answers. Raises SetError."""
+    ignored = {word.strip() for word in args.ignore.split(",") if word.strip()}
+    if ignored - {"accents", "articles"}:
+        raise SetError("--ignore takes accents and articles.")
+    try:
+        checks.tolerance(args.tolerance)
+    except ValueError as error:
+        raise SetError(str(error)) from error
+    if args.check is None and not ignored and args.tolerance == "0":
+        return None
+    check = Check(args.check) if args.check else Check.NUMBER if args.tolerance != "0" else Check.TEXT
+    return Rule(
+        check=check,
+        accents="accents" not in ignored,
+        articles="articles" not in ignored,
+        tolerance=args.tolerance,
+    )
+
+
+def _show(args: argparse.Namespace, found: Preview, last: str = "") -> int:
+    said = described(found)
+    if args.json:
+        json_line(said)
+        return 0
+    made = found.made
+    count = f"{said['questions']} different questions"
+    aside = "" if said["held_out"] is None else f", {said['held_out']} of them kept aside for measuring"
+    print(f"{made.name}: {count}{aside}")
+    guessed = " Guessed from the answers; --check changes it." if found.guessed else ""
+    print(f"Checked as {made.rule.check}. {checks.SAID[made.rule.check]}{guessed}")
+    for row in made.rows[:_SHOWN]:
+        print(f"  {' '.join(row.question.split())[:70]}  ->  {row.answer[:40]}")
+    for template in made.templates[:_SHOWN]:
+        print(f"  {template.question[:70]}  ->  {template.answer[:40]}")
+    for one in found.skipped[:_SHOWN]:
+        print(f"  row {one.row} left out: {one.reason}" + (f" (row {one.like})" if one.like else ""))
+    if len(found.skipped) > _SHOWN:
+        print(f"  and {len(found.skipped) - _SHOWN} more rows left out")
+    for sentence in (*found.notes, *warnings(made)):
+        print(sentence)
+    if last:
+        print(last)
+    return 0
+
+
+def warnings(made: QuestionSet) -> list[str]:
+    """What the owner should know before learning it."""
+    said = []
+    share, answer = made.constant_share()
+    if share >= 0.2:
+        said.append(f"{answer!r} alone would be right in {100 * share:.0f} of 100.")
+    if made.distinct < ROUGH:
+        said.append(f"With fewer than {ROUGH} questions the curve will be rough.")
+    return said
+
+
+def _list(args: argparse.Namespace, home: Path, sets: list[KeptSet]) -> int:
+    learned = progress(home)
+    offers = question_sets.offered(home)
+    if args.json:
+        told = [
+            described(Preview(made=one.made, guessed=False))
+            | {"learned": msgspec.to_builtins(learned.get(one.made.family_name)), "shared": one.shared}
+            for one in sets
+        ]
+        json_line({"sets": told} | ({"offered": [one.made.name for one in offers]} if offers else {}))
+        return 0
+    for one in offers:
+        command = remedy.command(f'questions add "class:{one.made.name}" --dry-run')
+        print(f"Your class offers {one.made.name}, {one.made.distinct} questions. See it: {command}")
+    if not sets:
+        print("No question sets yet. Add one with " + remedy.command("questions add FILE") + ", or an example:")
+        for title in templates.EXAMPLES:
+            print("  " + remedy.command(f'questions add "example:{title}"'))
+        return 0
+    for one in sets:
+        now = learned.get(one.made.family_name)
+        solved = (
+            f"{now.model} solves {100 * now.latest:.0f} of 100 new ones ({100 * now.first:.0f} when it started)"
+            if now
+            else "not learned yet"
+        )
+        print(f"{one.made.name}  {one.made.distinct} questions, {one.made.rule.check}; {solved}")
+    return 0
+
+
+def _share(args: argparse.Namespace, one: KeptSet) -> int:
+    one.share(not args.stop)
+    sentence = f"{one.made.name} stays on this computer."
+    if one.shared:
+        sentence = (
+            f"In a private swarm, members who have the same file share answers to {one.made.name}. No one else "
+            "can read them."
+        )
+    _tell(args, sentence, shared=one.shared)
+    return 0
+
+
+def _remove(args: argparse.Namespace, one: KeptSet) -> int:
+    if not args.yes:
+        said = agreed(f"Delete {one.made.name}? What your model learned from it stays.")
+        if said is None:
+            raise SetError("Add --yes to delete it without being asked.")
+        if not said:
+            return 1
+    question_sets.remove(one)
+    _tell(args, f"{one.made.name} is deleted.", removed=one.made.family_name)
+    return 0
+
+
+def _tell(args: argparse.Namespace, sentence: str, **said: object) -> None:
+    if args.json:
+        json_line(said)
+    else:
+        print(sentence)
+
+
+def progress(home: Path) -> dict[str, Progress]:
+    """By family: what was measured of every set that was learned."""
+    found: dict[str, tuple[float, Progress]] = {}
+    for folder in sorted(home.glob("models/*")):
+        curve, model = history.read(folder).curve, history.model_of(folder) or folder.name
+        for name in {name for probe in curve for name in probe.families if is_own(name)}:
+            shares = [(probe, probe.families[name]) for probe in curve if name in probe.families]
+            (_, first), (last, latest) = shares[0], shares[-1]
+            if last.at >= found.get(name, (0.0,))[0]:
+                found[name] = last.at, Progress(model=model, round=last.round, first=first, latest=latest)
+    return {name: one for name, (_, one) in found.items()}

@@ -1,0 +1,262 @@
+"""`./shoal relay`: a relay, and orders to a running one."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import errno
+import json
+import re
+import secrets
+import sys
+import time
+import urllib.parse
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from app.cli import _joining, _operator
+from app.cli._terminal import say
+from app.common.text import whole
+
+if TYPE_CHECKING:
+    from app.relay.store.archive import Archive
+
+SUMMARY = "run a relay, where Shoals leave their answers and pick up others'"
+HOST, PORT = "127.0.0.1", 8777
+ARCHIVE_MB = 256
+MEMORY, NATS = "memory", "nats"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--host", help=f"address to listen at (default {HOST}: this computer only; with --lan all networks)"
+    )
+    parser.add_argument(
+        "--port",
+        type=whole(0, 65_535, "a port is a number from 0 to 65535"),
+        help=f"port, 0 for any free one (default {PORT}, or a free one where that is taken)",
+    )
+    parser.add_argument(
+        "--backplane",
+        type=_servers,
+        default=MEMORY,
+        metavar="memory|nats|nats://..",
+        help="what carries the groups: memory (default), nats://HOST[:PORT][,..] for several relays, or nats "
+        "for a nats-server of the relay's own under --state",
+    )
+    parser.add_argument(
+        "--state",
+        type=Path,
+        metavar="DIR",
+        help="keep groups, bans and the relay's key in this folder (groups and bans are not with nats://)",
+    )
+    parser.add_argument(
+        "--archive",
+        type=whole(0, 1_000_000, "an archive has 0 to 1,000,000 MB"),
+        default=ARCHIVE_MB,
+        metavar="MB",
+        help=f"most disk for a day of groups in --state, 0 for none (default {ARCHIVE_MB})",
+    )
+    parser.add_argument("--swarm", type=_swarm, help="id of the swarm (default shoal)")
+    parser.add_argument(
+        "--relay-key",
+        type=Path,
+        metavar="FILE",
+        help="the relay's key, made if missing; its id follows from it (default: in --state or data folder)",
+    )
+    parser.add_argument(
+        "--class",
+        dest="classroom",
+        action="store_true",
+        help="a classroom: a page for its teacher, who sees skills over time and can pause everybody",
+    )
+    parser.add_argument(
+        "--questions",
+        type=Path,
+        metavar="FILE",
+        help="with --class: questions to hand out, a table or an exported set; pupils see them first",
+    )
+    _joining.add_arguments(parser)
+    _operator.add_options(parser)
+    _operator.add_orders(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    if args.order is not None:
+        return _operator.give(args)
+    from app.relay.access import AccessError
+    from app.relay.broker.journal import Journal
+    from app.relay.page import teacher
+    from app.relay.server.serving import serve
+    from app.relay.session.shared import RelayState
+    from app.relay.store.backplane import Backplane, BackplaneError
+
+    if args.backplane == NATS and args.state is None:
+        print(
+            "shoal relay: A nats-server of its own keeps its files under --state DIR: name one.",
+            file=sys.stderr,
+        )
+        return 2
+    try:
+        joining = _joining.chosen(args)
+        rules = _operator.rules(args, None if joining.public is None else joining.public.url)
+        if args.classroom:
+            rules = msgspec.structs.replace(rules, teacher=teacher.token())
+        handout = _handout(args)
+        seed = _operator.relay_key(args)
+    except (AccessError, ValueError) as error:
+        print(f"shoal relay: {error}", file=sys.stderr)
+        return 2
+    except _operator.OperatorError as error:
+        print(f"shoal relay: {error}", file=sys.stderr)
+        return error.code
+    if args.until_stdin_closes:
+        _joining.end_with_stdin()
+    host = args.host or (_joining.ANYWHERE if args.lan else HOST)
+    announcing: set[asyncio.Task[None]] = set()
+
+    def open_state() -> RelayState:
+        backplane: Backplane | None = None
+        if args.backplane == NATS:
+            from app.relay.broker.jetstream import own
+
+            backplane = own(args.state / NATS, joining.swarm)
+        elif args.backplane:
+            from app.relay.broker.jetstream import JetStream
+
+            backplane = JetStream(args.backplane, joining.swarm)
+        elif args.state is not None:
+            backplane = Journal(args.state, joining.swarm)
+        return RelayState(
+            seed,
+            joining.swarm,
+            secrets.token_hex(8),
+            pow_bits=joining.pow_bits,
+            access=joining.access,
+            backplane=backplane,
+            archive=_archive(args, joining.swarm),
+            classroom=args.classroom,
+            handout=handout,
+        )
+
+    def opened(url: str, state: RelayState) -> None:
+        near = _joining.invite(url, state.swarm, state.relay, None)
+        link = _joining.invite(url, state.swarm, state.relay, joining.public)
+        if args.classroom:
+            link = msgspec.structs.replace(link, room="class")
+        first = {"url": url, "relay": state.relay, "swarm": state.swarm, "invite": link.link()}
+        first |= _operator.opened(args, rules, url)
+        if args.classroom:
+            first["teacher"] = f"{_page(link.url)}{teacher.PATH}{rules.teacher}/page"
+        if not sys.stdout.isatty():  # the line is for programs
+            print(json.dumps(first), flush=True)
+        say(f"The relay {state.relay} of the swarm {state.swarm} is open at {url}.", sys.stderr)
+        say(_joining.told(link, url, state.access.mode, args.lan), sys.stderr)
+        if args.classroom:
+            say(f"For the teacher alone, in a browser:\n{first['teacher']}", sys.stderr)
+            if state.access.private is None:
+                say(
+                    "Others on this network can read the page and the answers, which aren't encrypted. Open "
+                    "the page on this computer. With --private, six words encrypt the answers.",
+                    sys.stderr,
+                )
+        if args.lan:
+            closed_to_strangers = state.access.mode not in ("open", "pow")
+            announcing.add(asyncio.create_task(_joining.announce(near, closed_to_strangers)))
+
+    try:
+        args.port = _port(host, args.port)
+        asyncio.run(serve(host, args.port, open_state, opened, rules))
+    except BackplaneError as error:
+        print(f"shoal relay: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        port = PORT if args.port is None else args.port
+        print(
+            f"shoal relay: It cannot listen at {host[:80]} port {port}: {error.strerror or error}; "
+            "choose another --host or --port.",
+            file=sys.stderr,
+        )
+        return 1
+    print("The relay is closed.", file=sys.stderr)
+    return 0
+
+
+def _handout(args: argparse.Namespace) -> str:
+    """The question set that a class hands out, as its file; empty without one. Raises ValueError."""
+    if args.questions is None:
+        return ""
+    if not args.classroom:
+        raise ValueError("--questions hands a question set out to a class: add --class.")
+    from app.sapo.sets.question_set import check, encode
+    from app.sapo.sets.tables import MAX_BYTES, read
+    from app.swarm.wire.limits import BATCH_FRAME, HANDOUT
+
+    try:
+        with args.questions.expanduser().open("rb") as file:
+            made = read(file.read(MAX_BYTES + 1), args.questions.stem).made
+    except OSError as error:
+        raise ValueError(f"{args.questions} can't be read ({error.strerror or error}).") from error
+    check(made)
+    content = encode(made).decode()
+    if len(content) > HANDOUT or len(json.dumps(content)) > BATCH_FRAME - 100:
+        raise ValueError(f"A class hands out {HANDOUT // 1024} KB of questions at most. Take a part of them.")
+    return content
+
+
+def _archive(args: argparse.Namespace, swarm: str) -> Archive | None:
+    """Opens the archive. Raises BackplaneError."""
+    if args.state is None or not args.archive:
+        return None
+    from app.relay.store.archive import Archive
+
+    return Archive(args.state, swarm, args.archive << 20, time.time, Random())
+
+
+def _port(host: str, wanted: int | None) -> int:
+    """The port that was named; else the usual one, or 0 for any if that is taken. Raises OSError."""
+    from app.relay.server.serving import bind
+
+    if wanted is not None:
+        return wanted
+    try:
+        bind(host, PORT).close()
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        say(f"Port {PORT} is taken, so the relay opens another one.", sys.stderr)
+        return 0
+    return PORT
+
+
+def _page(socket_url: str) -> str:
+    """Where a relay's pages are, by its websocket.
+
+    >>> _page("wss://relay.example/v1/ws"), _page("ws://192.168.1.20:8777/v1/ws")
+    ('https://relay.example', 'http://192.168.1.20:8777')
+    """
+    parts = urllib.parse.urlsplit(socket_url)
+    return f"{'https' if parts.scheme == 'wss' else 'http'}://{parts.netloc}"
+
+
+def _servers(text: str) -> tuple[str, ...] | str:
+    """The servers of NATS, none for memory, or NATS where the relay brings its own."""
+    if text == MEMORY:
+        return ()
+    if text == NATS:
+        return NATS
+    from app.relay.broker.jetstream import servers
+
+    try:
+        return servers(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}, or {NATS}, or {MEMORY}") from None
+
+
+def _swarm(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{2,63}", text):
+        raise argparse.ArgumentTypeError("a swarm's id has 3 to 64 small letters, digits and hyphens")
+    return text

@@ -1,0 +1,83 @@
+"""`./shoal remove --everything`: removes what learned, what was stored, and what points to it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import msgspec
+
+from app.cli._terminal import say
+from app.common import remedy
+from app.common.home import home
+from app.common.text import in_bytes
+
+SUMMARY = "delete everything that Shoal keeps on this computer"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--everything", action="store_true", help="say that it is meant")
+    parser.add_argument("--list", action="store_true", help="tell what would go and what would stay")
+    parser.add_argument("--json", action="store_true", help="with --list: one JSON object on standard output")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--home", type=Path, metavar="DIR", help="the data folder (also: SHOAL_HOME)")
+
+
+def main(args: argparse.Namespace) -> int:
+    from app.node.data import removal
+
+    if args.list:
+        plan = removal.plan(home(args.home))
+        say(msgspec.json.encode(plan).decode()) if args.json else say("\n".join(told(plan)))
+        return 0
+    if not args.everything:
+        print(
+            f"shoal remove: Nothing was removed: say what you mean with "
+            f"{remedy.command('remove --everything')}; --list tells what that is.",
+            file=sys.stderr,
+        )
+        return 2
+    folder = home(args.home)
+    plan = removal.plan(folder)
+    for line in told(plan):
+        say(line, sys.stderr)
+    if not args.yes and not _agreed():
+        print("shoal remove: Nothing was removed.", file=sys.stderr)
+        return 1
+    done = removal.remove(folder)
+    for sentence in done.failed:
+        say(f"shoal remove: {sentence}", sys.stderr)
+    print("Everything is removed." if not done.failed else "The rest is removed.", file=sys.stderr)
+    return 1 if done.failed else 0
+
+
+def told(plan: object) -> list[str]:
+    """What is removed and what stays, for people."""
+    from app.node.data.removal import RemovalPlan
+
+    assert isinstance(plan, RemovalPlan)
+    lines = [f"This will be deleted for good ({in_bytes(plan.bytes)}):", f"  {plan.folder}"]
+    lines += [f"    {size.label}: {in_bytes(size.bytes)}" for size in plan.sizes]
+    if plan.key:
+        lines.append(f"  the key of {plan.key} in the system's keyring (entry Shoal)")
+    lines.append("  an access token for models in the system's keyring (entry Shoal), if you gave one")
+    if plan.login:
+        lines.append(f"  the entry that starts Shoal at login ({plan.login})")
+    if plan.engine:
+        lines.append(f"  the engine in {plan.engine} ({in_bytes(plan.engine_bytes)})")
+    if plan.unpacked:
+        lines.append(f"  what the single file unpacked, {plan.unpacked} ({in_bytes(plan.unpacked_bytes)})")
+    lines += [f"  {path}, by which links and menus find Shoal" for path in plan.links]
+    if plan.pointer:
+        lines.append(f"  {plan.pointer}, which remembers where the data folder is")
+    lines.append("This stays:")
+    lines += [f"  {Path(plan.folder) / name}, which is not Shoal's" for name in plan.stays]
+    lines.append(f"  the program itself, {plan.program}; to delete it: {plan.removal}")
+    lines.append("  models and exports that you keep in other folders, and system packages")
+    return lines
+
+
+def _agreed() -> bool:
+    print("Type yes to remove it: ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().casefold() == "yes"

@@ -1,1 +1,0 @@
-"""Commands for researchers: lab, bench, curve, starter."""

@@ -1,0 +1,368 @@
+"""`./shoal run`: a node without a window."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.common import remedy
+from app.common.home import home as data_folder
+from app.common.process.priority import step_back
+from app.common.text import whole
+from app.desktop.apps import own_processes
+from app.models.catalogue import full_name
+from app.models.gguf_shelf import is_gguf
+from app.models.shelf import locate
+from app.node.data import question_sets
+from app.node.data.home import check_format, folder, held, identity, stamp_format
+from app.node.governing import FactsFile, Governor, Provider, by_owner, decided
+from app.node.node import Node
+from app.node.record import events, settings
+from app.node.record.errors import NodeError, UsageError
+from app.node.record.reasons import Reason
+from app.node.record.records import Probe
+from app.node.round.peers import NodeSwarm, default_external
+from app.node.terminal.lines import SnapshotLines, log_line
+from app.node.terminal.terminal import closing
+from app.sapo.recipes import RECIPES
+from app.sapo.sets.question_set import SetError
+from engines.models.folder import read_settings
+from engines.opening import AUTO, CHOICES
+
+if TYPE_CHECKING:
+    from app.node.swarm.joining import Joins
+from app.cli._live import LiveTerminal, LiveView, play
+
+SUMMARY = "learn without a window, with a view in this terminal"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    doctor = remedy.command("doctor").replace("%", "%%")
+    parser.add_argument("--solo", action="store_true", help="learn alone and open no network socket at all")
+    parser.add_argument(
+        "--relay",
+        action="append",
+        metavar="URL",
+        help="the swarm to learn with: a relay's address or an invite link (- reads it from standard input, "
+        "which no one else sees); several are tried in turn",
+    )
+    parser.add_argument(
+        "--private",
+        action="store_true",
+        help="a private swarm: its six words are asked for, or read from SHOAL_PRIVATE or standard input",
+    )
+    parser.add_argument(
+        "--rounds", type=whole(1), metavar="N", help="stop after N rounds (default: until Ctrl-C)"
+    )
+    parser.add_argument(
+        "--model", default="starter", help="starter, the name of a downloaded model, a folder or a .gguf file"
+    )
+    parser.add_argument(
+        "--engine",
+        choices=CHOICES,
+        default=AUTO,
+        help=f"what samples and learns; auto takes what suits this computer ({doctor} says why)",
+    )
+    parser.add_argument(
+        "--local", type=whole(1), metavar="I", help="own questions a round (the model's own setting)"
+    )
+    parser.add_argument(
+        "--external", type=whole(0), metavar="J", help="peers' puzzles a round (half of I, at most 8)"
+    )
+    parser.add_argument("--recipe", choices=tuple(RECIPES), default="default")
+    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
+    parser.add_argument("--families", metavar="A,B", help="puzzle families to learn (the model's own setting)")
+    parser.add_argument(
+        "--questions",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a question set of your own to learn (see the command questions); several are learned in turn",
+    )
+    parser.add_argument(
+        "--questions-share",
+        choices=tuple(question_sets.SHARES),
+        default="only",
+        help="how much of each round is of your own questions, beside puzzles (only)",
+    )
+    parser.add_argument(
+        "--no-placement",
+        action="store_true",
+        help="begin at once, without finding out what a new model can begin with",
+    )
+    parser.add_argument(
+        "--rest", type=_factor, metavar="F", default=0.0, help="rest F round lengths after each round (0)"
+    )
+    parser.add_argument("--seed", type=whole(0), metavar="S", help="make the run repeatable")
+    parser.add_argument(
+        "--probe-every",
+        type=whole(1),
+        metavar="K",
+        default=10,
+        help="rounds between measurements (10); two come before the first",
+    )
+    parser.add_argument(
+        "--probe-questions", type=whole(16), metavar="N", help="held-out questions of a measurement (64 to 256)"
+    )
+    parser.add_argument(
+        "--rules",
+        action="store_true",
+        help="give way to the owner: learn only while no one uses the computer, on mains power, and so on",
+    )
+    parser.add_argument("--facts", type=Path, help=argparse.SUPPRESS)  # with --rules: FactsFile
+    parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
+    parser.add_argument(
+        "--snapshots", action="store_true", help=argparse.SUPPRESS
+    )  # for a window: app.node.terminal.lines
+    parser.add_argument(
+        "--hold", action="store_true", help=argparse.SUPPRESS
+    )  # with orders: wait for one to begin
+    parser.add_argument("--said", default="", help=argparse.SUPPRESS)  # what the view would cover
+    parser.add_argument("--shuffled-rewards", action="store_true", help=argparse.SUPPRESS)
+
+
+def main(args: argparse.Namespace) -> int:
+    """0 when the rounds are done or the owner stopped it, 2 for wrong usage; raises what else ends a node."""
+    output = sys.stdout  # kept: a puzzle library prints, so the name is redirected while questions are made
+    try:
+        _refuse(args)
+        joins = None if args.solo else _joins(args)
+        args.model = full_name(args.model)
+        model = locate(args.model, data_folder(args.home), _reading(args.model))
+        if not (model / "config.json").is_file():
+            raise NodeError(f"There is no model in {model}: it needs a config.json and weights beside it.")
+        sets = question_sets.enabled(data_folder(args.home))
+        plan = _settings(args, model, sets)
+    except UsageError as error:
+        print(f"shoal run: {error}", file=sys.stderr)
+        return 2
+    home = folder(args.home)
+    check_format(home)
+    with held(home):
+        stamp_format(home)
+        own = identity(home, args.seed)
+        live = sys.stderr.isatty() and not (args.json and output.isatty()) and not args.snapshots
+        write = events.JsonLines(output, args.snapshots) if args.json or args.snapshots else None
+        if args.snapshots and not args.rules:
+            step_back()
+
+        def tell(event: events.Event) -> None:
+            if not live:
+                _say(event)
+            if write is not None:
+                write(event)
+
+        def hear(event: events.Event) -> None:
+            tell(event)
+            if governor is not None and isinstance(event, events.Checkpointed | Probe):
+                governor.round_finished()
+
+        node = Node(
+            plan,
+            model,
+            home,
+            own,
+            hear,
+            swarm=_swarm(plan, home, joins, sets) if joins else _imported(home),
+            hold=args.hold,
+            governed=args.rules,
+            sets=[one.file for one in sets],
+        )
+        governor: Governor | None = None
+        if args.rules:
+            governor = Governor(
+                home,
+                lambda say: _facts(args.facts, say),
+                node.obey,
+                node.hear,
+                by_hand=not args.snapshots,
+                step_back=(lambda: step_back(own_processes())) if args.snapshots else None,
+            )
+
+        def class_paused(paused: bool) -> None:
+            ruling = by_owner(paused, Reason.CLASS)
+            node.obey(ruling)
+            node.hear(decided(ruling))
+
+        node.on_class = governor.in_class if governor is not None else class_paused
+        view: LiveView | None = None
+        if live:
+            view = LiveTerminal(node, governor, args.said, keys=not args.hold)
+        elif args.snapshots:
+            view = SnapshotLines(output, lambda: node.snapshot)
+        asyncio.run(play(node, governor, home, plan.solo, view, args.snapshots or args.hold))
+        print(closing(node.snapshot), file=sys.stderr)
+    return 0
+
+
+def _facts(file: Path | None, say: Callable[[str], None]) -> Provider:
+    """The source of facts for the rules: this computer, unless a file was named."""
+    if file is not None:
+        return FactsFile(file)
+    from app.desktop import Gatherer
+
+    return Gatherer(say)
+
+
+def _say(event: events.Event) -> None:
+    if said := log_line(event):
+        print(said, file=sys.stderr, flush=True)
+
+
+def _refuse(args: argparse.Namespace) -> None:
+    if args.solo and args.relay:
+        raise UsageError("--solo opens no network socket and --relay needs one: leave one of them out.")
+    if args.solo and args.external:
+        raise UsageError("Learning alone, there are no peers to learn from: leave out --solo or --external.")
+    if args.solo and args.private:
+        raise UsageError("--private is for a swarm: leave out --solo, or --private.")
+    if args.facts and not args.rules:
+        raise UsageError("--facts is what the rules go by: add --rules.")
+    if args.shuffled_rewards and not args.solo:
+        raise UsageError(
+            "--shuffled-rewards is for nodes alone: add --solo, so that peers get no false groups."
+        )
+
+
+def _joins(args: argparse.Namespace) -> Joins:
+    """Which swarm to join. Raises UsageError. Imported here: solo never loads what belongs to the swarm."""
+    from app.common.process.surroundings import PIPED, piped
+    from app.node.swarm.joining import Joins
+
+    relays = [piped() if one == PIPED else one for one in args.relay or ()]
+    private = None
+    if args.private:
+        from app.cli._joining import ask_private
+        from app.relay.access import AccessError
+        from app.swarm.invite.private import PrivateError
+
+        try:
+            private = ask_private()
+        except (AccessError, PrivateError) as error:
+            raise UsageError(str(error)) from error
+    return Joins.named(relays, private)
+
+
+def _swarm(
+    plan: settings.Settings, home: Path, joins: Joins, sets: Sequence[question_sets.KeptSet]
+) -> NodeSwarm:
+    from app.node.rules.preferences import Preferences
+    from app.node.swarm.member import SwarmMember
+
+    return SwarmMember(
+        home,
+        lambda say: joins.find(home, say),
+        recipe=RECIPES[plan.recipe],
+        external=plan.external,
+        families=tuple(plan.families),
+        receipts=lambda: bool(Preferences(home).values["receipts"]),
+        people=lambda: bool(Preferences(home).values["people"]),
+        shared=lambda: [one.made for one in sets if one.shared],
+    )
+
+
+def _imported(home: Path) -> NodeSwarm | None:
+    """Groups that were imported from a file, for a node alone."""
+    if not (home / "archive.jsonl").exists():
+        return None
+    from app.node.swarm.imported import SoloGroups
+
+    return SoloGroups(home)
+
+
+def _reading(model: str) -> Callable[[float], None]:
+    """Says once that a file is being read, which takes a minute where it is large."""
+    said: list[float] = []
+
+    def tell(share: float) -> None:
+        if not said:
+            print(f"Reading {Path(model).name}; this happens once.", file=sys.stderr, flush=True)
+        said.append(share)
+
+    return tell
+
+
+def _public_name(model: str) -> str:
+    """What peers are told of `--model`. A folder's name is private."""
+    from app.models.catalogue import STARTER
+
+    if model != STARTER and (is_gguf(model) or Path(model).expanduser().exists()):
+        return "local"
+    return model
+
+
+def _families(
+    args: argparse.Namespace, model: Path, own: Mapping[str, int], sets: Sequence[question_sets.KeptSet]
+) -> dict[str, int]:
+    """The puzzles and question sets to learn, the sets first. Raises UsageError."""
+    families = settings.starting_levels(model, own)
+    if args.families is not None:
+        families = settings.chosen_families(args.families, own)
+    try:
+        chosen = [question_sets.find(sets, name).made.family_name for name in args.questions]
+    except SetError as error:
+        raise UsageError(str(error)) from error
+    alone = args.questions_share == "only" and args.families is None
+    return dict.fromkeys(chosen, 0) | ({} if chosen and alone else families)
+
+
+def _settings(
+    args: argparse.Namespace, model: Path, sets: Sequence[question_sets.KeptSet]
+) -> settings.Settings:
+    own = read_settings(model)
+    families = _families(args, model, own.families, sets)
+    groups = args.local or own.groups
+    return settings.Settings(
+        model=model.name if Path(args.model).exists() or is_gguf(args.model) else args.model,
+        engine=args.engine,
+        public_model=_public_name(args.model),
+        families=families,
+        groups=groups,
+        external=_external(args, groups),
+        max_tokens=own.max_tokens,
+        learning_rate=_rate(args, own.learning_rate),
+        rank=own.rank,
+        recipe=args.recipe,
+        probe_every=args.probe_every,
+        probe_questions=args.probe_questions or settings.probe_size(model),
+        solo=args.solo,
+        rounds=args.rounds,
+        seed=args.seed,
+        shuffled_rewards=args.shuffled_rewards,
+        own_share=_own_share(args),
+        rest=args.rest,
+        place=not own.families and not args.no_placement,
+    )
+
+
+def _rate(args: argparse.Namespace, usual: float) -> float:
+    """Question sets alone are learned faster: their answers are a few tokens, and checked against true ones
+    (app/lab/LOG.md)."""
+    alone = args.questions and _own_share(args) == 1.0
+    return max(usual, settings.QUESTIONS_RATE) if alone else usual
+
+
+def _own_share(args: argparse.Namespace) -> float:
+    """Half, if puzzles were named too and no share was given."""
+    named = args.families is not None and args.questions_share == "only"
+    return question_sets.SHARES["half" if named else args.questions_share]
+
+
+def _external(args: argparse.Namespace, groups: int) -> int:
+    if args.solo:
+        return 0
+    return default_external(groups) if args.external is None else args.external
+
+
+def _factor(text: str) -> float:
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = -1.0
+    if not 0 <= factor <= 1000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1000")
+    return factor

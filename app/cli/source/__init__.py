@@ -1,1 +1,0 @@
-"""Commands that work on Shoal's source: test, translations."""

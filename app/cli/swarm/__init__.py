@@ -1,1 +1,0 @@
-"""Commands about swarms: relay, swarm, invite, identity."""

@@ -1,0 +1,198 @@
+"""`./shoal update`: checks for a new version of the app, downloads it, and starts the system's own installer
+with it.
+
+The window runs it as a process of its own with --json, and shows its output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from app.cli._terminal import TerminalLine, agreed, json_line, stop_quietly
+from app.common import remedy
+from app.common.home import home
+from app.common.text import in_bytes
+from app.install.errors import UpdateError
+from app.install.updates import asking, feed, handing, installed
+from app.install.updates import asking as known
+from app.install.updates import handing as bringing
+from app.install.updates.asking import UpdateOffer
+from app.install.updates.feed import Feed, ReleaseFile, UpdateTrust, trust
+
+SUMMARY = "look for a new version and install it"
+TOLD_S = 0.25
+"""Minimum seconds between progress reports."""
+
+Tell = Callable[[dict[str, object]], None]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--check", action="store_true", help="only look whether there is one")
+    parser.add_argument("--fetch", action="store_true", help="check and download, but install nothing")
+    parser.add_argument(
+        "--install", action="store_true", help="install what was downloaded before, without a network"
+    )
+    parser.add_argument("--yes", action="store_true", help="install without asking")
+    parser.add_argument("--home", type=Path, metavar="DIR", help="the data folder (also: SHOAL_HOME)")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
+    parser.add_argument(
+        "--feed", metavar="URL|FILE", help="the list of new versions (default: this version's own)"
+    )
+    parser.add_argument("--key", metavar="HEX", help="believe this public key, for releases made by oneself")
+    parser.add_argument(
+        "--program", type=Path, metavar="FILE", help="update this one-file Shoal instead of the one that runs"
+    )
+    parser.add_argument("--reopen", action="store_true", help=argparse.SUPPRESS)  # the window asks for it
+    parser.add_argument("--attached", action="store_true", help=argparse.SUPPRESS)  # ends with its input
+
+
+def main(args: argparse.Namespace) -> int:
+    """0 when done or when there is nothing newer, 1 with a sentence when not."""
+    tell: Tell = json_line if args.json else _Lines().show
+    if args.attached:
+        stop_quietly("update", attached=True)
+    try:
+        return _update(args, home(args.home), tell)
+    except UpdateError as error:
+        if args.json:
+            tell({"event": "failed", "sentence": str(error)})
+        raise
+
+
+def _update(args: argparse.Namespace, folder: Path, tell: Tell) -> int:
+    believe, form = _trust(args), _form(args.program)
+    if args.install:
+        found = asking.stored_list(folder, believe.keys, feed.now_utc())
+        if found is None:
+            raise UpdateError(
+                f"Nothing downloaded is still valid: run {remedy.command('update')}, which checks again."
+            )
+        offer = asking.offer(found, form, installed.version())
+    else:
+        offer = asking.ask(folder, believe, form).offer
+        found = asking.stored_list(folder, believe.keys, feed.now_utc())
+    tell(_checked(offer))
+    if offer is None or found is None:
+        bringing.clear_fetched(folder)
+        return 0
+    if args.check:
+        return 0
+    file = asking.file_for(found, form)
+    if offer.obstacle or file is None:
+        raise UpdateError(offer.obstacle)
+    with known.one_at_a_time(folder):
+        return _obtain(args, folder, believe, found, file, tell)
+
+
+def _obtain(
+    args: argparse.Namespace, folder: Path, believe: UpdateTrust, found: Feed, file: ReleaseFile, tell: Tell
+) -> int:
+    if args.install:
+        path = bringing.fetched_file(folder, file)
+        if path is None:
+            raise UpdateError(
+                f"{file.file} wasn't downloaded yet, or is damaged: run {remedy.command('update')}."
+            )
+    else:
+        path = bringing.fetch_update(
+            folder, found, file, believe.feeds[0], _Progress(file.size, tell), _waits(tell)
+        )
+        tell({"event": "ready", "version": found.version, "file": str(path)})
+    if args.fetch:
+        return 0
+    if not args.install and not args.yes and not _agreed(found.version, path):
+        print("shoal update: Nothing was installed.", file=sys.stderr)
+        return 1
+    program = args.program or Path(installed.program()[-1])
+    say = lambda sentence: tell({"event": "installing", "sentence": sentence})  # noqa: E731
+    system = handing.SystemInstaller()
+    if args.reopen:
+        system = handing.SystemInstaller(reopen=str(program), home=str(args.home or ""))
+    handed = handing.hand_over_update(path, file, program, say, system)
+    tell({"event": "handed", "version": found.version, **msgspec.to_builtins(handed)})
+    return 0
+
+
+def _trust(args: argparse.Namespace) -> UpdateTrust:
+    """The keys and addresses of releases. Raises UpdateError, Checkout if this copy has no releases."""
+    if args.key is None:
+        own = trust()
+        return msgspec.structs.replace(own, feeds=(args.feed,)) if args.feed else own
+    if not args.feed:
+        raise UpdateError("A key without a list says nothing: name the list with --feed.")
+    try:
+        return msgspec.convert({"keys": [args.key.lower()], "feeds": [args.feed]}, UpdateTrust)
+    except msgspec.ValidationError:
+        raise UpdateError(f"{args.key[:80]!r} is no public key: it has 64 hexadecimal digits.") from None
+
+
+def _form(program: Path | None) -> str:
+    if program is None:
+        return installed.form()
+    if not program.is_file():
+        raise UpdateError(f"{program} is not there: name the file of the Shoal that is to be updated.")
+    return "elf"
+
+
+def _checked(offer: UpdateOffer | None) -> dict[str, object]:
+    return {"event": "checked", "version": installed.version(), "offer": msgspec.to_builtins(offer)}
+
+
+def _agreed(version: str, path: Path) -> bool:
+    if (said := agreed(f"Install Shoal {version} now?")) is None:
+        raise UpdateError(
+            f"Version {version} lies in {path}; installing asks first, and no one can answer here: add --yes."
+        )
+    return said
+
+
+class _Progress:
+    """Tells bytes, now and then."""
+
+    def __init__(self, total: int, tell: Tell) -> None:
+        self._total, self._tell, self._last = total, tell, 0.0
+
+    def __call__(self, have: int) -> None:
+        now = time.monotonic()
+        if now - self._last >= TOLD_S or have >= self._total:
+            self._last = now
+            self._tell({"event": "progress", "have": have, "total": self._total})
+
+
+def _waits(tell: Tell) -> Callable[[str, float], None]:
+    return lambda sentence, seconds: tell({"event": "waiting", "sentence": sentence, "seconds": seconds})
+
+
+class _Lines(TerminalLine):
+    """For people: bytes on one line of a terminal, everything else on a line of its own."""
+
+    def show(self, event: dict[str, object]) -> None:
+        if event["event"] == "progress":
+            have, total = float(str(event["have"])), float(str(event["total"]))
+            self.progress(f"{in_bytes(have)} of {in_bytes(total)}")
+        else:
+            self.say(*_told(event))
+
+
+def _told(event: dict[str, object]) -> list[str]:
+    match event:
+        case {"event": "checked", "version": version, "offer": None}:
+            return [f"Shoal {version} is the newest there is."]
+        case {"event": "checked", "version": version, "offer": dict(offer)}:
+            size = f", {in_bytes(offer['size'])}" if offer["size"] else ""
+            lines = [f"Shoal {offer['version']} of {offer['date']} is there{size}; this is {version}."]
+            lines += [f"  {line}" for line in known.notes_in(offer["notes"], [])]
+            return lines + [offer["obstacle"]] * bool(offer["obstacle"])
+        case {"event": "waiting", "sentence": sentence, "seconds": float(seconds)}:
+            return [f"{sentence} Going on in {seconds:.0f} s."]
+        case {"event": "ready", "file": file}:
+            return [f"Downloaded and checked: {file}"]
+        case {"sentence": sentence}:
+            return [str(sentence)]
+    return []

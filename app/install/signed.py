@@ -1,0 +1,72 @@
+"""What the makers of Shoal sign: the manifest of an engine pack, and the list of new versions. Each is a JSON
+file made at release time with a signature beside it, Ed25519 over its exact bytes: 128 hexadecimal digits in
+FILE.sig. Nothing in it is believed before the signature holds."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+from urllib.parse import quote, urljoin, urlsplit
+
+import msgspec
+
+from app.common.signing import verifies
+
+SIGNATURE = 256
+"""Maximum bytes of FILE.sig."""
+
+Url = Annotated[str, msgspec.Meta(max_length=2000)]
+Key = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+"""A public key, hexadecimal."""
+
+
+class ListedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file of a signed list, believed by its digest. `url` is a whole address, or a name beside the list."""
+
+    file: Annotated[str, msgspec.Meta(max_length=255)]
+    url: Url
+    size: Annotated[int, msgspec.Meta(gt=0, le=2**33)]
+    sha256: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+
+    @property
+    def digest(self) -> str:
+        """In the form of app.common.fetch."""
+        return f"sha256:{self.sha256}"
+
+    def addresses(self, base: str, mirrors: Sequence[str]) -> list[str]:
+        """Where it can be had: beside the list at `base`, then in the folders of `mirrors`."""
+        first = self.url if is_address(self.url) else urljoin(base, quote(self.url))
+        return [first, *(f"{mirror.rstrip('/')}/{quote(self.file)}" for mirror in mirrors)]
+
+
+def holds(content: bytes, signature: bytes, keys: Sequence[str]) -> bool:
+    """Whether the owner of one of `keys` signed `content`; `signature` is what FILE.sig holds."""
+    try:
+        mark = bytes.fromhex(signature[:SIGNATURE].decode("ascii").strip())
+    except ValueError:
+        return False
+    return any(verifies(bytes.fromhex(key), content, mark) for key in keys)
+
+
+def is_address(text: str) -> bool:
+    """
+    >>> is_address("https://example.org/a"), is_address("a.json"), is_address("C:/a.json")
+    (True, False, False)
+    """
+    return text.startswith(("https://", "http://"))
+
+
+def check_address(text: str) -> None:
+    """Raises ValueError for what is no whole address, and for one with a name or a password in it."""
+    found = urlsplit(text) if is_address(text) else None
+    if found is None or not found.hostname or "@" in found.netloc or not text.isprintable() or " " in text:
+        raise ValueError(f"{text[:100]!r} is no address")
+
+
+def here() -> tuple[str, str]:
+    """System and machine, as signed lists name them."""
+    machine = platform.machine().lower()
+    system = {"win32": "windows", "darwin": "macos"}.get(sys.platform, "linux")
+    return system, {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)

@@ -1,0 +1,280 @@
+"""What is under way between a node and its relay, within the relay's limits: groups on their way out, into the
+outbox at any time and out of it as fast as the relay allows; and samples, each waiting for its answer. No
+sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import binascii
+import sqlite3
+import zlib
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import count
+from random import Random
+
+import msgspec
+
+from app.common.rate import Pace
+from app.sapo.groups import Group
+from app.sapo.questions import VERSION
+from app.sapo.sets.question_set import is_own
+from app.swarm.client.clock import RelayClock
+from app.swarm.client.outbox import Outbox, OutboxCounts
+from app.swarm.identity.identity import Identity
+from app.swarm.wire.body import Body, seal
+from app.swarm.wire.frames import from_client, to_frame
+from app.swarm.wire.limits import (
+    OPEN_PUBLISHES,
+    OPEN_SAMPLES,
+    RECALLS_PER_MIN,
+    SAMPLE,
+    SHARE,
+    Code,
+    Quotas,
+    Refused,
+    RelayLimits,
+    allowance,
+)
+from app.swarm.wire.protocol import BatchReply, Err, Ok, Pub, Recall, Sample, Wanted
+
+HELD = 64
+"""Groups kept in memory while no swarm is known yet or the disk is full; beyond that the oldest is dropped."""
+ANSWER_S = 60.0
+"""Seconds without an answer to a group after which the node leaves the relay."""
+_MAKING, _CATCHING_UP = 0.75, 0.25
+"""Shares of the relay's rate that a node should publish new groups at, so that the outbox always empties."""
+_BEHIND = 2 * OPEN_PUBLISHES
+
+
+class Publisher:
+    """Sends one node's outbox. Every method that writes raises sqlite3.Error when the disk refuses. `now` is
+    seconds of one monotonic clock."""
+
+    def __init__(self, outbox: Outbox, identity: Identity, clock: RelayClock, rng: Random, now: float) -> None:
+        self._outbox, self._identity, self._clock, self._rng = outbox, identity, clock, rng
+        self._held: deque[tuple[Group, tuple[int, ...], int]] = deque(maxlen=HELD)
+        self._open: dict[str, float] = {}
+        self._most, self._zlib = OPEN_PUBLISHES, False
+        self._pace = Pace()
+        self._quotas = Quotas()
+        self._sending = allowance(self._quotas.publish_per_min, self._quotas.publish_burst)
+        self._making = allowance(self._quotas.publish_per_min, self._quotas.publish_per_min)
+        self.swarm: str | None = None
+        self.counts: OutboxCounts = outbox.counts()
+
+    @property
+    def held(self) -> int:
+        return len(self._held)
+
+    @property
+    def per_min(self) -> int:
+        return self._quotas.publish_per_min
+
+    def add(self, group: Group, rewards_G: Sequence[int], now: float) -> bool:
+        """Keeps a group until a relay has it. False for a group that may not be published, such as one whose
+        rewards are all equal. If the disk refuses it, it is held in memory and tried again with the next group,
+        or at the next connection."""
+        if is_own(group.coordinates.family):
+            return False
+        self._making.take(1, now)
+        kept = group, tuple(rewards_G), self._clock.now_ms()
+        if self.swarm is None:
+            self._held.append(kept)
+            return True
+        try:
+            self.belongs(self.swarm)
+            return self._add(self.swarm, *kept)
+        except sqlite3.Error:
+            self._held.append(kept)
+            raise
+
+    def room(self, now: float) -> int:
+        """How many groups are worth publishing now: as many as the relay accepts, fewer while the outbox has
+        more than a few."""
+        share = _MAKING if self.counts.waiting <= _BEHIND else _CATCHING_UP
+        left = self._making.left(now)
+        self._making.refill(SHARE * share * self._quotas.publish_per_min, now)
+        return int(left)
+
+    def belongs(self, swarm: str) -> None:
+        """The swarm is known now: groups held for it are signed."""
+        self.swarm = swarm
+        while self._held:
+            self._add(swarm, *self._held[0])
+            self._held.popleft()
+
+    def on_connect(self, quotas: Quotas, open_publishes: int, zlib_agreed: bool, now: float) -> None:
+        """A connection was made, with these limits."""
+        self._most, self._zlib = min(OPEN_PUBLISHES, max(1, open_publishes)), zlib_agreed
+        if (quotas.publish_per_min, quotas.publish_burst) != (
+            self._quotas.publish_per_min,
+            self._quotas.publish_burst,
+        ):
+            self._sending = allowance(quotas.publish_per_min, quotas.publish_burst)
+            self._making = allowance(quotas.publish_per_min, quotas.publish_per_min)
+        self._quotas = quotas
+
+    def due(self, now: float) -> Iterator[bytes]:
+        """Frames to send now, oldest first; each counts as under way from this call on."""
+        while (
+            self._pace.wait_s(now) == 0
+            and len(self._open) < self._most
+            and self._sending.left(now) >= 1
+            and (taken := self._outbox.take(1))
+        ):
+            message = taken[0]
+            pub = from_client(message.frame)
+            assert isinstance(pub, Pub)
+            if not self._current(pub):
+                self._outbox.settle(message.id, Code.INVALID)
+                self.counts = self._outbox.counts()
+                continue
+            self._open[message.id] = now
+            self._sending.take(1, now)
+            yield to_frame(_packed(pub)) if self._zlib else message.frame
+
+    def settle(self, ok: Ok, now: float) -> None:
+        if ok.id not in self._open:
+            return
+        final = self._outbox.settle(ok.id, ok.code)
+        del self._open[ok.id]
+        if final:
+            self._pace = self._pace.worked()
+            self.counts = self._outbox.counts()
+            return
+        if self._pace.wait_s(now) == 0:  # sixteen refused at once are one failure
+            self._pace = self._pace.failed(now, self._rng.random(), ok.retry_after_ms)
+        if ok.code is Code.RATE_LIMITED:
+            self._sending.empty(now)
+
+    def on_disconnect(self) -> None:
+        """The connection was lost; what was under way is sent again over the next one."""
+        self._outbox.on_disconnect()
+        self._open.clear()
+
+    def overdue(self, now: float) -> bool:
+        return any(now - sent > ANSWER_S for sent in self._open.values())
+
+    def wait_s(self, now: float) -> float:
+        """Seconds until something changes by itself."""
+        return min(5.0, max(0.05, self._pace.wait_s(now), self._sending.wait_s(1, now)))
+
+    def _current(self, pub: Pub) -> bool:
+        """Whether this relay can accept it: not a group of a swarm that this node has left, nor with a question
+        of an older version. `plain` is the group as stored in the outbox."""
+        try:
+            told = _told(pub.body)
+        except msgspec.MsgspecError:
+            return False
+        return told.swarm == self.swarm and told.task.version == VERSION
+
+    def _add(self, swarm: str, group: Group, rewards_G: Sequence[int], created_ms: int) -> bool:
+        seed = self._identity.seed()
+        try:
+            self._outbox.add(
+                self._identity.key,
+                lambda key_seq: seal(Body.of(group, rewards_G, swarm, key_seq, created_ms), seed),
+            )
+        except Refused:
+            return False
+        self.counts = self._outbox.counts()
+        return True
+
+
+class _Task(msgspec.Struct):
+    version: str
+
+
+class _Told(msgspec.Struct):
+    swarm: str
+    task: _Task
+
+
+_told = msgspec.json.Decoder(_Told).decode
+
+
+def _packed(pub: Pub) -> Pub:
+    """The same group compressed, if that makes it smaller: id and signature are of the body itself."""
+    packed = binascii.b2a_base64(zlib.compress(pub.body.encode()), newline=False).decode()
+    return msgspec.structs.replace(pub, body=packed, enc="zlib") if len(packed) < len(pub.body) else pub
+
+
+class Samples:
+    """Limits samples to what the relay allows at a time and in a minute. `now` is seconds of one monotonic
+    clock."""
+
+    def __init__(self, now: float) -> None:
+        self._rids = count(1)
+        self._open: dict[int, asyncio.Future[BatchReply | None]] = {}
+        self._most, self._most_open = 0, 0
+        self._quotas = Quotas()
+        self._allowance = allowance(self._quotas.sample_per_min, self._quotas.sample_per_min)
+        self._recalls = allowance(RECALLS_PER_MIN, RECALLS_PER_MIN)
+        self._until = now
+
+    def on_connect(self, quotas: Quotas, limits: RelayLimits, now: float) -> None:
+        """A connection was made, with these limits."""
+        self._most, self._most_open = min(SAMPLE, limits.sample), min(OPEN_SAMPLES, limits.open_samples)
+        if quotas.sample_per_min != self._quotas.sample_per_min:
+            self._allowance = allowance(quotas.sample_per_min, quotas.sample_per_min)
+        self._quotas = quotas
+
+    def ask(
+        self, k: int, families: Sequence[str] | None, max_age_s: int | None, now: float
+    ) -> tuple[Sample, asyncio.Future[BatchReply | None]] | None:
+        """A sample to send, and the future of its answer; None when the relay would refuse it now."""
+        k = min(k, self._most)
+        if k < 1 or len(self._open) >= self._most_open or now < self._until or self._allowance.left(now) < 1:
+            return None
+        self._allowance.take(1, now)
+        rid, answer = self._begin()
+        wanted = None if families is None else tuple(families)
+        return Sample(rid=rid, k=k, families=wanted, max_age_s=max_age_s), answer
+
+    def recall(
+        self, k: int, tasks: Sequence[Wanted], now: float
+    ) -> tuple[Recall, asyncio.Future[BatchReply | None]] | None:
+        """A recall from the archive and the future of its answer; None if the relay would refuse it now."""
+        k = min(k, self._most)
+        if k < 1 or not tasks or len(self._open) >= self._most_open or now < self._until:
+            return None
+        if self._recalls.left(now) < 1:
+            return None
+        self._recalls.take(1, now)
+        rid, answer = self._begin()
+        return Recall(rid=rid, k=k, tasks=tuple(tasks[:SAMPLE])), answer
+
+    def _begin(self) -> tuple[int, asyncio.Future[BatchReply | None]]:
+        rid = next(self._rids)
+        answer: asyncio.Future[BatchReply | None] = asyncio.get_running_loop().create_future()
+        self._open[rid] = answer
+        return rid, answer
+
+    def settle(self, batch: BatchReply) -> None:
+        self._settle(batch.rid, batch)
+
+    def fail(self, err: Err, now: float) -> None:
+        if err.rid is None or not self._settle(err.rid, None):
+            return
+        if err.code is Code.RATE_LIMITED:
+            self._allowance.empty(now)
+        self._until = now + min(3600.0, (err.retry_after_ms or 0) / 1000)
+
+    def on_disconnect(self) -> None:
+        """The connection was lost; waiting samples get no answer."""
+        self._most = self._most_open = 0
+        for rid in tuple(self._open):
+            self._settle(rid, None)
+
+    def _settle(self, rid: int, batch: BatchReply | None) -> bool:
+        answer = self._open.pop(rid, None)
+        if answer is None:
+            return False
+        if not answer.done():
+            answer.set_result(batch)
+        return True
+
+    def forget(self, sample: Sample | Recall) -> None:
+        """Drops a sample whose caller no longer waits."""
+        self._open.pop(sample.rid, None)

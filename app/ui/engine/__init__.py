@@ -1,1 +1,0 @@
-"""The engine of an installed app: its page, its section in the settings, and the processes behind them."""

@@ -1,1 +1,0 @@
-"""New versions of Shoal: their card, and the process behind it."""
