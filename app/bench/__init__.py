@@ -23,6 +23,7 @@ BENCHMARKS = {
     "gguf": "app.bench.engine.gguf",
     "relay": "app.bench.relay.relay",
     "window": "app.bench.runs.window",
+    "serve": "app.bench.runs.serve",
     "puzzles": "app.bench.runs.puzzles",
     "soak": "app.bench.runs.soak",
     "poison": "app.bench.runs.poison",

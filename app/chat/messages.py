@@ -250,7 +250,7 @@ class OnlyPuzzles(_Message, frozen=True):
 
 
 class ChatNote(_Message, frozen=True, tag="noted"):
-    """A sentence for anyone who asks."""
+    """A sentence for the other side to show."""
 
     sentence: str
 

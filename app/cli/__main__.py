@@ -26,6 +26,7 @@ EVERYDAY = (
     "puzzle",
     "models",
     "export",
+    "result",
     "serve",
     "invite",
     "identity",
@@ -39,7 +40,7 @@ EVERYDAY = (
 SOURCE = ("test", "translations")
 """Commands that work on Shoal's source, so an installed app does not have them."""
 
-ELSEWHERE = (*SOURCE, "bench", "curve", "export", "lab", "pack", "starter")
+ELSEWHERE = (*SOURCE, "bench", "curve", "export", "lab", "pack", "result", "starter")
 """Commands that write where their user says, with that user's own file modes."""
 
 ALONE = ("run", "--solo")

@@ -43,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--with-base", action="store_true", help="put the base model beside a GGUF adapter, ready for Ollama"
     )
     parser.add_argument(
+        "--ollama", action="store_true", help="then hand it to Ollama, which must be running on this computer"
+    )
+    parser.add_argument(
         "--check",
         action="store_true",
         help="then answer ten new puzzles with the GGUF in llama-cpp-python and here, and compare",
@@ -58,6 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     if args.check and not (args.format == "merged-gguf" or (args.format == "gguf" and args.with_base)):
         print("shoal export: --check needs --format merged-gguf, or gguf --with-base.", file=sys.stderr)
+        return 2
+    if args.ollama and not (args.format == "merged-gguf" or (args.format == "gguf" and args.with_base)):
+        print("shoal export: --ollama needs --format merged-gguf, or gguf --with-base.", file=sys.stderr)
         return 2
     if args.format == PUZZLES:
         return _puzzles(args)
@@ -85,6 +91,8 @@ def main(args: argparse.Namespace) -> int:
 
     try:
         done = exporting.export(data, wish, tell)
+        if args.ollama:
+            exporting.hand_to_ollama(done)
     except (exporting.EngineError, NodeError) as error:
         if args.json:
             tell(exporting.ExportRefused(sentence=str(error)))

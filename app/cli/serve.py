@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import sys
@@ -58,11 +59,15 @@ def _answers(args: argparse.Namespace, home: Path) -> None:
     """The process with the model; ends this one."""
     from app.node.trainer import solo
     from app.serve import child
-    from engines.contract import Engine
+    from engines.contract import Engine, EngineError
 
     solo.refuse_network()
 
     def open_engine(model: Path, rank: int | None) -> Engine:
+        if args.engine == opening.AUTO and opening.choice(model, opening.missing).way == "torch-cpu":
+            # torch learns better with a tiny model, and llama.cpp answers one question in half its time
+            with contextlib.suppress(EngineError):
+                return opening.open_engine("llamacpp", model, rank=rank)
         return opening.open_engine(args.engine, model, rank=rank)
 
     def open_model() -> ServedModel:

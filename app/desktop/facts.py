@@ -37,7 +37,7 @@ class DesktopFacts(msgspec.Struct, frozen=True, kw_only=True):
     full_screen: bool | None = None
     """Whether a program fills the screen, or keeps it awake as film players and presentations do."""
     exclusive_app: str | None = None
-    """The program of the owner's list that is running, "" for none of them."""
+    """The program of the owner's list that is running, "" if none is."""
     cpu_others: float | None = None
     """Share of all cores that others use."""
     gpu_others: float | None = None

@@ -77,8 +77,8 @@ def share_of_others(busy_s: float, all_s: float, ours_s: float) -> float:
 
 
 def _spent(pid: int) -> float | None:
-    """Seconds at ordinary priority, of a process and of its children that have ended. At low priority only what
-    the system itself did counts, as in the system's own books."""
+    """Processor seconds at ordinary priority, of a process and of its children that have ended. Of time at low
+    priority only the system's own part counts, as in the system's statistics."""
     try:
         process = psutil.Process(pid)
         user, system, of_children, system_of_children = process.cpu_times()[:4]

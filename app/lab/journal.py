@@ -120,7 +120,7 @@ def pack(folder: Path, rounds: int) -> None:
 
 
 def read_run(run: bytes | None, rounds: int) -> list[LabRound] | None:
-    """The records of a finished run of so many rounds, None for one that is not whole."""
+    """The records of a finished run of this many rounds, None if it is incomplete."""
     try:
         lines = (run or b"").splitlines()
         end = msgspec.json.decode(lines[-1], type=_End)

@@ -40,7 +40,7 @@ NAME = "archive"
 _EARLIER = 1_000_000
 """Yesterday's swarm has this much higher a seed."""
 _WANTED = 4
-"""So many times J groups are asked for: not all of them have something to teach."""
+"""Groups asked for, as a multiple of J: not all of them have something to teach."""
 
 
 class _Keeper(RoundExtra):

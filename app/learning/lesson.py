@@ -54,8 +54,8 @@ class Own:
     prompt_T: list[int]
     completions_G: Sequence[Completion]
     key: Completion | None = None
-    """The true answer to a question of the owner's, where none of the completions has it: it stands beside
-    them as one more, so that they are not all wrong. Its log-probs are the learner's."""
+    """The true answer to a question of the owner's, if no completion has it: it is added as one
+    more, so that they are not all wrong. Its log-probs are the learner's."""
 
     @property
     def all_G(self) -> list[Completion]:

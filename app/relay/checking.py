@@ -43,7 +43,7 @@ JUDGE_S = 1.0
 AGAIN_S = 60.0
 """Seconds until a sandbox that did not start is tried again."""
 IDLE_S = 600.0
-"""Seconds without work after which the sandbox is closed: it takes 110 MB."""
+"""Seconds without work after which the sandbox is closed: it takes 90 MB."""
 _KNOWN = 8192
 
 _log = logging.getLogger(__name__)

@@ -76,3 +76,31 @@ def score(solved_S: Sequence[int], questions_S: Sequence[Hashable] = ()) -> Scor
     for solved, question in zip(solved_S, questions_S, strict=True):
         apart[question] = apart.get(question, 0.0) + solved - p
     return Score(share=p, stderr=math.sqrt(sum(value * value for value in apart.values())) / len(solved_S))
+
+
+def wilson(share: float, n: int, z: float = 1.0) -> tuple[float, float]:
+    """The Wilson interval of a share seen in `n` trials: where the true one plausibly lies, within `z` standard
+    errors (Wilson 1927, equation for p).
+
+    >>> wilson(0.5, 100), wilson(0.0, 28)
+    ((0.4502, 0.5498), (0.0, 0.0345))
+    """
+    if n <= 0:
+        return 0.0, 1.0
+    centre = share + z * z / (2 * n)
+    half = z * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
+    low, high = (centre - half) / (1 + z * z / n), (centre + half) / (1 + z * z / n)
+    return round(max(0.0, low), 4), round(min(1.0, high), 4)
+
+
+def interval(score: Score, questions: int) -> tuple[float, float]:
+    """Where the true share lies, 95 of 100 times: two standard errors around it, and Wilson's bound where none
+    or all of the questions were solved, which have no standard error.
+
+    >>> interval(Score(share=0.5, stderr=0.03), 256), interval(Score(share=0.0, stderr=0.0), 28)
+    ((0.4412, 0.5588), (0.0, 0.1206))
+    """
+    if not score.stderr:
+        return wilson(score.share, questions, z=1.96)
+    half = 1.96 * score.stderr
+    return round(max(0.0, score.share - half), 4), round(min(1.0, score.share + half), 4)

@@ -7,6 +7,7 @@ import os
 import queue
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -19,12 +20,15 @@ from app.node.trainer.messages import own_standard_output, send
 from app.sapo import asking
 from app.serve import messages
 from app.serve.batch import Batch
-from engines.contract import Engine, EngineError
+from engines.contract import Engine, EngineError, TooLongError
+from engines.llamacpp.grammar import Grammar, Grammars
 from engines.models.folder import open_folder, read_architecture
 from engines.models.tokens import ChatTokenizer
 
 _READS = 2048
 """Tokens that a model of an unknown architecture is taken to read."""
+_LOOKS_S = 1.0
+"""It is looked for what was learned no more often."""
 OpenEngine = Callable[[Path, int | None], Engine]
 """(model folder, rank) to an engine."""
 
@@ -39,10 +43,14 @@ class ServedModel:
         self.context = shape.context if shape is not None else _READS
         self._learned = SafePoints(home, folder)
         self._tokenizer = ChatTokenizer(opened)
+        self._most_text = self.context * max(map(len, self._tokenizer.library.get_vocab()))
         self.engine = open_engine(folder, self._learned.rank())
         self._state: NodeState | None = None
+        self._looked_at = -_LOOKS_S
         self.refresh()
-        self.batch = Batch(self.engine, self._tokenizer, self.context, self.refresh, self.prompt)
+        self._folder = folder
+        self._grammars: Grammars | None = None
+        self.batch = Batch(self.engine, self._tokenizer, self.context, self.refresh, self.prompt, self.grammar)
 
     @property
     def round(self) -> int | None:
@@ -50,11 +58,26 @@ class ServedModel:
         return None if self._state is None else self._state.round
 
     def refresh(self) -> None:
-        self._state = self._learned.refresh(self.engine, self._state)
+        """Looks for what was learned meanwhile."""
+        now = time.monotonic()
+        if now - self._looked_at > _LOOKS_S:
+            self._looked_at = now
+            self._state = self._learned.refresh(self.engine, self._state)
+
+    def grammar(self, text: str) -> Grammar:
+        """Raises EngineError."""
+        if self._grammars is None:
+            self._grammars = Grammars(self._folder)
+        return self._grammars.begin(text)
 
     def prompt(self, prompt: messages.Prompt) -> list[int]:
         """Token ids. A conversation without a system line gets the one that practice asks with, as an export
         for Ollama does. Raises EngineError."""
+        texts = (
+            [prompt] if isinstance(prompt, str) else [one["content"] for one in prompt if isinstance(one, dict)]
+        )
+        if sum(map(len, texts)) > self._most_text:  # whoever waits would wait for a megabyte to become tokens
+            raise TooLongError(f"The prompt is longer than the {self.context} tokens that this model reads.")
         if isinstance(prompt, str):
             ids: list[int] = self._tokenizer.library.encode(prompt).ids
             return ids

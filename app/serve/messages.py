@@ -22,7 +22,7 @@ Prompt = str | list[dict[str, str] | int]
 class Start(_Message, frozen=True):
     """`n` answers to each of `prompts`. `stream`: pieces are wanted as they come. `logprobs`: None for no
     log-probabilities, else how many alternatives are wanted with each token's own. `plain`: by the base
-    model."""
+    model. `grammar`: GBNF that answers have to follow, empty for no grammar."""
 
     prompts: list[Prompt]
     n: int = 1
@@ -34,6 +34,7 @@ class Start(_Message, frozen=True):
     logprobs: int | None = None
     stream: bool = False
     plain: bool = False
+    grammar: str = ""
 
 
 class Drop(_Message, frozen=True):
@@ -66,7 +67,8 @@ class Began(_Message, frozen=True):
 
 
 class Piece(_Message, frozen=True):
-    """New text of an answer."""
+    """New text of an answer: where pieces are wanted, and where one message would hold too many
+    log-probabilities."""
 
     index: int
     text: str
@@ -74,8 +76,7 @@ class Piece(_Message, frozen=True):
 
 
 class Ended(_Message, frozen=True):
-    """An answer's end: the rest of its text, or all of it if no pieces were wanted. `reason`: "stop" or
-    "length"."""
+    """An answer's end and the rest of its text. `reason`: "stop" or "length"."""
 
     index: int
     text: str

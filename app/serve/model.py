@@ -59,7 +59,7 @@ class ModelProcess:
         self._reading: asyncio.Task[None] | None = None
         self._numbers = count(1)
         self._open: dict[int, asyncio.Queue[Reply]] = {}
-        self._asked_at = 0.0
+        self._asked_at = self._shown_at = 0.0
         self._lock = asyncio.Lock()
         self.ready: ModelReady | None = None
 
@@ -75,7 +75,7 @@ class ModelProcess:
         number, replies = next(self._numbers), asyncio.Queue[Reply]()
         self._open[number] = replies
         left = len(start.prompts) * start.n
-        show_serving(self._home)
+        self._show()
         try:
             await self._write(msgspec.structs.replace(start, number=number), starting=True)
             while left:
@@ -99,13 +99,20 @@ class ModelProcess:
         try:
             while True:
                 if self._open:
-                    show_serving(self._home)
+                    self._show()
                 elif self._process is not None and time.monotonic() - self._asked_at > self._quiet_s:
                     await self.end()
                     self._told("The model left the memory; the next request loads it again.")
                 await asyncio.sleep(_HEARTBEAT_S)
         finally:
             await self.end()
+
+    def _show(self) -> None:
+        """Keeps the node away, which looks a few times a second."""
+        now = time.monotonic()
+        if now - self._shown_at > _HEARTBEAT_S / 2:
+            self._shown_at = now
+            show_serving(self._home)
 
     async def end(self) -> None:
         process, self._process = self._process, None

@@ -1,7 +1,7 @@
 """OpenAI's requests and answers, as far as a small model here can serve them: /v1/chat/completions and
 /v1/completions (https://platform.openai.com/docs/api-reference), read strictly, with errors in its own form.
 
-What this model cannot do (tools, pictures, a JSON schema) is refused instead of ignored; what only hints
+What this model cannot do (tools, pictures) is refused instead of ignored; what only hints
 (`user`, `metadata`, `store`, `service_tier` and the like) is left aside."""
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from app.serve import schema
 from app.serve.messages import Began, Ended, Piece, Start, TokenChoice
 
 MOST_ANSWERS = 8
@@ -24,7 +25,8 @@ BEFORE = ":before"
 
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 Heat = Annotated[float, msgspec.Meta(ge=0, le=2)]
-Most = Annotated[int, msgspec.Meta(ge=1)]
+Most = Annotated[int, msgspec.Meta(ge=1, le=2**31)]
+TokenId = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 
 
 class RequestError(Exception):
@@ -67,8 +69,19 @@ class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
     include_usage: bool | None = None
 
 
+class JsonSchema(msgspec.Struct, frozen=True, kw_only=True):
+    schema: dict[str, Any] | None = None
+
+
 class ResponseFormat(msgspec.Struct, frozen=True, kw_only=True):
-    type: str
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: JsonSchema | None = None
+
+
+class StructuredOutputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """vLLM's: one of these texts is the answer. OpenAI's own API has no such list."""
+
+    choice: list[str]
 
 
 class _Common(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +94,8 @@ class _Common(msgspec.Struct, frozen=True, kw_only=True):
     seed: int | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
+    response_format: ResponseFormat | None = None
+    structured_outputs: StructuredOutputs | None = None
 
     @property
     def usage_wanted(self) -> bool:
@@ -99,8 +114,26 @@ class _Common(msgspec.Struct, frozen=True, kw_only=True):
             stop=stops,
             stream=bool(self.stream),
             plain=self.model.endswith(BEFORE),
+            grammar=self._grammar(),
             **more,
         )
+
+    def _grammar(self) -> str:
+        """Of the answers that are wanted, empty where any will do."""
+        form, param = self.response_format, "response_format"
+        try:
+            if self.structured_outputs is not None:
+                param = "structured_outputs"
+                return schema.choice(self.structured_outputs.choice)
+            if form is None or form.type == "text":
+                return ""
+            if form.type == "json_object":
+                return schema.any_object()
+            if form.json_schema is None or form.json_schema.schema is None:
+                raise schema.SchemaError("The type json_schema needs json_schema.schema.")
+            return schema.grammar(form.json_schema.schema)
+        except schema.SchemaError as error:
+            raise RequestError(400, str(error), param=param) from error
 
 
 class ChatRequest(_Common, frozen=True, kw_only=True):
@@ -110,7 +143,6 @@ class ChatRequest(_Common, frozen=True, kw_only=True):
     max_completion_tokens: Most | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, msgspec.Meta(ge=0, le=MOST_TOP)] | None = None
-    response_format: ResponseFormat | None = None
     tools: list[Any] | None = None
     functions: list[Any] | None = None
 
@@ -118,8 +150,6 @@ class ChatRequest(_Common, frozen=True, kw_only=True):
         """What the model is asked. Raises RequestError."""
         if self.tools or self.functions:
             raise RequestError(400, "This model calls no tools: ask without them.", param="tools")
-        if self.response_format is not None and self.response_format.type != "text":
-            raise RequestError(400, "Only answers of type text are given here.", param="response_format")
         if self.top_logprobs and not self.logprobs:
             raise RequestError(400, "top_logprobs needs logprobs to be true.", param="top_logprobs")
         turns = [turn.plain() for turn in self.messages]
@@ -135,7 +165,7 @@ class ChatRequest(_Common, frozen=True, kw_only=True):
 class TextRequest(_Common, frozen=True, kw_only=True):
     """POST /v1/completions."""
 
-    prompt: str | list[str | int | list[int]]
+    prompt: str | list[str | TokenId | list[TokenId]]
     logprobs: Annotated[int, msgspec.Meta(ge=0, le=5)] | None = None
     echo: bool | None = None
     suffix: str | None = None
@@ -145,10 +175,10 @@ class TextRequest(_Common, frozen=True, kw_only=True):
         """What the model is asked. Raises RequestError."""
         if self.echo or self.suffix or self.best_of not in (None, self.n or 1):
             raise RequestError(400, "echo, suffix and best_of are not supported here: leave them out.")
-        prompts: list[Any] = [self.prompt]
-        if isinstance(self.prompt, list) and self.prompt and not isinstance(self.prompt[0], int):
-            prompts = list(self.prompt)
-        if not all(prompts) or len(prompts) * (self.n or 1) > MOST_ANSWERS:
+        parts = self.prompt if isinstance(self.prompt, list) else [self.prompt]
+        ids = [part for part in parts if isinstance(part, int)]
+        prompts: list[Any] = [ids] if len(ids) == len(parts) else parts
+        if (ids and prompts is parts) or not all(prompts) or len(prompts) * (self.n or 1) > MOST_ANSWERS:
             raise RequestError(400, f"Up to {MOST_ANSWERS} answers to prompts with text.", param="prompt")
         return self._start(prompts=prompts, max_tokens=self.max_tokens or 16, logprobs=self.logprobs)
 
@@ -187,22 +217,23 @@ class Answering:
     def began(self, began: Began) -> None:
         self._prompt_tokens = began.tokens
 
-    def whole(self, answers: Sequence[Ended]) -> bytes:
+    def whole(self, replies: Sequence[Piece | Ended]) -> bytes:
         """All answers in one object."""
-        self._tokens = sum(one.tokens for one in answers)
-        choices = [
-            {
-                "index": one.index,
-                **(
-                    {"message": {"role": "assistant", "content": one.text, "refusal": None}}
-                    if self._chat
-                    else {"text": one.text}
-                ),
-                "logprobs": self._logprobs(one.index, one.logprobs),
-                "finish_reason": one.reason,
-            }
-            for one in sorted(answers, key=lambda one: one.index)
-        ]
+        ends = sorted((one for one in replies if isinstance(one, Ended)), key=lambda one: one.index)
+        self._tokens = sum(one.tokens for one in ends)
+        choices = []
+        for end in ends:
+            own = [one for one in replies if one.index == end.index]
+            text = "".join(one.text for one in own)
+            message = {"message": {"role": "assistant", "content": text, "refusal": None}}
+            choices.append(
+                {
+                    "index": end.index,
+                    **(message if self._chat else {"text": text}),
+                    "logprobs": self._logprobs(end.index, [choice for one in own for choice in one.logprobs]),
+                    "finish_reason": end.reason,
+                }
+            )
         kind = "chat.completion" if self._chat else "text_completion"
         return msgspec.json.encode({**self._head, "object": kind, "choices": choices, "usage": self._usage()})
 

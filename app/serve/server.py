@@ -1,8 +1,9 @@
 """The door for other programs on this computer: HTTP on loopback, as OpenAI's API.
 
 Whatever web page is open on this computer can send requests to it too. So a request needs a Host of loopback
-(a name that a stranger's DNS bound to 127.0.0.1 is refused), no Origin but loopback's, and the token; nothing
-is said to other origins (no CORS). Bodies, heads, connections and waiting requests are bounded."""
+(a name that a stranger's DNS bound to 127.0.0.1 is refused), no Origin but loopback's, a body called JSON
+(which a page may only send after a question that is never answered here: no CORS), and the token. Bodies,
+heads, connections and waiting requests are bounded."""
 
 from __future__ import annotations
 
@@ -10,9 +11,11 @@ import asyncio
 import contextlib
 import hmac
 import ipaddress
+import logging
 import secrets
 import socket
 import time
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,7 +24,6 @@ import msgspec
 from aiohttp import web
 
 from app.serve import openai
-from app.serve.messages import Ended
 from app.serve.model import BusyError, ModelError, ModelProcess
 from app.serve.openai import BEFORE, Answering, ChatRequest, RequestError, TextRequest
 from engines import files
@@ -38,6 +40,10 @@ HEAD_S = 20.0
 MOST_CONNECTIONS = 256
 _OUTBOUND = 64 * 1024
 """Bytes that the system may hold of what a client has not read yet."""
+_LINGER_S = 1.0
+"""For which the rest of a refused body is read, so that its client can read why."""
+_SILENT = logging.Logger("requests that are no HTTP", logging.CRITICAL + 1)
+"""aiohttp would log a traceback of each."""
 _TRIES = 20
 """Ports that are tried where the first is taken."""
 
@@ -83,27 +89,38 @@ class Server:
             found = RequestError(413, f"A request has at most {MAX_BODY >> 20} MB.")
         except web.HTTPException as error:
             found = RequestError(error.status, f"There is no {request.method} {request.path[:80]} here.")
+        except Exception:  # of one request: the others go on
+            traceback.print_exc()
+            found = RequestError(500, "This is a fault in Shoal: ask in another way, and tell us.")
         response = web.Response(status=found.status, body=found.body(), content_type="application/json")
+        response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         if found.status == 429:
             response.headers["Retry-After"] = "1"
-        if found.status == 413:
+        if found.status in (401, 403, 408, 413, 415):  # of what else it sends nothing is read
             response.force_close()
         return response
 
     def _check(self, request: web.Request) -> None:
         """Raises RequestError for one that does not come from a program on this computer that has the token."""
-        if not _of_loopback(f"//{request.headers.get('Host', '')}"):
+        hosts = request.headers.getall("Host", [])
+        if len(hosts) != 1 or not _of_loopback(f"//{hosts[0]}"):
             raise RequestError(403, "This server answers to localhost and 127.0.0.1 alone.", code="bad_host")
-        origin = request.headers.get("Origin")
-        if origin is not None and not _of_loopback(origin):
+        origins = request.headers.getall("Origin", [])
+        site = request.headers.get("Sec-Fetch-Site", "none")
+        if not all(map(_of_loopback, origins)) or site not in ("none", "same-origin"):
             raise RequestError(403, "A web page from elsewhere may not ask this server.", code="bad_origin")
         scheme, _, given = request.headers.get("Authorization", "").partition(" ")
         if self._token and not (
-            scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self._token.encode())
+            scheme.lower() == "bearer"
+            and hmac.compare_digest(given.strip().encode("utf-8", "replace"), self._token.encode())
         ):
             raise RequestError(
                 401, "The token is wrong or missing: copy it from Shoal.", code="invalid_api_key"
             )
+        if request.method == "POST" and request.content_type != "application/json":
+            raise RequestError(415, "A request is JSON: send it with Content-Type: application/json.")
+        if "Content-Encoding" in request.headers:
+            raise RequestError(415, "A request's body comes as it is, not compressed.")
 
     async def _list(self, request: web.Request) -> web.Response:
         names = [self._name, self._name + BEFORE]
@@ -137,8 +154,8 @@ class Server:
                 answering = Answering(asked)
                 answering.began(began)  # type: ignore[arg-type]
                 if not asked.stream:
-                    ended = [reply async for reply in replies if isinstance(reply, Ended)]
-                    return web.Response(body=answering.whole(ended), content_type="application/json")
+                    answers = [reply async for reply in replies if not isinstance(reply, openai.Began)]
+                    return web.Response(body=answering.whole(answers), content_type="application/json")
                 return await _stream(request, answering, replies)
         except BusyError:
             raise RequestError(
@@ -149,7 +166,9 @@ class Server:
 
 
 async def _stream(
-    request: web.Request, answering: Answering, replies: AsyncIterator[openai.Piece | Ended | openai.Began]
+    request: web.Request,
+    answering: Answering,
+    replies: AsyncIterator[openai.Piece | openai.Ended | openai.Began],
 ) -> web.StreamResponse:
     """Server-sent events. What goes wrong on the way is the last of them."""
     response = web.StreamResponse(
@@ -182,25 +201,35 @@ def _of_loopback(address: str) -> bool:
     [True, True, True]
     >>> [_of_loopback(one) for one in ("//evil.example:11777", "null", "//127.0.0.1.evil.example", "//", "//[")]
     [False, False, False, False, False]
+    >>> [_of_loopback(one) for one in ("//127.0.0.1:99999", "//evil@localhost", "//localhost#.evil", "//127.1")]
+    [False, False, False, False]
     """
     try:
-        name = urlsplit(address).hostname or ""
+        parts = urlsplit(address)
+        name, bare = parts.hostname or "", parts._replace(scheme="").geturl() == f"//{parts.netloc}"
+        if not bare or "@" in parts.netloc or parts.port == 0:
+            return False
         return name == "localhost" or ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
 
 
 class _Door(asyncio.Protocol):
-    """Lets at most MOST_CONNECTIONS in: hands a connection on to `server`, or closes it."""
+    """Lets at most MOST_CONNECTIONS in, and hands them on to `server`. Where there are as many, the oldest that
+    asks nothing makes room: else whoever opens them and says nothing would keep all others out."""
 
     def __init__(self, server: web.Server) -> None:
         self._server = server
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        if len(self._server.connections) >= MOST_CONNECTIONS:
-            transport.abort()
-            return
+        there = [one for one in self._server.connections if one.transport and not one.transport.is_closing()]
+        if len(there) >= MOST_CONNECTIONS:
+            idle = next((one.transport for one in there if one._current_request is None), transport)
+            assert idle is not None
+            idle.abort()
+            if idle is transport:
+                return
         handler = self._server()
         transport.set_protocol(handler)
         handler.connection_made(transport)
@@ -241,6 +270,8 @@ async def serve(listener: socket.socket, asked: Server, model: ModelProcess, end
         handle_signals=False,
         handler_cancellation=True,
         shutdown_timeout=1.0,
+        lingering_time=_LINGER_S,
+        logger=_SILENT,
     )
     await runner.setup()
     assert runner.server is not None

@@ -219,14 +219,16 @@ class Merged:
             if self._plain is None:
                 self._plain = self._room.beside(LlamaModel(self._plain_file))
             return self._plain.context(rows, tokens)
+        context = self._room.context(rows, tokens)
         if not _current(self._follows, adapter):
             self._follows = None
             for layer, weight in self._network.merged(adapter):
                 name = f"{layer}.weight"
                 ordered = interleaved(weight, self._names.heads(name))  # type: ignore[arg-type]
                 store(ordered, self._weights[self._names.target(name) or name])  # type: ignore[arg-type]
+            context.clear()  # what was read, was read by the weights before
             self._follows = (adapter, adapter.version)
-        return self._room.context(rows, tokens)
+        return context
 
 
 def store(weight_oi: torch.Tensor, held_V: torch.Tensor) -> None:

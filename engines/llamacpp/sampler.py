@@ -228,7 +228,7 @@ class LlamaDecoder:
     def __init__(self, context: Context) -> None:
         self._context, self.rows = context, context.sequences
         self._position_R = np.zeros(0, np.int64)
-        context.clear()
+        context.leave_prompt()
 
     def read(self, prompts_R: Sequence[Sequence[int]], more: int) -> NDArray[np.float32]:
         logits: list[NDArray[np.float32]] = []

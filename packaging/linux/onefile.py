@@ -21,7 +21,7 @@ from linux import tree
 
 HERE = Path(__file__).resolve().parent
 MARK = "onefile"
-"""Stands beside the program; a running app holds it."""
+"""A file beside the program that a running app holds open."""
 NOTE = struct.Struct("<48sIIQQ8s")
 SIGN = b"SHOALONE"
 _FILTERS: dict[str, list[dict[str, int]]] = {"x86_64": [{"id": lzma.FILTER_X86}]}

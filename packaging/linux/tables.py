@@ -79,8 +79,8 @@ def write(header: bytes, tables: Mapping[str, bytes]) -> bytes:
 
 
 def shrink(library: Path, languages: Collection[str]) -> None:
-    """Replaces a library of ICU's tables by one with those that are wanted. Raises ValueError where it is none,
-    OSError and subprocess.CalledProcessError where the linker is missing or refuses."""
+    """Replaces a library of ICU's tables by one with only the wanted tables. Raises ValueError if it is not
+    such a library, OSError and subprocess.CalledProcessError if the linker is missing or refuses."""
     whole = library.read_bytes()
     at = whole.find(b"CmnD") - _FORMAT
     found = re.search(r"libicudata\.so\.(\d+)", library.name)

@@ -25,7 +25,7 @@ Command = list[str]
 
 
 class Keys(NamedTuple):
-    """Empty where there is none. `notary` is key file, key id and issuer."""
+    """Fields are empty if not configured. `notary` is key file, key id and issuer."""
 
     identity: str = ""
     notary: tuple[str, str, str] | None = None

@@ -27,7 +27,7 @@ from app.install.packs.wheels import fetch_wheels
 from app.install.signed import here, is_address
 
 AT_ONCE = 8
-"""Hosts are asked for so many sizes at a time."""
+"""Number of sizes that hosts are asked for at a time."""
 Row = dict[str, Any]
 """A wheel of a manifest, as plain data."""
 

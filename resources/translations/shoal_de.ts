@@ -108,6 +108,10 @@
    <translation>{name} ließ sich nicht speichern.</translation>
   </message>
   <message>
+   <source>Signed result …</source>
+   <translation>Unterschriebenes Ergebnis …</translation>
+  </message>
+  <message>
    <source>Save the values</source>
    <translation>Werte sichern</translation>
   </message>
@@ -190,6 +194,10 @@
    <translation>Zieh ein Rätsel oder frag etwas Eigenes. Es antwortet zweimal: so, wie es kam, und so, wie es jetzt ist.</translation>
   </message>
   <message>
+   <source>Use it in other programs</source>
+   <translation>In anderen Programmen nutzen</translation>
+  </message>
+  <message>
    <source>Loading the model, {span}</source>
    <translation>Das Modell wird geladen, {span}</translation>
   </message>
@@ -216,6 +224,14 @@
   <message>
    <source>Answering, {span}</source>
    <translation>Antwortet, {span}</translation>
+  </message>
+  <message>
+   <source>Copy address</source>
+   <translation>Adresse kopieren</translation>
+  </message>
+  <message>
+   <source>Copy token</source>
+   <translation>Token kopieren</translation>
   </message>
   <message>
    <source>This model only solves puzzles: draw one, or pick a model that talks.</source>
@@ -802,12 +818,12 @@
    <translation>vor {n} Tagen</translation>
   </message>
   <message>
-   <source>Use it in other programs</source>
-   <translation>In anderen Programmen nutzen</translation>
+   <source>Paste these where a program asks for an “OpenAI-compatible” address. Add :before to the name to ask the model as it came.</source>
+   <translation>Füg sie dort ein, wo ein Programm nach einer „OpenAI-kompatiblen“ Adresse fragt. Mit :before hinter dem Namen antwortet das Modell, wie es kam.</translation>
   </message>
   <message>
-   <source>For Open WebUI, Continue, llm and others: pick “OpenAI-compatible” there, then paste these. Add :before to the name to ask the model as it came.</source>
-   <translation>Für Open WebUI, Continue, llm und andere: dort „OpenAI-kompatibel“ wählen und das hier einfügen. Mit :before hinter dem Namen fragst du das Modell, wie es kam.</translation>
+   <source>How, for each program</source>
+   <translation>So geht's in jedem Programm</translation>
   </message>
   <message>
    <source>Address</source>
@@ -824,14 +840,6 @@
   <message>
    <source>Programs on this computer can ask your model. Learning pauses while it answers.</source>
    <translation>Programme auf diesem Computer können dein Modell fragen. Solange es antwortet, pausiert das Lernen.</translation>
-  </message>
-  <message>
-   <source>Copy address</source>
-   <translation>Adresse kopieren</translation>
-  </message>
-  <message>
-   <source>Copy token</source>
-   <translation>Token kopieren</translation>
   </message>
   <message>
    <source>Copy name</source>
@@ -972,8 +980,12 @@
    <translation>Liest {name}.</translation>
   </message>
   <message>
-   <source>The export failed. The log in Settings says why.</source>
-   <translation>Der Export hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
+   <source>Save a result</source>
+   <translation>Ergebnis speichern</translation>
+  </message>
+  <message>
+   <source>Saving …</source>
+   <translation>Wird gespeichert …</translation>
   </message>
   <message>
    <source>The download failed. Nothing is lost: it resumes where it stopped.</source>
@@ -988,16 +1000,40 @@
    <translation>Exportiert …</translation>
   </message>
   <message>
+   <source>Shoal is busy with another file. Try again in a moment.</source>
+   <translation>Shoal schreibt gerade eine andere Datei. Versuch es gleich noch einmal.</translation>
+  </message>
+  <message>
+   <source>Saved, and {page} beside it.</source>
+   <translation>Gespeichert, und daneben {page}.</translation>
+  </message>
+  <message>
+   <source>The export failed. The log in Settings says why.</source>
+   <translation>Der Export hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
    <source>Exporting, {share}</source>
    <translation>Exportiert, {share}</translation>
+  </message>
+  <message>
+   <source>It's in Ollama now. In a terminal: {command}</source>
+   <translation>Es liegt jetzt in Ollama. Im Terminal: {command}</translation>
+  </message>
+  <message>
+   <source>The list of models can't be read. The log in Settings says why.</source>
+   <translation>Die Modellliste lässt sich nicht lesen. Das Protokoll in den Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
+   <source>The result couldn't be saved.</source>
+   <translation>Das Ergebnis ließ sich nicht speichern.</translation>
   </message>
   <message>
    <source>The access token is in the keyring.</source>
    <translation>Das Zugangstoken liegt im Schlüsselbund.</translation>
   </message>
   <message>
-   <source>The list of models can't be read. The log in Settings says why.</source>
-   <translation>Die Modellliste lässt sich nicht lesen. Das Protokoll in den Einstellungen sagt, warum.</translation>
+   <source>{name} is in your list now.</source>
+   <translation>{name} ist jetzt in deiner Liste.</translation>
   </message>
   <message>
    <source>That didn't work. Nothing was changed.</source>
@@ -1006,10 +1042,6 @@
   <message>
    <source>It couldn't be deleted. The log in Settings says why.</source>
    <translation>Es ließ sich nicht löschen. Das Protokoll in den Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
-   <source>{name} is in your list now.</source>
-   <translation>{name} ist jetzt in deiner Liste.</translation>
   </message>
   <message>
    <source>No model that can learn in that folder. It needs config.json and .safetensors files.</source>
@@ -1046,6 +1078,10 @@
   <message>
    <source>Into LM Studio</source>
    <translation>In LM Studio ablegen</translation>
+  </message>
+  <message>
+   <source>Into Ollama</source>
+   <translation>In Ollama ablegen</translation>
   </message>
   <message>
    <source>Download interrupted. Nothing is lost: it resumes where it stopped.</source>
@@ -1458,18 +1494,6 @@
    <source>Licence</source>
    <translation>Lizenz</translation>
   </message>
-  <message>
-   <source>Solves {now} of 100 new questions, {was} at round {round}.</source>
-   <translation>Löst {now} von 100 neuen Fragen, {was} bei Runde {round}.</translation>
-  </message>
-  <message>
-   <source>{points} points, give or take {error}. That's more than chance.</source>
-   <translation>{points} Punkte, plus oder minus {error}. Das ist mehr als Zufall.</translation>
-  </message>
-  <message>
-   <source>{points} points, give or take {error}. That could still be chance.</source>
-   <translation>{points} Punkte, plus oder minus {error}. Das könnte noch Zufall sein.</translation>
-  </message>
   <message numerus="yes">
    <source>{n} now right</source>
    <translation>
@@ -1493,8 +1517,8 @@
    <translation>Als CSV speichern</translation>
   </message>
   <message>
-   <source>Save picture</source>
-   <translation>Bild speichern</translation>
+   <source>A signed file, and a page to show</source>
+   <translation>Eine unterschriebene Datei und eine Seite zum Herzeigen</translation>
   </message>
   <message>
    <source>Before and after</source>
@@ -2023,8 +2047,16 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
+   <source>A right answer counts +{up}, a wrong one −{down}.</source>
+   <translation>Eine richtige Antwort zählt +{up}, eine falsche −{down}.</translation>
+  </message>
+  <message>
    <source>A puzzle of another version of Shoal: its text cannot be made again.</source>
    <translation>Ein Rätsel einer anderen Shoal-Version: Sein Text lässt sich nicht mehr erzeugen.</translation>
+  </message>
+  <message>
+   <source>All the same, so there is nothing to tell apart: it teaches nothing.</source>
+   <translation>Alle gleich, also gibt es nichts zu unterscheiden und nichts zu lernen.</translation>
   </message>
   <message>
    <source>this computer</source>
@@ -2069,6 +2101,10 @@ answer: a*b</translation>
   <message>
    <source>Round {n} only. Show all rounds.</source>
    <translation>Nur Runde {n}. Alle Runden zeigen.</translation>
+  </message>
+  <message>
+   <source>Its advantage: the reward, 1 or 0, less the average of the group.</source>
+   <translation>Der Vorteil: die Belohnung, 1 oder 0, minus dem Durchschnitt der Gruppe.</translation>
   </message>
   <message>
    <source>Grey is its working, the label behind it its answer.</source>
@@ -2976,10 +3012,6 @@ answer: a*b</translation>
   <message>
    <source>Checking each answer …</source>
    <translation>Jede Antwort wird geprüft …</translation>
-  </message>
-  <message>
-   <source>Saving …</source>
-   <translation>Wird gespeichert …</translation>
   </message>
   <message>
    <source>{n} answered puzzle is saved.</source>
@@ -4288,6 +4320,114 @@ answer: a*b</translation>
   <message>
    <source>Copied</source>
    <translation>Kopiert</translation>
+  </message>
+  <message>
+   <source>Solves {now} of 100 new questions, {was} at round {round}.</source>
+   <translation>Löst {now} von 100 neuen Fragen, {was} bei Runde {round}.</translation>
+  </message>
+  <message>
+   <source>{points} points, give or take {error}. That's more than chance.</source>
+   <translation>{points} Punkte, plus oder minus {error}. Das ist mehr als Zufall.</translation>
+  </message>
+  <message>
+   <source>A result of Shoal</source>
+   <translation>Ein Ergebnis von Shoal</translation>
+  </message>
+  <message>
+   <source>{cores} cores, {gb} GB of memory</source>
+   <translation>{cores} Kerne, {gb} GB Speicher</translation>
+  </message>
+  <message>
+   <source>puzzles {version}, held-out set {mark}</source>
+   <translation>Rätsel {version}, beiseite gelegt {mark}</translation>
+  </message>
+  <message>
+   <source>{name}: {groups} puzzles a round, {answers} answers each, learning rate {rate}, rank {rank}</source>
+   <translation>{name}: {groups} Rätsel pro Runde, je {answers} Antworten, Lernrate {rate}, Rang {rank}</translation>
+  </message>
+  <message>
+   <source>{points} points, give or take {error}. That could still be chance.</source>
+   <translation>{points} Punkte, plus oder minus {error}. Das könnte noch Zufall sein.</translation>
+  </message>
+  <message>
+   <source>{n} groups and lessons</source>
+   <translation>{n} Gruppen und Lektionen</translation>
+  </message>
+  <message>
+   <source>nothing</source>
+   <translation>nichts</translation>
+  </message>
+  <message>
+   <source>questions of one's own</source>
+   <translation>eigene Fragen</translation>
+  </message>
+  <message>
+   <source>The curve</source>
+   <translation>Die Kurve</translation>
+  </message>
+  <message>
+   <source>Puzzles that the model never trained on, one answer each. Brackets hold the 95 % interval; the band in the picture is one standard error.</source>
+   <translation>Rätsel, an denen das Modell nie geübt hat, je eine Antwort. In Klammern steht das 95-%-Intervall; das Band im Bild ist ein Standardfehler.</translation>
+  </message>
+  <message>
+   <source>Kinds of puzzles, at the end</source>
+   <translation>Arten von Rätseln, am Ende</translation>
+  </message>
+  <message>
+   <source>How it was made</source>
+   <translation>Wie es entstand</translation>
+  </message>
+  <message>
+   <source>Play it again</source>
+   <translation>Noch einmal spielen</translation>
+  </message>
+  <message>
+   <source>Who signed it</source>
+   <translation>Wer unterschrieben hat</translation>
+  </message>
+  <message>
+   <source>{name} signed the file beside this page. A signature says who wrote it, not that it is true.</source>
+   <translation>{name} hat die Datei neben dieser Seite unterschrieben. Eine Unterschrift sagt, von wem sie ist, nicht, dass sie stimmt.</translation>
+  </message>
+  <message>
+   <source>Base model</source>
+   <translation>Grundmodell</translation>
+  </message>
+  <message>
+   <source>Seed</source>
+   <translation>Seed</translation>
+  </message>
+  <message>
+   <source>{rounds} with {answers} answers, {span} of work</source>
+   <translation>{rounds} mit {answers} Antworten, {span} Arbeit</translation>
+  </message>
+  <message>
+   <source>Learned from others</source>
+   <translation>Von anderen gelernt</translation>
+  </message>
+  <message>
+   <source>Computer</source>
+   <translation>Computer</translation>
+  </message>
+  <message>
+   <source>What it learned</source>
+   <translation>Was es gelernt hat</translation>
+  </message>
+  <message>
+   <source>the engine's own</source>
+   <translation>der der Engine</translation>
+  </message>
+  <message>
+   <source>rewards shuffled, as a control</source>
+   <translation>Belohnungen gemischt, als Kontrolle</translation>
+  </message>
+  <message>
+   <source>The same engine on the same kind of processor gives the same figures. Another one rounds otherwise: then the intervals say whether they agree.</source>
+   <translation>Dieselbe Engine auf derselben Art Prozessor gibt dieselben Zahlen. Eine andere rundet anders: Dann sagen die Intervalle, ob beide zusammenpassen.</translation>
+  </message>
+  <message>
+   <source>It had no seed, so another run is another one: the intervals say how far they may be apart.</source>
+   <translation>Es hatte keinen Seed, darum ist ein zweiter Lauf ein anderer: Die Intervalle sagen, wie weit beide auseinander liegen dürfen.</translation>
   </message>
   <message>
    <source>Paused by you.</source>
@@ -6274,6 +6414,122 @@ answer: a*b</translation>
    <translation>Er bleibt als {name2}.</translation>
   </message>
   <message>
+   <source>Ollama didn't take it ({said}):</source>
+   <translation>Ollama hat es nicht genommen ({said}):</translation>
+  </message>
+  <message>
+   <source>start Ollama, then run {command}.</source>
+   <translation>Starte Ollama und führ dann {command} aus.</translation>
+  </message>
+  <message>
+   <source>Ollama can't be started here ({strerror}); the export itself is in {folder}.</source>
+   <translation>Ollama lässt sich hier nicht starten ({strerror}). Der Export selbst liegt in {folder}.</translation>
+  </message>
+  <message>
+   <source>This model was begun with an older Shoal that noted too little for a result:</source>
+   <translation>Dieses Modell hat mit einem älteren Shoal angefangen, das für ein Ergebnis zu wenig notiert hat:</translation>
+  </message>
+  <message>
+   <source>start over with it, or take another model.</source>
+   <translation>Fang mit ihm neu an oder nimm ein anderes Modell.</translation>
+  </message>
+  <message>
+   <source>It also learned from other models' answers, and those can't be played again.</source>
+   <translation>Es hat auch aus Antworten anderer Modelle gelernt, und die lassen sich nicht noch einmal spielen.</translation>
+  </message>
+  <message>
+   <source>It learned questions of its owner's, which aren't in the file.</source>
+   <translation>Es hat eigene Fragen seines Besitzers gelernt, und die stehen nicht in der Datei.</translation>
+  </message>
+  <message>
+   <source>It took more than {MOST_PUZZLES} puzzles, which is too long to play again for a file.</source>
+   <translation>Es hat mehr als {MOST_PUZZLES} Rätsel gebraucht, das ist für eine Datei zu lang zum Wiederholen.</translation>
+  </message>
+  <message>
+   <source>It was made with puzzles of version {questions}, and this Shoal has {VERSION}:</source>
+   <translation>Es entstand mit Rätseln der Version {questions}, und dieses Shoal hat {VERSION}:</translation>
+  </message>
+  <message>
+   <source>use Shoal {shoal} to play it again.</source>
+   <translation>Nimm Shoal {shoal}, um es noch einmal zu spielen.</translation>
+  </message>
+  <message>
+   <source>Nothing was measured yet, so there is no result:</source>
+   <translation>Noch wurde nichts gemessen, also gibt es kein Ergebnis:</translation>
+  </message>
+  <message>
+   <source>let it learn a few rounds, then try again.</source>
+   <translation>Lass es ein paar Runden lernen und versuch es dann noch einmal.</translation>
+  </message>
+  <message>
+   <source>The signature doesn't fit:</source>
+   <translation>Die Unterschrift passt nicht:</translation>
+  </message>
+  <message>
+   <source>the file was changed after it was signed.</source>
+   <translation>Die Datei wurde nach dem Unterschreiben geändert.</translation>
+  </message>
+  <message>
+   <source>Ask for the file itself.</source>
+   <translation>Lass dir die Datei selbst geben.</translation>
+  </message>
+  <message>
+   <source>The signature fits, but the rounds it names can't have happened:</source>
+   <translation>Die Unterschrift passt, aber diese Runden kann es nicht gegeben haben:</translation>
+  </message>
+  <message>
+   <source>don't trust it.</source>
+   <translation>Verlass dich nicht darauf.</translation>
+  </message>
+  <message>
+   <source>{name} is larger than any result of Shoal:</source>
+   <translation>{name} ist größer als jedes Ergebnis von Shoal:</translation>
+  </message>
+  <message>
+   <source>pick the file that `result` wrote.</source>
+   <translation>Nimm die Datei, die `result` geschrieben hat.</translation>
+  </message>
+  <message>
+   <source>The base model here isn't the one of the result, so the figures can't be compared.</source>
+   <translation>Das Grundmodell hier ist ein anderes als das des Ergebnisses, darum lassen sich die Zahlen nicht vergleichen.</translation>
+  </message>
+  <message>
+   <source>On this computer it began with other kinds of puzzles, so its held-out questions are others and the figures can't be compared.</source>
+   <translation>Auf diesem Computer hat es mit anderen Arten von Rätseln angefangen. Darum sind die beiseite gelegten Fragen andere, und die Zahlen lassen sich nicht vergleichen.</translation>
+  </message>
+  <message>
+   <source>The two were measured after other rounds, so the figures can't be compared.</source>
+   <translation>Beide wurden nach anderen Runden gemessen, darum lassen sich die Zahlen nicht vergleichen.</translation>
+  </message>
+  <message>
+   <source>This is no result of Shoal:</source>
+   <translation>Das ist kein Ergebnis von Shoal:</translation>
+  </message>
+  <message>
+   <source>The signature fits, but this isn't a result that this version reads ({why}):</source>
+   <translation>Die Unterschrift passt, aber so ein Ergebnis liest diese Version nicht ({why}):</translation>
+  </message>
+  <message>
+   <source>update Shoal.</source>
+   <translation>Aktualisiere Shoal.</translation>
+  </message>
+  <message>
+   <source>There is no file {path}:</source>
+   <translation>Es gibt keine Datei {path}:</translation>
+  </message>
+  <message>
+   <source>{path} can't be read ({strerror}):</source>
+   <translation>{path} lässt sich nicht lesen ({strerror}):</translation>
+  </message>
+  <message>
+   <source>check that it is yours.</source>
+   <translation>Prüf, ob sie dir gehört.</translation>
+  </message>
+  <message>
+   <source>This version of Shoal sets {names} otherwise, so the figures can't be compared.</source>
+   <translation>Diese Version von Shoal setzt {names} anders, darum lassen sich die Zahlen nicht vergleichen.</translation>
+  </message>
+  <message>
    <source>Shoal deleted {before} of old answers, logs and cached files.</source>
    <translation>Shoal hat {before} alter Antworten, Protokolle und Zwischendateien gelöscht.</translation>
   </message>
@@ -7518,10 +7774,6 @@ answer: a*b</translation>
    <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}: {enter}</translation>
   </message>
   <message>
-   <source>{path} can't be read ({strerror}):</source>
-   <translation>{path} lässt sich nicht lesen ({strerror}):</translation>
-  </message>
-  <message>
    <source>enter the recovery words of {name}.</source>
    <translation>gib die Wiederherstellungswörter von {name} ein.</translation>
   </message>
@@ -8136,6 +8388,26 @@ answer: a*b</translation>
   <message>
    <source>The converted model was damaged and has been made again.</source>
    <translation>Das umgewandelte Modell war beschädigt und wurde neu gemacht.</translation>
+  </message>
+  <message>
+   <source>Answers of a given form need llama.cpp: {reason}</source>
+   <translation>Antworten in vorgegebener Form brauchen llama.cpp: {reason}</translation>
+  </message>
+  <message>
+   <source>llama.cpp can't read this model's vocabulary:</source>
+   <translation>llama.cpp kann den Wortschatz dieses Modells nicht lesen:</translation>
+  </message>
+  <message>
+   <source>ask without a form.</source>
+   <translation>frag ohne Formvorgabe.</translation>
+  </message>
+  <message>
+   <source>The form of the answer isn't one that llama.cpp takes:</source>
+   <translation>Diese Form der Antwort nimmt llama.cpp nicht an:</translation>
+  </message>
+  <message>
+   <source>make it simpler.</source>
+   <translation>mach sie einfacher.</translation>
   </message>
   <message>
    <source>llama.cpp needs a processor with AVX2 (2013 and later), and this one has none: PyTorch samples.</source>

@@ -124,6 +124,36 @@ def test_json_for_a_window(learned: tuple[Path, list[float]], tmp_path: Path) ->
     assert got == pytest.approx(learned[1], rel=1e-3, abs=1e-3)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
+def test_ollama_is_handed_what_its_modelfile_names(
+    learned: tuple[Path, list[float]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a stand-in with the command line of Ollama's program: one that takes it, one that isn't running."""
+    program, told = tmp_path / "bin" / "ollama", tmp_path / "told"
+    program.parent.mkdir()
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+
+    def handed(name: str, script: str) -> tuple[int, dict[str, Any]]:
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        out = str(tmp_path / name)
+        done = shoal("--format", "merged-gguf", "--ollama", "--json", out, home=learned[0])
+        return done.returncode, json.loads(done.stdout.splitlines()[-1])
+
+    takes = (
+        f'echo "$1 $2 $3" > {told}; cd "$(dirname "$4")" && head -c 4 "$(sed -n "s/^FROM //p" "$4")" >> {told}'
+    )
+    code, last = handed("My Minnow", takes)
+    assert (code, last["event"]) == (0, "exported")
+    assert told.read_text() == "create my-minnow -f\nGGUF"
+    code, last = handed("later", "echo Error: could not connect to ollama app >&2; exit 1")
+    assert (code, last["event"]) == (1, "refused")
+    assert last["sentence"].startswith(
+        "Ollama didn't take it (Error: could not connect to ollama app): start Ollama"
+    )
+    assert (tmp_path / "later" / "model.gguf").is_file(), "the export stays"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("format", [("merged-gguf",), ("gguf", "--with-base")])
 def test_a_check_says_whether_llama_cpp_answers_as_here(

@@ -85,6 +85,44 @@ def test_three_rounds_with_json(trained: Trained, model: Path) -> None:
     assert state.round == 3 and state.completions == sum(event["own_groups"] for event in rounds) * 8
 
 
+OWN_KEY = {**os.environ, "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring"}
+"""The key lies in the data folder."""
+
+
+def test_a_result_is_written_signed_and_believed(
+    trained: Trained, home: Path, model: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "mine.json"
+    written = shoal("result", "--out", out, "--model", model, "--home", home, "--json", env=OWN_KEY)
+    told = json.loads(written.stdout)
+    last = [one for one in map(json.loads, trained.done.stdout.splitlines()) if one["event"] == "probe"][-1]
+    assert (told["rounds"], told["pass_at_1"]) == (3, pytest.approx(last["pass_at_1"], abs=1e-6))
+    assert (tmp_path / "mine.html").read_text().startswith("<!doctype html>")
+    believed = shoal("result", "verify", out, "--home", home, env=OWN_KEY)
+    assert (
+        believed.returncode == 0
+        and f"The signature fits: {told['name']}, that is this node," in believed.stdout
+    )
+    assert "seed" in believed.stdout.lower() and str(tmp_path) not in out.read_text()
+    out.write_bytes(out.read_bytes().replace(b'"seed": 1', b'"seed": 2'))
+    spoiled = shoal("result", "verify", out, "--home", home)
+    assert spoiled.returncode == 1 and spoiled.stdout == ""
+    assert spoiled.stderr.startswith("shoal: The signature doesn't fit") and spoiled.stderr.count("\n") == 1
+    again = shoal("result", "--out", out, "--model", model, "--home", home)
+    assert again.returncode == 1 and "choose another --out" in again.stderr, "what it doesn't know stays"
+
+
+@pytest.mark.long
+def test_a_result_that_is_played_again_comes_out_equal(home: Path, model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "mine.json"
+    assert shoal("result", "--out", out, "--model", model, "--home", home, env=OWN_KEY).returncode == 0
+    unnamed = shoal("result", "verify", out, "--again", "--home", home)
+    assert unnamed.returncode == 1 and "name its folder with --model" in unnamed.stderr
+    again = shoal("result", "verify", out, "--again", "--model", model, "--home", home)
+    assert again.returncode == 0, again.stderr
+    assert "It came out equal: all 3 measurements are the same to the last digit." in again.stdout
+
+
 @pytest.mark.long
 def test_a_resumed_run_is_the_same_run(trained: Trained, model: Path, tmp_path: Path) -> None:
     query = "SELECT round, position, seed, rewards, completions FROM groups ORDER BY round, position"

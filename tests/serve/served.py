@@ -33,9 +33,8 @@ class Served:
         content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
         connection = http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE_S)
         with contextlib.closing(connection):
-            sent = {"Authorization": f"Bearer {self.token}"} | {
-                name.replace("_", "-"): value for name, value in headers.items()
-            }
+            usual = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+            sent = usual | {name.replace("_", "-"): value for name, value in headers.items()}
             connection.request("POST" if content else "GET", f"/v1/{path}", content, sent)
             response = connection.getresponse()
             return response.status, response.read()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -11,10 +12,12 @@ import pytest
 
 from app.models.shelf import locate
 from app.serve.batch import Answer, Batch
-from app.serve.messages import Began, Ended, Piece, Refused, Reply, Start
+from app.serve.messages import MAX_LINE, Began, Ended, Piece, Refused, Reply, Start, to_line
 from engines import opening
 from engines.contract import Engine, EngineError
 from engines.facts import ENGINES
+from engines.llamacpp.grammar import Grammars
+from engines.llamacpp.model import available
 from engines.models.folder import open_folder
 from engines.models.tokens import ChatTokenizer
 
@@ -57,6 +60,11 @@ class Counting:
         return logits_RV
 
 
+@functools.cache
+def grammars() -> Grammars:
+    return Grammars(locate("starter"))
+
+
 def batch(decoder: Counting) -> Batch:
     def prompt(text: Any) -> list[int]:
         if text == "?":
@@ -64,7 +72,9 @@ def batch(decoder: Counting) -> Batch:
         ids: list[int] = TOKENIZER.library.encode(text).ids
         return ids
 
-    return Batch(cast(Engine, decoder), TOKENIZER, 256, lambda: None, prompt)
+    return Batch(
+        cast(Engine, decoder), TOKENIZER, 256, lambda: None, prompt, lambda text: grammars().begin(text)
+    )
 
 
 def played(made: Batch) -> list[Reply]:
@@ -129,6 +139,54 @@ def test_a_character_whose_bytes_come_one_by_one_is_told_whole(tmp_path: Path) -
     assert pieces == list(text)
 
 
+def test_log_probabilities_of_a_long_answer_come_in_parts() -> None:
+    made = batch(Counting(4, True))
+    made.add(Start(number=1, prompts=["1" * 254], logprobs=20, max_tokens=600))
+    made._context = 2048
+    made.add(Start(number=2, prompts=["2" * 700], logprobs=20, max_tokens=600))
+    told = [one for one in played(made) if isinstance(one, Piece | Ended) and one.number == 2]
+    assert isinstance(told[0], Piece) and isinstance(told[-1], Ended)
+    assert sum(len(one.logprobs) for one in told) == 600 and max(len(one.logprobs) for one in told) <= 256
+    assert "".join(one.text for one in told) == "2" * 600
+    assert max(len(to_line(one)) for one in told) < MAX_LINE
+
+
+needs_llamacpp = pytest.mark.skipif(bool(available()), reason="llama.cpp is not here")
+
+
+@needs_llamacpp
+def test_an_answer_follows_its_grammar_and_is_drawn_from_what_that_leaves() -> None:
+    """The model wants to repeat its prompt; the grammar has it say one of two words, as often as before."""
+
+    class Even(Counting):
+        def _logits(self, prompts_R: Sequence[Sequence[int]], said_R: Sequence[int]) -> Any:
+            logits_RV = super()._logits(prompts_R, said_R)
+            logits_RV[:] = np.where(logits_RV == 50, 3, -60)
+            for row, said in enumerate(said_R):
+                if not said:
+                    logits_RV[row, [TOKENIZER.library.token_to_id(one) for one in "46"]] = [1, 0]
+            return logits_RV
+
+    made = batch(Even(16, True))
+    made.add(Start(number=1, prompts=["111"] * 200, grammar='root ::= "4" | "6"'))
+    made.add(Start(number=2, prompts=["111"], grammar='root ::= "6" | "4"', temperature=0))
+    made.add(Start(number=3, prompts=["111"]))
+    ended = [one for one in played(made) if isinstance(one, Ended)]
+    free = [one.text for one in ended if one.number == 1]
+    assert set(free) == {"4", "6"} and 120 < free.count("4") < 170  # e to 1 is 146 of 200
+    assert {one.reason for one in ended} == {"stop"}
+    assert [one.text for one in ended if one.number == 2] == ["4"]
+    assert [one.text for one in ended if one.number == 3] == ["111"]
+
+
+@needs_llamacpp
+@pytest.mark.parametrize("text", ['root ::= "a', "root ::= root", "x", 'root ::= other "a"'])
+def test_a_grammar_that_llamacpp_refuses_costs_only_its_request(text: str) -> None:
+    made = batch(Counting(4, True))
+    found = made.add(Start(number=1, prompts=["1"], grammar=text))
+    assert isinstance(found, Refused) and not found.fault and not made.busy
+
+
 @pytest.mark.parametrize("name", ENGINES)
 def test_rows_of_every_engine_say_what_it_answers_alone(name: str) -> None:
     if why := opening.missing(name):
@@ -136,7 +194,8 @@ def test_rows_of_every_engine_say_what_it_answers_alone(name: str) -> None:
     engine = opening.open_engine(name, locate("starter"), threads=1)
     asked = [[{"role": "user", "content": text}] for text in ("What is 2 + 3?", "What is 712 - 45 + 9?", "7?")]
     alone = [engine.answer(one, 12, 0, lambda text: True, temperature=1e-5).tokens_T for one in asked]
-    made = Batch(engine, TOKENIZER, 512, lambda: None, lambda prompt: engine.prompt_tokens(cast(Any, prompt)))
+    read: Any = engine.prompt_tokens
+    made = Batch(engine, TOKENIZER, 512, lambda: None, read, lambda text: grammars().begin(text))
     for number, one in enumerate(asked):
         made.add(Start(number=number, prompts=[list(one)], max_tokens=12, temperature=0, plain=number == 1))
     ended = sorted((one for one in played(made) if isinstance(one, Ended)), key=lambda one: one.number)

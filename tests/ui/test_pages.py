@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
+from app.common.drawing import HIGH, WIDE
 from app.node.record.records import Probe
 from app.node.rules.preferences import SETTINGS as RULES
 from app.sapo.families import FAMILIES
@@ -638,11 +639,13 @@ def test_a_picture_of_the_curve_says_whose_it_is_and_saving_says_so(
     qtbot.addWidget(curve)
     curve.show()
     curve.show_view(views.learning())
-    made, plain = curve.picture(), curve.chart.picture(960, 480)
-    assert made.height() > plain.height() and made.width() == plain.width()
+    made = curve.picture()
+    assert (made.width(), made.height()) == (2 * WIDE, 2 * HIGH)
     top = made.toImage()
     written = {top.pixel(x, y) for x in range(0, 1900, 3) for y in range(40, 170, 3)}
     assert len(written) > 20, "mark, title and facts stand above the curve"
+    drawn = {top.pixelColor(x, y).name() for x in range(200, 1800, 7) for y in range(240, 1050, 3)}
+    assert light.palette.own in drawn and len(drawn) > 5, "the curve, its band and the grid"
     for path, said in (
         (tmp_path / "a.png", "Saved: a.png"),
         (tmp_path / "no" / "b.png", "b.png couldn't be saved."),

@@ -65,8 +65,8 @@ class LoadResult(NamedTuple):
     late_us: Us[int]
 
     def check(self, rounds: int, least_items: float) -> None:
-        """Raises BenchError unless every publish was accepted and every sample brought a batch, with so many
-        groups on average."""
+        """Raises BenchError unless every publish was accepted and every sample brought a batch, with at least
+        this many groups on average."""
         counts = self.counts
         met = ", ".join(f"{n} x {name}" for name, n in counts.others.items() if name not in ("stats", "notice"))
         if (

@@ -36,7 +36,7 @@ SEVERAL = ((100_000, 1), (100_000, 4), (1_000_000, 1), (1_000_000, SHARDS))
 
 
 class RelayResult(msgspec.Struct):
-    """What a relay has met."""
+    """The figures of one relay's run."""
 
     nodes: int
     parts: int

@@ -94,7 +94,7 @@ def table(figures: Mapping[str, Any]) -> list[str]:
 
 
 def prepare(home: Path) -> None:
-    """A home whose owner has said before that it shall learn, at any time and as fast as it can."""
+    """A data folder whose owner has allowed learning at any time and at full speed."""
     (home / "window-state.json").write_text(json.dumps(dict(asked=True)))
     anytime = dict(
         contribute_when_idle=False,

@@ -217,7 +217,7 @@ ROUND_EXTRAS: dict[str, Callable[[ExtendedRun, str], RoundExtra]] = {
     "foes": Hostile,
     "paces": Paces,
 }
-"""By the name of the extra, as in `app.lab.arms.EXTRAS`. Those of the recipe are none."""
+"""By the name of the extra, as in `app.lab.arms.EXTRAS`, without those of the recipe."""
 
 
 def open_extras(experiment: ExtendedRun) -> list[RoundExtra]:

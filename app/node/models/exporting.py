@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.common.text import safe_line
 from app.models import catalogue
 from app.models.catalogue import STARTER
 from app.models.shelf import locate
@@ -116,6 +118,21 @@ def ollama(folder: Path, modelfile: str) -> str:
     """
     name = "".join(one if one.isascii() and one.isalnum() else "-" for one in folder.name.lower()).strip("-")
     return shlex.join(["ollama", "create", name or "shoal", "-f", str(folder / modelfile)])
+
+
+def hand_to_ollama(done: Exported) -> None:
+    """Runs that command, by which Ollama copies the model. Raises EngineError where there is no Ollama, or it
+    doesn't take it."""
+    words = shlex.split(done.command)
+    try:
+        made = subprocess.run(words, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise EngineError(
+            f"Ollama can't be started here ({error.strerror}); the export itself is in {done.folder}."
+        ) from error
+    if made.returncode:
+        said = safe_line((made.stderr or made.stdout).strip().rpartition("\n")[2], 200).rstrip(".")
+        raise EngineError(f"Ollama didn't take it ({said}): start Ollama, then run {done.command}.")
 
 
 def base_of(model: str, folder: Path) -> card.BaseModel:

@@ -28,21 +28,51 @@ TRIES = 6
 _PAUSE_S = 0.2
 
 
+class PlayedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run as the history has it: the JSON of its Settings and its EngineInfo, and the rounds it finished."""
+
+    settings: dict[str, Any]
+    engine: dict[str, Any]
+    first_round: int
+    last_round: int
+
+
 class Trained(msgspec.Struct, frozen=True, kw_only=True):
-    """`folder` is a copy of the checkpoint: adapter in PEFT's files, and its state. The other fields are from
-    the history up to its round; empty if the history does not have them."""
+    """`folder` is a copy of the checkpoint: adapter in PEFT's files, and its state. `place` is the model's
+    folder in the data. The other fields are from the history up to its round; empty if the history has none."""
 
     folder: Path
+    place: Path
     state: NodeState
-    first: Probe | None = None
-    last: Probe | None = None
-    """The first and the newest probe over the same questions."""
+    curve: tuple[Probe, ...] = ()
+    """The probes over the questions that were measured last, the oldest first."""
     own_groups: int = 0
     peer_groups: int = 0
     """Groups that carried weight."""
-    recipes: tuple[str, ...] = ()
-    engines: tuple[str, ...] = ()
-    learning_rates: tuple[float, ...] = ()
+    peer_lessons: int = 0
+    runs: tuple[PlayedRun, ...] = ()
+
+    @property
+    def first(self) -> Probe | None:
+        return self.curve[0] if self.curve else None
+
+    @property
+    def last(self) -> Probe | None:
+        return self.curve[-1] if self.curve else None
+
+    @property
+    def recipes(self) -> tuple[str, ...]:
+        return _distinct(run.settings.get("recipe") for run in self.runs)
+
+    @property
+    def learning_rates(self) -> tuple[float, ...]:
+        return _distinct(run.settings.get("learning_rate") for run in self.runs)
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        return _distinct(
+            " ".join(str(run.engine.get(k, "")) for k in ("name", "device", "dtype")) for run in self.runs
+        )
 
 
 class NothingLearned(NodeError):
@@ -69,8 +99,7 @@ def newest(home: Path, model: Path, copy: Path) -> Trained:
             except (checkpoint.CheckpointError, OSError, shutil.Error) as error:
                 reason = reason or str(error).rstrip(".")
                 continue
-            learned = Trained(folder=copy, state=state)
-            return _with_history(folder.parents[1] / history.FILE, learned)
+            return _with_history(Trained(folder=copy, place=folder.parents[1], state=state))
         time.sleep(_PAUSE_S)
     raise NodeError(
         f"What was learned can't be read ({reason}): start {remedy.command('run')} once, which looks "
@@ -91,10 +120,10 @@ def _newest_first(home: Path, mark: str) -> list[Path]:
     return [safe for _, safe in sorted(found, reverse=True)]
 
 
-def _with_history(file: Path, trained: Trained) -> Trained:
+def _with_history(trained: Trained) -> Trained:
     """Adds what the history has; one that is missing or cannot be read adds nothing."""
     try:
-        with closing(history.opened(file)) as db:
+        with closing(history.opened(trained.place / history.FILE)) as db:
             return _filled(db, trained)
     except history.UNREADABLE:
         return trained
@@ -105,21 +134,26 @@ def _filled(db: sqlite3.Connection, trained: Trained) -> Trained:
     rounds = [one for one in history.rounds(db) if one.round <= last]
     probes = [one for one in history.probes(db) if one.round <= last]
     newest = max(probes, key=lambda one: (one.round, one.at), default=None)
-    curve = [one for one in probes if newest is not None and one.questions_mark == newest.questions_mark]
-    known = {one.run for one in rounds}
-    runs = [row for row in db.execute("SELECT settings, engine, id FROM runs ORDER BY id") if row[2] in known]
-    settings: list[dict[str, Any]] = [msgspec.json.decode(row[0]) for row in runs]
-    engines: list[dict[str, Any]] = [msgspec.json.decode(row[1]) for row in runs]
+    played: dict[int, list[int]] = {}
+    for one in rounds:
+        played.setdefault(one.run, []).append(one.round)
     return msgspec.structs.replace(
         trained,
-        first=curve[0] if curve else None,
-        last=curve[-1] if curve else None,
+        curve=tuple(
+            one for one in probes if newest is not None and one.questions_mark == newest.questions_mark
+        ),
         own_groups=sum(one.informative_own for one in rounds),
         peer_groups=sum(one.taken for one in rounds),
-        recipes=_distinct(one.get("recipe") for one in settings),
-        learning_rates=_distinct(one.get("learning_rate") for one in settings),
-        engines=_distinct(
-            " ".join(str(one.get(k, "")) for k in ("name", "device", "dtype")) for one in engines
+        peer_lessons=sum(bool(one.lesson_from) for one in rounds),
+        runs=tuple(
+            PlayedRun(
+                settings=msgspec.json.decode(settings, type=dict[str, Any]),
+                engine=msgspec.json.decode(engine, type=dict[str, Any]),
+                first_round=min(played[run]),
+                last_round=max(played[run]),
+            )
+            for settings, engine, run in db.execute("SELECT settings, engine, id FROM runs ORDER BY id")
+            if run in played
         ),
     )
 

@@ -200,8 +200,8 @@ class RelayConnection:
 
 
 def open_socket(more: int = 0) -> web.WebSocketResponse:
-    """A websocket as the relay has them, for frames with so many bytes `more`; messages are read from it with
-    `hear`."""
+    """A websocket with the relay's settings, for frames with up to `more` further bytes; messages are read from
+    it with `hear`."""
     return web.WebSocketResponse(
         protocols=(SUBPROTOCOL, OLD_SUBPROTOCOL),
         compress=False,

@@ -233,7 +233,7 @@ def _sound(entry: Entry) -> bool:
 
 
 def _content(entry: Entry) -> Content:
-    """The row and what becomes of it, whatever examples tell the rule."""
+    """The row and its changed form, whatever examples show the rule."""
     test = entry["metadata"]["test_example"]
     return tuple(test["input"]), tuple(test["output"])
 

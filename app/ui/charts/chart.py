@@ -23,6 +23,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.common import drawing
 from app.ui.charts import axes
 from app.ui.charts.series import ChartPoint, Series
 from app.ui.language.texts import number, percent, tr
@@ -171,18 +172,9 @@ class Chart(QWidget):
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 8, 8)
         painter.end()
 
-    def picture(self, width: int, height: int, scale: float = 2.0) -> QPixmap:
-        """The curve on its own ground, for a file."""
-        pixmap = QPixmap(round(width * scale), round(height * scale))
-        pixmap.setDevicePixelRatio(scale)
-        pixmap.fill(self._theme.colour("surface"))
-        size = self.size()
-        self.resize(width, height)
-        painter = QPainter(pixmap)
-        self._paint_still(painter)
-        painter.end()
-        self.resize(size)
-        return pixmap
+    def line(self) -> Sequence[ChartPoint]:
+        """The whole curve, thinned and smoothed as it is shown."""
+        return self._series.line(*self._whole(), _DENSE, self._smooth)
 
     def _paint_still(self, painter: QPainter) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -198,13 +190,13 @@ class Chart(QWidget):
         """The drawn places, and the upper end of their axis."""
         line = self._series.line(*self.range(), round(plot.width() / _COLUMN), self._smooth)
         highest = max((1.08 * place.y if self._smooth else place.high for place in line), default=0.0)
-        return line, axes.top(highest)
+        return line, drawing.top(highest)
 
     def _paint_axes(self, painter: QPainter, plot: QRectF, top: float) -> None:
         axes.heights(painter, self._theme, plot, top)
         left, right = self.range()
         about = max(2, round(plot.width() / 110))
-        marks = axes.logarithmic(max(1.0, left), right) if self._log else axes.whole(left, right, about)
+        marks = drawing.logarithmic(max(1.0, left), right) if self._log else drawing.whole(left, right, about)
         places = [(self._x(mark, plot), number(mark)) for mark in marks]
         axes.rounds(painter, self._theme, plot, self.width() - _RIGHT, places)
 

@@ -5,22 +5,24 @@ from __future__ import annotations
 import csv
 import io
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QPainter, QPixmap
+from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QFileDialog, QFrame, QMenu, QSizePolicy, QSlider, QWidget
 
+from app.common.drawing import HIGH, WIDE, card
 from app.node.record.records import Probe, Round
-from app.sapo.probe import Score
+from app.sapo.probe import Score, wilson
 from app.ui.charts.chart import Chart
 from app.ui.language.texts import number, percent, tr
 from app.ui.theme import Theme
-from app.ui.theme.palette import LEAD, TITLE
-from app.ui.theme.theme import drawn, font
-from app.ui.view.view import View, wilson
+from app.ui.theme.palette import LEAD
+from app.ui.theme.theme import font, rendered
+from app.ui.view.view import View
 from app.ui.view.words import day
 from app.ui.widgets.pieces import Empty, IconButton, Label, boxed, column, row, stack
 from app.ui.widgets.selecting import Segments
@@ -34,8 +36,11 @@ _SMOOTH = (0, 1, 2, 3, 5, 8, 12, 20, 35, 60, 100, 200, 500, 1000, 3000)
 class Curve(QFrame):
     """Shows a View's curve. Export writes the measured points, not the smoothed ones."""
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(
+        self, theme: Theme, save_result: Callable[[Callable[[str, bool], None]], None] | None = None
+    ) -> None:
         super().__init__()
+        self._save_result = save_result
         self.setProperty("look", "card")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self._view = View()
@@ -87,6 +92,8 @@ class Curve(QFrame):
         menu = QMenu(self._export)
         menu.addAction(tr("Values as CSV …"), self._save_csv)
         menu.addAction(tr("Picture as PNG …"), self._save_png)
+        if (save := self._save_result) is not None:
+            menu.addAction(tr("Signed result …"), lambda: save(self._say))
         self._export.setMenu(menu)
         self._export.setPopupMode(IconButton.ToolButtonPopupMode.InstantPopup)
         caption = Label(tr("Smoothing"), "faint")
@@ -196,33 +203,31 @@ class Curve(QFrame):
             self._say_saved(path, self.picture().save(str(path)))
 
     def picture(self) -> QPixmap:
-        """The curve as a picture for others: whose model, what is shown, the current value, and when."""
-        wide, high, above, scale, palette = 960, 480, 96, 2.0, self._theme.palette
-        made = QPixmap(round(wide * scale), round((high + above) * scale))
-        made.setDevicePixelRatio(scale)
-        made.fill(self._theme.colour("surface"))
-        painter = QPainter(made)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.drawPixmap(32, 26, drawn("mark", palette.own, 58, 48, scale))
-        shown = [part for part in (self._figure, self._error, self._change) if not part.isHidden()]
-        painter.setPen(self._theme.colour("text"))
-        painter.setFont(font(TITLE, font(TITLE).Weight.DemiBold))
-        painter.drawText(110, 50, f"{self._name.text()}: " + "  ".join(part.text() for part in shown))
+        """The curve for others, as on a result's page: whose model, how it stands, and when."""
+        error, change = ("" if one.isHidden() else one.text() for one in (self._error, self._change))
+        stands = " ".join(filter(None, (self._figure.text(), error)))
         view = self._view
         facts = (
             f"Shoal, {view.model}" if view.model else "Shoal",
             tr("Round {n}", n=number(view.safe_round)),
             day(time.time()),
         )
-        painter.setPen(self._theme.colour("text_soft"))
-        painter.setFont(font(LEAD))
-        painter.drawText(110, 74, "  ·  ".join(facts))
-        painter.drawPixmap(0, above, self.chart.picture(wide, high, scale))
-        painter.end()
-        return made
+        drawing = card(
+            self.chart.line(),
+            "  ·  ".join(filter(None, (f"{self._name.text()}: {stands}", change))),
+            facts,
+            msgspec.to_builtins(self._theme.palette),
+            tr("rounds"),
+            font(LEAD).family(),
+            "own" if self._what == PROBE else "peer",
+        )
+        return rendered(drawing, WIDE, HIGH)
 
     def _say_saved(self, path: Path, done: bool) -> None:
         said = tr("Saved: {name}", name=path.name) if done else tr("{name} couldn't be saved.", name=path.name)
+        self._say(said, done)
+
+    def _say(self, said: str, done: bool) -> None:
         self._saved.tell(said)
         self._saved.look("faint" if done else "bad")
         QTimer.singleShot(SAID_MS, self._saved, lambda: self._saved.tell(""))

@@ -9,9 +9,10 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QFrame, QGridLayout, QSizePolicy, QWidget
 
+from app.sapo.probe import wilson
 from app.ui.language.texts import counted, percent, tr
 from app.ui.theme import Theme
-from app.ui.view.view import FamilyView, wilson
+from app.ui.view.view import FamilyView
 from app.ui.widgets.pieces import Elided, Label, column, row
 
 

@@ -20,7 +20,8 @@ from app.ui.language.texts import counted, span, tr
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.widgets.exchange import Exchange
-from app.ui.widgets.pieces import Empty, Label, button, column
+from app.ui.widgets.pieces import CopyButton, Empty, Label, boxed, button, column, row
+from app.ui.widgets.selecting import Switch
 
 SHOWN_MS = 300
 KEPT = 30
@@ -69,6 +70,18 @@ class TryIt(Page):
             button(tr("Race 20 puzzles"), self.race, "", tr("Before against after, side by side")),
         )
         self.add(self._empty, 1)
+        self._serving = Switch(theme, tr("Use it in other programs"))
+        self._serving.toggled.connect(lambda on: actions.models.serve(on))
+        self._copies = boxed(
+            row(
+                CopyButton(theme, tr("Copy address"), lambda: self._door("url")),
+                CopyButton(theme, tr("Copy token"), lambda: self._door("token")),
+                gap=12,
+            )
+        )
+        name = Label(tr("Use it in other programs"), "soft")
+        self._door_row = boxed(row(name, self._copies, self._serving, gap=16, fill=0))
+        self.add(self._door_row)
         self.body.addStretch(1)
         self._second = QTimer(self, interval=_SECOND_MS)
         self._second.timeout.connect(self._say_state)
@@ -84,6 +97,15 @@ class TryIt(Page):
     def show_view(self, view: View) -> None:
         self._home = view.home
         self._view = view
+        holdings = view.models
+        self._door_row.setVisible(holdings is not None)
+        if holdings is not None:
+            self._serving.show_on(holdings.door is not None or holdings.door_opening)
+            self._copies.setVisible(holdings.door is not None)
+
+    def _door(self, part: str) -> str:
+        holdings = self._view.models
+        return str(getattr(holdings.door, part)) if holdings is not None and holdings.door is not None else ""
 
     def race(self) -> None:
         """Races the model before training against the trained one on twenty new puzzles."""

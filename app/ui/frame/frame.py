@@ -61,6 +61,9 @@ class ModelActions:
     keep_token: Callable[[str], None] = _nothing
     serve: Callable[[bool], None] = _nothing
     """Whether other programs on this computer may use the chosen model."""
+    result: Callable[[Callable[[str, bool], None]], None] = _nothing
+    """Saves a signed result of the chosen model to a place that the person picks; the function is told the
+    outcome, and whether it is good."""
     host: Callable[[], str] = _hub
     """Where models are downloaded from: the hub, or the mirror of the settings."""
 

@@ -10,7 +10,7 @@ import msgspec
 
 FOLDER = Path(__file__).parents[3] / "resources" / "help"
 PAGES = (
-    *("start", "yours", "questions", "swarm", "clubs", "models", "when"),
+    *("start", "yours", "questions", "course", "swarm", "clubs", "models", "programs", "when"),
     *("commands", "relay", "experiment", "developing"),
 )
 """In the order in which people read them."""

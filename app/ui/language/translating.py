@@ -44,7 +44,10 @@ _LEARNER = (
     "app/sapo/sets",
     "app/sapo/scoring/sandbox.py",
 )
+_PAGE = "app/node/models/result_page.py"
+"""Given the window's `tr`."""
 _UNSEEN = {
+    _PAGE: "read as the window's",
     "app/chat/solving.py": "the terminal's",
     "app/chat/terminal.py": "the terminal's",
     "app/common/text.py": "the command line's",
@@ -91,7 +94,7 @@ class SourceText(msgspec.Struct, frozen=True):
 def collect() -> list[SourceText]:
     """Every text of the window, once, in the order of the files."""
     found: dict[str, SourceText] = {}
-    for path in sorted(_SOURCE.rglob("*.py")):
+    for path in (*sorted(_SOURCE.rglob("*.py")), _ROOT / _PAGE):
         for text in _in_source(path.read_text(encoding="utf-8")):
             if text.source not in found or text.counted:
                 found[text.source] = text

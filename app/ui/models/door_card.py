@@ -8,7 +8,7 @@ from app.ui.frame.frame import Actions
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
 from app.ui.view.view import Holdings, ServedDoor
-from app.ui.widgets.pieces import CopyButton, Elided, Label, boxed, column, row, rule
+from app.ui.widgets.pieces import CopyButton, Elided, Label, boxed, button, column, row, rule
 from app.ui.widgets.selecting import Switch
 
 _HIDDEN = 9
@@ -42,13 +42,14 @@ class DoorCard(QFrame):
             lines.append(boxed(row(name, value, copy, gap=12, fill=1)))
         how = Label(
             tr(
-                "For Open WebUI, Continue, llm and others: pick “OpenAI-compatible” there, then paste these. "
-                "Add :before to the name to ask the model as it came."
+                "Paste these where a program asks for an “OpenAI-compatible” address. Add :before to the name "
+                "to ask the model as it came."
             ),
             "soft",
             wrap=True,
         )
-        self._open = boxed(column(rule(), *lines, how, gap=10))
+        where = button(tr("How, for each program"), lambda: actions.show_help("programs"), "flat")
+        self._open = boxed(column(rule(), *lines, boxed(row(how, where, gap=12, fill=0)), gap=10))
         self.setLayout(
             column(
                 boxed(row(title, self._switch, gap=24, fill=0)),

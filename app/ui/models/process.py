@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,12 +16,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtWidgets import QFileDialog
 
 from app.models.found import lm_studio
 from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library
 from app.ui.language.spoken import spoken
-from app.ui.language.texts import percent, tr
+from app.ui.language.texts import number, percent, tr
 from app.ui.process.child import Child
 from app.ui.view.settings import Choices
 from app.ui.view.view import Fetch, Holdings, ServedDoor
@@ -29,6 +32,9 @@ TICK_MS = 250
 """Minimum milliseconds between updates of the progress shown."""
 NODE_ENDS_S = 20
 """Seconds that a node may take to end, before what it learned is changed."""
+
+OLLAMA = "ollama"
+"""In place of a format: the whole model, handed to Ollama."""
 
 MakeChild = Callable[[], Child]
 
@@ -59,6 +65,9 @@ class Fetching(QObject):
         self._again = False
         self._asked = False
         self._sentence = ""
+        self._hands_on: Path | None = None
+        """The folder that goes once Ollama has what is in it."""
+        self._hears_result: Callable[[str, bool], None] = lambda said, done: None
         self._doing: tuple[str, str] = ("", "")
         self._told_last: dict[str, Any] = {}
         self._tick = QTimer(self, singleShot=True, interval=TICK_MS)
@@ -127,8 +136,39 @@ class Fetching(QObject):
 
     def export(self, name: str, form: str, to: str) -> None:
         """Writes what a model has learned, for other programs, into the new folder `to`."""
-        self._do("export", name, ["export", to, "--format", form, "--model", name, "--json"])
+        words = ["--format", "merged-gguf", "--ollama"] if form == OLLAMA else ["--format", form]
+        self._hands_on = Path(to).parent if form == OLLAMA else None
+        self._do("export", name, ["export", to, *words, "--model", name, "--json"])
         self._change(said=tr("Exporting …"))
+
+    def result(self, said: Callable[[str, bool], None]) -> None:
+        """A signed file of what the chosen model learned, and a page beside it in the person's language."""
+        start = str(Path.home() / "shoal-result.json")
+        to, _ = QFileDialog.getSaveFileName(None, tr("Save a result"), start, "*.json")
+        if not to:
+            return
+        if self._doer.running:
+            said(tr("Shoal is busy with another file. Try again in a moment."), False)
+            return
+        said(tr("Saving …"), True)
+        self._hears_result = said
+        self._do("result", to, ["result", "--out", to, "--model", self.holdings.chosen, "--json"])
+
+    def _has_result(self, code: int) -> None:
+        """The command's page is English; the person's takes its place."""
+        from app.node.models.result import ResultError, read  # only here: a window that saves none does without
+        from app.node.models.result_page import page
+
+        done = self._told_last
+        try:
+            if code or "file" not in done:
+                raise ResultError(self._doer.complaint or tr("The result couldn't be saved."))
+            made = page(read(Path(str(done["file"]))), tr, number)
+            Path(str(done["page"])).write_text(made, encoding="utf-8")
+        except (ResultError, OSError) as error:
+            self._hears_result(spoken(str(error)), False)
+        else:
+            self._hears_result(tr("Saved, and {page} beside it.", page=Path(str(done["page"])).name), True)
 
     def back(self, model: str) -> None:
         """Puts the model back to its best round."""
@@ -199,7 +239,7 @@ class Fetching(QObject):
             return
         self._doing, self._told_last = (what, name), {}
         self._change(problem="", said="", failed={k: v for k, v in self.holdings.failed.items() if k != name})
-        self._doer.start([*arguments, "--home", str(self._home)], self._log, hear=what == "past")
+        self._doer.start([*arguments, "--home", str(self._home)], self._log, hear=what in ("past", "result"))
         if line:
             self._doer.write(line)
 
@@ -211,7 +251,15 @@ class Fetching(QObject):
             self._change(said=tr("Exporting, {share}", share=percent(float(share))))
 
     def _exported(self, code: int) -> None:
-        if code == 0:
+        above, self._hands_on = self._hands_on, None
+        if above is not None:
+            shutil.rmtree(above, ignore_errors=True)
+        if code == 0 and above is not None:
+            name = shlex.split(str(self._told_last.get("command", "")))[2:3]
+            self._change(
+                said=tr("It's in Ollama now. In a terminal: {command}", command=f"ollama run {name[0]}")
+            )
+        elif code == 0:
             folder, command = (str(self._told_last.get(key, "")) for key in ("folder", "command"))
             self._change(said=exported(folder, command), command="" if in_lm_studio(folder) else command)
         else:
@@ -220,7 +268,9 @@ class Fetching(QObject):
 
     def _did(self, code: int) -> None:
         what, name = self._doing
-        if what == "export":
+        if what == "result":
+            self._has_result(code)
+        elif what == "export":
             self._exported(code)
         elif code == 0:
             said = tr("The access token is in the keyring.") if what == "token" else ""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from shutil import which
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import (
@@ -23,6 +25,7 @@ from app.node.data.library import ModelEntry
 from app.ui.frame.frame import ModelActions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import number, tr
+from app.ui.models.process import OLLAMA
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
 from app.ui.view.view import Fetch, Holdings
@@ -70,12 +73,14 @@ class ModelRow(QFrame):
         menu = QMenu(self._export)
         menu.addAction(tr("For Ollama …"), lambda: self._ask_export("merged-gguf"))
         self._studio = menu.addAction(tr("Into LM Studio"), self._to_studio)
+        self._ollama = menu.addAction(tr("Into Ollama"), self._to_ollama)
         for form, text in (
             ("merged-gguf", tr("The whole model as GGUF, for llama.cpp and others …")),
             ("peft", tr("What it learned as a LoRA adapter (PEFT) …")),
         ):
             menu.addAction(text).triggered.connect(lambda _=False, form=form: self._ask_export(form))
         menu.aboutToShow.connect(lambda: self._studio.setVisible(lm_studio() is not None))
+        menu.aboutToShow.connect(lambda: self._ollama.setVisible(which("ollama") is not None))
         self._export.setMenu(menu)
         head = row(self._title, self._chip, gap=10)
         head.setStretch(0, 1)
@@ -247,6 +252,12 @@ class ModelRow(QFrame):
         above = lm_studio()
         if above is not None and self._model.training is not None:
             self._ask.export(self.name, "merged-gguf", str(above / "shoal" / self._file_name()))
+
+    def _to_ollama(self) -> None:
+        """Ollama keeps a copy, so the folder is one for the moment."""
+        if self._model.training is not None:
+            above = Path(tempfile.mkdtemp(prefix="shoal-ollama-"))
+            self._ask.export(self.name, OLLAMA, str(above / self._file_name()))
 
     def _file_name(self) -> str:
         training = self._model.training

@@ -51,7 +51,7 @@ class Overview(Page):
         self._newer = NewerEngine(actions.engine)
         self._now = Now(theme, actions)
         self._next = NextCard(theme, actions)
-        self._curve = Curve(theme)
+        self._curve = Curve(theme, actions.models.result)
         self._pond = Pond(theme, actions.choices, lambda: actions.go("skills"))
         self._curve.put_beside(self._pond)
         self._stats = [Stat() for _ in range(4)]

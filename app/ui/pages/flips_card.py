@@ -10,7 +10,9 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QWidget
 from app.common.text import safe
 from app.node.history import flips
 from app.node.history.flips import Flips, Pair
+from app.node.models.result_page import certainty, headline
 from app.node.record import figures
+from app.ui.frame.frame import Actions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, number, tr
 from app.ui.view.view import View
@@ -19,36 +21,37 @@ from app.ui.widgets.pieces import Label, boxed, button, column, row, rule
 
 _SHOWN = 12
 """Maximum flips listed of each kind."""
-_SURE = 0.05
 GAINED, LOST = "gained", "lost"
 
 
 class FlipsCard(QFrame):
     """On Skills, for puzzles and for the owner's questions alike. Hidden before the second measurement."""
 
-    def __init__(self) -> None:
+    def __init__(self, actions: Actions) -> None:
         super().__init__()
         self.setProperty("look", "card")
         self._of: tuple[str, str, int] = ("", "", -1)
         self._found: Flips | None = None
         self._open = ""
-        self._headline, self._sure, self._speech = Label("", "strong", wrap=True), *_soft(2)
+        self._headline, self._sure, self._speech, self._saved = Label("", "strong", wrap=True), *_soft(3)
         self._buttons = {which: button("", partial(self._toggle, which), "flat") for which in (GAINED, LOST)}
         save = (
             button(tr("Save as CSV"), self._save_csv, "flat"),
-            button(tr("Save picture"), self._save_png, "flat"),
+            button(tr("Save a result"), self._save_result, "flat", tr("A signed file, and a page to show")),
         )
         self._list = column(gap=10)
         head = Bend(Label(tr("Before and after"), "heading"), 1, *save, gap=8)
         self.setLayout(
             column(
-                *(head, self._headline, self._sure, self._speech),
+                *(head, self._saved, self._headline, self._sure, self._speech),
                 row(*self._buttons.values(), 1, gap=8),
                 boxed(self._list),
                 gap=10,
                 margins=(20, 18, 20, 18),
             )
         )
+        self._saved.hide()
+        self._actions = actions
         self.hide()
 
     def show_view(self, view: View) -> None:
@@ -61,8 +64,10 @@ class FlipsCard(QFrame):
         self.setVisible(self._found is not None)
         if self._found is None or last is None:
             return
-        self._headline.say(headline(self._found))
-        self._sure.say(certainty(self._found))
+        found, many = self._found, max(1, len(self._found.pairs))
+        now, was = (sum(one.now for one in found.pairs), sum(one.was for one in found.pairs))
+        self._headline.say(headline(now / many, was / many, found.first, tr, number))
+        self._sure.say(certainty(found.difference, found.error, found.chance, tr, number))
         rise = last.everyday_rise
         self._speech.tell(spoken(figures.speech_sentence(rise)) if rise is not None else "")
         gained, lost = len(self._found.gained), len(self._found.lost)
@@ -87,45 +92,23 @@ class FlipsCard(QFrame):
             self._list.addWidget(Label(tr("The CSV has all of them."), "soft"))
 
     def _save_csv(self) -> None:
-        if self._found is not None and (path := self._where("csv")):
-            try:
-                path.write_text(self._found.csv(), encoding="utf-8")
-            except OSError as error:
-                self._sure.say(tr("{path} can't be written ({why}).", path=path, why=error.strerror or ""))
+        if self._found is None:
+            return
+        name, _ = QFileDialog.getSaveFileName(self, tr("Save"), "shoal-before-after.csv", "*.csv")
+        if not name:
+            return
+        path = Path(name)
+        try:
+            path.write_text(self._found.csv(), encoding="utf-8")
+        except OSError as error:
+            self._say(tr("{path} can't be written ({why}).", path=path, why=error.strerror or ""), False)
 
-    def _save_png(self) -> None:
-        if path := self._where("png"):
-            self.grab().save(str(path))
+    def _save_result(self) -> None:
+        self._actions.models.result(self._say)
 
-    def _where(self, ending: str) -> Path | None:
-        path, _ = QFileDialog.getSaveFileName(self, tr("Save"), f"shoal-before-after.{ending}", f"*.{ending}")
-        return Path(path) if path else None
-
-
-def headline(found: Flips) -> str:
-    """
-    >>> pairs = tuple(Pair(question="", before="", after="", was=n < 2, now=n > 0) for n in range(10))
-    >>> headline(Flips(first=0, latest=9, pairs=pairs, contents=tuple(range(10))))
-    'Solves 90 of 100 new questions, 20 at round 0.'
-    """
-    many = max(1, len(found.pairs))
-    now, was = (sum(one.now for one in found.pairs), sum(one.was for one in found.pairs))
-    return tr(
-        "Solves {now} of 100 new questions, {was} at round {round}.",
-        now=number(round(100 * now / many)),
-        was=number(round(100 * was / many)),
-        round=number(found.first),
-    )
-
-
-def certainty(found: Flips) -> str:
-    """The paired difference with twice its standard error, and whether chance explains it."""
-    points, error = number(round(100 * found.difference)), number(round(200 * found.error))
-    if found.chance > _SURE:
-        return tr(
-            "{points} points, give or take {error}. That could still be chance.", points=points, error=error
-        )
-    return tr("{points} points, give or take {error}. That's more than chance.", points=points, error=error)
+    def _say(self, said: str, done: bool) -> None:
+        self._saved.look("soft" if done else "bad")
+        self._saved.tell(said)
 
 
 def _soft(count: int) -> list[Label]:

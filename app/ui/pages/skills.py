@@ -57,7 +57,7 @@ class Skills(Page):
         )
         self.own = OwnQuestions(theme, actions)
         self.add(self.own)
-        self._flips = FlipsCard()
+        self._flips = FlipsCard(actions)
         self.add(self._flips)
         self.add(self._stack, 1)
 

@@ -12,10 +12,11 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem,
 
 from app.common.text import safe_line
 from app.node.record.records import GroupRow
+from app.sapo.advantages import mean_centred
 from app.sapo.asking import OPEN, SHORT, extract_answer
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION, Coordinates
-from app.ui.language.texts import counted, tr
+from app.ui.language.texts import counted, number, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import BODY, SMALL
 from app.ui.theme.theme import font
@@ -65,6 +66,21 @@ def gist(group: GroupRow) -> str:
 def verdict(group: GroupRow) -> str:
     right, n = sum(group.rewards_G), len(group.rewards_G)
     return counted("{right} of {n} answer right", "{right} of {n} answers right", n, right=right)
+
+
+def counts(group: GroupRow) -> str:
+    """What its answers count: their advantages, by the default recipe. Of peers' groups, whose weights
+    depend on more, nothing is said."""
+    if group.peer is not None:
+        return ""
+    if len(set(group.rewards_G)) < 2:
+        return tr("All the same, so there is nothing to tell apart: it teaches nothing.")
+    by_reward = dict(zip(group.rewards_G, mean_centred(group.rewards_G), strict=True))
+    return tr(
+        "A right answer counts +{up}, a wrong one −{down}.",
+        up=number(by_reward[1], 2),
+        down=number(-by_reward[0], 2),
+    )
 
 
 def who(group: GroupRow) -> str:

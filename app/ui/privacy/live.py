@@ -24,6 +24,7 @@ from app.ui.privacy.group_list import (
     GroupPainter,
     Groups,
     asked,
+    counts,
     family_title,
     merged,
     parts,
@@ -171,7 +172,8 @@ class Detail(QFrame):
         self._title, self._who, self._level = Label("", "heading"), Label("", "chip"), Elided("", "faint")
         self._question = Label("", wrap=True)
         self._question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._verdict = Label("", "caption")
+        self._verdict, self._counts = Label("", "caption"), Label("", "caption", wrap=True)
+        self._counts.setToolTip(tr("Its advantage: the reward, 1 or 0, less the average of the group."))
         self._legend = Label(tr("Grey is its working, the label behind it its answer."), "caption", wrap=True)
         self._answers = column(gap=8)
         self._rows: list[AnswerRow] = []
@@ -181,6 +183,7 @@ class Detail(QFrame):
                 self._level,
                 self._question,
                 self._verdict,
+                self._counts,
                 self._answers,
                 self._legend,
                 1,
@@ -217,6 +220,7 @@ class Detail(QFrame):
         self._verdict.say(
             tr("{verdict}. The answer is {answer}.", verdict=said, answer=right) if right else said
         )
+        self._counts.tell(counts(group))
         answers = merged(group)
         while len(self._rows) < len(answers):
             made = AnswerRow(self._theme)

@@ -129,6 +129,7 @@ class Desktop:
             reopen=lambda: self._renewed("restart"),
             choices=self.choices,
             models=ModelActions(
+                result=self.fetching.result,
                 refresh=self.fetching.refresh,
                 get=self.fetching.get,
                 cancel=self.fetching.cancel,

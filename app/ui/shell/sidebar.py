@@ -33,7 +33,7 @@ class SidebarEntry(QAbstractButton):
         self._theme, self._icon, self._near = theme, icon, near
         self._by_key = self._folded = False
         self.keys = ""
-        """What goes there from the keyboard, as it is told."""
+        """The keyboard shortcut, as people read it."""
         self.setText(text)
         self.setAccessibleName(text)
         self.setCheckable(True)

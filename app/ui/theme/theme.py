@@ -118,6 +118,11 @@ FOLDER = Path(__file__).parents[3] / "resources" / "icons"
 def drawn(name: str, colour: str, width: int, height: int, scale: float = 2.0) -> QPixmap:
     """A drawing with `currentColor` replaced; sizes in logical pixels."""
     source = (FOLDER / f"{name}.svg").read_text(encoding="utf-8").replace("currentColor", colour)
+    return rendered(source, width, height, scale)
+
+
+def rendered(source: str, width: int, height: int, scale: float = 2.0) -> QPixmap:
+    """An SVG; sizes in logical pixels."""
     renderer = QSvgRenderer(QByteArray(source.encode()))
     pixmap = QPixmap(QSize(round(width * scale), round(height * scale)))
     pixmap.fill(Qt.GlobalColor.transparent)

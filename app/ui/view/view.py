@@ -315,21 +315,6 @@ class View(Value, frozen=True):
         return self.rounds[-1].seconds if self.rounds else None
 
 
-def wilson(share: float, n: int, z: float = 1.0) -> tuple[float, float]:
-    """The Wilson interval of a share seen in `n` trials: where the true one plausibly lies, within `z` standard
-    errors (Wilson 1927, equation for p).
-
-    >>> wilson(0.5, 100), wilson(0.0, 28)
-    ((0.4502, 0.5498), (0.0, 0.0345))
-    """
-    if n <= 0:
-        return 0.0, 1.0
-    centre = share + z * z / (2 * n)
-    half = z * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
-    low, high = (centre - half) / (1 + z * z / n), (centre + half) / (1 + z * z / n)
-    return round(max(0.0, low), 4), round(min(1.0, high), 4)
-
-
 def without_past(view: View) -> View:
     """The same view without anything about what a model has learned."""
     return View(

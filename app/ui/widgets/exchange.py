@@ -185,7 +185,7 @@ class AnswerCard(QFrame):
 
 
 class VerdictPanel(QWidget):
-    """A person's own answer and how it was judged. `open` until then."""
+    """A person's own answer and its verdict. `open` tells whether the verdict is still missing."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()

@@ -103,6 +103,21 @@ def write(
         partial.unlink(missing_ok=True)
 
 
+def write_vocabulary(model: Folder, to: Path) -> int:
+    """The tokenizer without weights, for those who want to read text alone. The number of its tokens. Raises
+    EngineError."""
+    shape = architecture(model)
+    writer = _header(model, shape, tokenizer.read(model, shape.vocabulary), "f32", {})
+    try:
+        with _told(to):
+            writer.write_header_to_file(to)
+            writer.write_kv_data_to_file()
+            writer.write_ti_data_to_file()
+    finally:
+        writer.close()
+    return shape.vocabulary
+
+
 @contextmanager
 def _told(to: Path) -> Iterator[None]:
     """Turns the system's errors into a sentence."""

@@ -92,7 +92,7 @@ def test_it_is_drawn_with_any_number_of_points(chart: Chart, log: bool, smooth: 
     chart.show_series(POINTS[:count])
     chart.set_log(log)
     chart.set_smooth(smooth)
-    assert not chart.grab().isNull() and not chart.picture(300, 200).isNull()
+    assert not chart.grab().isNull()
 
 
 def test_a_hundred_thousand_points_are_panned_and_smoothed(chart: Chart) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -16,13 +17,14 @@ from pytestqt.qtbot import QtBot
 from app.chat import messages
 from app.ui.chat.page import TryIt
 from app.ui.chat.process import ChatStage, Chatting
-from app.ui.frame.frame import Actions
+from app.ui.frame.frame import Actions, ModelActions
 from app.ui.overview.page import Overview
 from app.ui.process.child import Child
 from app.ui.theme import Theme
-from app.ui.view.view import NodeStatus, View
+from app.ui.view.view import NodeStatus, ServedDoor, View
 from app.ui.welcome.machine import TrialReport, TrialStage
 from app.ui.widgets.exchange import AnswerCard
+from app.ui.widgets.selecting import Switch
 from tests.ui import views
 
 PATIENCE_MS = 240_000
@@ -180,6 +182,22 @@ def test_errors_are_sentences_and_it_goes_on(qtbot: QtBot, open_page: Open) -> N
     qtbot.waitUntil(lambda: "12=3*4 #4" in texts(page), timeout=PATIENCE_MS)
     ask(qtbot, page, "x" * 9000)
     assert "8000 characters at most" in texts(page)
+
+
+def test_the_door_for_other_programs_is_opened_here_too(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    asked: list[bool] = []
+    page = TryIt(light, replace(actions, models=ModelActions(serve=asked.append)))
+    qtbot.addWidget(page)
+    page.show_view(View(models=views.holdings()))
+    page.show()
+    (switch,) = [one for one in page.findChildren(Switch) if "other programs" in one.accessibleName()]
+    switch.click()
+    assert asked == [True]
+    door = ServedDoor(url="http://127.0.0.1:1/v1", token="sk-1", model="starter")
+    page.show_view(View(models=views.holdings(door=door)))
+    press(qtbot, page, "Copy token")
+    assert switch.isChecked() and QApplication.clipboard().text() == "sk-1"
+    page.close_down()
 
 
 def test_words_without_end_make_nothing_wider(qtbot: QtBot, open_page: Open) -> None:

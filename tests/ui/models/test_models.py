@@ -26,10 +26,11 @@ from safetensors.numpy import save
 from app.models.catalogue import entries
 from app.models.shelf import Shelf
 from app.node.data.library import ModelEntry
+from app.node.models.result import read
 from app.ui.frame.frame import Actions, ModelActions
 from app.ui.models.page import Models
 from app.ui.models.picker import ModelPicker
-from app.ui.models.process import Fetching
+from app.ui.models.process import OLLAMA, Fetching
 from app.ui.process.child import Child
 from app.ui.process.control import Control
 from app.ui.process.link import NodeProcess
@@ -37,6 +38,7 @@ from app.ui.theme import Theme
 from app.ui.view.settings import Choices
 from app.ui.view.view import Fetch, Holdings, NodeStatus, View
 from tests.engines.hub import StandIn, serving
+from tests.node.models.test_result import learned, settings
 from tests.ui import views
 
 PATIENCE_MS = 240_000
@@ -490,9 +492,10 @@ def test_what_was_learned_is_taken_along(
     look(page, views.holdings(fetch=None, queue=()))
     assert "Export: Starter" in shown(page) and "Export: Qwen3 0.6B" not in shown(page)
     menu = page._rows[SMALLER]._export.menu()
-    ollama, studio, gguf, peft = menu.actions()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ollama, studio, into_ollama, gguf, peft = menu.actions()
     menu.aboutToShow.emit()
-    assert not studio.isVisible(), "where there is no LM Studio"
+    assert not studio.isVisible() and not into_ollama.isVisible(), "where there is no such program"
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "")
     gguf.trigger()
     assert asked == []
@@ -515,6 +518,14 @@ def test_what_was_learned_is_taken_along(
             str(tmp_path / ".lmstudio" / "models" / "shoal" / "SmolLM2-135M-Instruct-shoal-40"),
         ),
     ]
+    (tmp_path / "ollama").write_text("#!/bin/sh\n")
+    (tmp_path / "ollama").chmod(0o755)
+    menu.aboutToShow.emit()
+    assert into_ollama.isVisible() or sys.platform == "win32"
+    into_ollama.trigger()
+    *_, form, to = asked[-1]  # type: ignore[misc]
+    assert form == OLLAMA and Path(to).name == "SmolLM2-135M-Instruct-shoal-40"
+    Path(to).parent.rmdir()
 
 
 @pytest.mark.parametrize(
@@ -543,6 +554,40 @@ def test_an_export_is_a_process_that_says_how_it_went(
             lambda: (fetching.holdings.said, fetching.holdings.problem) == (said, problem), timeout=PATIENCE_MS
         )
         assert any(one.startswith("Exporting, 50") for one in seen)
+    finally:
+        fetching.close()
+
+
+def test_a_result_is_saved_by_the_command_and_says_so(
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+    to, home, heard = tmp_path / "mine.json", tmp_path / "home", list[tuple[str, bool]]()
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(to), ""))
+    fetching = Fetching(home, Choices(home))
+    try:
+        for expected, good in (("Nothing was learned yet", False), ("Saved, and mine.html beside it.", True)):
+            if good:
+                learned(home, (settings("--seed", "7"), 4))
+            fetching.result(lambda said, good: heard.append((said, good)))
+            qtbot.waitUntil(lambda: heard[-1][0] != "Saving …", timeout=PATIENCE_MS)
+            assert heard[-1][0].startswith(expected) and heard[-1][1] is good
+        assert read(to).result.seeds == (7,) and "Solves 50 of 100" in to.with_suffix(".html").read_text()
+    finally:
+        fetching.close()
+
+
+def test_what_ollama_has_leaves_no_folder(qtbot: QtBot, tmp_path: Path) -> None:
+    script, above = tmp_path / "export.py", tmp_path / "moment"
+    above.mkdir()
+    event = {"event": "exported", "folder": str(above / "x"), "command": "ollama create x-9 -f Modelfile"}
+    script.write_text(f"import sys\nassert '--ollama' in sys.argv\nprint({json.dumps(event)!r})\n")
+    fetching = Fetching(tmp_path, Choices(tmp_path), lambda: Child(2**16, [str(script)]))
+    try:
+        fetching.export("starter", OLLAMA, str(above / "x"))
+        said = "It's in Ollama now. In a terminal: ollama run x-9"
+        qtbot.waitUntil(lambda: fetching.holdings.said == said, timeout=PATIENCE_MS)
+        assert not above.exists()
     finally:
         fetching.close()
 

@@ -1,0 +1,447 @@
+"""The server for other programs beside llama-cpp-python's own: the same GGUF weights, the same build of
+llama.cpp, the same puzzles at temperature 0, in turn, so that what else the computer does troubles both.
+
+Each client asks again as soon as it has its answer. "cpu ms" is the processor time of a server for one request,
+which says more where others were busy meanwhile. llama-cpp-python's server is installed into an environment of
+its own, for which pip asks its index; `--peer` names the Python of one that is there. At the end a node learns
+in the same data folder, and is timed from the last answer on."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+import venv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import aiohttp
+import numpy as np
+import psutil
+
+from app.bench import BenchError, Tell, busy
+from app.bench.engine.apart import PATIENCE_S, ROOT, processor, surroundings
+from app.chat.puzzles import several
+from app.common.text import whole
+from app.models.catalogue import full_name
+from app.models.shelf import locate
+from app.sapo import asking
+from engines.choice import sampler_kind
+from engines.contract import EngineError
+from engines.models.folder import count_parameters, open_folder, read_settings
+from engines.models.gguf import gguf
+
+SUMMARY = "the server for other programs: requests a second beside llama-cpp-python's own server"
+BUDGET = {"ratio": 1.0, "ratio_at_8": 1.5, "back_s": 5.0, "errors": 0}
+"""DESIGN section 8."""
+PEER = ("fastapi", "uvicorn", "pydantic-settings", "sse-starlette", "starlette-context", "PyYAML")
+"""What llama-cpp-python[server] needs beside what is here."""
+OURS, THEIRS = "shoal", "llama-cpp-python"
+_PUZZLES = 48
+_FAMILIES = {"chain_sum": 1, "basic_arithmetic": 1}
+_WARM = 3
+_SLICES = 2
+"""Turns of each server in one setting."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--model", default="starter", help="starter, the name of a downloaded model, or a folder")
+    add("--clients", type=_counts, default=[1, 8, 16], metavar="N,N", help="that ask at once (1,8,16)")
+    add("--seconds", type=whole(1), default=60, metavar="S", help="of each server in each setting (60)")
+    add("--tokens", type=whole(1), default=48, metavar="N", help="the most of an answer (48)")
+    add("--threads", type=whole(1), metavar="N", help="for both (all physical cores)")
+    add("--peer", type=Path, metavar="PYTHON", help="one that has llama-cpp-python[server]")
+    add("--no-node", action="store_true", help="leave out the node: a large one's first round takes minutes")
+    add("--home", type=Path, metavar="DIR", help="where the model lies (also: SHOAL_HOME)")
+
+
+def _counts(text: str) -> list[int]:
+    return [whole(1, 64)(part) for part in text.split(",")]
+
+
+class Server:
+    """One of the two, running: where it is asked, and what its processes hold of memory."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str, token: str, model: str) -> None:
+        self.process, self.url, self.model = process, url, model
+        self.headers = {"Authorization": f"Bearer {token}"}
+
+    def processes(self) -> list[psutil.Process]:
+        one = psutil.Process(self.process.pid)
+        return [one, *one.children(recursive=True)]
+
+    def memory_mb(self) -> float:
+        return sum(one.memory_info().rss for one in self.processes()) / 2**20
+
+    def cpu_s(self) -> float:
+        return sum(times.user + times.system for one in self.processes() for times in [one.cpu_times()])
+
+
+class Load:
+    """What clients got in one turn."""
+
+    def __init__(self) -> None:
+        self.seconds_R: list[float] = []
+        self.tokens = self.errors = 0
+        self.wall_s = self.cpu_s = 0.0
+
+    def add(self, other: Load) -> None:
+        self.seconds_R += other.seconds_R
+        self.tokens += other.tokens
+        self.errors += other.errors
+        self.wall_s += other.wall_s
+        self.cpu_s += other.cpu_s
+
+    def figures(self) -> dict[str, float]:
+        p50, p99 = np.percentile(self.seconds_R or [0.0], [50, 99])
+        return {
+            "requests_per_s": round(len(self.seconds_R) / self.wall_s, 3),
+            "tokens_per_s": round(self.tokens / self.wall_s, 1),
+            "cpu_ms": round(1000 * self.cpu_s / max(1, len(self.seconds_R)), 2),
+            "p50_s": round(float(p50), 3),
+            "p99_s": round(float(p99), 3),
+            "requests": len(self.seconds_R),
+            "errors": self.errors,
+        }
+
+
+def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
+    """The figures. Raises BenchError where there is nothing to measure."""
+    load = busy(tell)
+    threads = args.threads or psutil.cpu_count(logical=False) or 1
+    with tempfile.TemporaryDirectory(prefix="shoal-bench-") as name, contextlib.ExitStack() as stack:
+        place = Path(name)
+        model, folder = _found(args)
+        environment = {**surroundings(threads, place / "home"), "SHOAL_THREADS": str(threads)}
+        servers = {OURS: stack.enter_context(_ours(place / "home", str(folder), environment))}
+        missing = ""
+        try:
+            file, kind = _file(folder, place, tell)
+            peer = args.peer or _environment(place / "peer", tell)
+            servers[THEIRS] = stack.enter_context(_theirs(peer, file, threads, environment, place))
+        except BenchError as error:
+            missing = str(error)
+            tell(f"llama-cpp-python's server can't be measured: {missing}")
+        asked = _asked(folder, args.tokens)
+        rows, growth = _measured(servers, asked, args, tell)
+        back: dict[str, float | None] = {"back_s": None, "round_s": None}
+        if not args.no_node:
+            back = _learning(servers[OURS], place / "home", folder, asked, environment, tell)
+    about = f"{model}, {threads} threads, up to {args.tokens} tokens an answer, {args.seconds} s each in turns"
+    return {
+        "rows": rows,
+        **_ratios(rows),
+        "errors": sum(row.get(OURS, {}).get("errors", 0) for row in rows.values()),
+        **growth,
+        **back,
+        "kind": "" if missing else kind,
+        "peer_missing": missing,
+        "about": f"{about}; {processor()}, {os.cpu_count()} cores, load {load:.1f} before",
+        "budget": BUDGET,
+    }
+
+
+def table(figures: Mapping[str, Any]) -> list[str]:
+    """For people."""
+    columns = (("requests/s", 11), ("tokens/s", 10), ("cpu ms", 9), ("p50 s", 8), ("p99 s", 8), ("errors", 8))
+    lines = [f"{'clients':<8}{'server':<18}" + "".join(f"{name:>{width}}" for name, width in columns)]
+    for clients, row in figures["rows"].items():
+        for name, one in row.items():
+            lines.append(
+                f"{clients:<8}{name:<18}{one['requests_per_s']:>11.2f}{one['tokens_per_s']:>10.1f}{one['cpu_ms']:>9.1f}"
+                f"{one['p50_s']:>8.2f}{one['p99_s']:>8.2f}{one['errors']:>8}"
+            )
+    for clients, ratio in figures["ratios"].items():
+        lines.append(
+            f"{clients} clients: {ratio:.2f} times as many requests (budget {BUDGET['ratio']}, at 8 1.5)"
+        )
+    lines.append(
+        f"Memory {figures['memory_mb']:.0f} MB, {figures['memory_growth_mb']:+.0f} MB since the first setting."
+    )
+    if figures["back_s"] is not None:
+        back, done = figures["back_s"], figures["round_s"]
+        lines.append(f"Learning is back {back} s after the last answer, with a round after {done} s.")
+    if figures["peer_missing"]:
+        lines.append(f"llama-cpp-python's server was not measured: {figures['peer_missing']}")
+    return [*lines, figures["about"]]
+
+
+def _ratios(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    both = {clients: row for clients, row in rows.items() if THEIRS in row and row[THEIRS]["requests"]}
+    ratios = {
+        clients: round(row[OURS]["requests_per_s"] / row[THEIRS]["requests_per_s"], 2)
+        for clients, row in both.items()
+    }
+    cpu = {clients: round(row[THEIRS]["cpu_ms"] / row[OURS]["cpu_ms"], 2) for clients, row in both.items()}
+    return {
+        "ratios": ratios,
+        "cpu_ratios": cpu,
+        "ratio": min(ratios.values(), default=None),
+        "ratio_at_8": ratios.get("8"),
+    }
+
+
+def _found(args: argparse.Namespace) -> tuple[str, Path]:
+    from app.common.home import home
+
+    try:
+        name = full_name(args.model)
+        folder = locate(name, home(args.home))
+    except EngineError as error:
+        raise BenchError(str(error)) from error
+    return folder.name, folder
+
+
+def _file(folder: Path, place: Path, tell: Tell) -> tuple[Path, str]:
+    """The model as it came in the number format that the engine samples in, with its tokenizer."""
+    kind = sampler_kind(count_parameters(open_folder(folder)))
+    tell(f"The model becomes a GGUF file ({kind}) ...")
+    try:
+        gguf.write(folder, place / "model.gguf", kind)
+    except EngineError as error:
+        raise BenchError(str(error)) from error
+    return place / "model.gguf", kind
+
+
+def _asked(folder: Path, tokens: int) -> list[dict[str, Any]]:
+    levels = dict(read_settings(folder).families) or _FAMILIES
+    return [
+        {"messages": list(asking.messages(puzzle.text, asking.TAGGED)), "temperature": 0, "max_tokens": tokens}
+        for puzzle in several(levels, _PUZZLES, Random(7))
+    ]
+
+
+# The servers
+
+
+def _environment(folder: Path, tell: Tell) -> Path:
+    """The Python of a fresh environment with the peer's packages, and with this one's llama.cpp."""
+    tell("An environment is made for llama-cpp-python's server ...")
+    if not (Path(sysconfig.get_path("purelib")) / "llama_cpp" / "server").is_dir():
+        raise BenchError("llama-cpp-python isn't installed here: ./shoal doctor says why.")
+    venv.create(folder, with_pip=True)
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    done = subprocess.run(
+        [python, "-m", "pip", "install", "-q", *PEER], capture_output=True, text=True, timeout=PATIENCE_S
+    )
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise BenchError(f"pip could not install it ({said}): name a Python that has it with --peer.")
+    purelib = subprocess.run(
+        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    (Path(purelib) / "shoal.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return python
+
+
+@contextlib.contextmanager
+def _running(
+    command: Sequence[str | Path], environment: Mapping[str, str], log: Path, out: int = subprocess.PIPE
+) -> Iterator[Any]:
+    with log.open("wb") as errors:
+        process = subprocess.Popen(
+            [str(part) for part in command],
+            cwd=ROOT,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=errors,
+            text=True,
+        )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@contextlib.contextmanager
+def _ours(home: Path, model: str, environment: Mapping[str, str]) -> Iterator[Server]:
+    home.mkdir()
+    command: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "app.cli",
+        "serve",
+        "--json",
+        "--port",
+        "0",
+        "--home",
+        home,
+        "--model",
+        model,
+    ]
+    with _running(command, environment, home / "serve.err") as process:
+        line = process.stdout.readline()
+        if not line:
+            raise BenchError(_last(home / "serve.err"))
+        told = json.loads(line)
+        yield Server(process, told["url"], told["token"], told["models"][0])
+
+
+@contextlib.contextmanager
+def _theirs(
+    python: Path, file: Path, threads: int, environment: Mapping[str, str], place: Path
+) -> Iterator[Server]:
+    from app.serve.server import bind
+
+    with contextlib.closing(bind(0)) as free:
+        port = free.getsockname()[1]
+    settings = {
+        "model": file,
+        "model_alias": "peer",
+        "host": "127.0.0.1",
+        "port": port,
+        "n_ctx": 1024,
+        "n_threads": threads,
+        "n_threads_batch": threads,
+        "interrupt_requests": False,
+        "verbose": False,
+    }
+    command: list[str | Path] = [python, "-m", "llama_cpp.server"]
+    for name, value in settings.items():
+        command += [f"--{name}", str(value)]
+    plain = {name: value for name, value in environment.items() if name != "PYTHONPATH"}
+    with _running(command, plain, place / "peer.err", subprocess.DEVNULL) as process:
+        yield Server(process, f"http://127.0.0.1:{port}/v1", "none", "peer")
+
+
+def _last(log: Path) -> str:
+    said = log.read_text("utf-8", "replace").strip().splitlines()
+    return said[-1] if said else "It ended and said nothing."
+
+
+# The clients
+
+
+def _measured(
+    servers: Mapping[str, Server], asked: Sequence[dict[str, Any]], args: argparse.Namespace, tell: Tell
+) -> tuple[dict[str, dict[str, Any]], dict[str, float]]:
+    for name, server in servers.items():
+        asyncio.run(_ready(server))
+        asyncio.run(_load(server, asked, max(args.clients), _WARM))
+        tell(f"{name}: ready")
+    rows: dict[str, dict[str, Any]] = {}
+    before = 0.0
+    for clients in args.clients:
+        found = {name: Load() for name in servers}
+        for _ in range(_SLICES):
+            for name, server in servers.items():
+                found[name].add(asyncio.run(_load(server, asked, clients, args.seconds / _SLICES)))
+        rows[str(clients)] = {name: one.figures() for name, one in found.items()}
+        before = before or servers[OURS].memory_mb()
+        for name, one in rows[str(clients)].items():
+            tell(f"{clients} clients, {name}: {one['requests_per_s']} requests/s, p99 {one['p99_s']} s")
+    after = servers[OURS].memory_mb()
+    return rows, {"memory_mb": round(after, 1), "memory_growth_mb": round(after - before, 1)}
+
+
+async def _ready(server: Server) -> None:
+    """Waits until it listens. Raises BenchError where it ends instead."""
+    async with aiohttp.ClientSession() as session:
+        while True:
+            if server.process.poll() is not None:
+                raise BenchError(f"A server ended at its start with code {server.process.returncode}.")
+            try:
+                async with session.get(f"{server.url}/models", headers=server.headers):
+                    return
+            except aiohttp.ClientError:
+                await asyncio.sleep(0.2)
+
+
+async def _load(server: Server, asked: Sequence[dict[str, Any]], clients: int, seconds: float) -> Load:
+    """`clients` at once, each with one request after another until the time is over."""
+    load, began, spent = Load(), time.monotonic(), server.cpu_s()
+
+    async def client(first: int) -> None:
+        at = first * 5
+        while time.monotonic() - began < seconds:
+            body, sent = {**asked[at % len(asked)], "model": server.model}, time.monotonic()
+            at += 1
+            try:
+                async with session.post(f"{server.url}/chat/completions", json=body) as response:
+                    told = await response.json()
+                    response.raise_for_status()
+            except (aiohttp.ClientError, TimeoutError, ValueError):
+                load.errors += 1
+                await asyncio.sleep(0.1)
+                continue
+            load.seconds_R.append(time.monotonic() - sent)
+            load.tokens += told["usage"]["completion_tokens"]
+
+    limits = aiohttp.ClientTimeout(total=PATIENCE_S)
+    async with aiohttp.ClientSession(headers=server.headers, timeout=limits) as session:
+        await asyncio.gather(*map(client, range(clients)))
+    load.wall_s, load.cpu_s = time.monotonic() - began, server.cpu_s() - spent
+    return load
+
+
+def _learning(
+    server: Server,
+    home: Path,
+    folder: Path,
+    asked: Sequence[dict[str, Any]],
+    environment: Mapping[str, str],
+    tell: Tell,
+) -> dict[str, float | None]:
+    """Seconds from the last answer until a node's trainer is there again, and until its next round is done."""
+    tell("A node learns in the same data folder, is asked to give way, and comes back ...")
+    command: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "app.cli",
+        "run",
+        "--solo",
+        "--json",
+        "--home",
+        home,
+        "--model",
+        folder,
+    ]
+    with _running([*command, "--probe-questions", "16"], environment, home / "run.err") as node:
+        _until_round(node)
+        trainer = _trainer(node.pid)
+        while trainer is not None and psutil.pid_exists(trainer.pid):
+            asyncio.run(_load(server, asked, 4, 1.0))
+        asyncio.run(_load(server, asked, 4, 3.0))
+        last = time.monotonic()
+        while _trainer(node.pid) is None:
+            if node.poll() is not None or time.monotonic() - last > 120:
+                return {"back_s": None, "round_s": None}
+            time.sleep(0.05)
+        back = time.monotonic() - last
+        _until_round(node)
+        return {"back_s": round(back, 1), "round_s": round(time.monotonic() - last, 1)}
+
+
+def _until_round(node: Any) -> None:
+    for line in node.stdout:
+        if json.loads(line)["event"] == "round":
+            return
+    raise BenchError("The node ended before its first round.")
+
+
+def _trainer(node: int) -> psutil.Process | None:
+    alive: Callable[[psutil.Process], bool] = lambda one: one.status() != psutil.STATUS_ZOMBIE  # noqa: E731
+    for one in psutil.Process(node).children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if "app.node.trainer.process" in one.cmdline() and alive(one):
+                return one
+    return None

@@ -1,0 +1,265 @@
+"""`./shoal result`: what the model learned as a signed file and a page; whether such a file is what it says."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.cli._terminal import TerminalLine, say
+from engines import opening
+
+if TYPE_CHECKING:
+    from app.node.models.result import Compared, Result, Verified
+
+SUMMARY = "a signed page of what your model learned"
+FILE = Path("shoal-result.json")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Writes two files: the result, signed with this node's key, and a page with its picture, to look at "
+        "and hand on. Nothing private is in them: base model, settings, seeds, measurements, kind of computer, "
+        "and the commands that repeat it. verify FILE checks such a file."
+    )
+    parser.add_argument(
+        "--out", type=Path, default=FILE, metavar="FILE", help=f"the result; the page lies beside it ({FILE})"
+    )
+    _add_options(parser, None)
+    verbs = parser.add_subparsers(dest="do", metavar="verify")
+    verify = verbs.add_parser(
+        "verify",
+        help="who signed a result, and what it says",
+        description="Says who signed a result and what it says. --again plays it again, with the same seed and "
+        "in a temporary data folder, and compares the measurements.",
+    )
+    verify.add_argument("file", type=Path, metavar="FILE")
+    verify.add_argument(
+        "--again", action="store_true", help="play it again and compare; takes as long as it took"
+    )
+    verify.add_argument("--engine", choices=opening.CHOICES, help="play it with this one (the result's own)")
+    _add_options(verify, argparse.SUPPRESS)
+
+
+def _add_options(parser: argparse.ArgumentParser, default: object) -> None:
+    """They may stand before and behind the verb."""
+    parser.add_argument(
+        "--model", default=default, help="starter, the name of a model, or a folder (what learned last)"
+    )
+    parser.add_argument(
+        "--home", type=Path, default=default, metavar="DIR", help="where all data lies (also: SHOAL_HOME)"
+    )
+    parser.add_argument("--json", action="store_true", default=default or False, help="one JSON object a line")
+
+
+def main(args: argparse.Namespace) -> int:
+    """1 where a run that was played again came out otherwise. Raises NodeError and EngineError."""
+    return _verify(args) if args.do else _write(args)
+
+
+def _write(args: argparse.Namespace) -> int:
+    from app.common import files
+    from app.common.home import home
+    from app.models.shelf import locate
+    from app.node.models import result, result_page, trained
+    from app.swarm.identity.storage import open_identity
+
+    data, to = home(args.home), args.out.expanduser().with_suffix(".json")
+    page = to.with_suffix(".html")
+    _check_free(to, page)
+    model = locate(args.model or _latest(data), data)
+    with tempfile.TemporaryDirectory(prefix="shoal-result-") as place:
+        made = result.make(trained.newest(data, model, Path(place) / "safe"), model)
+    signer = asyncio.run(open_identity(data))
+    if signer.note:
+        say(f"shoal result: {signer.note}", sys.stderr)
+    content = result.sign(made, signer.identity)
+    found = result.verify(content)
+    try:
+        files.write(to, content)
+        files.write(page, result_page.page(found).encode())
+    except OSError as error:
+        raise result.ResultError(files.unwritable(error, to.parent, "choose another --out")) from error
+    if args.json:
+        told = {"event": "result", "file": str(to), "page": str(page), "name": found.name}
+        print(json.dumps(told | {"rounds": made.rounds, "pass_at_1": made.last.pass_at_1}), flush=True)
+    else:
+        say(f"{found.name} signed it: {to}\nA page to look at and hand on: {page}")
+    return 0
+
+
+def _latest(data: Path) -> str:
+    """The model that learned last."""
+    from app.node.history import history
+
+    folder = history.newest(data)
+    return (history.model_of(folder) if folder is not None else "") or "starter"
+
+
+def _check_free(to: Path, page: Path) -> None:
+    """Only an earlier result is written over. Raises ResultError."""
+    from app.node.models.result import ResultError, read
+
+    try:
+        if to.exists():
+            read(to)
+        elif page.exists():
+            raise ResultError("")
+    except ResultError as error:
+        taken = to if to.exists() else page
+        raise ResultError(f"{taken} is there already and no result of Shoal: choose another --out.") from error
+
+
+def _verify(args: argparse.Namespace) -> int:
+    from app.node.models.result import plain, read
+
+    found = read(args.file)
+    if args.json:
+        print(json.dumps({"event": "verified", **plain(found)}), flush=True)
+    else:
+        say("\n".join(_said(found, _own_key(args))))
+    return _again(args, found) if args.again else 0
+
+
+def _own_key(args: argparse.Namespace) -> str:
+    from app.common.home import home
+    from app.swarm.identity.identity import IdentityError
+    from app.swarm.identity.storage import key_location
+
+    try:
+        return key_location(home(args.home)).public_key
+    except IdentityError:
+        return ""
+
+
+def _said(found: Verified, own: str) -> list[str]:
+    from app.common.text import safe_line
+    from app.node.models import result_page
+
+    one = found.result
+    who = f"{found.name}, that is this node," if found.key == own else found.name
+    lines = [
+        f"The signature fits: {who} wrote this on {safe_line(one.day, 20)}, and it wasn't changed since.",
+        f"  {'Key':<20}{found.key}",
+        f"  {'Result':<20}{result_page.headline(one.last.pass_at_1, one.first.pass_at_1, one.first.round)}",
+    ]
+    if one.flips is not None:
+        lines.append(f"  {'Before and after':<20}{one.flips.gained} now right, {one.flips.lost} now wrong")
+    lines += [f"  {what:<20}{value}" for what, value in result_page.facts(one)]
+    return [*lines, "A signature says who wrote it, not that it is true: --again plays it again."]
+
+
+def _again(args: argparse.Namespace, found: Verified) -> int:
+    from app.common.home import home
+    from app.models.shelf import locate
+    from app.node.models import result, trained
+
+    then, data = found.result, home(args.home)
+    if why := result.obstacle(then):
+        raise result.ResultError(f"{why} Its signature fits all the same.")
+    if then.base.name == result.LOCAL and not args.model:
+        raise result.ResultError(
+            "The result doesn't say where its base model is: name its folder with --model."
+        )
+    model = locate(args.model or then.base.name, data)
+    if result.weights_digest(model) != then.base.sha256:
+        raise result.ResultError(
+            f"{model.name} has other weights here than in the result, so playing it again would say nothing: "
+            "name the folder of the right ones with --model."
+        )
+    line = TerminalLine()
+    line.say("Playing it again, in a data folder that is deleted afterwards. Ctrl-C stops.")
+    with tempfile.TemporaryDirectory(prefix="shoal-again-") as place:
+        new = Path(place) / "data"
+        for one in then.played:
+            words = result.options(
+                one, args.model or then.base.name if model.name == "starter" else str(model), one.seed or 1
+            )
+            if args.engine:
+                words[words.index("--engine") + 1] = args.engine
+            _play(words, new, then, line)
+        now = result.make(trained.newest(new, model, Path(place) / "safe"), model)
+        compared = result.compare(then, now)
+    if args.json:
+        told = {"event": "again", "agrees": compared.agrees, "equal": compared.equal, "points": compared.points}
+        print(json.dumps(told | {"apart": compared.apart, "allowed": compared.allowed}), flush=True)
+    else:
+        say("\n".join(_verdict(compared, then, now)))
+    return 0 if compared.agrees else 1
+
+
+def _play(words: list[str], new: Path, then: Result, line: TerminalLine) -> None:
+    """One stretch of rounds, as a process of its own. Raises ResultError where it fails."""
+    from app.common.process.surroundings import surroundings, working_folder
+    from app.common.text import span
+    from app.node.models.result import ResultError
+
+    command = [sys.executable, "-m", "app.cli", "run", *words, "--json", "--home", str(new)]
+    began, before = time.monotonic(), None
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            env=surroundings(),
+            cwd=working_folder(),
+        )
+        assert process.stdout is not None
+        try:
+            for raw in process.stdout:
+                event: dict[str, Any] = json.loads(raw)
+                if event.get("event") != "round":
+                    continue
+                at = int(event["round"])
+                before = at - 1 if before is None else before
+                left = (time.monotonic() - began) / (at - before) * (then.rounds - at)
+                line.progress(f"Round {at} of {then.rounds}, about {span(left)} left", step=at // 10)
+            code = process.wait()
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+        if code:
+            said.seek(0)
+            last = said.read().decode("utf-8", "replace").strip().splitlines()[-1:]
+            why = last[0].removeprefix("shoal run: ") if last else f"exit code {code}"
+            raise ResultError(f"It couldn't be played again: {why}")
+    line.say()
+
+
+def _verdict(compared: Compared, then: Result, now: Result) -> list[str]:
+    """What came out, and what may explain a difference."""
+    many = len(compared.points)
+    if compared.equal == many:
+        return [f"It came out equal: all {many} measurements are the same to the last digit."]
+    apart, allowed = 100 * compared.apart, 100 * compared.allowed
+    last = compared.points[-1]
+    figures = (
+        f"{100 * last[2]:.1f} % after round {last[0]}, and the result has {100 * last[1]:.1f} %: {apart:+.1f} "
+        f"points, where up to {allowed:.1f} can be the choice of puzzles alone. {compared.equal} of {many} "
+        "measurements are equal."
+    )
+    one, other = then.played[-1], now.played[-1]
+    ours, theirs = ((part.engine, part.sampler, part.dtype, part.threads) for part in (other, one))
+    if one.seed is None:
+        why = "It had no seed, so this was another run, with seed 1: training has luck of its own."
+    elif ours != theirs:
+        described = [
+            "{}{} in {} on {} threads".format(a, f" with {b}" if b else "", c, d)
+            for a, b, c, d in (ours, theirs)
+        ]
+        why = (
+            f"Here it was {described[0]}, there {described[1]}. They round otherwise, and one other token "
+            "changes what follows."
+        )
+    else:
+        why = "Another processor rounds otherwise, and one other token changes what follows."
+    head = "It came out again, within the intervals: " if compared.agrees else "It did not come out again: "
+    return [head + figures, why]

@@ -1,0 +1,237 @@
+"""A result: what is signed, what is believed, and what playing it again is compared by."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.cli import run
+from app.models.shelf import locate
+from app.node.data.home import model_folder, model_mark
+from app.node.history import checkpoint, flips
+from app.node.history.flips import Answered, Measured
+from app.node.history.history import FILE
+from app.node.history.store import Store
+from app.node.models import result, result_page, trained
+from app.node.models.result import OWN, Result, ResultError
+from app.node.record.records import Probe, Round
+from app.node.record.settings import Settings
+from app.node.record.state import NodeState
+from app.sapo import curriculum
+from app.swarm.identity.identity import Identity
+from engines.contract import EngineInfo
+
+STARTER = locate("starter")
+ME = Identity(bytes(range(32)))
+SET = "own-0123456789ab"
+ENGINE = EngineInfo(
+    name="torch", device="CPU", dtype="fp32", model="starter", parameters=1_600_000, trainable=1, threads=2,
+    memory_budget_mb=500,
+)  # fmt: skip
+
+
+def settings(*words: str) -> Settings:
+    """Those of `./shoal run --solo` with these options."""
+    parser = argparse.ArgumentParser()
+    run.add_arguments(parser)
+    args = parser.parse_args(["--solo", *words])
+    return run._settings(args, STARTER, [])
+
+
+def learned(home: Path, *runs: tuple[Settings, int], own: bool = False, peers: int = 0) -> Result:
+    """What is read back from a data folder in which so many rounds were played with these settings."""
+    mark, last = model_mark(STARTER), sum(rounds for _, rounds in runs)
+    folder = model_folder(home, "starter", mark)
+    store, at = Store(folder / FILE), 0
+    for one, rounds in runs:
+        if own:
+            one = msgspec.structs.replace(one, families={SET: 0})
+        number = store.begin_run(at + 1, one, ENGINE)
+        for _ in range(rounds):
+            at += 1
+            row = Round(
+                round=at, run=number, at=1.0, seconds=2.0, informative_own=9, train_solved=0.2,
+                peers={"brisk-otter-0417": peers} if peers else {},
+            )  # fmt: skip
+            store.add_round(row, [])
+    for round_, share in ((0, 0.2), (last, 0.5)):
+        families = {SET: share} if own else {"gcd": share}
+        row_ = Probe(
+            round=round_, questions_mark="0a1b2c3d", at=1.0, questions=100, share=share, stderr=0.04,
+            families=families,
+        )  # fmt: skip
+        store.add_probe(row_)
+        said = "<script>alert(1)</script>\x1b[2J"
+        answers = [
+            Answered(question=f"{said} {n}", answer=f"{round_}", solved=n < 100 * share, content=n)
+            for n in range(100)
+        ]
+        flips.keep(folder, "0a1b2c3d", Measured(round=round_, answers=tuple(answers)))
+    store.close()
+    unfinished = checkpoint.begin(folder / "checkpoints", last)
+    (unfinished / "adapter_model.safetensors").write_bytes(b"weights")
+    state = NodeState(
+        round=last, curriculum=curriculum.start({"gcd": 1}), identity="abc", completions=128 * last
+    )
+    checkpoint.seal(unfinished, mark, msgspec.structs.replace(state, questions=result.VERSION))
+    checkpoint.publish(unfinished, folder / "checkpoints", last)
+    return result.make(trained.newest(home, STARTER, home / "copy"), STARTER)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return learned(tmp_path_factory.mktemp("made"), (settings("--seed", "7"), 4))
+
+
+def changed(of: Result, **fields: Any) -> Result:
+    return msgspec.structs.replace(of, **fields)
+
+
+def test_a_result_says_what_was_done_and_how_to_repeat_it(made: Result) -> None:
+    assert (made.rounds, made.seeds, made.base.name, made.from_peers) == (4, (7,), "starter", 0)
+    assert [point.pass_at_1 for point in made.curve] == [0.2, 0.5] and made.last.interval == (0.4216, 0.5784)
+    assert made.flips is not None and (made.flips.gained, made.flips.lost) == (30, 0)
+    assert made.base.sha256 == result.weights_digest(STARTER)
+    assert made.repeat == (
+        "./shoal run --solo --model starter --rounds 4 --seed 7 --engine torch --local 16 "
+        "--probe-questions 256 --home NEW",
+        "./shoal result --home NEW",
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--seed", "3"),
+        ("--recipe", "faithful", "--local", "5", "--families", "gcd,lcm", "--probe-every", "4"),
+        ("--shuffled-rewards", "--probe-questions", "32", "--engine", "torch"),
+    ],
+)
+def test_its_options_lead_to_the_same_settings(words: tuple[str, ...], tmp_path: Path) -> None:
+    one = learned(tmp_path, (settings(*words), 3)).played[0]
+    again = settings(*result.options(one, "starter", one.seed)[1:])
+    assert again == msgspec.structs.replace(settings(*words), rounds=3, engine="torch")
+
+
+def test_runs_that_go_on_alike_are_one_and_others_are_not(tmp_path: Path) -> None:
+    first, other = settings("--seed", "1", "--rounds", "2"), settings("--seed", "2")
+    made = learned(tmp_path, (first, 2), (settings("--seed", "1"), 3), (other, 1))
+    assert [(one.seed, one.first_round, one.last_round) for one in made.played] == [(1, 1, 5), (2, 6, 6)]
+    assert [words.split("--rounds ")[1][:1] for words in made.repeat[:2]] == ["5", "1"]
+
+
+def test_nothing_of_the_owners_is_in_it(tmp_path: Path) -> None:
+    made = learned(tmp_path, (settings(), 2), own=True)
+    content = result.sign(made, ME)
+    page = result_page.page(result.verify(content))
+    for private in (SET, str(tmp_path), os.uname().nodename if hasattr(os, "uname") else "\0", "alert(1)"):
+        assert private not in content.decode() and private not in page
+    assert set(made.families) == {OWN} and made.repeat == ()
+    assert "questions of its owner's" in result.obstacle(made)
+
+
+def test_the_page_runs_and_loads_nothing(made: Result) -> None:
+    page = result_page.page(result.verify(result.sign(made, ME)))
+    assert "<script" not in page and "&lt;script&gt;alert(1)" in page and "\x1b" not in page
+    assert (
+        "src=" not in page
+        and "href=" not in page
+        and "http" not in page.replace("http-equiv", "").replace('xmlns="http://www.w3.org/2000/svg"', "")
+    )
+    assert "50.0 % [42.2, 57.8]" in page and ME.name in page and made.base.sha256 in page
+
+
+def test_a_signature_holds_the_file_to_the_last_byte(made: Result) -> None:
+    content = result.sign(made, ME)
+    assert result.verify(content).name == ME.name and result.verify(content).result == made
+    for place in range(0, len(content), 5):
+        spoiled = bytearray(content)
+        spoiled[place] ^= 1
+        with pytest.raises(ResultError):
+            result.verify(bytes(spoiled))
+    other = msgspec.json.decode(content)
+    other["key"] = Identity.new().key.hex()
+    with pytest.raises(ResultError, match="The signature doesn't fit"):
+        result.verify(msgspec.json.encode(other))
+
+
+def signed(body: bytes) -> bytes:
+    signature = ME.sign(result._DOMAIN + body).hex()
+    return b'{"key":"%s","signature":"%s","result":%s}' % (ME.key.hex().encode(), signature.encode(), body)
+
+
+HOSTILE: dict[str, Callable[[dict[str, Any]], object]] = {
+    "a share above one": lambda one: one["curve"][0].update(pass_at_1=2),
+    "a huge number": lambda one: one.update(rounds=10**30),
+    "a field more": lambda one: one.update(run="rm -rf ~"),
+    "a field less": lambda one: one.pop("base"),
+    "no measurement": lambda one: one.update(curve=[]),
+    "rounds that end before they begin": lambda one: one["played"][0].update(last_round=0),
+    "a million puzzles a round": lambda one: one["played"][0].update(groups=10**6),
+    "a text that never ends": lambda one: one.update(shoal="x" * 10**6),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_is_well_signed_may_be_nonsense(made: Result, name: str) -> None:
+    body = msgspec.to_builtins(made)
+    HOSTILE[name](body)
+    with pytest.raises(ResultError, match="The signature fits, but") as refused:
+        result.verify(signed(msgspec.json.encode(body)))
+    assert "\n" not in str(refused.value) and len(str(refused.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[" * 10**5, b"\xff\xfe", b"null", signed(b"[" * 500 + b"]" * 500), signed(b"NaN")]
+)
+def test_what_is_no_result_is_one_sentence(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(ResultError) as refused:
+        result.read(tmp_path / "file")
+    assert "\n" not in str(refused.value) and str(refused.value).endswith(".")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX")
+def test_a_place_that_never_ends_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "large").write_bytes(b" " * (result.MOST + 1))
+    for place in (tmp_path / "pipe", Path("/dev/zero"), tmp_path, tmp_path / "gone", tmp_path / "large"):
+        with pytest.raises(ResultError):
+            result.read(place)
+
+
+def test_what_must_be_equal_and_what_may_differ(made: Result) -> None:
+    def last(share: float) -> Result:
+        return changed(made, curve=(made.curve[0], msgspec.structs.replace(made.curve[1], pass_at_1=share)))
+
+    def settings_(**fields: Any) -> Result:
+        return changed(made, played=(msgspec.structs.replace(made.played[0], **fields),))
+
+    same = result.compare(made, made)
+    assert same.agrees and same.equal == 2 and same.apart == 0
+    near, far = result.compare(made, last(0.56)), result.compare(made, last(0.62))
+    assert near.agrees and near.equal == 1 and round(near.allowed, 3) == 0.111
+    assert not far.agrees and round(far.apart, 2) == 0.12
+    assert result.compare(made, settings_(threads=1, engine="llamacpp", seed=9)).agrees
+    for other, why in (
+        (settings_(learning_rate=1.0), "learning_rate"),
+        (changed(made, questions_mark="ffffffff"), "other kinds of puzzles"),
+        (changed(made, base=msgspec.structs.replace(made.base, sha256="0" * 64)), "base model"),
+    ):
+        with pytest.raises(ResultError, match=why):
+            result.compare(made, other)
+
+
+def test_what_cannot_be_played_again_says_why(made: Result, tmp_path: Path) -> None:
+    assert result.obstacle(made) == ""
+    with_peers = learned(tmp_path, (settings(), 2), peers=2)
+    assert with_peers.from_peers == 4 and "other models' answers" in result.obstacle(with_peers)
+    assert "puzzles of version" in result.obstacle(changed(made, questions="0.0.1/1"))
+    long = msgspec.structs.replace(made.played[0], last_round=10**9)
+    assert "too long" in result.obstacle(changed(made, played=(long,)))
