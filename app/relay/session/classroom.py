@@ -20,8 +20,8 @@ AWAY_S = 120.0
 """Seconds of silence after which a student makes room in a full class, so that keys that come and go keep
 nobody out."""
 KEYS_OF_A_COMPUTER, KEYS_OF_A_NETWORK = 8, 64
-"""Maximum keys of one address in a class, including those that made room: of a computer on the same network, and
-of another network, where a school may be behind one address."""
+"""Maximum keys of one address in a class, including those that made room: of a computer on the same network,
+and of another network, where a school may be behind one address."""
 MARKS = 500
 """Measurements remembered of one pupil."""
 DISCOVERIES = 300

@@ -78,9 +78,17 @@ def counts(group: GroupRow) -> str:
     by_reward = dict(zip(group.rewards_G, mean_centred(group.rewards_G), strict=True))
     return tr(
         "A right answer counts +{up}, a wrong one −{down}.",
-        up=number(by_reward[1], 2),
-        down=number(-by_reward[0], 2),
+        up=_eighths(by_reward[1]),
+        down=_eighths(-by_reward[0]),
     )
+
+
+def _eighths(value: float) -> str:
+    """
+    >>> _eighths(0.75), _eighths(0.125)
+    ('0.75', '0.125')
+    """
+    return number(value, 2 if round(value, 2) == round(value, 3) else 3)
 
 
 def who(group: GroupRow) -> str:
