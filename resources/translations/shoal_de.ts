@@ -3456,6 +3456,10 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
+   <source>first look {first} to {last}, then a round takes {least} to {most} here</source>
+   <translation>erster Blick {first} bis {last}, danach dauert eine Runde hier {least} bis {most}</translation>
+  </message>
+  <message>
    <source>a round takes {least} to {most} here</source>
    <translation>eine Runde dauert hier {least} bis {most}</translation>
   </message>
@@ -4692,8 +4696,20 @@ answer: a*b</translation>
    <translation>Meta will, dass du zuerst die Lizenz annimmst. Öffne die Seite auf huggingface.co mit einem kostenlosen Konto und stimm zu. Mach dann ein Zugangstoken mit Leserecht und gib es Shoal.</translation>
   </message>
   <message>
-   <source>The strongest in this list; wants a graphics card or much memory.</source>
-   <translation>Das stärkste dieser Liste; will eine Grafikkarte oder viel Speicher.</translation>
+   <source>Good at arithmetic; wants a graphics card or much memory.</source>
+   <translation>Rechnet gut; braucht eine Grafikkarte oder viel Speicher.</translation>
+  </message>
+  <message>
+   <source>The largest of its kind; wants a graphics card or much memory.</source>
+   <translation>Das größte seiner Art; braucht eine Grafikkarte oder viel Speicher.</translation>
+  </message>
+  <message>
+   <source>Thinks aloud before it answers; wants a graphics card or much memory.</source>
+   <translation>Denkt laut nach, bevor es antwortet; braucht eine Grafikkarte oder viel Speicher.</translation>
+  </message>
+  <message>
+   <source>The strongest in this list; wants a large graphics card.</source>
+   <translation>Das stärkste dieser Liste; braucht eine große Grafikkarte.</translation>
   </message>
   <message>
    <source>Comes with Shoal. Tiny: it gets better within minutes, on any computer.</source>
@@ -8388,6 +8404,14 @@ answer: a*b</translation>
    <translation>Keine Engine kann {name} auf diesem Computer ausführen.</translation>
   </message>
   <message>
+   <source>{ISA} is {found}, and knows avx2 alone:</source>
+   <translation>{ISA} ist {found} und kennt nur avx2:</translation>
+  </message>
+  <message>
+   <source>set that, or leave it out.</source>
+   <translation>setze das oder lass es weg.</translation>
+  </message>
+  <message>
    <source>The library that asks NVIDIA's driver is missing: {repair}.</source>
    <translation>Die Bibliothek, die NVIDIAs Treiber fragt, fehlt: {repair}.</translation>
   </message>
@@ -8446,6 +8470,14 @@ answer: a*b</translation>
   <message>
    <source>llama.cpp needs a processor with AVX2 (2013 and later), and this one has none: PyTorch samples.</source>
    <translation>llama.cpp braucht einen Prozessor mit AVX2 (ab 2013), den dieser Computer nicht hat: PyTorch antwortet.</translation>
+  </message>
+  <message>
+   <source>llama.cpp was built with AVX-512 here, which {ISA}={isa} can't switch off:</source>
+   <translation>llama.cpp ist hier mit AVX-512 gebaut, was {ISA}={isa} nicht abschalten kann:</translation>
+  </message>
+  <message>
+   <source>build one for AVX2 beside it with {command}.</source>
+   <translation>baue daneben eins für AVX2 mit {command}.</translation>
   </message>
   <message>
    <source>llama.cpp isn't installed: {how}, or choose the torch engine.</source>

@@ -8,10 +8,11 @@ import msgspec
 import pytest
 
 from app.learning import first_look, placement, zero
-from app.learning.placement import FamilyTried, Placement, Taught, miscounts
+from app.learning.placement import FamilyTried, Placement, Taught
 from app.sapo.asking import BRIEF
 from app.sapo.families import FAMILIES
 from app.sapo.questions import Coordinates, draw
+from app.sapo.reading.expression import miscounts
 from engines.contract import TokenSequence
 
 

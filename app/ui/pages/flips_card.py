@@ -86,9 +86,11 @@ class FlipsCard(QFrame):
         if self._found is None or not self._open:
             return
         every = self._found.gained if self._open == GAINED else self._found.lost
-        for one in every[:_SHOWN]:
+        # Of a small set each question is asked several times; one answer shows enough.
+        different = list({one.question: one for one in reversed(every)}.values())[::-1][:_SHOWN]
+        for one in different:
             self._list.addWidget(_pair(one))
-        if len(every) > _SHOWN:
+        if len(every) > len(different):
             self._list.addWidget(Label(tr("The CSV has all of them."), "soft"))
 
     def _save_csv(self) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from pathlib import Path
+from random import Random
 
 import msgspec
 from PySide6.QtCore import Signal
@@ -209,7 +210,8 @@ class OwnQuestions(QFrame):
             )
         )
         pairs = [(one.question, one.answer) for one in made.rows]
-        pairs += [(one.question, one.answer) for one in made.templates]
+        drawn = (one.drawn(Random(seed)) for seed in range(_ROWS) for one in made.templates)
+        pairs += [(one.question, one.answer) for one in drawn if one is not None]
         said = [f"{question}  →  {answer}" for question, answer in pairs]
         for label, text in zip(self._rows, said + [""] * _ROWS, strict=False):
             label.tell(" ".join(text.split()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +13,12 @@ from PySide6.QtWidgets import QApplication, QLabel, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.node.data import question_sets
+from app.node.history.flips import Flips, Pair
 from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.question_set import QuestionSet, Row, encode
 from app.sapo.sets.templates import EXAMPLES
 from app.ui.frame.frame import Actions
+from app.ui.pages.flips_card import GAINED, FlipsCard
 from app.ui.pages.own_questions import OwnQuestions, read
 from app.ui.process.control import Control
 from app.ui.shell.window import MainWindow
@@ -143,6 +146,9 @@ def test_a_dropped_table_opens_skills(window: MainWindow, qtbot: QtBot, tmp_path
     card = window._pages["skills"].own  # type: ignore[attr-defined]
     qtbot.waitUntil(lambda: card._shown.isVisible())
     assert "66" in card._facts.text()
+    question, answer = card._rows[0].text().split(" → ")
+    a, b = re.findall("[0-9]+", question)
+    assert int(a) * int(b) == int(answer), "what its templates make is shown"
 
 
 def test_sets_that_are_on_and_still_there_go_to_the_node(tmp_path: Path) -> None:
@@ -154,3 +160,17 @@ def test_sets_that_are_on_and_still_there_go_to_the_node(tmp_path: Path) -> None
     assert control._questions() == ["--questions", made.made.mark, "--questions-share", "little"]
     question_sets.remove(made)
     assert control._questions() == []
+
+
+def test_a_question_that_flipped_several_times_is_shown_once(
+    qtbot: QtBot, light: Theme, actions: Actions
+) -> None:
+    made = FlipsCard(actions)
+    qtbot.addWidget(made)
+    pairs = [Pair(question=f"{n}?", before="#1", after=f"#{n}", was=False, now=True) for n in (2, 2, 3)]
+    made._found = Flips(first=0, latest=9, pairs=tuple(pairs), contents=(2, 2, 3))
+    made._toggle(GAINED)
+    made.show()
+    QApplication.processEvents()
+    text = [label.text() for label in made.findChildren(QLabel) if label.isVisibleTo(made)]
+    assert text.count("2?") == text.count("3?") == 1 and "The CSV has all of them." in text
