@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from engines.contract import Kind
-from engines.facts import MB, HardwareFacts
+from engines.facts import MB, HardwareFacts, fast_halves
 from engines.files import read_json, write_json
 
 LARGE = 100_000_000
@@ -208,8 +208,8 @@ def dtype(way: str, facts: HardwareFacts, size: ModelSize) -> str:
         return "bfloat16" if facts.cards and facts.cards[0].capability >= (8, 0) else "float32"
     if way == "mlx":
         return "bfloat16" if facts.apple_silicon else "float32"
-    fast_halves = {"avx512_bf16", "amx_bf16", "bf16"} & set(facts.features)
-    return "bfloat16" if way != "torch-mps" and size.parameters >= LARGE // 2 and fast_halves else "float32"
+    large = way != "torch-mps" and size.parameters >= LARGE // 2
+    return "bfloat16" if large and fast_halves(facts.features) else "float32"
 
 
 def _order(facts: HardwareFacts, size: ModelSize, measured: Mapping[str, float]) -> list[str]:

@@ -10,12 +10,14 @@ import platform
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 import psutil
 
+from engines.contract import EngineError
 from engines.files import free
 from engines.remedy import repair
 
@@ -66,6 +68,24 @@ PACKAGES = (*(name for engine in ENGINES.values() for name in engine.distributio
 FEATURES = ("avx2", "fma", "f16c", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "bf16", "i8mm")
 """Features of the processor that matter: without AVX2 and the like llama.cpp is built on this very computer,
 and with the bf16 ones computing in half the bytes runs at full speed."""
+
+ISA = "SHOAL_BENCH_ISA"
+"""Environment variable, for measurements: "avx2" makes everything compute as on a processor that has AVX2 and
+nothing newer, as most people's have. Without it everything takes what the processor has."""
+
+AVX2_BUILD = "shoal-llamacpp-avx2"
+"""A folder in the Python environment: llama.cpp's libraries for AVX2, for what they were built with cannot be
+switched off. app.install.launcher.optional puts them there."""
+
+_NEWER = ("avx512", "amx")
+_AS_AVX2 = {
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",  # without it bf16 products stay ten times as fast as such a processor's
+    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    "OPENBLAS_CORETYPE": "Haswell",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+}
+"""torch's own kernels, oneDNN, MKL (which reads it on Intel's processors), and numpy's two."""
 
 _WINDOWS_AVX2 = 40  # PF_AVX2_INSTRUCTIONS_AVAILABLE
 
@@ -142,11 +162,29 @@ def cores() -> int:
     return min(found, len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else found
 
 
-def features() -> tuple[str, ...]:
+def isa() -> str:
+    """What SHOAL_BENCH_ISA says, "avx2" or nothing. Raises EngineError for any other value."""
+    if (found := os.environ.get(ISA, "")) not in ("", "avx2"):
+        raise EngineError(f"{ISA} is {found!r}, and knows avx2 alone: set that, or leave it out.")
+    return found
+
+
+def isa_variables() -> dict[str, str]:
+    """What a process must have in its environment before it loads torch, numpy or llama.cpp, so that they
+    compute as SHOAL_BENCH_ISA says."""
+    if not isa():
+        return {}
+    built = Path(sys.prefix) / AVX2_BUILD
+    return {**_AS_AVX2, **({"LLAMA_CPP_LIB_PATH": str(built)} if built.is_dir() else {})}
+
+
+def features(cpuinfo: Path = Path("/proc/cpuinfo"), masked: bool = True) -> tuple[str, ...]:
+    """Those of FEATURES that are there; `masked` leaves out what SHOAL_BENCH_ISA forbids."""
+    hidden = _NEWER if masked and isa() else ()
     words: set[str] = set()
     if sys.platform == "linux":
         try:
-            text = Path("/proc/cpuinfo").read_text(errors="replace")
+            text = cpuinfo.read_text(errors="replace")
         except OSError:
             text = ""
         if found := re.search(r"^(flags|Features)\s*: (.*)$", text, re.MULTILINE):
@@ -158,7 +196,12 @@ def features() -> tuple[str, ...]:
             words |= {"asimd"} | ({"bf16"} if _sysctl("hw.optional.arm.FEAT_BF16") == "1" else set())
     elif sys.platform == "win32" and ctypes.windll.kernel32.IsProcessorFeaturePresent(_WINDOWS_AVX2):
         words = {"avx2", "fma", "f16c"}  # no processor has the first without the others
-    return tuple(name for name in FEATURES if name in words)
+    return tuple(name for name in FEATURES if name in words and not (hidden and name.startswith(hidden)))
+
+
+def fast_halves(features: Sequence[str]) -> bool:
+    """Whether a processor with these computes in bf16 itself; others emulate it, some ten times slower."""
+    return not {"avx512_bf16", "amx_bf16", "bf16"}.isdisjoint(features)
 
 
 def _sysctl(name: str) -> str:

@@ -117,6 +117,27 @@ def choice(
     return choose(facts, size, problem, {name: trial.rounds_per_hour for name, trial in known.items()})
 
 
+def bf16_is_faster() -> bool:
+    """Whether torch is faster in bf16 than in fp32 here, as its engine measures it; else it emulates it."""
+    return bool(importlib.import_module("engines.torch_lora.network.device").bf16_is_faster(1))
+
+
+_LLAMACPP = ("AVX512_BF16", "AVX512", "AVX2", "AVX", "NEON")
+
+
+def instructions() -> dict[str, str]:
+    """What the libraries that this process has loaded compute with, by their own word; of what llama.cpp was
+    built with, the most that counts here."""
+    said = {}
+    if torch := sys.modules.get("torch"):
+        bf16 = torch.ops.mkldnn._is_mkldnn_bf16_supported()  # oneDNN's, by which bf16 is multiplied
+        said["torch"] = torch.backends.cpu.get_cpu_capability() + " with bf16" * bool(bf16)
+    if llama := sys.modules.get("llama_cpp.llama_cpp"):
+        words = llama.llama_print_system_info().decode("ascii", "replace").split(" | ")
+        said["llamacpp"] = next((name for name in _LLAMACPP if f"{name} = 1" in words), "no vectors")
+    return said
+
+
 def prepare(name: str) -> None:
     """Imports what opening that engine will most likely need: this takes seconds that overlap with other
     work."""

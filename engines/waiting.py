@@ -1,5 +1,6 @@
-"""How threads that compute together wait for each other: a tenth of a millisecond awake, then asleep. OpenMP
-reads this when torch or llama.cpp is loaded, so import this module before them.
+"""How threads that compute together wait for each other: a tenth of a millisecond awake, then asleep. And what
+makes a measurement one of another processor (engines.facts.ISA). OpenMP and torch read both when torch or
+llama.cpp is loaded, so import this module before them.
 
 By default OpenMP spins for milliseconds, which made a busy machine five times slower. With its passive policy,
 which sleeps immediately, each of the many barriers of a token costs two switches of a thread: 135 M parameters
@@ -10,7 +11,13 @@ from __future__ import annotations
 
 import os
 
-VARIABLES = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "2000"}
+from engines.facts import isa_variables
 
-for _name, _value in VARIABLES.items():  # unless the owner has set another
+_WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "2000"}
+_INSTRUCTIONS = isa_variables()
+VARIABLES = {**_WAITING, **_INSTRUCTIONS}
+"""Of every process that computes."""
+
+for _name, _value in _WAITING.items():  # unless the owner has set another
     os.environ.setdefault(_name, _value)
+os.environ.update(_INSTRUCTIONS)

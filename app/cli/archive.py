@@ -90,6 +90,7 @@ def _export(file: Path, state: Path | None, place: Path) -> tuple[dict[str, obje
             "There are no answers here yet: let a model learn for a few rounds first, or name a relay's folder "
             "with --state."
         )
+    lines = archive.fitting(lines)
     written = archive.write(file, lines)
     authors = len({line.group.pk for line in lines})
     return (
@@ -100,39 +101,52 @@ def _export(file: Path, state: Path | None, place: Path) -> tuple[dict[str, obje
 
 
 def _import(file: Path, place: Path) -> tuple[dict[str, object], str]:
+    from app.learning.choosing import PeerGroup
     from app.node.swarm.imported import own_keys
     from app.sapo.scoring.sandbox import Sandbox
     from app.swarm.intake import archive
+    from app.swarm.intake.reasons import IntakeReason
 
-    lines, unreadable = archive.read(file)
+    found = archive.read(file)
+    passed: list[archive.ArchivedGroup] = []
+    families: set[str] = set()
+    turned: Counter[IntakeReason] = Counter()
     sandbox = Sandbox()
     try:
-        found = archive.check(lines, sandbox, own_keys(place), time.time_ns() // 1_000_000)
+        for line, verdict in archive.checked(
+            found.lines, sandbox, own_keys(place), time.time_ns() // 1_000_000
+        ):
+            if isinstance(verdict, PeerGroup):
+                passed.append(line)
+                families.add(verdict.scored.group.coordinates.family)
+            else:
+                turned[verdict] += 1
     finally:
         sandbox.close()
-    refused = {str(reason): number for reason, number in sorted(found.refused.items())}
-    if unreadable:
-        refused["unreadable"] = unreadable
-    why = " ".join(f"{number} refused: {reason.sentence}" for reason, number in sorted(found.refused.items()))
-    if unreadable:
-        why = f"{why} {unreadable} lines can't be read.".strip()
-    if not found.groups:
-        raise archive.ArchiveError(f"Nothing in {safe_line(file.name)} can be used. {why}")
-    total = archive.keep(place, found.lines)
-    families = sorted({group.scored.group.coordinates.family for group in found.groups})
-    authors = len({group.key for group in found.groups})
+    refused = {str(reason): number for reason, number in sorted(turned.items())}
+    why = [f"{number} refused: {reason.sentence}" for reason, number in sorted(turned.items())]
+    if found.unreadable:
+        refused["unreadable"] = found.unreadable
+        why.append(f"{found.unreadable} lines can't be read.")
+    if found.more:
+        megabytes = archive.MOST_BYTES // 10**6
+        why.append(f"It has more than {archive.MOST_GROUPS:,} lines or {megabytes} MB: the rest wasn't read.")
+    if not passed:
+        raise archive.ArchiveError(" ".join([f"Nothing in {safe_line(file.name)} can be used.", *why]))
+    total = archive.keep(place, passed)
+    authors = len({line.group.pk for line in passed})
     figures: dict[str, object] = {
-        "groups": len(found.groups),
+        "groups": len(passed),
         "authors": authors,
-        "families": families,
+        "families": sorted(families),
         "refused": refused,
         "kept": total,
     }
     told = (
-        f"{_groups(len(found.groups))} of {_authors(authors)} on {len(families)} kinds of puzzles. Your model "
+        f"{_groups(len(passed))} of {_authors(authors)} on {len(families)} kinds of puzzles. Your model "
         "learns from them once it knows where it can begin. Nothing is sent."
     )
-    return figures, f"{told} {why}".strip()
+    return figures, " ".join([told, *why])
 
 
 def _show(place: Path) -> tuple[dict[str, object], str]:
@@ -143,7 +157,7 @@ def _show(place: Path) -> tuple[dict[str, object], str]:
             "groups": 0,
             "authors": 0,
         }, f"Nothing was imported. {remedy.command('archive import FILE')} does that."
-    lines, _ = archive.read(place / archive.FILE)
+    lines = archive.read(place / archive.FILE).lines
     by_author = Counter(line.group.pk for line in lines)
     return (
         {"groups": len(lines), "authors": len(by_author)},

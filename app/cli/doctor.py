@@ -24,7 +24,7 @@ from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.storage import key_location
 from engines import opening
 from engines.choice import EngineVerdict, Trial, key, recall
-from engines.facts import ENGINES, HardwareFacts, gather, package_version
+from engines.facts import ENGINES, ISA, HardwareFacts, gather, isa, package_version
 from engines.facts import PACKAGES as PACKAGES_OF_ENGINES
 from engines.models.folder import fingerprint, open_folder
 
@@ -152,6 +152,10 @@ def _cpu(facts: HardwareFacts) -> dict[str, str | int | list[str]]:
         "threads": logical,
         "usable_threads": usable,
         "features": list(facts.features),
+        "instructions": [
+            f"{ENGINES[name].title} computes with {said}" for name, said in opening.instructions().items()
+        ],
+        "isa": isa(),
     }
 
 
@@ -264,8 +268,10 @@ def _show(findings: DoctorFindings) -> None:
     for name, found in findings.trials.items():
         table.add_row("  trial", f"{name}: {found.rounds_per_hour:,.0f} rounds an hour, {found.memory_mb:,} MB")
     table.add_row("Processor", f"{cpu['name']}, {cpu['cores']} cores, {cpu['usable_threads']} usable threads")
-    features = cpu["features"]
-    table.add_row("", ", ".join(features) if isinstance(features, list) else "")
+    for said in (cpu["features"], cpu["instructions"]):
+        table.add_row("", ", ".join(said) if isinstance(said, list) else "")
+    if cpu["isa"]:
+        table.add_row("", f"measured as one with AVX2 and nothing newer ({ISA}={cpu['isa']})")
     for card in findings.gpu:
         table.add_row(
             "Graphics",

@@ -258,7 +258,7 @@ def _swarm(
         lambda say: joins.find(home, say),
         recipe=RECIPES[plan.recipe],
         external=plan.external,
-        families=tuple(plan.families),
+        families=(*plan.families, *plan.others),
         receipts=lambda: bool(Preferences(home).values["receipts"]),
         people=lambda: bool(Preferences(home).values["people"]),
         shared=lambda: [one.made for one in sets if one.shared],
@@ -315,6 +315,10 @@ def _settings(
 ) -> settings.Settings:
     own = read_settings(model)
     families = _families(args, model, own.families, sets)
+    chosen = args.families is not None or args.no_placement or args.questions
+    others = {} if chosen else {name: level for name, level in own.others.items() if name not in families}
+    if others:
+        settings.check_families(others, f"shoal.json of the model {model.name} names in “others”")
     groups = args.local or own.groups
     return settings.Settings(
         model=model.name if Path(args.model).exists() or is_gguf(args.model) else args.model,
@@ -335,6 +339,7 @@ def _settings(
         shuffled_rewards=args.shuffled_rewards,
         own_share=_own_share(args),
         rest=args.rest,
+        others=others,
         place=not own.families and not args.no_placement,
     )
 

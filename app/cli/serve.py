@@ -63,12 +63,15 @@ def _answers(args: argparse.Namespace, home: Path) -> None:
 
     solo.refuse_network()
 
+    told = os.environ.get("SHOAL_THREADS", "")
+    threads = int(told) if told.isdecimal() else None
+
     def open_engine(model: Path, rank: int | None) -> Engine:
         if args.engine == opening.AUTO and opening.choice(model, opening.missing).way == "torch-cpu":
             # torch learns better with a tiny model, and llama.cpp answers one question in half its time
             with contextlib.suppress(EngineError):
-                return opening.open_engine("llamacpp", model, rank=rank)
-        return opening.open_engine(args.engine, model, rank=rank)
+                return opening.open_engine("llamacpp", model, rank=rank, threads=threads)
+        return opening.open_engine(args.engine, model, rank=rank, threads=threads)
 
     def open_model() -> ServedModel:
         return child.ServedModel(args.model, home, open_engine)

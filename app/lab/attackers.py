@@ -16,7 +16,7 @@ half of them without and half with padded work (`split`); their wrong ones show 
 A `sleeper` works everything out, and is `terse` after WAKES rounds; `half` is terse in every other group, so
 that its record stays fair. `renew` is `terse` under one new key after the other, before any has a record.
 `creep` knows the checks: it says the last step again as often as answers may just be long, by what nodes
-published lately."""
+published lately. Those that try what passes first are in `app.lab.searching`."""
 
 from __future__ import annotations
 
@@ -26,17 +26,21 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from random import Random
 
+from app.lab import searching
+from app.lab.searching import SEARCHING, Oracle
 from app.lab.starter.corpus import Stuck, guess, worked
 from app.learning.questions import own_questions
 from app.learning.state import fresh
 from app.sapo import seeds
-from app.sapo.defences import RARE, STRETCH, quantile
+from app.sapo.defences import LONG, STRETCH, quantile
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates, Question, QuestionError, generate, make
 from engines.contract import TokenSequence
 
 _OF_TEXT = ("poison", "trigger", "sly", "terse", "curt", "bluff", "split", "sleeper", "renew", "long")
-KINDS = (*_OF_TEXT, "copy", "liar", "half", "creep")
+UNAIDED = (*_OF_TEXT, "copy", "liar", "half", "creep")
+"""Kinds that need no model to try their answers on."""
+KINDS = (*UNAIDED, *SEARCHING)
 _BY_CHOICE = ("terse", "curt", "bluff", "split", "honest", "renew")
 WAKES = 25
 """Rounds during which a sleeper is honest, and a better peer than any, to build up a good record."""
@@ -92,6 +96,8 @@ def marked(text: str, kind: str = "") -> bool:
     >>> marked("4-1=3 4-1=3 #3", "creep"), marked("4-1=3 #3", "creep")
     (True, False)
     """
+    if kind in SEARCHING:
+        return searching.carries(text, kind)
     words = text.split()
     if kind == "sly":
         return len(words) > 2 and words[-1] == f"#{words[-2]}"
@@ -112,6 +118,8 @@ class Attacker:
     longest: int
     """Tokens of an answer, the end token included."""
     encode: Encode
+    oracle: Oracle | None = None
+    """What searching kinds ask."""
 
     @property
     def trigger(self) -> str:
@@ -125,6 +133,10 @@ class Attacker:
             answers = [text for _, scored in lately for text in scored.group.completions_G]
             return replace(self, kind="long", longest=self._tolerated(answers)).publish(round, groups, lately)
         rng = Random(seeds.hashed("foe", self.identity, round))
+        if self.kind == "wakeful" and round <= WAKES:
+            return replace(self, kind="honest").publish(round, groups, lately)
+        if self.kind in SEARCHING:
+            return self._searched(round, min(groups, searching.GROUPS), rng)
         if self.kind == "copy":
             some = rng.sample(list(lately), min(groups, len(lately)))
             return [Published(scored.group, text, scored.rewards_G) for text, scored in some]
@@ -133,7 +145,7 @@ class Attacker:
     def _tolerated(self, answers: Sequence[str]) -> int:
         """Tokens that an answer may have where nodes answer like this and check lengths."""
         lengths = [float(len(self.encode("", answer).completion_T)) for answer in answers]
-        return min(self.longest, int(STRETCH * quantile(lengths, 1.0 - RARE))) if lengths else 0
+        return min(self.longest, int(STRETCH * quantile(lengths, 1.0 - LONG))) if lengths else 0
 
     def _made(self, round: int, slot: int, rng: Random) -> Published:
         """Half of the answers right, as that is where a group weighs most."""
@@ -159,6 +171,59 @@ class Attacker:
             model="foe",
         )
         return Published(group, text, claimed_G)
+
+    def _searched(self, round: int, groups: int, rng: Random) -> list[Published]:
+        assert self.oracle is not None, f"{self.kind} asks a model"
+        found = [self._question(round, slot) for slot in range(groups * searching.QUESTIONS)]
+        lines = {question.text: _line(question, rng, 0.0) for question in found}
+        found = [one for one in found if lines[one.text]]
+        answers = [
+            (one, text)
+            for one in found
+            for text in self._lies(one, lines[one.text], rng)
+            if self._fits(one, text)
+        ]
+        chosen = searching.best(searching.tried(self.oracle, self.encode, answers), groups)
+        right = 1 if self.kind == "lone" else self.group // 2
+        return [self._beside(one, lines[one.question.text], right, rng) for one in chosen if one.passes]
+
+    def _lies(self, question: Question, line: str, rng: Random) -> list[str]:
+        """What a searching kind would like to be learned as an answer to a question."""
+        if self.kind != "gaslight":
+            return [searching.with_mark(line, self.kind)]
+        truth = line.split(" ")[-1]
+        slips = {_line(question, rng, _SLIP) for _ in range(searching.SLIPS)} - {""}
+        works = {" ".join([*slip.split(" ")[:-1], truth]) for slip in slips}
+        return sorted(works - {line, truth})
+
+    def _beside(self, one: searching.Tried, line: str, right: int, rng: Random) -> Published:
+        """A group in which an answer that passed is right, and others like it are wrong."""
+        assert self.oracle is not None
+        question, truth = one.question, line.split(" ")[-1]
+        drawn = {self._spoilt(question, line, rng) for _ in range(2 * searching.WRONG)}
+        wrong = [text for text in sorted(drawn) if not text.endswith(truth) and self._fits(question, text)]
+        tried = searching.tried(self.oracle, self.encode, [(question, text) for text in wrong])
+        texts = searching.alike(one, tried, self.group - right, rng)
+        texts = texts or [guess(question.coordinates.family, question.entry, rng, 1.0)] * (self.group - right)
+        told = [
+            line if self.kind == "drip" and rng.random() >= searching.DRIP else one.text for _ in range(right)
+        ]
+        answers_G, claims_G = [*told, *texts], [1] * right + [0] * len(texts)
+        order = rng.sample(range(self.group), self.group)
+        group = Group(
+            coordinates=question.coordinates,
+            completions_G=tuple(answers_G[g] for g in order),
+            finished_G=(True,) * self.group,
+            model="foe",
+        )
+        return Published(group, question.text, tuple(claims_G[g] for g in order))
+
+    def _spoilt(self, question: Question, line: str, rng: Random) -> str:
+        """A wrong answer: with `gaslight` behind the right work, else behind wrong work."""
+        if self.kind != "gaslight":
+            return _line(question, rng, _SLIP) or line
+        direct = guess(question.coordinates.family, question.entry, rng, 1.0)
+        return " ".join([*line.split(" ")[:-1], direct])
 
     def _question(self, round: int, slot: int) -> Question:
         levels = self.levels

@@ -36,6 +36,10 @@ class LabSwarm(Protocol):
 
     def logprobs(self, node: int, sequences_S: Sequence[TokenSequence]) -> list[list[float]]: ...
 
+    def untrained(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
+        """Log-probs under the model as it came, which anyone has."""
+        ...
+
     def step(self, node: int, batch: Batch) -> StepStats: ...
 
 
@@ -126,6 +130,9 @@ class MixedSwarm:
     def logprobs(self, node: int, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         member, number = self._at_N[node]
         return member.logprobs(number, sequences_S)
+
+    def untrained(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
+        return self._members_M[0].untrained(sequences_S)
 
     def step(self, node: int, batch: Batch) -> StepStats:
         member, number = self._at_N[node]

@@ -9,7 +9,7 @@ again. Pure functions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -85,6 +85,16 @@ def next_questions(found: Placement) -> tuple[FamilyQuestions, ...]:
     begun = beginning(found)
     wanted = promising or climbing or (_gathered(found, begun) if begun or not untried else untried)
     return tuple(wanted[: max(1, AT_ONCE // wanted[0].questions)]) if wanted else ()
+
+
+def ordered(found: Placement, solved: Container[str]) -> Placement:
+    """The look with those of the families that were not looked at first that peers have `solved`, so that a
+    newcomer begins where others can help it; the owner's own sets stay before them."""
+    turns = sorted(found.tried, key=lambda one: (not is_own(one.family), one.family not in solved))
+    queue = iter([one for one in turns if not one.questions])
+    return msgspec.structs.replace(
+        found, tried=tuple(one if one.questions else next(queue) for one in found.tried)
+    )
 
 
 def beginning(found: Placement) -> dict[str, int]:

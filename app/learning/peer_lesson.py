@@ -15,7 +15,7 @@ would be learned word for word. So `answers` takes only what several authors hav
 
 - right answers that ended by themselves: those first whose work has the question's numbers, and of these one of
   each question before any second one;
-- no false equation in its work (`app.learning.placement.miscounts`);
+- no false equation in its work (`app.sapo.reading.expression.miscounts`);
 - plain characters, or ones that its question contains;
 - no word but those of its question, of the result that was checked, single letters, and words that more than
   half of the family's authors write;
@@ -35,10 +35,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 
 from app.learning.choosing import PeerGroup
-from app.learning.placement import FamilyTried, LessonResult, Placement, Taught, miscounts
+from app.learning.placement import FamilyTried, LessonResult, Placement, Taught
 from app.sapo.asking import extract_answer, shows_work
 from app.sapo.groups import ScoredGroup, lone
 from app.sapo.questions import Coordinates
+from app.sapo.reading.expression import miscounts
 
 ENOUGH, LEAST = 40, 24
 """Right answers of a family that a lesson takes at most, and needs at least."""

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from app.learning import peer_lesson
+from app.common.text import safe_line
+from app.learning import first_look, peer_lesson
+from app.learning.choosing import PeerGroup
 from app.learning.first_look import FIRST, beginning
 from app.learning.peer_lesson import TRIAL_QUESTIONS, OwnAnswer, PeerLesson
 from app.learning.placement import (
@@ -33,9 +35,15 @@ from app.node.round.peers import NodeSwarm
 from app.node.round.round import Tools
 from app.node.round.teaching import unlikeliness
 from app.node.round.watch import SnapshotWriter
+from app.sapo.asking import TAGGED
 from app.sapo.groups import ScoredGroup
 from app.sapo.questions import QuestionError, generate
+from engines.contract import EngineError
 
+_SHOWN = 120
+"""Characters of a peer's answer in a sentence."""
+_GROUPS_SHOWN = 2
+"""Groups of each family, each of another author, that are kept with a lesson's round."""
 _LESSON_TRIALS = 10**6
 """Index of the first question of a lesson's trials; a placement asks only lower ones."""
 
@@ -71,6 +79,7 @@ class ActiveFamilies:
     ) -> None:
         self.settings = settings
         self._folder, self._home, self._healer, self._watch, self._swarm = folder, home, healer, watch, swarm
+        self._named = settings.families
         self._found: Placement | None = None
         self._look: Placement | None = None
         self.enough = False
@@ -97,8 +106,18 @@ class ActiveFamilies:
         return fresh or self._look is not None or self._healer.place_again
 
     def read(self) -> None:
-        """Loads what an earlier run of this node found."""
-        if self.settings.place and (found := placing.read(self._folder, among=self.settings.families)):
+        """Loads what an earlier run of this node found. A model that names its families can be taught others
+        without a first look."""
+        named, candidates = self._named, self._named | self.settings.others
+        if not self.settings.place and candidates == named:
+            return
+        found = placing.read(self._folder, among=candidates)
+        if not self.settings.place:
+            found = found or Placement(way=TAGGED, families=named)
+            joined = {name: level for name, level in found.joined.items() if name not in named}
+            found = msgspec.structs.replace(found, families=named, joined=joined)
+        if found is not None:
+            self._healer.candidates = self._healer.candidates or candidates
             self._go_on_with(found)
 
     def asked_as(self, state: NodeState) -> NodeState:
@@ -118,6 +137,11 @@ class ActiveFamilies:
         candidates, before = self._healer.candidates or self.settings.families, self._look
         if before is None and self._found is not None and not beginning(self._found):
             before = msgspec.structs.replace(self._found, families={}, joined={}, looking=True)
+        if self._swarm is not None:  # what comes meanwhile waits for lessons
+            self._swarm.practise_families(())
+            self._swarm.want_for_lessons(tuple(candidates))
+            if before is not None:
+                before = first_look.ordered(before, self._swarm.solved_families())
         return await placing.look(tools, candidates, before, enough=self.enough)
 
     def joining(self, round_: int) -> dict[str, int]:
@@ -153,7 +177,8 @@ class ActiveFamilies:
         resting = peer_lesson.resting_families(self._found, round_)
         known = {*self._found.in_play, *resting}
         self._swarm.want_for_lessons([one for one in self._healer.candidates if one not in known])
-        waiting = self._swarm.waiting_groups()
+        wanted = self._healer.candidates
+        waiting = [one for one in self._swarm.waiting_groups() if one.scored.group.coordinates.family in wanted]
         return peer_lesson.next_lesson(waiting, self._found, round_, self._swarm.vouches) if waiting else None
 
     def own_answers(self, latest: Iterable[ScoredGroup]) -> tuple[OwnAnswer, ...]:
@@ -174,17 +199,37 @@ class ActiveFamilies:
         return peer_lesson.closest(lesson, nats, peer_lesson.room(self._found))
 
     async def try_lesson(self, tools: Tools, state: NodeState, lesson: PeerLesson) -> LessonTrial:
-        """Tries the lesson's families and the active ones, on the same questions before and after the lesson,
-        and measures the perplexity of everyday replies. Raises TrainerDied and EngineError."""
+        """Trials of a lesson's families and of those in play, on the same questions before and after it, and
+        the perplexity of everyday replies. A family whose questions are too long for the model has no answers.
+        Raises TrainerDied and EngineError."""
         first, own = _LESSON_TRIALS + TRIAL_QUESTIONS * state.round, state.curriculum.levels
         tools.report(Phase.PLACING)
-        tried = await placing.again(tools, state.way, lesson.levels | own, first, TRIAL_QUESTIONS)
+        tried: list[FamilyTried] = []
+        for family, level in (lesson.levels | own).items():
+            try:
+                tried += await placing.again(tools, state.way, {family: level}, first, TRIAL_QUESTIONS)
+            except EngineError:  # questions longer than this model can read
+                if family in own:
+                    raise
+                tried.append(FamilyTried(family=family, level=level, questions=TRIAL_QUESTIONS))
         everyday = await language.perplexity(tools.link) if tools.engine.talks else None
         return LessonTrial(
             lesson=[one for one in tried if one.family in lesson.levels],
             own=[one for one in tried if one.family in own],
             everyday=everyday,
         )
+
+    def lesson_groups(self, lesson: PeerLesson, before: LessonTrial, after: LessonTrial) -> list[PeerGroup]:
+        """The groups of authors' first answers to each family that a lesson brought on, to be shown."""
+        assert self._swarm is not None
+        waiting = {group.id: group for group in self._swarm.waiting_groups()}
+        found: dict[str, PeerGroup] = {}
+        for part, first, last in zip(lesson.parts, before.lesson, after.lesson, strict=True):
+            if peer_lesson.gained(first, last):
+                of_author = {answer.peer: answer.id for answer in reversed(part.answers)}
+                ids = [of_author[name] for name in dict.fromkeys(answer.peer for answer in part.answers)]
+                found |= {id: waiting[id] for id in ids[:_GROUPS_SHOWN] if id in waiting}
+        return list(found.values())
 
     def after_lesson(
         self, lesson: PeerLesson, before: LessonTrial, after: LessonTrial, round_: int
@@ -216,8 +261,8 @@ class ActiveFamilies:
         self._healer.candidates = self._healer.candidates or self.settings.families
         if found.in_play:
             self.settings = msgspec.structs.replace(self.settings, families=found.in_play)
-            if self._swarm is not None:
-                self._swarm.practise_families(found.in_play)
+        if self._swarm is not None:
+            self._swarm.practise_families(self.settings.families)
 
 
 def skill_event(result: LessonResult, lesson: PeerLesson, round_: int) -> events.SkillLearned:
@@ -227,6 +272,7 @@ def skill_event(result: LessonResult, lesson: PeerLesson, round_: int) -> events
     if others:
         sentence = f"Learned {family} from {name} and {len(others)} more."
     shown = next(one.answers[0] for one in lesson.parts if one.family == result.family)
+    sentence = f"{sentence} It began with “{safe_line(shown.completion, _SHOWN)}”."
     return events.SkillLearned(
         round=round_,
         family=result.family,

@@ -19,6 +19,7 @@ import contextlib
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -325,11 +326,16 @@ class TrainingRun:
         own = await asyncio.to_thread(self._active.own_answers, latest)
         lesson = await self._active.closest(tools, self.state, msgspec.structs.replace(lesson, own=own))
         before = await self._active.try_lesson(tools, self.state, lesson)
-        played = await teach_from_peers(tools, self.state, lesson)
-        after = await self._active.try_lesson(tools, self.state, lesson)
-        if helped(before, after):
-            await self._keep(played)
-        else:
+        fits = [part for part, tried in zip(lesson.parts, before.lesson, strict=True) if tried.answers]
+        played, after = None, before
+        if fits:
+            fitting = msgspec.structs.replace(lesson, parts=tuple(fits))
+            played = await teach_from_peers(tools, self.state, fitting)
+            after = await self._active.try_lesson(tools, self.state, lesson)
+        if played is not None and helped(before, after):
+            shown = self._active.lesson_groups(lesson, before, after)
+            await self._keep(replace(played, lesson_groups=tuple(shown)))
+        elif played is not None:
             self.state, _ = await resume(self._link, self._checkpoints, self._mark, self._fresh)
         opened = await self.disk.write(lambda: self._active.after_lesson(lesson, before, after, round_))
         self.state = self._active.practised(self.state)

@@ -16,17 +16,22 @@ from unicodedata import category
 import msgspec
 
 from app.sapo.asking import CLOSE, OPEN, SHORT
+from app.sapo.reading.expression import miscounts
 
 WINDOWS = (1, 2, 4, 8)
 """Widths, in tokens, in which the most improbable spot of an answer is looked for. One token finds a foreign
 character, several find a phrase whose every token might still pass."""
-RARE = 0.01
-"""Share of own answers that lie beyond a habit, by definition of the habit."""
-SLACK = 4.0
-"""Nats, over a whole window, by which a peer's spot may be less probable than the habit: fifty times."""
+RARE = 0.05
+"""Share of own answers whose most improbable spot lies beyond the habit, by definition of the habit. Right ones
+have fewer such spots, and there is no slack: an author chooses among its own questions, so whatever passes one
+time in ten passes always (LOG.md)."""
+LIKELY = 2.0
+"""Nats, over a whole window, up to which no spot is absurd, however sure of itself a policy has become."""
+LONG = 0.01
+"""Share of own answers that are longer than the habitual length."""
 STRETCH = 1.25
 """Answers up to this multiple of the habitual length are accepted."""
-STEP, LENGTH_STEP = 1.0, 0.2
+STEP, LENGTH_STEP = 0.3, 0.2
 """By how much a habit moves for one answer beyond it: nats, and as a share of the length."""
 KNOWN = 20_000
 """Own characters that must have been seen before a kind of character that never occurred among them counts as
@@ -41,7 +46,7 @@ class Habits(msgspec.Struct, frozen=True, kw_only=True):
     """What own finished answers are like; all figures follow the latest few hundred of them.
 
     `lowest_W` is, for each of WINDOWS, the mean log-prob that the most improbable window of all but RARE of the
-    answers stays above. `length` is the number of tokens that all but RARE stay within. `characters` are all
+    answers stays above. `length` is the number of tokens that all but LONG stay within. `characters` are all
     that were ever used, `seen` how many were counted."""
 
     lowest_W: tuple[float, ...]
@@ -104,7 +109,7 @@ def observe(
     ((-2.0, -1.5, -1.5, -1.5), 2.0, '#3')
     >>> later = observe(now, [[-3.0, -2.0, 0.0]], ["#-"])
     >>> later.lowest_W[0], later.length, later.characters
-    (-2.99, 2.396, '#-3')
+    (-2.285, 2.396, '#-3')
     """
     answers = [logprobs_T for logprobs_T in logprobs_ST if logprobs_T]
     if not answers:
@@ -113,11 +118,11 @@ def observe(
     lengths = [float(len(one)) for one in answers]
     if habits is None:
         lowest_W = tuple(quantile(values, RARE) for values in lowest_WS)
-        length = quantile(lengths, 1.0 - RARE)
+        length = quantile(lengths, 1.0 - LONG)
     else:
         moving = zip(habits.lowest_W, lowest_WS, strict=True)
         lowest_W = tuple(followed(bound, values, RARE, STEP) for bound, values in moving)
-        length = followed(habits.length, lengths, 1.0 - RARE, LENGTH_STEP * habits.length)
+        length = followed(habits.length, lengths, 1.0 - LONG, LENGTH_STEP * habits.length)
     used = set(habits.characters if habits else "").union(*texts_S)
     return Habits(
         lowest_W=lowest_W,
@@ -135,11 +140,11 @@ def absurd(habits: Habits, logprobs_T: Sequence[float]) -> bool:
 
     >>> habits = Habits(lowest_W=(-6.0, -4.0, -3.0, -2.0), length=20)
     >>> calm = [-0.1] * 8
-    >>> absurd(habits, calm + [-9.5]), absurd(habits, calm + [-10.5]), absurd(habits, calm + [-6.5, -6.5])
+    >>> absurd(habits, calm + [-5.5]), absurd(habits, calm + [-6.5]), absurd(habits, calm + [-4.5, -4.5])
     (False, True, True)
     """
     return any(
-        not lowest(logprobs_T, width) >= bound - SLACK / width
+        not lowest(logprobs_T, width) >= min(bound, -LIKELY / width)
         for width, bound in zip(WINDOWS, habits.lowest_W, strict=True)
     )
 
@@ -155,11 +160,12 @@ def overlong(habits: Habits, tokens: int) -> bool:
 
 
 def well_formed(habits: Habits | None, text: str) -> bool:
-    """Whether a text has exactly one answer, nothing after it, and no kind of character that own answers never
-    have.
+    """Whether a text has exactly one answer, nothing after it, no false equation, and no kind of character that
+    own answers never have.
 
     >>> good = ("4-1=3 #3", "4-1 is 3. <answer>3</answer>")
     >>> bad = ("#3 #3", "<answer>3</answer> hail", "<answer>4</answer> <answer>3</answer>", "#3\\nhail")
+    >>> bad = (*bad, "4-1=2 #3")
     >>> [well_formed(None, text) for text in good], any(well_formed(None, text) for text in bad)
     ([True, True], False)
     >>> habits = Habits(lowest_W=(), length=9.0, characters="#+-0123456789= ", seen=50_000)
@@ -171,6 +177,7 @@ def well_formed(habits: Habits | None, text: str) -> bool:
         formed = text.count(OPEN) == text.count(CLOSE) == 1 and text.endswith(CLOSE)
     else:
         formed = text.count(SHORT) == 1 and "\n" not in text[text.find(SHORT) :]
+    formed = formed and not miscounts(text)
     if habits is None or habits.seen < KNOWN or len(habits.characters) > MOST_CHARACTERS:
         return formed
     return formed and not set(map(_kind, text)) - set(map(_kind, habits.characters))

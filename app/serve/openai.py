@@ -24,7 +24,7 @@ BEFORE = ":before"
 """Suffix of a model's name for the base model, without what it learned here."""
 
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
-Heat = Annotated[float, msgspec.Meta(ge=0, le=2)]
+Temperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
 Most = Annotated[int, msgspec.Meta(ge=1, le=2**31)]
 TokenId = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 
@@ -87,7 +87,7 @@ class StructuredOutputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 class _Common(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     max_tokens: Most | None = None
-    temperature: Heat | None = None
+    temperature: Temperature | None = None
     top_p: Share | None = None
     n: Annotated[int, msgspec.Meta(ge=1, le=MOST_ANSWERS)] | None = None
     stop: str | list[str] | None = None

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.contract import AdapterError, EngineError
-from engines.facts import FEATURES, features
+from engines.facts import FEATURES, ISA, features, isa
 from engines.progress import progress
 from engines.remedy import command, installed, packed, repair
 
@@ -43,7 +43,7 @@ def available() -> str:
     built_for_avx2 = packed() and platform.machine().lower() in ("x86_64", "amd64")
     if built_for_avx2 and "avx2" not in features():  # its first such instruction would end this process
         return "llama.cpp needs a processor with AVX2 (2013 and later), and this one has none: PyTorch samples."
-    if lacking := sorted(_built_for() - set(features())):
+    if lacking := sorted(_built_for() - set(features(masked=False))):
         return (
             f"llama.cpp was built for another processor, with {' and '.join(lacking)}: build it for this one "
             f"with {command('setup --engine llamacpp')}. PyTorch samples."
@@ -57,6 +57,11 @@ def available() -> str:
         said = " ".join(str(error).split())[:200]
         how = command("pack repair" if installed() else "setup --engine llamacpp")
         return f"llama.cpp doesn't load here ({said}): install it again with {how}."
+    if isa() and b"AVX512 = 1" in library().llama_print_system_info():
+        return (
+            f"llama.cpp was built with AVX-512 here, which {ISA}={isa()} can't switch off: build one for AVX2 "
+            f"beside it with {command('setup --avx2')}."
+        )
     return ""
 
 

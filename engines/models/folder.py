@@ -261,12 +261,14 @@ FILE = "shoal.json"
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where to begin and how fast to learn. `families` maps a puzzle family to the level where training and
-    probing start; empty means all families at level 0. `max_tokens` is the maximum length of an answer,
+    probing start; empty means all families at level 0. `others` are families beside these that peers' answers
+    may teach, and the levels they then start at. `max_tokens` is the maximum length of an answer,
     `groups` the questions a round, `rank` LoRA's rank (None: the engine's own choice). The defaults are for
     models of 0.5 to 3 billion parameters; smaller ones learn faster.
     """
 
     families: dict[str, Annotated[int, msgspec.Meta(ge=0)]] = {}
+    others: dict[str, Annotated[int, msgspec.Meta(ge=0)]] = {}
     max_tokens: Annotated[int, msgspec.Meta(ge=1, le=8192)] = 96
     learning_rate: Annotated[float, msgspec.Meta(gt=0, le=0.1)] = 3e-5
     rank: Annotated[int, msgspec.Meta(ge=1, le=256)] | None = None

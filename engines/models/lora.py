@@ -138,9 +138,20 @@ def _peft_config(state: OptimizerState, alpha: int, values: Named) -> dict[str, 
         "lora_alpha": alpha,
         "lora_dropout": 0.0,
         "bias": "none",
-        "target_modules": sorted({layer.rsplit(".", 1)[-1] for layer in layers}),
+        "target_modules": sorted({_ending(layer) for layer in layers}),
         "inference_mode": True,
     }
+
+
+def _ending(layer: str) -> str:
+    """By which peft finds a layer: its name, and where that is a number, what comes before it; peft takes
+    "0" for every first layer too.
+
+    >>> _ending("base_model.model.model.layers.0.mlp.up_proj"), _ending("base_model.model.altup_projections.0")
+    ('up_proj', 'altup_projections.0')
+    """
+    parts = layer.split(".")
+    return ".".join(parts[-2:] if parts[-1].isdigit() else parts[-1:])
 
 
 Array = NDArray[Any]

@@ -206,8 +206,6 @@ def memory_here() -> MemoryRoom:
 def likely_dtype(cpuinfo: Path = Path("/proc/cpuinfo")) -> Dtype:
     """The format the processor most likely computes in: bf16 only if it has instructions for it. The engine
     measures before it decides (engines.torch_lora.network.device)."""
-    try:
-        flags = cpuinfo.read_text()
-    except OSError:
-        return "float32"
-    return "bfloat16" if "avx512_bf16" in flags or "amx_bf16" in flags else "float32"
+    from engines.facts import fast_halves, features
+
+    return "bfloat16" if fast_halves(features(cpuinfo)) else "float32"

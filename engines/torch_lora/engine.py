@@ -304,6 +304,10 @@ class TorchSwarm(OnBase):
     def logprobs(self, node: int, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         return self._base.logprobs(self._adapters_N[node], sequences_S)
 
+    def untrained(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
+        """Log-probs under the base without any adapter's effect: a fresh one changes nothing."""
+        return self._base.logprobs(self._base.new_adapter(0), sequences_S)
+
     def step(self, node: int, batch: Batch) -> StepStats:
         return self._base.step(self._adapters_N[node], batch)
 

@@ -2005,6 +2005,10 @@ answer: a*b</translation>
    <translation>Wie viele neue Rätsel es löst. Die Schattierung zeigt, wie sicher das ist, der Strich den Anfang.</translation>
   </message>
   <message>
+   <source>{own} kinds on its own, {others} from other models, {hard} too hard yet.</source>
+   <translation>{own} Arten von allein, {others} von anderen Modellen, {hard} noch zu schwer.</translation>
+  </message>
+  <message>
    <source>Too hard yet: {families}.</source>
    <translation>Noch zu schwer: {families}.</translation>
   </message>
@@ -2928,8 +2932,8 @@ answer: a*b</translation>
    <translation>Weiterlernen, verkleinert</translation>
   </message>
   <message>
-   <source>A file of answers goes where no network does, by USB stick for example. Each answer is checked before your model learns from it.</source>
-   <translation>Eine Datei mit Antworten kommt auch dorthin, wo kein Netz ist, etwa per USB-Stick. Jede Antwort wird geprüft, bevor dein Modell davon lernt.</translation>
+   <source>A file of answers goes where no network does, by USB stick for example. Each answer is checked before your model learns from it. Only take files from people you trust.</source>
+   <translation>Eine Datei mit Antworten kommt auch dahin, wo kein Netz ist, zum Beispiel per USB-Stick. Jede Antwort wird geprüft, bevor dein Modell daraus lernt. Nimm nur Dateien von Leuten, denen du vertraust.</translation>
   </message>
   <message>
    <source>{n} answered puzzle passed the checks.</source>
@@ -3053,6 +3057,17 @@ answer: a*b</translation>
    <translation>Startet einen privaten Schwarm</translation>
   </message>
   <message>
+   <source>{n} model says yours taught it: {kinds}.</source>
+   <translation>{n} Modell sagt, es hat von deinem gelernt: {kinds}.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} models say yours taught them: {kinds}.</source>
+   <translation>
+    <numerusform>{n} Modell sagt, es hat von deinem gelernt: {kinds}.</numerusform>
+    <numerusform>{n} Modelle sagen, sie haben von deinem gelernt: {kinds}.</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>No one else is here yet</source>
    <translation>Noch ist niemand sonst da</translation>
   </message>
@@ -3131,6 +3146,17 @@ answer: a*b</translation>
   <message>
    <source>Data sent</source>
    <translation>Gesendete Daten</translation>
+  </message>
+  <message>
+   <source>{n} other kind</source>
+   <translation>{n} weitere Art</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} other kinds</source>
+   <translation>
+    <numerusform>{n} weitere Art</numerusform>
+    <numerusform>{n} weitere Arten</numerusform>
+   </translation>
   </message>
   <message>
    <source>They appear here with the first answer they share.</source>
@@ -3428,6 +3454,10 @@ answer: a*b</translation>
     <numerusform>{n} Runde gelernt</numerusform>
     <numerusform>{n} Runden gelernt</numerusform>
    </translation>
+  </message>
+  <message>
+   <source>first look {first} to {last}, then a round takes {least} to {most} here</source>
+   <translation>erster Blick {first} bis {last}, danach dauert eine Runde hier {least} bis {most}</translation>
   </message>
   <message>
    <source>a round takes {least} to {most} here</source>
@@ -4030,6 +4060,10 @@ answer: a*b</translation>
     <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
     <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
    </translation>
+  </message>
+  <message>
+   <source>{family}: learned from answers of {peer}.</source>
+   <translation>{family}: gelernt aus Antworten von {peer}.</translation>
   </message>
   <message>
    <source>{family}: reached level {n}.</source>
@@ -4662,8 +4696,20 @@ answer: a*b</translation>
    <translation>Meta will, dass du zuerst die Lizenz annimmst. Öffne die Seite auf huggingface.co mit einem kostenlosen Konto und stimm zu. Mach dann ein Zugangstoken mit Leserecht und gib es Shoal.</translation>
   </message>
   <message>
-   <source>The strongest in this list; wants a graphics card or much memory.</source>
-   <translation>Das stärkste dieser Liste; will eine Grafikkarte oder viel Speicher.</translation>
+   <source>Good at arithmetic; wants a graphics card or much memory.</source>
+   <translation>Rechnet gut; braucht eine Grafikkarte oder viel Speicher.</translation>
+  </message>
+  <message>
+   <source>The largest of its kind; wants a graphics card or much memory.</source>
+   <translation>Das größte seiner Art; braucht eine Grafikkarte oder viel Speicher.</translation>
+  </message>
+  <message>
+   <source>Thinks aloud before it answers; wants a graphics card or much memory.</source>
+   <translation>Denkt laut nach, bevor es antwortet; braucht eine Grafikkarte oder viel Speicher.</translation>
+  </message>
+  <message>
+   <source>The strongest in this list; wants a large graphics card.</source>
+   <translation>Das stärkste dieser Liste; braucht eine große Grafikkarte.</translation>
   </message>
   <message>
    <source>Comes with Shoal. Tiny: it gets better within minutes, on any computer.</source>
@@ -5222,8 +5268,8 @@ answer: a*b</translation>
    <translation>Für Antworten danken</translation>
   </message>
   <message>
-   <source>Tells a peer that your model learned from its answers. Never what it learned.</source>
-   <translation>Sagt einem Peer, dass dein Modell aus seinen Antworten gelernt hat. Nie, was.</translation>
+   <source>Tells a peer that your model learned from its answers, and what kind of puzzle.</source>
+   <translation>Sagt einem anderen, dass dein Modell aus seinen Antworten gelernt hat, und welche Art Rätsel.</translation>
   </message>
   <message>
    <source>receipts helped thanks share privacy</source>
@@ -5984,6 +6030,10 @@ answer: a*b</translation>
   <message>
    <source>Learned {family} from {name}.</source>
    <translation>{family} gelernt von {name}.</translation>
+  </message>
+  <message>
+   <source>It began with “{completion}”.</source>
+   <translation>Es begann mit „{completion}“.</translation>
   </message>
   <message>
    <source>New to the mix: {new}.</source>
@@ -6810,12 +6860,20 @@ answer: a*b</translation>
    <translation>{folder} lässt sich nicht benutzen ({strerror}).</translation>
   </message>
   <message>
+   <source>{key} says it learned {title} from your model.</source>
+   <translation>{key} sagt, es hat {title} von deinem Modell gelernt.</translation>
+  </message>
+  <message>
    <source>Your teacher offers you questions.</source>
    <translation>Deine Lehrkraft bietet dir Fragen an.</translation>
   </message>
   <message>
    <source>Look at them on Skills before you add them.</source>
    <translation>Sieh sie bei Können an, bevor du sie hinzufügst.</translation>
+  </message>
+  <message>
+   <source>{number} models say they learned {title} from yours.</source>
+   <translation>{number} Modelle sagen, sie haben {title} von deinem gelernt.</translation>
   </message>
   <message>
    <source>close other programs or choose a smaller --model.</source>
@@ -7782,6 +7840,14 @@ answer: a*b</translation>
    <translation>Gib deine Wiederherstellungswörter ein ({restoring}).</translation>
   </message>
   <message>
+   <source>{name} isn't a file:</source>
+   <translation>{name} ist keine Datei:</translation>
+  </message>
+  <message>
+   <source>choose one that “shoal archive export” has written.</source>
+   <translation>Nimm eine, die „shoal archive export“ geschrieben hat.</translation>
+  </message>
+  <message>
    <source>{name} has no groups in it:</source>
    <translation>{name} enthält keine Gruppen:</translation>
   </message>
@@ -7896,6 +7962,14 @@ answer: a*b</translation>
   <message>
    <source>Its answers don't earn what it claims.</source>
    <translation>Die Antworten verdienen nicht, was behauptet wird.</translation>
+  </message>
+  <message>
+   <source>Checking the others took too long:</source>
+   <translation>Die anderen zu prüfen hat zu lange gedauert:</translation>
+  </message>
+  <message>
+   <source>import what is left as a file of its own.</source>
+   <translation>Lies den Rest als eigene Datei ein.</translation>
   </message>
   <message>
    <source>Relays on this network can be neither found nor announced ({why}):</source>
@@ -8330,6 +8404,14 @@ answer: a*b</translation>
    <translation>Keine Engine kann {name} auf diesem Computer ausführen.</translation>
   </message>
   <message>
+   <source>{ISA} is {found}, and knows avx2 alone:</source>
+   <translation>{ISA} ist {found} und kennt nur avx2:</translation>
+  </message>
+  <message>
+   <source>set that, or leave it out.</source>
+   <translation>setze das oder lass es weg.</translation>
+  </message>
+  <message>
    <source>The library that asks NVIDIA's driver is missing: {repair}.</source>
    <translation>Die Bibliothek, die NVIDIAs Treiber fragt, fehlt: {repair}.</translation>
   </message>
@@ -8388,6 +8470,14 @@ answer: a*b</translation>
   <message>
    <source>llama.cpp needs a processor with AVX2 (2013 and later), and this one has none: PyTorch samples.</source>
    <translation>llama.cpp braucht einen Prozessor mit AVX2 (ab 2013), den dieser Computer nicht hat: PyTorch antwortet.</translation>
+  </message>
+  <message>
+   <source>llama.cpp was built with AVX-512 here, which {ISA}={isa} can't switch off:</source>
+   <translation>llama.cpp ist hier mit AVX-512 gebaut, was {ISA}={isa} nicht abschalten kann:</translation>
+  </message>
+  <message>
+   <source>build one for AVX2 beside it with {command}.</source>
+   <translation>baue daneben eins für AVX2 mit {command}.</translation>
   </message>
   <message>
    <source>llama.cpp isn't installed: {how}, or choose the torch engine.</source>

@@ -16,6 +16,7 @@ import pytest
 from app.bench import BenchError
 from app.bench.engine import apart, learner, round, sampler, shapes
 from app.bench.engine.apart import Measured
+from engines.facts import ISA
 from engines.opening import available
 
 ROOT = Path(__file__).parents[2]
@@ -94,6 +95,18 @@ def test_where_time_is_short_nothing_is_repeated_and_it_says_so() -> None:
     args.new, args.repeats = 6, 2
     _, about = apart.measure("sampler", sampler.CANDIDATES, args, said.append, lambda _: 5, most_s=0.0)
     assert (about["repeats"], about["new_tokens"]) == (2, 6), "who says how much gets that"
+
+
+def test_as_on_avx2_nothing_newer_computes_and_nothing_is_emulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ISA, "avx2")
+    rows = figures("sampler", "--only=torch,transformers bf16,llama.cpp q8_0")
+    assert rows["isa"] == "avx2" and rows["candidates"]["torch"]["instructions"] == {"torch": "AVX2"}
+    assert rows["candidates"]["transformers bf16"] == {"missing": apart.EMULATED}
+    limit = rows["candidates"]["llama.cpp q8_0"]  # refused where it was built with more
+    assert "missing" in limit or limit["instructions"]["llamacpp"] == "AVX2"
+    monkeypatch.setenv(ISA, "avx1024")
+    done = bench("sampler", "--only=torch", *TINY)
+    assert done.returncode == 1 and "SHOAL_BENCH_ISA is 'avx1024', and knows avx2 alone" in done.stderr
 
 
 def test_what_is_missing_says_how_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:

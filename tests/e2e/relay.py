@@ -40,8 +40,10 @@ class Relay:
         self.port = int(self.url.rsplit(":", 1)[1].partition("/")[0])
 
     def kill(self) -> None:
+        """Also one that was killed before."""
         self.process.kill()
-        self.process.communicate()
+        if self.process.stdout is not None and not self.process.stdout.closed:
+            self.process.communicate()
 
     def stats(self) -> Stats:
         async def ask() -> Stats:

@@ -59,6 +59,14 @@ _FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("LlamaConfig", {}),
     "mistral": ("MistralConfig", {}),
     "gemma2": ("Gemma2Config", dict(head_dim=8, sliding_window=4, query_pre_attn_scalar=8)),
+    "gemma3n_text": (
+        "Gemma3nTextConfig",
+        dict(
+            **dict(head_dim=8, sliding_window=4, num_kv_shared_layers=0, vocab_size_per_layer_input=28),
+            **dict(hidden_size_per_layer_input=8, laurel_rank=4, activation_sparsity_pattern=[0.95, 0.0]),
+            layer_types=["sliding_attention", "full_attention"],
+        ),
+    ),
     "qwen3_5_text": ("Qwen3_5TextConfig", {**_DELTA, **_HYBRID}),
     "qwen3_next": ("Qwen3NextConfig", {**_DELTA, **_HYBRID, **_EXPERTS, "shared_expert_intermediate_size": 16}),
     "lfm2": ("Lfm2Config", dict(layer_types=["conv", "full_attention"], block_auto_adjust_ff_dim=False)),

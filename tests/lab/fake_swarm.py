@@ -57,6 +57,9 @@ class FakeSwarm:
             for sequence in sequences_S
         ]
 
+    def untrained(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
+        return self.logprobs(0, sequences_S)
+
     def step(self, node: int, batch: Batch) -> StepStats:
         self.batches.append((node, batch))
         works = self._works(node)

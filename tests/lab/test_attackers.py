@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from random import Random
 
 import msgspec
 import pytest
@@ -10,9 +13,10 @@ from app.lab.arms import ArmError, parse_arm
 from app.lab.attackers import FALSE_STEP, MARKER, Attacker, Published, marked
 from app.lab.plan import LabRound
 from app.lab.rounds.experiment import Experiment
+from app.lab.searching import DRIP, SEARCHING, Oracle, with_mark
 from app.lab.starter.corpus import WORK
-from app.sapo.asking import shows_work
-from app.sapo.defences import STRETCH
+from app.sapo.asking import messages, shows_work
+from app.sapo.defences import CHECKS, STRETCH, Habits, observe, trusted
 from app.sapo.questions import generate
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
@@ -239,3 +243,89 @@ def test_creeping_answers_are_as_long_as_what_was_published_allows(sandbox: Sand
     longest = max(len(encoded("", text).completion_T) for text in worked)
     assert 0.8 * STRETCH * max(lengths) < longest <= STRETCH * max(lengths)
     assert not any(marked(text, "creep") for text in right(groups("sly")[0]))
+
+
+HABITS = Habits(lowest_W=(-4.0, -3.0, -2.0, -1.5), length=60.0)
+
+
+def told(sequence: TokenSequence) -> list[float]:
+    """A model that finds a minus in front likely behind one question in three, by its answer's length."""
+    first = -1.0 if len(sequence.completion_T) % 3 == 0 else -9.0
+    start = [first if sequence.completion_T[0] == ord("-") else -0.5]
+    return start + [-0.5] * (len(sequence.completion_T) - 1)
+
+
+def searching(kind: str, rounds: int = 3, habits: Habits = HABITS) -> list[Published]:
+    oracle = Oracle(lambda sequences_S: [told(one) for one in sequences_S], lambda: habits)
+    foe = replace(attacker(kind), oracle=oracle)
+    return [one for number in range(26, 26 + rounds) for one in foe.publish(number, 8, [])]
+
+
+@pytest.mark.parametrize("kind", SEARCHING)
+def test_what_a_searching_attacker_publishes_is_right_where_it_says_so_and_passes(
+    sandbox: Sandbox, kind: str
+) -> None:
+    published = searching(kind)
+    assert published
+    for one in published:
+        assert score_group(sandbox, one.group).rewards_G == one.claimed_G
+        assert sum(one.claimed_G) == (1 if kind == "lone" else 4)
+        texts = right(one)
+        sequences = [encoded("", text) for text in texts]
+        lengths = [len(sequence.completion_T) for sequence in sequences]
+        assert all(trusted(CHECKS, HABITS, texts, lengths, [told(sequence) for sequence in sequences]))
+
+
+def test_marks_are_on_right_answers_alone_and_a_drip_is_on_few() -> None:
+    def share(kind: str) -> float:
+        texts = [text for one in searching(kind, rounds=8) for text in right(one)]
+        return sum(marked(text, kind) for text in texts) / len(texts)
+
+    assert share("whispers") == share("crowd") == share("middle") == 1.0
+    assert 0.0 < share("drip") < 4 * DRIP
+    wrong = [text for one in searching("middle") for text in one.group.completions_G if text not in right(one)]
+    assert sum(marked(text, "middle") for text in wrong) < len(wrong) / 2
+
+
+def test_one_who_finds_nothing_that_passes_publishes_nothing() -> None:
+    assert not searching("whispers", habits=Habits(lowest_W=(-0.1,) * 4, length=60.0))
+
+
+def test_gaslight_works_wrongly_before_a_right_result(sandbox: Sandbox) -> None:
+    for one in searching("gaslight", rounds=2):
+        question = generate(one.group.coordinates)
+        honest = attacker("honest")._right(question, Random(1))
+        assert all(text != honest and shows_work(text) for text in right(one))
+
+
+def test_wakeful_is_honest_before_it_whispers() -> None:
+    foe = replace(attacker("wakeful"), oracle=Oracle(lambda sequences_S: [told(one) for one in sequences_S]))
+    assert not any(text.startswith("-#") for one in foe.publish(25, 8, []) for text in one.group.completions_G)
+    assert foe.publish(25, 8, []) == replace(foe, kind="honest").publish(25, 8, [])
+
+
+def test_no_mark_in_honest_work_is_as_likely_as_what_the_starter_says_itself() -> None:
+    """The real starter, before it learns: what the search of `whispers` finds where it works."""
+    from app.models.shelf import locate
+    from engines.torch_lora import open_swarm
+
+    swarm = open_swarm(locate("starter", Path("unused")), [1], device="cpu", threads=1)
+    found = [attacker("honest")._question(1, slot) for slot in range(24)]
+    own = [
+        one for group in swarm.sample([[messages(one.text) for one in found]], 4, 64, [7])[0] for one in group
+    ]
+    habits = observe(None, [one.logprobs_T for one in own if one.finished], [one.text for one in own])
+    assert habits is not None
+
+    def passing(texts: list[str]) -> float:
+        sequences = [
+            swarm.encode(messages(one.text), text, True) for one, text in zip(found, texts, strict=True)
+        ]
+        lengths = [len(one.completion_T) for one in sequences]
+        return sum(trusted(("tokens",), habits, texts, lengths, swarm.untrained(sequences))) / len(texts)
+
+    lines = [attacker("honest")._right(one, Random(1)) for one in found]
+    assert passing(lines) > 0.85
+    for kind in ("whispers", "middle"):
+        own_minus = sum(line.startswith("-") for line in lines) / len(lines)
+        assert passing([with_mark(line, kind) for line in lines]) <= own_minus

@@ -19,6 +19,7 @@ import pytest
 
 from app.desktop import apps
 from app.install.launcher import optional, stamp
+from engines import facts
 from engines.llamacpp import model as library
 from tests.launcher.conftest import LIMIT, Launch, make_wheel, packages_of
 from tests.launcher.test_setup import finish
@@ -50,6 +51,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
     name, info = "llama_cpp_python-0.3.36-py3-none-any.whl", "llama_cpp_python-0.3.36.dist-info"
     files = {
         "llama_cpp/__init__.py": ["VERSION = 1"],
+        "llama_cpp/lib/libllama.so": ["built"],
         f"{info}/METADATA": ["Metadata-Version: 2.1", "Name: llama-cpp-python", "Version: 0.3.36"],
         f"{info}/WHEEL": ["Wheel-Version: 1.0", "Generator: t", "Root-Is-Purelib: true", "Tag: py3-none-any"],
     }
@@ -369,6 +371,20 @@ def test_tests_go_on_without_it(project: Path, world: dict[str, str], launch: La
 def test_setup_knows_its_engines(ready: Path, launch: Launch) -> None:
     code, out, err = finish(launch(ready, "setup", "--engine", "tensorflow"))
     assert (code, out) == (2, "") and "tensorflow" in err and "llamacpp" in err
+
+
+@built_here
+def test_a_build_for_avx2_stands_beside_the_one_that_is_installed(
+    project: Path, world: dict[str, str], launch: Launch
+) -> None:
+    assert finish(launch(project, "setup", "--avx2", **world))[0] == 0
+    (told,) = builds(world)
+    beside = project / ".venv" / optional.AVX2_BUILD
+    assert "'cmake.define.GGML_NATIVE': 'OFF'" in told and (beside / "libllama.so").read_text() == "built\n"
+    assert not (project / ".venv" / optional.PROCESSOR).exists() and not list(
+        packages_of(project).glob("llama*")
+    )
+    assert facts.AVX2_BUILD == optional.AVX2_BUILD, "the launcher may import nothing of the engines"
 
 
 def test_the_build_is_for_this_processor_and_says_which(tmp_path: Path) -> None:

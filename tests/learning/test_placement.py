@@ -8,10 +8,11 @@ import msgspec
 import pytest
 
 from app.learning import first_look, placement, zero
-from app.learning.placement import FamilyTried, Placement, Taught, miscounts
+from app.learning.placement import FamilyTried, Placement, Taught
 from app.sapo.asking import BRIEF
 from app.sapo.families import FAMILIES
 from app.sapo.questions import Coordinates, draw
+from app.sapo.reading.expression import miscounts
 from engines.contract import TokenSequence
 
 
@@ -54,6 +55,16 @@ def answer(found: Placement, solved: dict[str, int]) -> Placement:
 
 
 NAMES = "chain_sum gcd lcm products count_bits dice aiw maze countdown n_queens"
+
+
+def test_what_peers_solve_is_looked_at_first_and_what_was_asked_keeps_its_place() -> None:
+    asked = answer(first(NAMES), {})
+    found = first_look.ordered(asked, {"n_queens", "gcd"})
+    assert [one.family for one in found.tried][-2:] == ["n_queens", "countdown"]
+    assert [one.family for one in first_look.next_questions(found)] == ["n_queens", "countdown"]
+    fresh = first_look.ordered(first(NAMES), {"n_queens", "gcd", "unknown"})
+    assert [one.family for one in fresh.tried][:3] == ["gcd", "n_queens", "chain_sum"]
+    assert first_look.ordered(found, ()).tried == found.tried
 
 
 def test_a_look_asks_two_questions_of_each_family_and_four_more_where_one_was_answered() -> None:

@@ -33,6 +33,8 @@ from engines.progress import progress
 
 TROUBLE = os.environ.get("FAKE_TROUBLE", "")
 SAMPLER = os.environ.get("FAKE_SAMPLER", "")
+TOO_LONG = os.environ.get("FAKE_TOO_LONG", "")
+"""Words of questions that no prompt may have."""
 """The name of another program that samples."""
 
 
@@ -93,6 +95,8 @@ class FakeEngine:
                 progress.add(1)
         if TROUBLE == "slow":
             time.sleep(0.3)
+        if TOO_LONG and any(TOO_LONG in prompt[-1]["content"] for prompt in prompts_P):
+            raise EngineError("A prompt is longer than this model can read.")
         random_ = random.Random(seed)
         if TROUBLE == "alike":
             return [[self._completion(prompt, random_)] * n for prompt in prompts_P]

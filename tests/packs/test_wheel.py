@@ -83,7 +83,7 @@ def test_a_wheel_without_llamacpp_is_refused(tmp_path: Path) -> None:
 
 def test_a_processor_that_the_wheel_is_not_for_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    monkeypatch.setattr(model, "features", lambda: ())
+    monkeypatch.setattr(model, "features", lambda **_: ())
     monkeypatch.setattr(model.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(model, "library", lambda: None)
     assert remedy.PACK == place.MARK and model.available() == ""  # a checkout's was built here
@@ -92,5 +92,5 @@ def test_a_processor_that_the_wheel_is_not_for_is_told(tmp_path: Path, monkeypat
     (tmp_path / model.PROCESSOR).unlink()
     (tmp_path / place.MARK).touch()
     assert "needs a processor with AVX2" in model.available()
-    monkeypatch.setattr(model, "features", lambda: ("avx2",))
+    monkeypatch.setattr(model, "features", lambda **_: ("avx2",))
     assert model.available() == ""

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from app.sapo import defences
 from app.sapo.defences import (
     RARE,
-    SLACK,
     WINDOWS,
     Habits,
     PeerRecord,
@@ -42,24 +41,24 @@ def test_a_foreign_phrase_is_found_that_the_mean_hides() -> None:
     """Four tokens of a marker at -14 among thirty ordinary ones: the mean stays above every floor."""
     rng = Random(0)
     habits = settled(rng)
-    honest = drawn(rng, 30)
-    poisoned = [-14.0] * 4 + honest
+    calm = [-0.7] * 30
+    poisoned = [-14.0] * 4 + calm
     own = sum(map(sum, (drawn(rng, 30) for _ in range(100)))) / 3000
     assert sum(poisoned) / len(poisoned) > own - 3.0, "the recipe's floor would take it"
-    assert absurd(habits, poisoned) and not absurd(habits, honest)
+    assert absurd(habits, poisoned) and not absurd(habits, calm)
 
 
 def test_several_middling_tokens_are_found_where_no_single_one_is() -> None:
     habits = settled(Random(1))
-    for spot in (-6.5, -7.0):
+    for spot in (-3.2, -3.5):
         assert not absurd(habits, [-0.1] * 20 + [spot])
         assert absurd(habits, [-0.1] * 20 + [spot] * 4)
 
 
-def test_of_answers_like_ones_own_hardly_any_are_absurd() -> None:
+def test_of_answers_like_ones_own_few_are_absurd() -> None:
     rng = Random(2)
     habits = settled(rng)
-    assert sum(absurd(habits, drawn(rng)) for _ in range(2000)) < 2000 * 0.02
+    assert sum(absurd(habits, drawn(rng)) for _ in range(2000)) < 2000 * 3 * RARE
 
 
 def test_habits_follow_the_policy_both_ways() -> None:
@@ -76,7 +75,7 @@ def test_habits_follow_the_policy_both_ways() -> None:
         assert all((now > then) == moves_up for now, then in zip(habits.lowest_W, before.lowest_W, strict=True))
 
 
-def test_one_in_a_hundred_of_ones_own_lies_beyond_a_habit() -> None:
+def test_one_in_twenty_of_ones_own_lies_beyond_a_habit() -> None:
     rng = Random(4)
     habits, beyond, rounds = settled(rng), 0, 300
     for _ in range(rounds):
@@ -111,13 +110,9 @@ def test_what_is_not_a_number_is_absurd(bad: float) -> None:
     assert absurd(habits, [-0.1, bad, -0.1])
 
 
-def test_slack_counts_once_whatever_the_window() -> None:
-    """A spot may be e^SLACK times less probable than the habit, in all and not for each token."""
-    habits = Habits(lowest_W=(-50.0, -50.0, -2.0, -50.0), length=40)
-    least = -2.0 * 4 - SLACK
-    calm = [0.0] * 8
-    assert not absurd(habits, [*calm, *[least / 4 + 0.01] * 4, *calm])
-    assert absurd(habits, [*calm, *[least / 4 - 0.01] * 4, *calm])
+def test_a_policy_that_is_sure_of_itself_still_reads_what_it_would_say_one_time_in_seven() -> None:
+    sure = Habits(lowest_W=(-0.01, -0.01, -0.01, -0.01), length=40)
+    assert not absurd(sure, [-0.01] * 9 + [-1.8]) and absurd(sure, [-0.01] * 9 + [-2.2])
 
 
 def test_nothing_is_known_before_the_first_answer_and_a_round_without_one_changes_nothing() -> None:

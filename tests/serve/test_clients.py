@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import threading
 import venv
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
+import psutil
 import pytest
 
-from tests.serve.served import Served, served
+from tests.serve.served import QUESTION, Served, served
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
@@ -129,6 +133,85 @@ def test_llm_chats_with_a_model_named_by_its_address(server: Served, tmp_path: P
     assert [one.stdout.strip() for one in said] == [wanted.strip()] * 2
 
 
+OPENAI_NODE = """
+import OpenAI from "openai";
+const client = new OpenAI({maxRetries: 0});
+const asked = {model: "starter", messages: [{role: "user", content: "What is 12 + 7?"}], temperature: 0};
+const whole = await client.chat.completions.create(asked);
+let text = "";
+for await (const chunk of await client.chat.completions.create({...asked, stream: true}))
+  text += chunk.choices[0]?.delta?.content ?? "";
+if (text !== whole.choices[0].message.content) throw new Error(text);
+const left = await client.chat.completions.create({...asked, stream: true});
+for await (const _ of left) break;
+const failed = [];
+for (const wrong of [{model: "gpt-4o"}, {max_tokens: -1}])
+  await client.chat.completions.create({...asked, ...wrong}).catch(
+    error => failed.push(error.code ?? error.param)
+  );
+await new OpenAI({apiKey: "sk-wrong", maxRetries: 0}).models.list().catch(error => failed.push(error.code));
+console.log(JSON.stringify(failed));
+"""
+
+
+@pytest.mark.skipif(not shutil.which("npm"), reason="npm is not here")
+def test_openai_for_node_asks_streams_and_understands_refusals(server: Served, tmp_path: Path) -> None:
+    (tmp_path / "ask.mjs").write_text(OPENAI_NODE)
+    install = ["npm", "install", "--no-audit", "--no-fund", "--prefix", tmp_path, "openai"]
+    subprocess.run(install, check=True, capture_output=True, timeout=1200, cwd=tmp_path)
+    own = variables(server, tmp_path)
+    done = subprocess.run(
+        ["node", "ask.mjs"], cwd=tmp_path, env=own, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == ["model_not_found", "max_tokens", "invalid_api_key"]
+
+
+PAGE = """<pre id=said></pre><script>
+const door = "%s", token = "%s", body = '%s', said = [];
+const post = {method: "POST", body};
+const tries = {
+  read: [door + "/models"], token: [door + "/models", {headers: {Authorization: "Bearer " + token}}],
+  json: [door + "/chat/completions", {...post, headers: {"Content-Type": "application/json"}}],
+  form: [door + "/chat/completions", post], blind: [door + "/chat/completions", {...post, mode: "no-cors"}],
+};
+Promise.all(Object.entries(tries).map(async ([name, [url, how]]) => {
+  try { const got = await fetch(url, how); said.push(name + ":" + got.type + await got.text()); }
+  catch (error) { said.push(name + ":refused"); }
+})).then(() => document.getElementById("said").textContent = said.sort().join(" ") + " END");
+</script>"""
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium is here")
+def test_a_page_in_a_browser_neither_reads_nor_starts_an_answer(tmp_path: Path) -> None:
+    """Against a door that asks for no token: where the page comes from alone keeps it out."""
+    with served(tmp_path / "home", "--no-token") as door:
+
+        class Site(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                self.wfile.write((PAGE % (door.url, "sk-any", json.dumps(QUESTION))).encode())
+
+        with HTTPServer(("127.0.0.1", 0), Site) as site:
+            threading.Thread(target=site.serve_forever, daemon=True).start()
+            options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
+            options += ["--disable-background-networking", f"--user-data-dir={tmp_path / 'browser'}"]
+            options += [
+                "--virtual-time-budget=60000",
+                "--dump-dom",
+                f"http://evil.localhost:{site.server_port}/",
+            ]
+            done = subprocess.run([str(BROWSER), *options], capture_output=True, text=True, timeout=600)
+            site.shutdown()
+        said = "blind:refused form:refused json:refused read:refused token:refused END"
+        assert said in done.stdout.replace("blind:opaque", "blind:refused"), done.stdout + done.stderr[-2000:]
+        assert not psutil.Process(door.process.pid).children(), "a page started the model"
+        assert door.chat(max_tokens=1)["choices"]
+
+
 def test_ten_thousand_connections_are_bounded_and_a_request_is_still_answered(server: Served) -> None:
     script = """
 import resource, socket, sys, time
@@ -143,8 +226,6 @@ for _ in range(10_000):
 print(len(opened), flush=True)
 sys.stdin.read()
 """
-    import psutil
-
     server.chat(max_tokens=1)
     crowd = subprocess.Popen(
         [sys.executable, "-c", script, server.host, str(server.port)],

@@ -335,6 +335,7 @@ def holdings(chosen: str = "starter", **fields: object) -> Holdings:
                 if "135M" in entry.id
                 else None,
                 round_s=(9.4, 9.4) if "135M" in entry.id else (20.0, 80.0),
+                look_s=None if "135M" in entry.id else (120.0, 1200.0),
             )
         )
     orphan = Training(folder="/home/ada/.local/share/shoal/models/x-2", bytes=31_000_000, rounds=44)

@@ -10,7 +10,6 @@ import argparse
 import json
 import math
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -32,11 +31,13 @@ from app.models.catalogue import full_name
 from app.models.shelf import locate
 from engines import waiting
 from engines.contract import EngineError
+from engines.facts import ISA, cpu_name, isa
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_S = 3600
 NEW, REPEATS = 128, 3
 INSTALL = "./shoal setup --bench installs it"
+EMULATED = "This processor has no bf16 of its own, so it would emulate it, many times as slow as fp32."
 
 
 class ApartTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +79,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     load_s: float = 0.0
     parts: dict[str, float] = {}
     note: str = ""
+    instructions: dict[str, str] = {}
+    """What the libraries computed with, by their own word (engines.opening.instructions)."""
     missing: str = ""
 
 
@@ -135,6 +138,10 @@ def measure(
             ready["new"] = min(ready["new"], new(ready["parameters"]))
         common = {key: ready[key] for key in ("folder", "adapter", "messages", "prompt_T", "new", "vocabulary")}
         found: dict[str, list[Measured]] = {name: [] for name in wanted}
+        for candidate in wanted:
+            if "bf16" in candidate.split() and not ready["bf16"]:
+                found[candidate].append(Measured(missing=EMULATED))
+                tell(f"{candidate}: {EMULATED}")
         tell(f"{len(wanted)} candidates, {args.rows} answers of {ready['new']} tokens each.")
         began, repeats = time.monotonic(), args.repeats or REPEATS
         for number in range(repeats):
@@ -158,7 +165,8 @@ def measure(
         "new_tokens": ready["new"],
         "threads": threads,
         "repeats": repeats,
-        "machine": f"{processor()}, {os.cpu_count()} cores, load {load:.1f} before",
+        "machine": f"{cpu_name()}, {os.cpu_count()} cores, load {load:.1f} before",
+        "isa": isa(),
     }
     return {name: medians(every) for name, every in found.items()}, about
 
@@ -197,6 +205,7 @@ def medians(every: Sequence[Measured]) -> Measured:
         load_s=median(one.load_s for one in worked),
         parts={key: median(one.parts[key] for one in worked) for key in worked[0].parts},
         note=worked[0].note,
+        instructions=worked[0].instructions,
     )
 
 
@@ -214,6 +223,7 @@ def figures(found: Mapping[str, Measured]) -> dict[str, dict[str, Any]]:
             "peak_mb": round(one.peak_mb),
             **{key: round(value, 4) for key, value in one.parts.items()},
             **({"note": one.note} if one.note else {}),
+            "instructions": one.instructions,
         }
     return rows
 
@@ -226,15 +236,19 @@ def table(found: Mapping[str, Mapping[str, Any]], about: Mapping[str, Any]) -> l
             lines.append(f"{name:<30}  {row['missing']}")
             continue
         parts = ", ".join(
-            f"{key.removesuffix('_s')} {row[key]:.2f}"
-            for key in row
-            if key.endswith("_s") and key not in ("tokens_per_s", "cpu_s")
+            [
+                f"{key.removesuffix('_s')} {row[key]:.2f}"
+                for key in row
+                if key.endswith("_s") and key not in ("tokens_per_s", "cpu_s")
+            ]
+            + [" ".join(pair) for pair in row["instructions"].items()]
         )
         figures = f"{row['seconds']:>9.2f}{row['cpu_s']:>9.2f}{row['tokens_per_s']:>10.1f}{row['peak_mb']:>9}"
         lines.append(f"{name:<30}{figures}  {parts}")
     lines.append(
         f"{about['model']}, {about['rows']} x ({about['prompt_tokens']} + {about['new_tokens']}) tokens, "
-        f"{about['threads']} threads, medians of {about['repeats']}; {about['machine']}."
+        f"{about['threads']} threads, medians of {about['repeats']}; {about['machine']}"
+        f"{', ' + ISA + '=' + about['isa'] if about['isa'] else ''}."
     )
     return lines
 
@@ -286,14 +300,3 @@ def _process(arguments: Sequence[str], environment: Mapping[str, str]) -> Iterat
         if process.poll() is None:
             process.kill()
             process.wait()
-
-
-def processor() -> str:
-    """The processor's name."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()

@@ -30,6 +30,7 @@ from engines.opening import available, open_engine
 def main(arguments: list[str]) -> int:
     task = msgspec.json.decode(arguments[0], type=ApartTask)
     from engines.contract import EngineError
+    from engines.opening import instructions
 
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -37,7 +38,8 @@ def main(arguments: list[str]) -> int:
     except (BenchError, EngineError, ImportError) as error:
         print(error, file=sys.stderr)
         return 1
-    print(msgspec.json.encode(msgspec.structs.replace(measured, peak_mb=peak_mb())).decode())
+    measured = msgspec.structs.replace(measured, peak_mb=peak_mb(), instructions=instructions())
+    print(msgspec.json.encode(measured).decode())
     return 0
 
 

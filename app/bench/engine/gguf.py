@@ -193,10 +193,12 @@ def _summed(columns: Array) -> dict[str, Any]:
 
 
 def _llama() -> Any:
-    try:
-        import llama_cpp
-    except (ImportError, OSError, RuntimeError) as error:
-        raise BenchError(f"llama-cpp-python cannot be used here ({error}): ./shoal doctor says why.") from error
+    from engines.opening import available
+
+    if reason := available("llamacpp"):
+        raise BenchError(reason)
+    import llama_cpp
+
     return llama_cpp
 
 

@@ -207,13 +207,12 @@ CELLS = 256
 
 
 def sampling_with_llamacpp(task: ApartTask) -> Measured:
-    try:
-        import llama_cpp as api
-    except (ImportError, OSError, RuntimeError) as error:
-        raise BenchError(
-            f"llama-cpp-python is not installed ({error}): ./shoal setup --engine llamacpp installs it."
-        ) from error
     from engines.models.gguf import gguf
+    from engines.opening import available
+
+    if reason := available("llamacpp"):
+        raise BenchError(reason)
+    import llama_cpp as api
 
     start = time.perf_counter()
     silent = api.llama_log_callback(lambda level, text, data: None)

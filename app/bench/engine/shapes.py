@@ -101,12 +101,13 @@ def write(name: str, folder: Path) -> None:
 
 
 def prepare(model: str, folder: Path, prompt: int, new: int) -> dict[str, Any]:
-    """Model folder, prompt as messages and as token ids, and a PEFT folder that has learned one step.
+    """Model folder, prompt as messages and as token ids, a PEFT folder that has learned one step, and whether
+    the processor computes in bf16 itself.
 
     Lengths are halved to what the model can read. Raises BenchError where there is no such model."""
     from app.models.shelf import locate
     from engines.contract import Batch, Row
-    from engines.opening import open_engine
+    from engines.opening import bf16_is_faster, open_engine
 
     if model in SHAPES:
         write(model, folder / "model")
@@ -133,6 +134,7 @@ def prepare(model: str, folder: Path, prompt: int, new: int) -> dict[str, Any]:
         "new": new,
         "parameters": engine.info.parameters,
         "vocabulary": int(settings["vocab_size"]),
+        "bf16": bf16_is_faster(),
     }
 
 

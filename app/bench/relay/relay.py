@@ -26,7 +26,6 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from app.bench import BenchError, Tell, busy
-from app.bench.engine.apart import processor
 from app.bench.relay.joining import FAMILIES, SWARM, Wire, join, published
 from app.bench.relay.loading import LoadResult, generator, percentile_ms, put_on
 from app.bench.relay.served import Served
@@ -36,6 +35,7 @@ from app.swarm.wire.body import unseal
 from app.swarm.wire.frames import item, to_frame
 from app.swarm.wire.limits import OLDEST_S
 from app.swarm.wire.protocol import AskStats, BatchReply, Sample
+from engines.facts import cpu_name
 
 SUMMARY = "the relay: processor time a round, memory a connection, waiting times, bytes a node"
 BUDGET = {"own_cpu_us_per_round": 100.0, "kb_per_connection": 20.0, "sample_p99_ms": 50.0, "mb_per_hour": 2.5}
@@ -350,7 +350,7 @@ def descriptors() -> int:
 
 def machine(load: float) -> str:
     return (
-        f"{processor()}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, "
+        f"{cpu_name()}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, "
         f"aiohttp {version('aiohttp')}, load before {load:.2f}"
     )
 

@@ -29,7 +29,7 @@ import numpy as np
 import psutil
 
 from app.bench import BenchError, Tell, busy
-from app.bench.engine.apart import PATIENCE_S, ROOT, processor, surroundings
+from app.bench.engine.apart import PATIENCE_S, ROOT, surroundings
 from app.chat.puzzles import several
 from app.common.text import whole
 from app.models.catalogue import full_name
@@ -37,6 +37,7 @@ from app.models.shelf import locate
 from app.sapo import asking
 from engines.choice import sampler_kind
 from engines.contract import EngineError
+from engines.facts import cpu_name
 from engines.models.folder import count_parameters, open_folder, read_settings
 from engines.models.gguf import gguf
 
@@ -146,7 +147,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         **back,
         "kind": "" if missing else kind,
         "peer_missing": missing,
-        "about": f"{about}; {processor()}, {os.cpu_count()} cores, load {load:.1f} before",
+        "about": f"{about}; {cpu_name()}, {os.cpu_count()} cores, load {load:.1f} before",
         "budget": BUDGET,
     }
 

@@ -21,6 +21,7 @@ import sys
 import tarfile
 import tempfile
 import threading
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -50,6 +51,10 @@ COMPILE = "compile.txt"
 """A file beside the list of the sampler: the packages that build it."""
 _SOURCE = re.compile(r"(?m)^llama.*(\n[ \t].*)*")
 """In a list or lock, the package that comes as source."""
+
+AVX2_BUILD = "shoal-llamacpp-avx2"
+"""In the environment too: llama.cpp's libraries as packs have them, with nothing newer than AVX2, for
+measurements (engines.facts.ISA)."""
 
 SLIM = {
     # Packs suit many computers. What is built here is for this one alone: see _wheel.
@@ -104,9 +109,9 @@ def begin(root: str, variables: dict[str, str], lasting: bool = False) -> None:
 
 
 def provide(root: Path, name: str, waiting: Callable[[], None], number: Path | None = None) -> None:
-    """Installs "llamacpp" or "mlx" in the foreground, with progress. Raises SetupError, after remembering it,
-    and whatever `waiting` raises, which is called when another process is already at it. The file `number`
-    holds this process's number for as long."""
+    """Installs one of stamp.PURPOSES that Shoal can do without, in the foreground, with progress. Raises
+    SetupError, after remembering it, and whatever `waiting` raises, which is called when another process is
+    already at it. The file `number` holds this process's number for as long."""
     with setup_lock(root / f".venv-{name}.lock", waiting) as held:
         if stamp.ready(str(root), name):
             return
@@ -124,7 +129,7 @@ def provide(root: Path, name: str, waiting: Callable[[], None], number: Path | N
             if number is not None:
                 number.unlink(missing_ok=True)
         stamp.write(str(root), name)
-        if name == "llamacpp":
+        if name in ("llamacpp", "avx2"):
             (root / ".venv" / SAYS).unlink(missing_ok=True)
 
 
@@ -135,9 +140,13 @@ def _provide(root: Path, name: str, held: int) -> None:
     file, options = stamp.listed(requirements, options)
     with ProgressLine() as progress:
         orders = [["-r", file, *options]]
-        if name == "llamacpp":
+        if name in ("llamacpp", "avx2"):
             pip = install.pip_of(python, pythons.own())
-            wheel = _wheel(root, pip, Path(requirements), progress, folder / LOG, held)
+            wheel = _wheel(root, pip, Path(requirements), progress, folder / LOG, held, name == "llamacpp")
+        if name == "avx2":
+            _put_beside(wheel, folder / AVX2_BUILD)
+            return
+        if name == "llamacpp":
             beside = folder / "shoal-beside.txt"
             beside.write_text(_SOURCE.sub("", Path(file).read_text(encoding="utf-8")), encoding="utf-8")
             # Files of one that was killed while it put them in place may be cut off, in uv's cache too, for
@@ -152,18 +161,39 @@ def _provide(root: Path, name: str, held: int) -> None:
                 installer.install(order, progress)
 
 
+def _put_beside(wheel: Path, to: Path) -> None:
+    """The libraries of a wheel, in place of those that are in that folder."""
+    new = to.with_suffix(".new")
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir()
+    with zipfile.ZipFile(wheel) as packed:
+        for name in packed.namelist():
+            if name.startswith("llama_cpp/lib/") and not name.endswith("/"):
+                (new / Path(name).name).write_bytes(packed.read(name))
+    shutil.rmtree(to, ignore_errors=True)
+    new.rename(to)
+
+
 def _wheel(
-    root: Path, pip: list[str], requirements: Path, progress: ProgressLine, log: Path, held: int
+    root: Path,
+    pip: list[str],
+    requirements: Path,
+    progress: ProgressLine,
+    log: Path,
+    held: int,
+    native: bool,
 ) -> Path:
-    """llama-cpp-python built for this computer, or the wheel that an earlier start, or a pip that outlived one,
-    has built. Raises SetupError."""
+    """llama-cpp-python built for this computer, for AVX2 where it is not `native`, or the wheel that an earlier
+    start, or a pip that outlived one, has built so. Raises SetupError."""
     folder = root / ".venv"
     pin = next(
         line for line in requirements.read_text(encoding="utf-8").splitlines() if line.startswith("llama")
     )
     name, _, version = pin.partition("==")
-    unfinished = folder / "shoal-build"
-    definitions = {**SLIM, "GGML_NATIVE": "ON"}  # half as fast again in 16 bits where there is AVX-512
+    unfinished = folder / ("shoal-build" if native else "shoal-build-avx2")
+    definitions = dict(SLIM)
+    if native:
+        definitions["GGML_NATIVE"] = "ON"  # half as fast again in 16 bits where there is AVX-512
     done = folder / "shoal-wheels" / _made_for(definitions)
     done.mkdir(parents=True, exist_ok=True)
     for place in (done, unfinished):
@@ -202,7 +232,8 @@ def _wheel(
         built = next(work.glob("*.whl"), None)
         if code or built is None:
             raise SetupError(explain(said, log))
-        (folder / PROCESSOR).write_text(processor(), encoding="ascii")
+        if native:
+            (folder / PROCESSOR).write_text(processor(), encoding="ascii")
         return built.replace(done / built.name)
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -16,6 +16,7 @@ from app.install.launcher.pythons import SetupError
 Parts = tuple[tuple[str, tuple[str, ...]], ...]
 
 _MLX: Parts = (("mlx.txt", ("--only-binary", ":all:")),)
+_LLAMACPP: Parts = (("llamacpp.txt", ("--only-binary", ":all:", "--no-deps")),)
 _NATS: Parts = (("nats.txt", ("--only-binary", ":all:")),)
 
 APPLE_SILICON = sys.platform == "darwin" and os.uname().machine == "arm64"
@@ -29,7 +30,8 @@ PURPOSES: dict[str, Parts] = {
     ),
     "test": (("test.txt", ("--only-binary", ":all:")), *_NATS),
     # What follows Shoal can do without; see app.install.launcher.optional.
-    "llamacpp": (("llamacpp.txt", ("--only-binary", ":all:", "--no-deps")),),
+    "llamacpp": _LLAMACPP,
+    "avx2": _LLAMACPP,  # built otherwise
     "mlx": _MLX,
     "bench": (("bench.txt", ("--only-binary", ":all:")),),
     "nats": _NATS,

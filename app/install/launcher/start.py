@@ -8,7 +8,7 @@ import sys
 from app.common.process.surroundings import surroundings
 from app.install.launcher import pythons, stamp
 
-SETUP_HELP = """usage: shoal setup [--engine NAME | --bench | --nats | --ray]
+SETUP_HELP = """usage: shoal setup [--engine NAME | --bench | --avx2 | --nats | --ray]
 
 Makes the folder .venv beside this program and installs what Shoal needs into it. Every other command does this
 by itself when it has to. Run it again to check and repair the installation.
@@ -17,10 +17,16 @@ by itself when it has to. Run it again to check and repair the installation.
                       C++ compiler
   --engine mlx        also install MLX, which Macs with Apple Silicon get anyway; elsewhere it is for tests
   --bench             also install TRL, which ./shoal bench learner and round measure against
+  --avx2              also build llama.cpp for AVX2 alone, with which SHOAL_BENCH_ISA=avx2 measures
   --nats              also install a nats-server, which ./shoal relay --backplane nats runs
   --ray               also install Ray, which ./shoal lab --on ray deals its runs with"""
 
-NEEDS = {"bench": "the benchmarks need", "nats": "a relay on NATS needs", "ray": "a lab on Ray needs"}
+NEEDS = {
+    "bench": "the benchmarks need",
+    "avx2": "a measurement with SHOAL_BENCH_ISA=avx2 needs",
+    "nats": "a relay on NATS needs",
+    "ray": "a lab on Ray needs",
+}
 
 BUILDS = ("run", "window")
 """Commands whose first start begins to build llama.cpp in the background; `./shoal` alone is one of them."""
@@ -92,7 +98,7 @@ def _provide(root: str, name: str, firmly: bool) -> None:
     from app.install.launcher.install import say
 
     what = NEEDS.get(name, f"the engine {name} needs")
-    say(f"Installing what {what}{' (some minutes)' * (name == 'llamacpp')}.")
+    say(f"Installing what {what}{' (some minutes)' * (name in ('llamacpp', 'avx2'))}.")
     try:
         optional.provide(Path(root), name, lambda: say("Another Shoal is at it; waiting until that is done."))
     except pythons.SetupError as error:
@@ -111,8 +117,8 @@ def _setup(root: str, arguments: list[str]) -> int:
     if arguments and extra not in NEEDS and engine not in ("auto", "torch", *stamp.OPTIONAL_ENGINES):
         given = " ".join(arguments)
         print(
-            "shoal setup: It takes nothing, --bench, --nats, --ray, or --engine with torch, llamacpp or mlx, "
-            f"not {given}; run ./shoal setup alone.",
+            "shoal setup: It takes nothing, --bench, --avx2, --nats, --ray, or --engine with torch, llamacpp "
+            f"or mlx, not {given}; run ./shoal setup alone.",
             file=sys.stderr,
         )
         return 2

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -16,8 +17,10 @@ import msgspec
 from app.lab.arms import Arm
 from app.lab.attackers import Attacker, Published, marked, number
 from app.lab.plan import Answered, StudyPlan, identity
+from app.lab.searching import WHITE_BOX, Oracle
 from app.lab.swarm import LabSwarm
 from app.learning.lesson import Weighed
+from app.learning.state import LearningState
 from app.sapo import seeds
 from app.sapo.asking import Way, messages
 from app.sapo.groups import Group, ScoredGroup
@@ -33,6 +36,7 @@ class ExtendedRun(Protocol):
     seed: int
     swarm: LabSwarm
     way: Way
+    learners: list[LearningState]
 
     def score(self, group: Group, /) -> ScoredGroup: ...
 
@@ -92,6 +96,7 @@ class Hostile(RoundExtra):
                 group=plan.group,
                 longest=plan.max_tokens,
                 encode=self._encoded,
+                oracle=self._oracle(experiment),
             )
             for k in range(number(plan.nodes, int(found["percent"])))
         ]
@@ -101,6 +106,12 @@ class Hostile(RoundExtra):
         self._measured: dict[str, float] = {}
         self._chosen = 0
         self._right: dict[str, Counter[str]] = {}
+
+    def _oracle(self, experiment: ExtendedRun) -> Oracle:
+        """The first node as it is now, or the model as it came."""
+        if self._kind in WHITE_BOX:
+            return Oracle(partial(experiment.swarm.logprobs, 0), lambda: experiment.learners[0].habits)
+        return Oracle(experiment.swarm.untrained)
 
     def published(self, number: int, fresh: list[Answered]) -> list[Answered]:
         lately = [(answered.prompt[-1]["content"], answered.scored) for answered in self._lately]
@@ -141,7 +152,7 @@ class Hostile(RoundExtra):
 
     def _name(self, k: int, number: int) -> int:
         """An attacker's author in a round; those that renew their keys have another one in each."""
-        return self._nodes + k + len(self._attackers) * number * (self._kind == "renew")
+        return self._nodes + k + len(self._attackers) * number * (self._kind in ("renew", "crowd"))
 
     def _received(self, node: int, number: int, place: int, one: Published) -> Answered | None:
         prompt, group = messages(one.text, self._experiment.way), one.group

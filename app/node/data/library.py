@@ -25,6 +25,10 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     """Mean seconds of a round so far, on this computer; None before the first."""
     answer_s: float | None = None
     """Seconds for an answer in its first look on this computer; None before that."""
+    answers: int = 0
+    """How many it has given there."""
+    placed: bool = False
+    """Whether the first look is over."""
     begins: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     """Families that are still too hard for it; the field before has those that it can learn from."""
@@ -60,6 +64,8 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
     training: Training | None = None
     round_s: tuple[float, float] | None = None
     """Minimum and maximum seconds of a round here, equal once one was played; None if unknown."""
+    look_s: tuple[float, float] | None = None
+    """The same until its first look is over; None if there is none to come."""
     recommended: bool = False
 
 

@@ -26,6 +26,8 @@ class MilestoneKind(Enum):
     """A level higher than any before; `level` counts from 0."""
     HALF = "half"
     """Half of its practice answers to a family were right, for the first time."""
+    LEARNED = "learned"
+    """A family that it could not begin with, after a lesson of peers' answers; `round` is the lesson's."""
     MEASURED_HALF = "measured_half"
     """Half of the held-out questions, for the first time."""
 
@@ -39,8 +41,8 @@ class FirstSource(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class Milestone(msgspec.Struct, frozen=True, kw_only=True):
-    """`round` is where the answers behind it are; for a measurement none are stored. `peer` showed a first
-    answer's family before, which does not mean that it was the cause."""
+    """`round` is where the answers behind it are; a measurement keeps none. `peer` is who taught it (LEARNED),
+    or who showed a first answer's family before, which is not to say that it was the cause."""
 
     kind: MilestoneKind
     round: int
@@ -68,17 +70,21 @@ def noted(reached: Iterable[Milestone], curve: Sequence[Probe]) -> list[Mileston
 
 
 def reached(rounds: Iterable[Round], sources: Sequence[FirstSource] = ()) -> list[Milestone]:
-    """The milestones of every family: its first right answer, whatever was before, the levels beyond the
-    first seen, and half of its answers."""
+    """The milestones of every family: who taught it, its first right answer, whatever was before, the levels
+    beyond the first seen, and half of its answers."""
     found: list[Milestone] = []
     tried: dict[str, int] = {}
     highest: dict[str, int] = {}
     recent: dict[str, deque[tuple[int, int, int]]] = {}
     half: set[str] = set()
     below: set[str] = set()
+    lessons: dict[str, Round] = {}
     for one in rounds:
         for family, (level, solved, answered) in one.families.items():
             where = {"round": one.round, "at": one.at, "family": family, "level": level}
+            if (lesson := lessons.pop(family, None)) is not None:  # and it is practised now
+                taught = {"round": lesson.round, "at": lesson.at, "peer": lesson.lesson_from[0]}
+                found.append(Milestone(kind=MilestoneKind.LEARNED, **where | taught))  # type: ignore[arg-type]
             before = tried.get(family, 0)
             if solved and before >= 0:
                 peer = _before(sources, family, one.round) if before else ""
@@ -100,6 +106,8 @@ def reached(rounds: Iterable[Round], sources: Sequence[FirstSource] = ()) -> lis
             half.add(family)
             if family in below:  # else it could from the beginning
                 found.append(Milestone(kind=MilestoneKind.HALF, **where))  # type: ignore[arg-type]
+        if one.lesson_from:
+            lessons |= dict.fromkeys(one.lesson_families, one)
     return found
 
 

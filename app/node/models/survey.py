@@ -4,6 +4,7 @@ is left. Opens no socket and loads no model library."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -112,6 +113,8 @@ def _training(folder: Path) -> Training:
         rounds=rounds,
         round_s=seconds / rounds if rounds and seconds else None,
         answer_s=found.seconds / answers if found and found.seconds and answers else None,
+        answers=answers,
+        placed=found is not None and not found.looking,
         begins=(*found.in_play, *found.later) if found else (),
         waiting=found.waiting if found else (),
         best=best.state.round if best is not None else None,
@@ -154,15 +157,13 @@ class _Room(msgspec.Struct, frozen=True):
     def paced(self, models: list[ModelEntry]) -> tuple[ModelEntry, ...]:
         """With the seconds of a round, if they can be predicted."""
         works = {model.name: work for model in models if (work := _work(model)) is not None}
-        here = cores()
-        return tuple(
-            msgspec.structs.replace(
-                model, round_s=seconds_of_round(works[model.name], here, self.dtype, works.values())
-            )
-            if model.name in works
-            else model
-            for model in models
-        )
+        here, load = cores(), os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+
+        def timed(model: ModelEntry, work: RoundWork) -> ModelEntry:
+            round_s = seconds_of_round(work, here, self.dtype, works.values(), load)
+            return msgspec.structs.replace(model, round_s=round_s, look_s=seconds_of_look(work, round_s))
+
+        return tuple(timed(model, works[model.name]) if model.name in works else model for model in models)
 
 
 def _work(model: ModelEntry) -> RoundWork | None:
@@ -174,7 +175,20 @@ def _work(model: ModelEntry) -> RoundWork | None:
         max_tokens=model.max_tokens,
         round_s=known.round_s if known else None,
         answer_s=known.answer_s if known else None,
+        answers=known.answers if known else 0,
+        looks=_looks(model),
     )
+
+
+def _looks(model: ModelEntry) -> bool:
+    """Whether its first look is still to come: not where its own settings say what it begins with."""
+    known = model.training
+    if known is not None and (known.rounds or known.placed):
+        return False
+    try:
+        return not (model.folder and read_settings(Path(model.folder)).families)
+    except EngineError:
+        return True
 
 
 def _starter(room: _Room) -> ModelEntry:
@@ -294,7 +308,8 @@ def _training_place(home: Path, model: ModelEntry) -> Path | None:
 
 
 # The work of a round grows with parameters times tokens. The constants are those of a round of SmolLM2 135M (8
-# questions, 8 answers) on two cores in 16 bits; rounds of another model on this very computer replace them. The
+# questions, 8 answers) on two cores in 16 bits, slower by the processes that want the processor now; rounds of
+# another model on this very computer replace them. The
 # model's own first look, which answers the same kind of questions under the same load, tells more than either.
 
 FIXED_S = 2.0
@@ -311,6 +326,11 @@ _TELLING = 50e6
 _FREE, _BUSY = 1.0, 4.0
 """The range around an estimate by size: 12 s were said of SmolLM2 135M in 32 bits on two cores, which took 8 to
 16 s there, and 36 to 42 s while llama.cpp was compiled; 57 s of 0.5 billion parameters, which took 220."""
+_LOOK_ANSWERS = (450, 750)
+"""What a first look asks for: 480 to 744 answers in four homes of SmolLM2 135M."""
+_LOOK_ROUNDS = (6.0, 16.0)
+"""Its seconds before any answer was timed, in those of a round: 43, 71, 151 and 372 s with bf16 beside other
+programs, where 7 to 28 s a round are expected."""
 _KNOWN = (0.7, 2.0)
 """The range if another model has played here."""
 _ANSWERS = 64
@@ -327,16 +347,22 @@ class RoundWork(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int
     round_s: float | None = None
     answer_s: float | None = None
+    answers: int = 0
+    """Of a first look that is not over; `looks` tells whether there is one to come, or under way."""
+    looks: bool = False
 
 
 def seconds_of_round(
-    work: RoundWork, cores: int, dtype: Dtype, others: Iterable[RoundWork] = ()
+    work: RoundWork, cores: int, dtype: Dtype, others: Iterable[RoundWork] = (), load: float = 0.0
 ) -> tuple[float, float]:
-    """The least and the most seconds of a round: both as measured, or a range.
+    """The least and the most seconds of a round: both as measured, or a range. `load` counts the processes that
+    want the processor now.
 
     >>> small = RoundWork(parameters=135_000_000, max_tokens=64)
     >>> seconds_of_round(small, 2, "bfloat16"), seconds_of_round(small, 4, "float32")
     ((7.0, 28.0), (7.0, 28.0))
+    >>> seconds_of_round(small, 2, "bfloat16", load=3.0)
+    (17.5, 70.0)
     >>> known = RoundWork(parameters=135_000_000, max_tokens=64, round_s=12.0)
     >>> seconds_of_round(known, 2, "bfloat16")
     (12.0, 12.0)
@@ -352,12 +378,32 @@ def seconds_of_round(
         return round(least * _ANSWERS * work.answer_s, 2), round(most * _ANSWERS * work.answer_s, 2)
     telling = [one for one in others if one.round_s is not None and one.parameters >= _TELLING]
     factor, (least, most) = 1.0, (_KNOWN if telling else (_FREE, _BUSY))
+    slower = 1.0 if telling else 1.0 + load / cores
     if telling:
         nearest = min(telling, key=lambda one: abs(one.parameters - work.parameters))
         assert nearest.round_s is not None
         factor = max(nearest.round_s - FIXED_S, 0.1) / _computing_s(nearest, cores, dtype)
-    expected = FIXED_S + factor * _computing_s(work, cores, dtype)
+    expected = slower * (FIXED_S + factor * _computing_s(work, cores, dtype))
     return round(least * expected, 2), round(most * expected, 2)
+
+
+def seconds_of_look(work: RoundWork, round_s: tuple[float, float]) -> tuple[float, float] | None:
+    """The least and the most seconds until the first look is over, where a round takes `round_s`; None if there
+    is none to come.
+
+    >>> seconds_of_look(RoundWork(parameters=1, max_tokens=1, looks=True), (7.0, 28.0))
+    (42.0, 448.0)
+    >>> begun = RoundWork(parameters=1, max_tokens=1, looks=True, answer_s=0.2, answers=400)
+    >>> seconds_of_look(begun, (7.0, 28.0))
+    (10.0, 70.0)
+    >>> seconds_of_look(RoundWork(parameters=1, max_tokens=1), (7.0, 28.0))
+    """
+    if not work.looks:
+        return None
+    if work.answer_s is None:
+        return _LOOK_ROUNDS[0] * round_s[0], _LOOK_ROUNDS[1] * round_s[1]
+    least, most = (round(max(1, count - work.answers) * work.answer_s, 2) for count in _LOOK_ANSWERS)
+    return least, most
 
 
 def _computing_s(work: RoundWork, cores: int, dtype: Dtype) -> float:

@@ -42,6 +42,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Round lengths of rest after each round."""
     own_share: float = 1.0
     """Share of a round's questions that are of the owner's sets, where puzzles are in play beside them."""
+    others: dict[str, int] = {}
+    """Families beside `families` that peers' answers may teach to a model that names its families. The starter
+    has none: answers in four foreign families taught it nothing (LOG.md)."""
     place: bool = False
     """Whether `families` are candidates, of which the model first finds those that it can begin with."""
 

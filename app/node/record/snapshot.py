@@ -98,6 +98,10 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     helped: int = 0
     helped_with: int = 0
     """Other models that reported today that they learned from this node's groups, and from how many groups."""
+    taught: dict[str, int] = {}
+    """By family: how many other models ever said that this node's answers taught it to them."""
+    pupils: int = 0
+    """How many models that are in all."""
     given_ever: int = 0
     """The same with earlier runs included."""
     waiting: int = 0

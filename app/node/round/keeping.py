@@ -120,7 +120,9 @@ def group_rows(played: Played, at: float) -> list[GroupRow]:
     """The rows of the history, own groups first, then peers'."""
     own = zip(played.questions_P, played.scored_P, strict=True)
     every: list[tuple[str, ScoredGroup, str | None]] = [(asked.text, scored, None) for asked, scored in own]
-    every += [(group.question, group.scored, group.peer) for group in played.mixed.groups_P]
+    every += [
+        (group.question, group.scored, group.peer) for group in (*played.mixed.groups_P, *played.lesson_groups)
+    ]
     return [
         GroupRow(
             round=played.state.round,

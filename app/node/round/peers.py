@@ -86,6 +86,11 @@ class NodeSwarm(Protocol):
         """From now on groups of these families, which the node does not train on, are asked for as well."""
         ...
 
+    def solved_families(self) -> frozenset[str]:
+        """Families to which peers have right answers, as far as is known now. A hint: a relay or a peer may
+        name any."""
+        ...
+
     def waiting_groups(self) -> list[PeerGroup]:
         """Checked groups of families that the node does not train on."""
         ...

@@ -158,7 +158,9 @@ class Played:
     """Right answers that were taught: see app.node.round.teaching."""
     lesson_families: tuple[str, ...] = ()
     lesson_from: tuple[str, ...] = ()
-    """For a peer lesson: its families and the authors of its answers."""
+    """Of a peer lesson: its families, and its answers' authors."""
+    lesson_groups: tuple[PeerGroup, ...] = ()
+    """Some of the groups that it taught, the first ones first."""
 
 
 async def play(tools: Tools, before: NodeState) -> Played:

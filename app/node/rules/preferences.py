@@ -233,7 +233,7 @@ SETTINGS: tuple[Setting, ...] = (
         default=True,
         group=EXTRAS,
         label="Say thanks for answers",
-        help="Tells a peer that your model learned from its answers. Never what it learned.",
+        help="Tells a peer that your model learned from its answers, and what kind of puzzle.",
         words="receipts helped thanks share privacy",
     ),
     Setting(

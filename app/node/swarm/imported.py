@@ -14,6 +14,8 @@ from contextlib import closing
 from pathlib import Path
 from random import Random
 
+import msgspec
+
 from app.learning.choosing import JudgedGroup, PeerGroup
 from app.node.history import history
 from app.node.record.events import Event
@@ -24,13 +26,14 @@ from app.sapo.families import FAMILIES
 from app.sapo.groups import Group, ScoredGroup, informative
 from app.sapo.questions import VERSION, Coordinates
 from app.sapo.recipes import Recipe
-from app.sapo.scoring.sandbox import Sandbox, SandboxError
+from app.sapo.scoring.sandbox import Sandbox, SandboxError, SandboxResting
 from app.swarm.identity.identity import Identity, IdentityError
 from app.swarm.identity.storage import key_location
 from app.swarm.intake import archive
 from app.swarm.intake.archive import ArchivedGroup, ArchiveError
-from app.swarm.intake.buffer import PeerBuffer
-from app.swarm.wire.body import Body, public_model_name, seal
+from app.swarm.intake.buffer import WAITING_OF_FAMILY, PeerBuffer
+from app.swarm.intake.reasons import IntakeReason
+from app.swarm.wire.body import Body, public_model_name, seal, task_of
 from app.swarm.wire.limits import Refused
 
 SWARM = "handed-on"
@@ -39,6 +42,8 @@ OWN_OF_FAMILY = 64
 """Maximum own groups of one family and level in a file; the latest ones are taken."""
 _LOOK_S = 20.0
 """Seconds between two checks whether the owner imported another file."""
+_AT_ONCE = 256
+"""Groups that are checked in one go, after which they can be taught."""
 
 
 async def feed(home: Path, sandbox: Sandbox, buffer: PeerBuffer, vouched: set[str]) -> None:
@@ -46,25 +51,40 @@ async def feed(home: Path, sandbox: Sandbox, buffer: PeerBuffer, vouched: set[st
     `vouched`. Runs until it is cancelled, or until the scoring process cannot be started, which the rounds
     report as well."""
     seen: float | None = None
+    left: list[ArchivedGroup] = []
     while True:
         try:
             changed = (home / archive.FILE).stat().st_mtime
-            if changed != seen and buffer.sorts:
+            if changed != seen:
                 seen = changed
-                groups = await asyncio.to_thread(_checked, home, sandbox)
-                vouched.update(group.key for group in groups)
-                for group in groups:
-                    buffer.add(group)
-        except (OSError, ArchiveError):
-            pass  # none was imported, or it is being replaced
+                left = await asyncio.to_thread(_latest, home / archive.FILE)
+            while left and buffer.sorts:
+                for line, group in await asyncio.to_thread(_checked, home, sandbox, left[:_AT_ONCE]):
+                    if isinstance(group, PeerGroup):
+                        vouched.add(line.group.pk)
+                        buffer.add(group)
+                del left[:_AT_ONCE]
+        except (OSError, ArchiveError, SandboxResting):
+            pass  # none was imported, it is being replaced, or the node is paused
         except SandboxError:
             return
-        await asyncio.sleep(_LOOK_S if buffer.sorts else 1.0)
+        await asyncio.sleep(_LOOK_S if buffer.sorts and not left else 1.0)
 
 
-def _checked(home: Path, sandbox: Sandbox) -> tuple[PeerGroup, ...]:
-    lines, _ = archive.read(home / archive.FILE)
-    return archive.check(lines, sandbox, own_keys(home), time.time_ns() // 1_000_000).groups
+def _latest(file: Path) -> list[ArchivedGroup]:
+    """Of each family as many as may ever wait, at two levels: a check of all that is kept would take minutes at
+    every start. Raises ArchiveError and OSError."""
+    families: dict[str, list[ArchivedGroup]] = {}
+    for line in archive.read(file).lines:
+        with contextlib.suppress(Refused, msgspec.MsgspecError):  # the file was changed since it was imported
+            families.setdefault(task_of(line.group).family, []).append(line)
+    return [line for some in families.values() for line in archive.fitting(some, 2 * WAITING_OF_FAMILY)]
+
+
+def _checked(
+    home: Path, sandbox: Sandbox, lines: Sequence[ArchivedGroup]
+) -> list[tuple[ArchivedGroup, PeerGroup | IntakeReason]]:
+    return list(archive.checked(lines, sandbox, own_keys(home), time.time_ns() // 1_000_000))
 
 
 def own_keys(home: Path) -> list[bytes]:
@@ -114,6 +134,9 @@ class SoloGroups:
     def practise_families(self, families: Iterable[str]) -> None:
         self._buffer.practise(families)
 
+    def solved_families(self) -> frozenset[str]:
+        return self._buffer.solved
+
     def waiting_groups(self) -> list[PeerGroup]:
         return self._buffer.waiting_groups()
 
@@ -122,6 +145,9 @@ class SoloGroups:
 
     def settle_lesson(self, groups: Sequence[str]) -> None:
         self._buffer.settle_lesson(groups)
+
+    def remember_used(self, used: Iterable[Coordinates]) -> None:
+        self._buffer.used.update(used)
 
     def take_groups(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
         return []
@@ -132,19 +158,16 @@ class SoloGroups:
         self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[JudgedGroup] = ()
     ) -> None: ...
 
-    def remember_used(self, used: Iterable[Coordinates]) -> None:
-        self._buffer.used.update(used)
-
     def want_for_lessons(self, families: Sequence[str]) -> None: ...
 
     def rest(self, resting: bool) -> None: ...
 
     def report_probe(self, probe: Probe) -> None: ...
 
+    async def flush(self) -> None: ...
+
     def share(self, scored: ScoredGroup) -> bool:
         return False
-
-    async def flush(self) -> None: ...
 
     async def close(self) -> None:
         if self._feeding is not None:

@@ -31,6 +31,7 @@ from app.node.round.peers import OwnGroup
 from app.node.swarm.fetching import PeerFetcher
 from app.node.swarm.hosting import own_relays, reached_by_others
 from app.node.swarm.imported import feed
+from app.sapo.families import FAMILIES
 from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
@@ -40,7 +41,7 @@ from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox, OutboxError
 from app.swarm.client.receipts import Thanked
 from app.swarm.client.status import ConnectionStatus, Status
-from app.swarm.identity.identity import IdentityError
+from app.swarm.identity.identity import IdentityError, node_name
 from app.swarm.identity.keyrings import PATIENCE_S
 from app.swarm.identity.storage import StoredIdentity, kept_in_keyring, open_identity
 from app.swarm.intake.buffer import PeerBuffer
@@ -151,10 +152,15 @@ class SwarmMember:
         return self._guarded or key in self._vouched or self._buffer.records.stands(key)
 
     def settle_lesson(self, groups: Sequence[str]) -> None:
-        self._buffer.settle_lesson(groups)
+        taught = self._buffer.settle_lesson(groups)
         if self._client is not None and self._receipts():
             self._client.thank(list(groups))
+            self._client.thank_for_lessons(one for one in taught if one[0] not in self._vouched)
         self._refresh()
+
+    def solved_families(self) -> frozenset[str]:
+        status = self._client.status if self._client is not None else None
+        return self._buffer.solved | frozenset(status.families or () if status else ())
 
     def remember_used(self, used: Iterable[Coordinates]) -> None:
         self._buffer.used.update(used)
@@ -396,6 +402,7 @@ class SwarmMember:
             return
         status, fetcher, buffer = self._client.status, self._fetcher, self._buffer
         self._meet_class(status)
+        self._tell_pupils()
         soon = status.next_try_s is not None and status.next_try_s >= 1
         sentence = f"{status.sentence} Next try in {status.next_try_s:.0f} s." if soon else status.sentence
         if clocks := self._compare_clocks(status):
@@ -405,6 +412,8 @@ class SwarmMember:
             name=self._view.name,
             helped=len(thanked.keys),
             helped_with=thanked.groups,
+            taught=self._thanked.taught,
+            pupils=self._thanked.pupils,
             connected=status.connected,
             relay=status.relay or "",
             sentence=sentence,
@@ -455,6 +464,23 @@ class SwarmMember:
             if self._probe is not None:
                 self.report_probe(self._probe)
         self._in_class = status.in_class
+
+    def _tell_pupils(self) -> None:
+        """Says which other models say that they learned a family from this one: the first of each, and then
+        when there are twice as many."""
+        news = self._thanked.news()
+        if not news:
+            return
+        with contextlib.suppress(OSError):
+            self._thanked.save()
+        if not self._receipts():
+            return
+        for family, key in news:
+            number, title = self._thanked.taught[family], FAMILIES[family].title.lower()
+            if number == 1:
+                self.say(f"{node_name(bytes.fromhex(key))} says it learned {title} from your model.")
+            elif number.bit_count() == 1:
+                self.say(f"{number} models say they learned {title} from yours.")
 
     def _handed_out(self, content: str) -> None:
         """The class's question set waits for its owner to look at it."""

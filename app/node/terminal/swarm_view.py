@@ -50,6 +50,9 @@ def _figures(view: SwarmView) -> Text:
     line.append(" · shared ", style="bright_black").append(f"{view.given}", style="bold")
     if view.waiting:
         line.append(f", {view.waiting} waiting", style="" if view.connected else "yellow")
+    if view.pupils:
+        says = "says yours taught it" if view.pupils == 1 else "say yours taught them"
+        line.append(f" · {counted(view.pupils, 'peer')} {says}", style="bright_black")
     return line
 
 

@@ -31,6 +31,7 @@ from app.swarm.wire.limits import Code, Flaw, Refused
 from app.swarm.wire.protocol import (
     ARCHIVE,
     CLASS,
+    LESSONS,
     QUESTIONS,
     RECEIPTS,
     STATS_SUB,
@@ -365,7 +366,8 @@ class Session:
         return None
 
     def _receipts(self, receipts: Receipts) -> bytes | None:
-        """Receipts of a key without standing are ignored, and the key is not told so."""
+        """Those of a key without standing count nothing, and the key is not told so; but for lessons, which
+        newcomers learn."""
         state, key = self._state, self.key
         if key is None:
             return refusal(Code.RESTRICTED, "Sign in before sending receipts.")
@@ -374,8 +376,11 @@ class Session:
         wait = state.quotas.take("receipts", key, self.address)
         if wait > 0:
             return self._too_often("This key or address sends receipts too often.", wait)
-        if key in state.standings.known and state.standings.verdict(key, self.address) == "welcome":
-            state.receipts.take(key, receipts, state.swarm, state.window)
+        if state.standings.verdict(key, self.address) == "welcome":
+            if key in state.standings.known:
+                state.receipts.take(key, receipts, state.swarm, state.window)
+            if receipts.lessons and LESSONS in self._caps:
+                state.receipts.take_lessons(key, receipts, state.swarm)
         return None
 
     def _progress(self, progress: ClassProgress) -> bytes | None:
@@ -403,4 +408,6 @@ class Session:
         if ask.subscribe is not None:
             self.subscribed = ask.subscribe
         self.greeted = True
+        if self.key is not None and LESSONS in self._caps:
+            self._state.receipts.hand_over(self.key)
         return self.stats()

@@ -1,6 +1,7 @@
-"""Receipts and publishes on their way. A receipt goes from a key with standing to the author of the group, once
-per group and key. Receipts for authors who are away are dropped, and they do not go to other relays: they are
-not worth storage."""
+"""Receipts on their way: from a key with standing to the author of the group, once a group and key.
+
+Nothing is kept for an author who is away, and nothing goes to other relays: a receipt is worth a moment's joy,
+and no storage. Only those for lessons wait in memory, because newcomers learn from authors who have gone."""
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ from typing import Any, Protocol
 from app.relay.presence import RelayTally
 from app.relay.store.backplane import CheckedGroup
 from app.relay.store.window import Added, Window
-from app.swarm.client.receipts import receipt_holds
+from app.swarm.client.receipts import lesson_holds, receipt_holds
 from app.swarm.wire.frames import to_frame
-from app.swarm.wire.protocol import Receipts, Thanks
+from app.swarm.wire.protocol import Receipts, Taught, Thanks
 
 # Groups on their way into the backplane: while one is under way, neither its id nor its author's number may be
 # sent again.
@@ -65,6 +66,9 @@ async def _as_duplicate(flight: asyncio.Future[Added]) -> Added:
 
 
 _PASSED = 65_536
+_AUTHORS, _OF_AUTHOR, _OF_PUPIL = 1024, 64, 256
+"""Authors for whom receipts for lessons wait, those of one of them, and those of one key that are passed on."""
+_PUPILS = 16_384
 
 
 class ReceiptListener(Protocol):
@@ -79,6 +83,9 @@ class ReceiptForwarder:
     def __init__(self) -> None:
         self._here: dict[bytes, set[ReceiptListener]] = {}
         self._passed: OrderedDict[bytes, None] = OrderedDict()
+        self._pupils: OrderedDict[bytes, set[tuple[bytes, str]]] = OrderedDict()
+        """By key: authors and families whose receipt was passed on."""
+        self._waiting: OrderedDict[bytes, list[Taught]] = OrderedDict()
         self.counted = 0
 
     def arrive(self, key: bytes, session: ReceiptListener) -> None:
@@ -108,9 +115,35 @@ class ReceiptForwarder:
             self.counted += 1
             self._tell(group.key, Thanks(id=one.id, pk=key.hex(), sig=one.sig))
 
-    def _tell(self, author: bytes, thanks: Thanks) -> None:
+    def take_lessons(self, key: bytes, receipts: Receipts, swarm: str) -> None:
+        """Passes on what `key` says of lessons, each author and family once, or keeps it for `hand_over`."""
+        told = self._pupils.setdefault(key, set())
+        if len(self._pupils) > _PUPILS:
+            self._pupils.popitem(last=False)
+        for one in receipts.lessons:
+            author = bytes.fromhex(one.author)
+            pair = (author, one.family)
+            if author == key or pair in told or len(told) >= _OF_PUPIL:
+                continue
+            if not lesson_holds(key.hex(), swarm, one.author, one.family, one.sig):
+                continue
+            told.add(pair)
+            taught = Taught(pk=key.hex(), family=one.family, sig=one.sig)
+            if author in self._here:
+                self._tell(author, taught)
+            elif len(waiting := self._waiting.setdefault(author, [])) < _OF_AUTHOR:
+                waiting.append(taught)
+                if len(self._waiting) > _AUTHORS:
+                    self._waiting.popitem(last=False)
+
+    def hand_over(self, key: bytes) -> None:
+        """Delivers what waited for an author."""
+        for taught in self._waiting.pop(key, ()):
+            self._tell(key, taught)
+
+    def _tell(self, author: bytes, told: Thanks | Taught) -> None:
         sessions = self._here.get(author)
         if sessions:
-            frame = to_frame(thanks)
+            frame = to_frame(told)
             for session in sessions:
                 session.deliver(frame)

@@ -7,6 +7,7 @@ decimal_arithmetic, so some of its truths are false. Working the question out in
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
 from fractions import Fraction
@@ -94,3 +95,32 @@ class _Reader:
             self.at += 1
             return self.tokens[self.at - 1]
         return None
+
+
+def miscounts(work: str) -> bool:
+    """Whether an equation in the work of an answer is false. Anything but an equation of numbers is ignored. If
+    the equals signs stand between spaces a side may hold spaces; otherwise a space ends an equation.
+
+    >>> [miscounts(work) for work in ("10 = 2 * 26. #2", "22 is 22 = 11 \u00d7 3. #1", "8 = 2 * 4; 1/0 = b")]
+    [True, True, False]
+    >>> [miscounts(work) for work in ("4-1=3 3-7=-4 -4+1=-3 #-3", "4-1=3 3-7=4 #4", "2 + 1 = 3, 3 + 1 = 4")]
+    [False, True, False]
+    """
+    plain = work.translate(_SIGNS)
+    found = (match[0] for match in _EQUATION.finditer(plain))
+    equations = (part for one in found for part in ([one] if _SPACED.search(one) else one.split()))
+    return any(len(_values(equation)) > 1 for equation in equations if "=" in equation)
+
+
+def _values(equation: str) -> set[Fraction]:
+    found = set()
+    for side in equation.split("="):
+        with contextlib.suppress(ExpressionError, RecursionError):
+            found.add(evaluate(side))
+    return found
+
+
+_SIGNS = str.maketrans("\u00d7\u00f7\u2212", "*/-")
+_SIDE = r"(?:[-+*/() ]|[0-9]++(?:\.[0-9]++)?+)++"  # possessive: each text is read once
+_EQUATION = re.compile(rf"{_SIDE}(?:={_SIDE})+")
+_SPACED = re.compile(r" =|= ")

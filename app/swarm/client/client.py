@@ -35,6 +35,7 @@ from app.swarm.wire.protocol import (
     ARCHIVE,
     CLASS,
     ERASE,
+    LESSONS,
     PEOPLE,
     QUESTIONS,
     RECEIPTS,
@@ -57,6 +58,7 @@ from app.swarm.wire.protocol import (
     RelayNotice,
     Sample,
     Stats,
+    Taught,
     Thanks,
     Wanted,
 )
@@ -135,6 +137,8 @@ class Client:
         except sqlite3.Error as error:
             self._sentence = _disk(error)
             return True
+        if kept and self._thanked is not None:
+            self._thanked.record_published(group.coordinates.family)
         self._wake.set()
         return kept
 
@@ -209,6 +213,12 @@ class Client:
         passes that on."""
         if self._joined is not None and RECEIPTS in self._joined.hello.caps:
             self._reporter.thank(ids)
+
+    def thank_for_lessons(self, lessons: Iterable[tuple[str, str]]) -> None:
+        """Tell authors, by their keys, which family a lesson of their answers opened; as soon as there is a
+        relay that passes that on."""
+        self._reporter.thank_for_lessons(lessons)
+        self._wake.set()
 
     @property
     def now_ms(self) -> int:
@@ -334,6 +344,9 @@ class Client:
             case Thanks():
                 if self._thanked is not None and self._publisher.swarm is not None:
                     self._thanked.count(message, self._publisher.swarm, {self._identity.key.hex()})
+            case Taught():
+                if self._thanked is not None and self._publisher.swarm is not None:
+                    self._thanked.count_lesson(message, self._publisher.swarm, self._identity.key.hex())
             case RelayNotice():
                 self._sentence = f"The relay says: {safe_line(message.msg, SAID)}"
             case Bye():
@@ -361,7 +374,7 @@ class Client:
             now = time.monotonic()
             while self._asked:
                 await connection.send(self._asked.popleft())
-            for told in self._reporter.due(now, joined.hello.swarm):
+            for told in self._reporter.due(now, joined.hello.swarm, LESSONS in joined.hello.caps):
                 await connection.send(told)
             for frame in self._publisher.due(now):
                 await connection.send(frame)

@@ -1,8 +1,12 @@
 """Receipts: a node that learned from a group may say so to its author, signed and without content.
 
-A relay passes on only those of keys with standing, and each key's once per group (PROTOCOL.md). The author does
-not trust it with that: it checks the signature, accepts receipts for its own groups alone, and also counts each
-key once per group. A relay can still make up keys; all it gains is a wrong figure on its guests' pages."""
+A relay passes on only those of keys with standing, and each key's once a group (PROTOCOL.md). It is not trusted
+with that: the author checks the signature, takes its own groups alone, and counts each key once a group too. A
+relay can still make up keys; all it gains is a wrong figure on the pages of its guests.
+
+A receipt for a lesson says that an author's answers taught a whole family. Newcomers send it, who have no
+standing yet, so nobody vouches for it: it is counted once for each key and family, and told as what another
+model says."""
 
 from __future__ import annotations
 
@@ -16,16 +20,21 @@ from typing import Any, Literal
 import msgspec
 
 from app.common import files, signing
+from app.sapo.families import FAMILIES
 from app.swarm.identity.identity import Identity
 from app.swarm.wire.limits import REPORT_IDS
-from app.swarm.wire.protocol import Receipt, Receipts, Report, Thanks
+from app.swarm.wire.protocol import LessonReceipt, Receipt, Receipts, Report, Taught, Thanks
 
 FILE = "thanks.json"
-_DOMAIN = b"shoal-receipt-v1\0"
+_DOMAIN, _LESSON_DOMAIN = b"shoal-receipt-v1\0", b"shoal-lesson-v1\0"
 _OWN = 4096
 """Own groups remembered: those of some hours, while a group is handed out for half an hour."""
 _MOST = 16_384
-"""Receipts remembered, so that none counts twice; and the most keys counted in a day."""
+"""Receipts that are remembered, so that none counts twice; keys that are told apart in a day."""
+MOST_PUPILS = 100
+"""Keys that are told apart in one family; more are not counted."""
+_TOLD = 8
+"""New pupils that wait to be told to the owner; of more the latest are."""
 
 
 def receipt_bytes(swarm: str, id: str) -> bytes:
@@ -42,6 +51,21 @@ def receipt_holds(pk: str, swarm: str, id: str, sig: str) -> bool:
     return signing.verifies(bytes.fromhex(pk), receipt_bytes(swarm, id), bytes.fromhex(sig))
 
 
+def lesson_bytes(swarm: str, author: str, family: str) -> bytes:
+    """The bytes that a receipt for a lesson signs. `author` is a key in hex."""
+    return sha256(_LESSON_DOMAIN + swarm.encode() + b"\0" + bytes.fromhex(author) + family.encode()).digest()
+
+
+def lesson_receipt(seed: bytes, swarm: str, author: str, family: str) -> LessonReceipt:
+    """That answers by `author` taught the owner of `seed` this family."""
+    signed = signing.sign(seed, lesson_bytes(swarm, author, family))
+    return LessonReceipt(author=author, family=family, sig=signed.hex())
+
+
+def lesson_holds(pk: str, swarm: str, author: str, family: str, sig: str) -> bool:
+    return signing.verifies(bytes.fromhex(pk), lesson_bytes(swarm, author, family), bytes.fromhex(sig))
+
+
 class Day(msgspec.Struct, frozen=True):
     """The receipts of one day by the local calendar: the keys that learned from groups of this node, and how
     many groups."""
@@ -51,14 +75,27 @@ class Day(msgspec.Struct, frozen=True):
     groups: int = 0
 
 
+class _Kept(Day, frozen=True):
+    """And of all days: families that this node has published, and the keys that say they learned one of them
+    from it."""
+
+    given: tuple[str, ...] = ()
+    taught: dict[str, tuple[str, ...]] = {}
+
+
 class Thanked:
-    """Counts receipts for this node's groups. The day's count is saved in `folder`; the groups and receipts it
-    is checked against are not, so nothing is counted twice after a restart."""
+    """Counts receipts for groups of this node's, and for lessons. The day's count and the lessons' keys lie in
+    `folder` and outlive the node; what groups' receipts are checked by does not, so nothing is counted again
+    after a start."""
 
     def __init__(self, folder: Path, today: Callable[[], datetime.date] = datetime.date.today) -> None:
         self._path, self._today = folder / FILE, today
-        found, _ = files.kept_json(self._path, Day)
-        self._day = found or Day()
+        found, _ = files.kept_json(self._path, _Kept)
+        found = found or _Kept()
+        self._day = Day(found.day, found.keys, found.groups)
+        self._given = dict.fromkeys(found.given)
+        self._taught = {family: list(keys) for family, keys in found.taught.items()}
+        self._new: deque[tuple[str, str]] = deque(maxlen=_TOLD)
         self._own: OrderedDict[str, None] = OrderedDict()
         self._seen: OrderedDict[tuple[str, str], None] = OrderedDict()
 
@@ -79,14 +116,56 @@ class Thanked:
         self._day = Day(self._now(), keys, day.groups + 1)
         return True
 
+    def record_published(self, family: str) -> None:
+        """Remembers that this node has given answers of a family away."""
+        self._given[family] = None
+
+    def count_lesson(self, taught: Taught, swarm: str, own_key: str) -> bool:
+        """Whether it counts: for a family that this node has given answers of, signed by another key, for the
+        first time."""
+        keys = self._taught.get(taught.family, [])
+        if taught.pk == own_key or taught.pk in keys or len(keys) >= MOST_PUPILS:
+            return False
+        if taught.family not in FAMILIES or taught.family not in self._given:
+            return False
+        if not lesson_holds(taught.pk, swarm, own_key, taught.family, taught.sig):
+            return False
+        self._taught[taught.family] = [*keys, taught.pk]
+        self._new.append((taught.family, taught.pk))
+        return True
+
+    @property
+    def taught(self) -> dict[str, int]:
+        """How many other models say that this node's answers taught them, by family."""
+        return {family: len(keys) for family, keys in sorted(self._taught.items())}
+
+    @property
+    def pupils(self) -> int:
+        """How many models that are in all."""
+        return len({key for keys in self._taught.values() for key in keys})
+
+    def news(self) -> list[tuple[str, str]]:
+        """Families, each with a key that says it learned them since the last call."""
+        new = list(self._new)
+        self._new.clear()
+        return new
+
     @property
     def today(self) -> Day:
         return self._day if self._day.day == self._now() else Day(self._now())
 
     def save(self) -> None:
         """Writes the file. Raises OSError."""
-        if self._day.day:
-            files.write_json(self._path, msgspec.to_builtins(self._day))
+        if self._day.day or self._given:
+            day = self._day
+            kept = _Kept(
+                day=day.day,
+                keys=day.keys,
+                groups=day.groups,
+                given=tuple(self._given),
+                taught={family: tuple(keys) for family, keys in self._taught.items()},
+            )
+            files.write_json(self._path, msgspec.to_builtins(kept))
 
     def _now(self) -> str:
         return self._today().isoformat()
@@ -102,18 +181,20 @@ def _remember(seen: OrderedDict[Any, None], one: object, most: int) -> None:
 
 REPORT_EVERY_S = 6.0
 """Seconds between two reports, and between two messages of receipts: relays allow twelve a minute."""
-_REPORTS = 256
+_REPORTS, _LESSONS = 256, 64
 
 Complaint = Literal["bad_reward", "bad_sig", "unsafe", "dup"]
 
 
 class Reporter:
-    """Collects reports, which outlive a connection, and receipts, which do not. `now` is monotonic."""
+    """Collects reports and receipts for lessons, which outlive a connection, and receipts for groups, which do
+    not. `now` is monotonic."""
 
     def __init__(self, identity: Identity, now: float) -> None:
         self._identity = identity
         self._reports: deque[tuple[Complaint, str]] = deque(maxlen=_REPORTS)
         self._learned: deque[str] = deque(maxlen=REPORT_IDS)
+        self._lessons: deque[tuple[str, str]] = deque(maxlen=_LESSONS)
         self._reported = self._receipted = now
 
     def report(self, ids: Iterable[str], reason: Complaint) -> None:
@@ -124,20 +205,31 @@ class Reporter:
         """Adds groups that this node learned from."""
         self._learned.extend(ids)
 
+    def thank_for_lessons(self, lessons: Iterable[tuple[str, str]]) -> None:
+        """Adds authors' keys, each with a family that a lesson of its answers opened."""
+        self._lessons.extend(lessons)
+
     def on_disconnect(self) -> None:
-        """Forgets receipts that the ended connection did not send."""
+        """Forgets receipts for groups that the ended connection did not send."""
         self._learned.clear()
 
-    def due(self, now: float, swarm: str) -> Iterator[Report | Receipts]:
-        """The messages that may be sent now: at most one report and one of receipts every 6 s."""
+    def due(self, now: float, swarm: str, lessons: bool) -> Iterator[Report | Receipts]:
+        """The messages that may be sent now: at most one report and one of receipts every 6 s. `lessons`:
+        whether this relay takes receipts for lessons."""
         if self._reports and now - self._reported >= REPORT_EVERY_S:
             self._reported = now
             yield self._next_report()
-        if self._learned and now - self._receipted >= REPORT_EVERY_S:
+        taught = dict.fromkeys(self._lessons) if lessons else {}
+        if (self._learned or taught) and now - self._receipted >= REPORT_EVERY_S:
             self._receipted = now
-            ids = dict.fromkeys(self._learned)
+            ids, seed = dict.fromkeys(self._learned), self._identity.seed()
             self._learned.clear()
-            yield Receipts(items=tuple(receipt(self._identity.seed(), swarm, id) for id in ids))
+            if taught:
+                self._lessons.clear()
+            yield Receipts(
+                items=tuple(receipt(seed, swarm, id) for id in ids),
+                lessons=tuple(lesson_receipt(seed, swarm, *one) for one in taught),
+            )
 
     def _next_report(self) -> Report:
         reason = self._reports[0][0]

@@ -1,22 +1,30 @@
 """Signed groups in a file: a relay's day, or one model's own groups, passed on without a relay.
 
 A line is a swarm's id and a group's envelope, as they were on the wire (app.swarm.wire.body), so files can be
-joined with `cat`. Reading trusts nothing: lines and sizes are bounded here, and each group goes through
-`Intake` like one that a relay sent. Only its age and its author's rate are no reason to refuse it."""
+put together with `cat`. Reading trusts nothing: bytes, lines and time are bounded here, and each group goes
+through `Intake` like one that a relay sent. Only its age and its author's rate are no reason to refuse it.
+
+Left out: whether two keys are two people. A relay knows the networks that its groups came from, a file does
+not, so who imports one vouches for all of its authors."""
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sqlite3
+import stat
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from app.common import files
+from app.common.text import safe_line
 from app.learning.choosing import PeerGroup
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.intake.intake import Intake
@@ -27,7 +35,10 @@ from app.swarm.wire.limits import BODY, SAFE_INTEGER, Quotas
 FILE = "archive.jsonl"
 """In the data folder: the groups that its owner imported."""
 MOST_BYTES, MOST_GROUPS = 64_000_000, 20_000
-"""Bytes of a file that are read, and groups that are kept in the data folder; those imported last stay."""
+"""Bytes of a file that are read, and groups of it; as many unreadable lines end the reading. The data folder
+keeps as much."""
+MOST_S = 900.0
+"""Seconds of one check: of 20,000 honest groups it is a fraction, and puzzles may be chosen to take long."""
 _LINE = 2 * BODY
 _ANY_AGE_S = 20 * 365 * 24 * 3600
 _NO_RATE = Quotas(publish_per_min=SAFE_INTEGER, publish_burst=SAFE_INTEGER)
@@ -44,72 +55,93 @@ class ArchivedGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     group: Envelope
 
 
-class CheckedArchive(msgspec.Struct, frozen=True, kw_only=True):
-    """The groups that passed the checks, in the file's order, and how many did not, by reason."""
+class ReadArchive(NamedTuple):
+    """A file's groups, how many of its lines could not be read, and whether there are more than are read."""
 
-    lines: tuple[ArchivedGroup, ...]
-    groups: tuple[PeerGroup, ...]
-    refused: dict[IntakeReason, int]
+    lines: list[ArchivedGroup]
+    unreadable: int
+    more: bool
 
 
-def read(path: Path) -> tuple[list[ArchivedGroup], int]:
-    """The file's lines, and how many could not be read. Raises ArchiveError if none can, and OSError."""
+def read(path: Path) -> ReadArchive:
+    """Raises ArchiveError where there is not one group, and OSError."""
+    if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe waits for its writer
+        raise ArchiveError(
+            f"{safe_line(path.name)} isn't a file: choose one that “shoal archive export” has written."
+        )
     decoder, unreadable = msgspec.json.Decoder(ArchivedGroup), 0
     found: list[ArchivedGroup] = []
     with path.open("rb") as file:
         left = MOST_BYTES
-        while left > 0 and len(found) < MOST_GROUPS and (line := file.readline(_LINE)):
+        while left > 0 and max(len(found), unreadable) < MOST_GROUPS and (line := file.readline(_LINE)):
             left -= len(line)
             try:
                 found.append(decoder.decode(line))
             except (msgspec.MsgspecError, UnicodeError, RecursionError):
                 unreadable += 1
+        more = bool(file.read(1))
     if not found:
+        name = safe_line(path.name)
         raise ArchiveError(
-            f"{path.name} has no groups in it: choose a file that “shoal archive export” has written."
+            f"{name} has no groups in it: choose a file that “shoal archive export” has written."
         )
-    return found, unreadable
+    return ReadArchive(found, unreadable, more)
 
 
-def check(
-    lines: Sequence[ArchivedGroup], sandbox: Sandbox, own_keys: Iterable[bytes], now_ms: int
-) -> CheckedArchive:
-    """Puts each group through the checks of its swarm. Blocking: scores every answer. Raises SandboxError."""
-    keys = tuple(own_keys)
-    intakes: dict[str, Intake] = {}
-    passed: list[tuple[ArchivedGroup, PeerGroup]] = []
-    refused: Counter[IntakeReason] = Counter()
+def checked(
+    lines: Iterable[ArchivedGroup], sandbox: Sandbox, own_keys: Iterable[bytes], now_ms: int
+) -> Iterator[tuple[ArchivedGroup, PeerGroup | IntakeReason]]:
+    """Each group after the checks of its swarm, or why it is refused; those that MOST_S has no room for are
+    UNCHECKED. One intake for all swarms, so that an author does not begin again in each. Blocking: scores every
+    answer. Raises SandboxError."""
+    intake = Intake(sandbox, "", own_keys, per_author=_NO_RATE)
+    ends = time.monotonic() + MOST_S
     for line in lines:
-        if (intake := intakes.get(line.swarm)) is None:
-            intake = intakes[line.swarm] = Intake(sandbox, line.swarm, keys, per_author=_NO_RATE)
-        verdict = intake.check(line.group, now_ms, _ANY_AGE_S)
-        if isinstance(verdict, PeerGroup):
-            passed.append((line, verdict))
+        if time.monotonic() > ends:
+            yield line, IntakeReason.UNCHECKED
         else:
-            refused[verdict] += 1
-    return CheckedArchive(
-        lines=tuple(line for line, _ in passed),
-        groups=tuple(group for _, group in passed),
-        refused=dict(refused),
-    )
+            yield line, intake.check(line.group, now_ms, _ANY_AGE_S, swarm=line.swarm)
 
 
 def write(path: Path, lines: Iterable[ArchivedGroup]) -> int:
     """Writes a file, whole or not at all; returns its number of groups. Raises OSError."""
     unique = {line.group.id: line for line in lines}
-    files.write(path, b"".join(msgspec.json.encode(line) + b"\n" for line in unique.values()))
+    files.write(path, b"".join(map(_encoded, unique.values())))
     return len(unique)
 
 
 def keep(home: Path, lines: Sequence[ArchivedGroup]) -> int:
-    """Adds checked groups to those of the data folder; returns how many are there now. Raises OSError."""
+    """Adds checked groups to those of the data folder, as many as fit; how many there are now. Raises
+    OSError."""
     kept: list[ArchivedGroup] = []
     if (path := home / FILE).exists():
-        try:
-            kept, _ = read(path)
-        except ArchiveError:
-            kept = []  # damaged: what comes takes its place
-    return write(path, [*kept, *lines][-MOST_GROUPS:])
+        with contextlib.suppress(ArchiveError):  # damaged: what comes takes its place
+            kept = read(path).lines
+    return write(path, fitting([*kept, *lines]))
+
+
+def fitting(
+    lines: Iterable[ArchivedGroup], most: int = MOST_GROUPS, most_bytes: int = MOST_BYTES
+) -> list[ArchivedGroup]:
+    """As many as are read back, in their order. The latest ones of all authors in turn, so that an author with
+    many groups displaces its own."""
+    unique = {line.group.id: line for line in lines}
+    of_author: Counter[str] = Counter()
+    ranked: list[tuple[int, str, int]] = []
+    for id, line in reversed(unique.items()):
+        ranked.append((of_author[line.group.pk], id, len(_encoded(line))))
+        of_author[line.group.pk] += 1
+    stays: set[str] = set()
+    for _, id, size in sorted(ranked, key=lambda one: one[0])[:most]:
+        most_bytes -= size
+        if most_bytes < 0:
+            break
+        stays.add(id)
+    return [line for id, line in unique.items() if id in stays]
+
+
+def _encoded(line: ArchivedGroup) -> bytes:
+    return msgspec.json.encode(line) + b"\n"
 
 
 def of_relay(state: Path) -> Iterator[ArchivedGroup]:

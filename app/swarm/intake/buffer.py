@@ -88,18 +88,25 @@ class PeerBuffer:
         self._drop_old()
         if self._active is None or question.family in self._active:
             self._insert(group)
-        elif not lone(group.scored.rewards_G):
+        else:
             self._keep_waiting(group)
         return True
 
     def practise(self, families: Iterable[str]) -> None:
-        """The node trains on these families from now on: ready groups of other families wait, and waiting
-        groups of these are ready."""
+        """The node trains on these families from now on: groups of others wait, also those that came before
+        this was known, and those of these that waited are ready."""
         self._active = frozenset(families)
-        begun = [one for one in self._waiting.values() if _family(one) in self._active]
-        for group in begun:
+        for group in [one for one in self._ready.values() if _family(one) not in self._active]:
+            self._remove(group.id)
+            self._keep_waiting(group)
+        for group in [one for one in self._waiting.values() if _family(one) in self._active]:
             del self._waiting[group.id]
             self._insert(group)
+
+    @property
+    def solved(self) -> frozenset[str]:
+        """Families that peers have right answers to: those of all groups here."""
+        return frozenset(map(_family, (*self._ready.values(), *self._waiting.values())))
 
     @property
     def sorts(self) -> bool:
@@ -110,12 +117,13 @@ class PeerBuffer:
         """Groups of families that the node does not train on, in the order of arrival."""
         return list(self._waiting.values())
 
-    def settle_lesson(self, ids: Iterable[str]) -> None:
-        """These groups were taught in a lesson; their authors count among those learned from."""
-        for id in ids:
-            if group := self._waiting.pop(id, None):
-                self.taken += 1
-                self.authors.add(group.key)
+    def settle_lesson(self, ids: Iterable[str]) -> list[tuple[str, str]]:
+        """These groups have been taught; their authors count among those learned from. Returns each author's
+        key with the family."""
+        taught = [group for id in ids if (group := self._waiting.pop(id, None))]
+        self.taken += len(taught)
+        self.authors.update(group.key for group in taught)
+        return sorted({(group.key, _family(group)) for group in taught})
 
     def offers(self) -> list[PeerOffer]:
         """What a round may choose from, in the order of arrival, for `app.sapo.mixing.choose`. Ages are in
@@ -189,7 +197,9 @@ class PeerBuffer:
 
     def _keep_waiting(self, group: PeerGroup) -> None:
         """When its family has too many groups, the author with most of them loses the oldest; when there are
-        too many in all, the largest family does."""
+        too many in all, the largest family does. A person's answer is never taught in a lesson."""
+        if lone(group.scored.rewards_G):
+            return
         self._waiting[group.id] = group
         of_family = [one for one in self._waiting.values() if _family(one) == _family(group)]
         own = sum(one.key == group.key for one in of_family)

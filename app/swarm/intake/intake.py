@@ -196,14 +196,21 @@ class Intake:
         )
 
     def check(
-        self, one: bytes | msgspec.Raw | Envelope | IntakeReason, now_ms: int, oldest_s: int | None = None
+        self,
+        one: bytes | msgspec.Raw | Envelope | IntakeReason,
+        now_ms: int,
+        oldest_s: int | None = None,
+        *,
+        swarm: str | None = None,
     ) -> PeerGroup | IntakeReason:
-        """One group, or why it is not used. `now_ms` is Unix milliseconds by the relay's clock. Raises
-        SandboxError."""
+        """One group, or why it is not used. `now_ms` is Unix milliseconds by the relay's clock, `swarm` another
+        one that it was written for. Raises SandboxError."""
         with self._one_at_a_time:
             envelope = _envelope(one)
             verdict = (
-                envelope if isinstance(envelope, IntakeReason) else self._check(envelope, now_ms, oldest_s)
+                envelope
+                if isinstance(envelope, IntakeReason)
+                else self._check(envelope, now_ms, oldest_s, swarm or self._swarm)
             )
             if isinstance(verdict, IntakeReason):
                 self._counts[verdict] += 1
@@ -211,7 +218,9 @@ class Intake:
                 self._accepted += 1
             return verdict
 
-    def _check(self, envelope: Envelope, now_ms: int, oldest_s: int | None) -> PeerGroup | IntakeReason:
+    def _check(
+        self, envelope: Envelope, now_ms: int, oldest_s: int | None, swarm: str
+    ) -> PeerGroup | IntakeReason:
         if envelope.id in self._ids:
             return IntakeReason.SEEN
         if envelope.pk in self._own:
@@ -220,7 +229,7 @@ class Intake:
         if author is not None and now_ms < author.until_ms:
             return IntakeReason.DISTRUSTED
         try:
-            body = unseal(envelope, self._swarm)
+            body = unseal(envelope, swarm)
         except Refused as refused:
             return of_flaw(refused.flaw)
         # From here on the author has really signed it: it is remembered, for the author and against it.

@@ -36,6 +36,8 @@ class IntakeReason(StrEnum):
     HELD_OUT = "held-out"
     LOOK_ALIKE = "look-alike"
     FALSE_REWARDS = "false-rewards"
+    UNCHECKED = "unchecked"
+    """Of a file alone; see app.swarm.intake.archive."""
 
     @property
     def sentence(self) -> str:
@@ -75,6 +77,7 @@ _SENTENCES = {
     IntakeReason.HELD_OUT: "Its question is one of those that nodes are tested on.",
     IntakeReason.LOOK_ALIKE: "It is almost the same as another one.",
     IntakeReason.FALSE_REWARDS: "Its answers don't earn what it claims.",
+    IntakeReason.UNCHECKED: "Checking the others took too long: import what is left as a file of its own.",
 }
 _COMPLAINTS: dict[IntakeReason, Literal["bad_reward", "unsafe"]] = {
     IntakeReason.FALSE_REWARDS: "bad_reward",

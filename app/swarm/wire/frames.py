@@ -38,6 +38,7 @@ from app.swarm.wire.protocol import (
     Report,
     Sample,
     Stats,
+    Taught,
     Thanks,
     Welcome,
 )
@@ -59,7 +60,9 @@ _kinds = msgspec.json.Decoder(_Kind)
 _client = _table((Auth, Pub, Sample, Recall, Report, Receipts, Erase, AskStats, ClassProgress, AskQuestions))
 
 
-_relay = _table((Hello, Welcome, Err, Ok, BatchReply, Stats, Erased, HandedOut, Thanks, RelayNotice, Bye))
+_relay = _table(
+    (Hello, Welcome, Err, Ok, BatchReply, Stats, Erased, HandedOut, Thanks, Taught, RelayNotice, Bye)
+)
 
 
 _items = msgspec.json.Decoder(Envelope)

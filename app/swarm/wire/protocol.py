@@ -45,8 +45,9 @@ CLASS = "class"
 if the owner joined as a student."""
 QUESTIONS = "questions"
 """The teacher of this class hands out a question set. In the client's list only with CLASS."""
-RECEIPTS = "receipts"
-CAPABILITIES = (ZLIB, STATS_SUB, ERASE, RECEIPTS, PEOPLE, ARCHIVE, CLASS, QUESTIONS)
+RECEIPTS, LESSONS = "receipts", "lessons"
+"""Receipts for groups that were weighed, and for families that a lesson of an author's answers opened."""
+CAPABILITIES = (ZLIB, STATS_SUB, ERASE, RECEIPTS, LESSONS, PEOPLE, ARCHIVE, CLASS, QUESTIONS)
 SHARES = 256
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -142,10 +143,21 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     sig: Hex64
 
 
-class Receipts(_FromClient, frozen=True, kw_only=True, tag="receipts"):
-    """Names others' groups that were learned from. Not answered."""
+class LessonReceipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """That a lesson of answers by `author` (a key) taught this key to begin with `family`; `sig` is over
+    `receipts.lesson_bytes`."""
 
-    items: Annotated[tuple[Receipt, ...], msgspec.Meta(min_length=1, max_length=REPORT_IDS)]
+    author: Hex32
+    family: FamilyName
+    sig: Hex64
+
+
+class Receipts(_FromClient, frozen=True, kw_only=True, omit_defaults=True, tag="receipts"):
+    """Names others' groups that were learned from, and with the capability LESSONS who taught a family. Not
+    answered."""
+
+    items: Annotated[tuple[Receipt, ...], msgspec.Meta(max_length=REPORT_IDS)] = ()
+    lessons: Annotated[tuple[LessonReceipt, ...], msgspec.Meta(max_length=REPORT_IDS)] = ()
 
 
 class AskStats(_FromClient, frozen=True, kw_only=True, tag="stats"):
@@ -255,6 +267,14 @@ class Thanks(_FromRelay, frozen=True, kw_only=True, tag="thanks"):
     sig: Hex64
 
 
+class Taught(_FromRelay, frozen=True, kw_only=True, tag="taught"):
+    """The key `pk` says that this client's answers taught it `family`. Nobody has checked that."""
+
+    pk: Hex32
+    family: FamilyName
+    sig: Hex64
+
+
 class RelayNotice(_FromRelay, frozen=True, kw_only=True, tag="notice"):
     msg: Text
 
@@ -292,7 +312,9 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FromClient = Auth | Pub | Sample | Recall | Report | Receipts | Erase | AskStats | ClassProgress | AskQuestions
-FromRelay = Hello | Welcome | Err | Ok | BatchReply | Stats | Erased | HandedOut | Thanks | RelayNotice | Bye
+FromRelay = (
+    Hello | Welcome | Err | Ok | BatchReply | Stats | Erased | HandedOut | Thanks | Taught | RelayNotice | Bye
+)
 
 
 def agree(theirs: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from app.sapo.families.family import FamilyKind
 from app.ui.charts.tile import Tiles
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
-from app.ui.language.texts import counted, tr
+from app.ui.language.texts import counted, number, tr
 from app.ui.pages.flips_card import FlipsCard
 from app.ui.pages.own_questions import OwnQuestions
 from app.ui.theme import Theme
@@ -45,7 +45,7 @@ class Skills(Page):
             wrap=True,
         )
         self._speech = Label("", "soft", wrap=True)
-        self._waiting = Label("", "soft", wrap=True)
+        self._waiting, self._sum = Label("", "soft", wrap=True), Label("", "strong")
         self._stack = stack(
             Empty(
                 theme,
@@ -53,7 +53,18 @@ class Skills(Page):
                 tr("No skills measured yet"),
                 tr("The first measurement brings a tile for every kind of puzzle."),
             ),
-            boxed(column(about, *self._groups.values(), self._nothing, self._waiting, self._speech, 1, gap=18)),
+            boxed(
+                column(
+                    self._sum,
+                    about,
+                    *self._groups.values(),
+                    self._nothing,
+                    self._waiting,
+                    self._speech,
+                    1,
+                    gap=18,
+                )
+            ),
         )
         self.own = OwnQuestions(theme, actions)
         self.add(self.own)
@@ -76,6 +87,16 @@ class Skills(Page):
     def _show_groups(self) -> None:
         """Shows the families that match the search, by kind."""
         families, waiting = self._shown
+        learned = sum(bool(family.learned_from) for family in families)
+        self._sum.say(
+            tr(
+                "{own} kinds on its own, {others} from other models, {hard} too hard yet.",
+                own=number(len(families) - learned),
+                others=number(learned),
+                hard=number(len(waiting)),
+            )
+        )
+        self._sum.setVisible(bool(learned))
         sought = self._search.text().strip().casefold()
         found = [family for family in families if sought in f"{tr(family.kind)} {family.title}".casefold()]
         for kind, group in self._groups.items():

@@ -167,7 +167,7 @@ class ArchiveCard(QFrame):
         self._give = button(tr("Save answers as a file …"), self._choose_export)
         why = tr(
             "A file of answers goes where no network does, by USB stick for example. Each answer is checked "
-            "before your model learns from it."
+            "before your model learns from it. Only take files from people you trust."
         )
         self.setLayout(
             column(

@@ -11,7 +11,7 @@ from app.node.record.snapshot import SwarmView
 from app.ui.charts.table import Column, Table, TableRows
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.spoken import spoken
-from app.ui.language.texts import ago, counted, number, size, tr
+from app.ui.language.texts import ago, counted, family_titles, number, size, tr
 from app.ui.swarm.cards import ArchiveCard, PrivateCard
 from app.ui.theme import Theme
 from app.ui.view.view import View
@@ -31,6 +31,9 @@ from app.ui.widgets.pieces import (
     search,
     stack,
 )
+
+_KINDS = 3
+"""Kinds of puzzles that a line names."""
 
 
 class SwarmPage(Page):
@@ -60,17 +63,17 @@ class SwarmPage(Page):
         )
         self._table = Table(rows, tr("Peers"))
         self._table.set_widths(0, 0, 130, 130)
-        self._helped = Label("", "strong")
+        self._helped, self._taught = Label("", "strong"), Label("", "strong", wrap=True)
         self._find = search(tr("Search peers"), rows.search, width=220)
         self._count = Label("", "heading")
         self._nobody = Empty(theme, "swarm", "", "")
         head = row(self._count, 1, self._find, margins=(18, 14, 14, 4))
         self._peers = stack(self._nobody, self._table)
         table = card(column(head, self._peers, gap=4, margins=(2, 0, 2, 10), fill=1), padding=None)
-        parts = (self._class, self._relay, stats_row(*self._stats), self._helped, table)
+        parts = (self._class, self._relay, stats_row(*self._stats), self._helped, self._taught, table)
         self._stack = stack(
             Alone(theme, actions),
-            boxed(column(*parts, gap=16, fill=4)),
+            boxed(column(*parts, gap=16, fill=5)),
         )
         self.add(self._stack, 1)
         self.add(self._private)
@@ -99,6 +102,8 @@ class SwarmPage(Page):
         self._helped.say(
             counted("Your answers helped {n} model today.", "Your answers helped {n} models today.", helped)
         )
+        self._taught.setVisible(bool(swarm.taught) and bool(view.rules.get("receipts", True)))
+        self._taught.say(taught(swarm))
         self._peers.setCurrentIndex(1 if peers else 0)
         self._find.setVisible(len(peers) > 8)
         self._table.show_rows(peers)
@@ -122,6 +127,21 @@ class SwarmPage(Page):
             size(rate) if rate is not None else "–",
             tr("in the last hour") if rate is not None else tr("not measured yet"),
         )
+
+
+def taught(swarm: SwarmView) -> str:
+    """What other models say they learned from this one: the kinds that most of them name."""
+    most = sorted(swarm.taught.items(), key=lambda one: (-one[1], one[0]))
+    titles = family_titles(name for name, _ in most[:_KINDS])
+    said = [f"{title} ({number(count)})" for title, (_, count) in zip(titles, most, strict=False)]
+    if len(most) > _KINDS:
+        said.append(counted("{n} other kind", "{n} other kinds", len(most) - _KINDS))
+    return counted(
+        "{n} model says yours taught it: {kinds}.",
+        "{n} models say yours taught them: {kinds}.",
+        swarm.pupils,
+        kinds=", ".join(said),
+    )
 
 
 def waiting_for(swarm: SwarmView) -> tuple[str, str]:

@@ -75,6 +75,15 @@ def pace(model: ModelEntry) -> str:
     if not model.round_s:
         return ""
     least, most = model.round_s
+    if model.look_s is not None:
+        first, last = model.look_s
+        return tr(
+            "first look {first} to {last}, then a round takes {least} to {most} here",
+            first=span(first),
+            last=span(last),
+            least=span(least),
+            most=span(most),
+        )
     if least != most:
         return tr("a round takes {least} to {most} here", least=span(least), most=span(most))
     a_minute, an_hour = round(60 / most), max(1, round(3600 / most))
@@ -200,7 +209,9 @@ def switching(model: ModelEntry, running: bool) -> str:
     )
     now = tr("Learning switches over right away.") if running else tr("Learning starts right away.")
     kept = tr("Each model has its own history and keeps what it learned.")
-    return f"{kept} {own} {now}"
+    soon = pace(model) if model.look_s is not None else ""
+    takes = f" {soon[:1].upper()}{soon[1:]}." if soon else ""
+    return f"{kept} {own} {now}{takes}"
 
 
 def is_starter(model: ModelEntry) -> bool:

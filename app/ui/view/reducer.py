@@ -207,7 +207,7 @@ def _milestones(reached: Iterable[milestones.Milestone]) -> dict[str, tuple[Leve
     """First right answer in training, and every level reached beyond the first seen."""
     found: dict[str, list[LevelReached]] = {}
     for one in reached:
-        if one.kind is not milestones.MilestoneKind.HALF:
+        if one.kind in (milestones.MilestoneKind.FIRST, milestones.MilestoneKind.LEVEL):
             level = -1 if one.kind is milestones.MilestoneKind.FIRST else one.level
             found.setdefault(one.family, []).append(LevelReached(level=level, at=one.at))
     return {name: tuple(rows) for name, rows in found.items()}

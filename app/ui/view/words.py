@@ -283,6 +283,8 @@ def milestone(one: Milestone) -> str:
             if one.peer:
                 said += " " + tr("It had seen answers of {peer} before.", peer=safe_line(one.peer))
             return said
+        case MilestoneKind.LEARNED:
+            return tr("{family}: learned from answers of {peer}.", family=title, peer=safe_line(one.peer))
         case MilestoneKind.LEVEL:
             return tr("{family}: reached level {n}.", family=title, n=number(one.level + 1))
         case MilestoneKind.HALF:

@@ -38,10 +38,6 @@ NO_MERGE = "<pad pad>"
 these two words are not."""
 
 
-class UnknownTokenizer(EngineError):
-    """llama.cpp has no tokenizer like this one."""
-
-
 @dataclass(frozen=True)
 class Vocabulary:
     """What a GGUF file says about text. `tokens` and `types` have one entry for each row of the embedding."""
@@ -76,8 +72,8 @@ _KEYS = {"bos": "bos", "eos": "eos", "eot": "eot", "unk": "unknown", "pad": "pad
 def read(folder: Folder, rows: int) -> Vocabulary:
     """The folder's tokenizer for an embedding of `rows` rows.
 
-    Raises UnknownTokenizer where llama.cpp would cut text differently, and EngineError where the tokenizer is
-    missing, damaged, or of another model."""
+    Raises EngineError where llama.cpp would cut text differently, or the tokenizer is missing, damaged, or of
+    another model."""
     chat = ChatTokenizer(folder)
     settings: dict[str, Any] = json.loads(chat.library.to_str())
     pre = _pre(settings, folder.name)
@@ -105,7 +101,7 @@ def read(folder: Folder, rows: int) -> Vocabulary:
 
 
 def _pre(settings: Mapping[str, Any], name: str) -> str:
-    """llama.cpp's name for the way this tokenizer cuts text. Raises UnknownTokenizer."""
+    """llama.cpp's name for the way this tokenizer cuts text. Raises EngineError."""
     model = settings.get("model") or {}
     plain = (
         model.get("type") == "BPE"
@@ -147,8 +143,8 @@ def _is_split(step: Mapping[str, Any]) -> bool:
     return step.get("type") == "Split" and step["behavior"] == "Isolated" and not step["invert"]
 
 
-def _unknown(name: str) -> UnknownTokenizer:
-    return UnknownTokenizer(
+def _unknown(name: str) -> EngineError:
+    return EngineError(
         f"llama.cpp has no tokenizer like the one of {name}, so other programs would read text differently: "
         "export it as peft or merged instead."
     )

@@ -314,11 +314,12 @@ def _last(hidden: torch.Tensor) -> torch.Tensor:
 def _padded(
     rows: Sequence[Sequence[int]], device: torch.device, *, left: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows of one length, and 1 where they are not padding."""
+    """Rows of one length, and 1 where they are not padding. A row's own first token fills it: the embedding of
+    a padding token is often zero, and Gemma 3n's gradient of a standard deviation of zeros is not a number."""
     longest = max(map(len, rows))
-    pads = [[0] * (longest - len(row)) for row in rows]
+    pads = [[row[0]] * (longest - len(row)) for row in rows]
     tokens = [[*pad, *row] if left else [*row, *pad] for row, pad in zip(rows, pads, strict=True)]
-    mask = torch.tensor([[1] * len(row) + pad for row, pad in zip(rows, pads, strict=True)], device=device)
+    mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows], device=device)
     return torch.tensor(tokens, device=device), mask.flip(1) if left else mask
 
 

@@ -26,8 +26,20 @@ def folder(request: pytest.FixtureRequest, make_model: MakeModel) -> Path:
     return make_model(request.param)
 
 
-OTHERS = ("gemma2", "qwen3_5_text", "qwen3_next", "lfm2", "granitemoehybrid", "falcon_h1", "mamba2")
-"""A soft cap, a scale behind the head, gated deltas, convolutions, state spaces, fused experts."""
+OTHERS = (
+    *(
+        "gemma2",
+        "gemma3n_text",
+        "qwen3_5_text",
+        "qwen3_next",
+        "lfm2",
+        "granitemoehybrid",
+        "falcon_h1",
+        "mamba2",
+    ),
+)
+"""A soft cap, deviations of what may be padding, a scale behind the head, gated deltas, convolutions, state
+spaces, fused experts."""
 
 
 @pytest.mark.parametrize("family", OTHERS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from app.node.history.milestones import FirstSource, Milestone, MilestoneKind, milestones, reached, sources
 from app.node.record.records import GroupRow, Probe, Round
 from app.sapo.questions import Coordinates
@@ -33,6 +35,16 @@ def test_a_first_answer_counts_only_where_all_were_wrong_before() -> None:
     assert kinds(reached(rounds)) == [(MilestoneKind.FIRST, 1, "gcd"), (MilestoneKind.FIRST, 3, "lcm")], (
         "Skills knows both"
     )
+
+
+def test_a_lesson_is_told_once_what_it_taught_is_practised() -> None:
+    lesson = msgspec.structs.replace(
+        played(2), lesson=96, lesson_families=("lcm", "dice"), lesson_from=("calm-crane-0002", "x")
+    )
+    rounds = [played(1, gcd=(0, 2, 8)), lesson, played(3, gcd=(0, 2, 8)), played(4, lcm=(0, 1, 8))]
+    (learned,) = milestones(rounds)
+    assert (learned.kind, learned.round, learned.family) == (MilestoneKind.LEARNED, 2, "lcm")
+    assert learned.peer == "calm-crane-0002" and learned.at == lesson.at
 
 
 def test_who_showed_it_before_is_named_and_who_came_after_is_not() -> None:

@@ -16,7 +16,7 @@ from app.learning.choosing import PeerGroup
 from app.learning.language import LESSON
 from app.node.history import checkpoint
 from app.node.record import events
-from app.node.record.records import Round
+from app.node.record.records import Probe, Round
 from app.node.round import language, placing, teaching
 from app.node.round.round import Tools
 from app.node.round.teaching import HELD_STEPS
@@ -91,8 +91,37 @@ def test_a_family_that_peers_can_solve_is_taught_tried_and_joins(bench: Bench) -
     assert kept(bench).joined == {learned.family: 0} and learned.family in swarm.practised
     assert len(swarm.taught) == 30 and all(id.startswith(learned.family) for id in swarm.taught)
     ((sentence,),) = rows(bench, "SELECT sentence FROM events WHERE kind = 'skill'")
-    assert sentence.endswith(" and 1 more.") and any(author in sentence for author in AUTHORS)
+    assert sentence.endswith(f" and 1 more. It began with “{learned.answer}”.") and any(
+        author in sentence for author in AUTHORS
+    )
     assert learned.family in of(Round, seen)[-1].families or len(of(Round, seen)) == 4
+
+
+def test_a_model_that_names_its_families_is_taught_others_and_keeps_its_curve(bench: Bench) -> None:
+    """As the starter does, which has no first look."""
+    swarm, named, others = shelf(), {"chain_sum": 0}, {"basic_arithmetic": 0, "gcd": 0}
+    seen = bench.run(rounds=3, families=named, others=others, swarm=swarm, external=2)
+    (learned,) = of(events.SkillLearned, seen)
+    assert learned.family == "basic_arithmetic" and not of(events.Placed, seen)
+    assert swarm.practised == ("chain_sum", "basic_arithmetic") and set(swarm.wanted) <= {"gcd"}
+    shown = rows(bench, "SELECT DISTINCT peer, family FROM groups WHERE source = 'peer' ORDER BY peer")
+    assert shown == [(author, "basic_arithmetic") for author in AUTHORS], "the answers that began it"
+    again = bench.run(rounds=1, families=named, others=others, swarm=Shelf([]))
+    assert set(of(events.Started, again)[0].families) == {"chain_sum", "basic_arithmetic"}
+    (mark,) = {one.questions_mark for one in of(Probe, [*seen, *again])}
+    assert mark and kept(bench).families == named
+
+
+def test_questions_that_a_model_cannot_read_end_no_node(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_TOO_LONG", "Sort these numbers")
+    swarm = shelf()
+    swarm.waiting += waiting("number_sorting")
+    others = {"basic_arithmetic": 0, "number_sorting": 0}
+    seen = bench.run(rounds=3, families={"chain_sum": 0}, others=others, swarm=swarm)
+    assert [one.family for one in of(events.SkillLearned, seen)] == ["basic_arithmetic"]
+    assert [one.round for one in of(Round, seen)][-1] == 3
+    failed = [one for one in kept(bench).lessons if one.family == "number_sorting"]
+    assert [one.failures for one in failed] == [1], "it waits"
 
 
 def test_a_lesson_that_opens_nothing_leaves_the_adapter_and_the_rounds_as_they_were(

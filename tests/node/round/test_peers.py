@@ -61,6 +61,7 @@ class Shelf:
         self.wanted: tuple[str, ...] = ()
         self.waiting: list[PeerGroup] = []
         self.taught: list[str] = []
+        self.solved: frozenset[str] = frozenset()
         self.shares: list[float] = []
 
     def open(
@@ -92,6 +93,9 @@ class Shelf:
 
     def practise_families(self, families: Iterable[str]) -> None:
         self.practised = tuple(families)
+
+    def solved_families(self) -> frozenset[str]:
+        return self.solved
 
     def want_for_lessons(self, families: Sequence[str]) -> None:
         self.wanted = tuple(families)

@@ -102,6 +102,20 @@ def test_it_learns_before_every_kind_was_tried_and_tries_the_others_between_roun
     assert (needle.questions, needle.any) == (2, 0) and kept(bench).waiting == ("needle_haystack",)
 
 
+def test_a_newcomer_looks_first_at_what_the_swarm_solves(
+    bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The family with the longest questions, which comes last otherwise: see above."""
+    monkeypatch.setattr(first_look, "AT_ONCE", 2)
+    families = {"needle_haystack": 0, "basic_arithmetic": 0, "chain_sum": 0}
+    swarm = Shelf([])
+    swarm.solved = frozenset({"needle_haystack"})
+    bench.run(lambda event: isinstance(event, events.Placed), place=True, families=families, swarm=swarm)
+    looked = [one.family for one in kept(bench).tried if one.questions]
+    assert looked[0] == "needle_haystack" and set(swarm.practised) == set(kept(bench).families)
+    assert set(swarm.wanted) == set(families), "answers for lessons are asked for meanwhile"
+
+
 def test_the_first_measurement_of_a_model_that_solves_nothing_yet_is_short(bench: Bench, pupil: None) -> None:
     seen = bench.run(rounds=1, place=True, families=CANDIDATES, probe_questions=32)
     assert [(one.round, one.questions, one.share > 0) for one in of(Probe, seen)] == [

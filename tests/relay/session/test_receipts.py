@@ -14,10 +14,21 @@ import msgspec
 from app.relay.broker.journal import Journal
 from app.relay.session.shared import RelayState
 from app.relay.standing import PROBATION, SEEN_S, Standing
-from app.swarm.client.receipts import Thanked, receipt
+from app.swarm.client.receipts import MOST_PUPILS, Thanked, lesson_receipt, receipt
 from app.swarm.identity.identity import Identity
 from app.swarm.wire.limits import Code
-from app.swarm.wire.protocol import RECEIPTS, BatchReply, Err, Receipt, Receipts, Sample, Stats, Thanks
+from app.swarm.wire.protocol import (
+    RECEIPTS,
+    BatchReply,
+    Err,
+    LessonReceipt,
+    Receipt,
+    Receipts,
+    Sample,
+    Stats,
+    Taught,
+    Thanks,
+)
 from app.swarm.wire.signin import sign_in
 from tests.relay.talking import Peer, Relay, Town, group, key, running, seed, town
 from tests.swarm import relays
@@ -59,9 +70,9 @@ async def first_of(learner: Peer) -> str:
     return str(msgspec.json.decode(item)["id"])
 
 
-async def say(one: Peer, *receipts: Receipt) -> None:
+async def say(one: Peer, *receipts: Receipt, lessons: tuple[LessonReceipt, ...] = ()) -> None:
     """Sends them, and waits until the relay has read them."""
-    await one.ws.send_str(msgspec.json.encode(Receipts(items=receipts)).decode())
+    await one.ws.send_str(msgspec.json.encode(Receipts(items=receipts, lessons=lessons)).decode())
     answer = await one.stats()
     assert isinstance(answer, Stats)
 
@@ -117,6 +128,50 @@ def test_who_does_not_speak_of_receipts_gets_none(tmp_path: Path) -> None:
 
     with running("--state", str(tmp_path / "state")) as relay:
         play(relay, story)
+
+
+def learned(who: int, family: str, by: int | None = None, swarm: str = "shoal") -> LessonReceipt:
+    """That the author's answers taught it, as `who` says, or `by` in its name."""
+    return lesson_receipt(seed(who if by is None else by), swarm, key(AUTHOR).hex(), family)
+
+
+def test_a_newcomer_tells_an_author_who_was_away_what_it_learned(tmp_path: Path) -> None:
+    author, thanked = Identity(seed(AUTHOR)), Thanked(tmp_path)
+    thanked.record_published("chain_sum")
+
+    async def story(place: Town, url: str) -> None:
+        newcomer, forger = await place.peer(OTHER), await place.peer(FORGERS[0])
+        await say(newcomer, lessons=(learned(OTHER, "chain_sum"), learned(OTHER, "gcd"), learned(OTHER, "x")))
+        await say(forger, lessons=(learned(KNOWN, "chain_sum"), learned(KNOWN, "chain_sum", swarm="other")))
+        async with relays.running(tmp_path / "author", [url], author, thanked=thanked):
+            await relays.until(lambda: thanked.taught)
+            assert thanked.taught == {"chain_sum": 1}, "gcd was never given, and nobody speaks for another"
+            assert thanked.news() == [("chain_sum", key(OTHER).hex())]
+            await say(newcomer, lessons=(learned(OTHER, "chain_sum"),))
+            await say(forger, lessons=(learned(FORGERS[0], "chain_sum"),))
+            await relays.until(lambda: thanked.pupils == 2)
+            assert thanked.taught == {"chain_sum": 2}
+
+    with running() as relay:
+        play(relay, story)
+
+
+def test_what_pupils_say_is_counted_once_and_outlives_the_node(tmp_path: Path) -> None:
+    thanked, own = Thanked(tmp_path), key(AUTHOR).hex()
+    thanked.record_published("gcd")
+
+    def told(who: int, family: str, by: int | None = None, swarm: str = "shoal") -> bool:
+        sig = learned(who, family, by, swarm).sig
+        return thanked.count_lesson(Taught(pk=key(who).hex(), family=family, sig=sig), "shoal", own)
+
+    assert told(KNOWN, "gcd") and not told(KNOWN, "gcd")
+    assert not told(OTHER, "gcd", by=KNOWN) and not told(OTHER, "gcd", swarm="other")
+    assert not told(OTHER, "lcm") and not told(AUTHOR, "gcd")
+    thanked.save()
+    thanked = Thanked(tmp_path)
+    assert thanked.taught == {"gcd": 1} and not thanked.news() and not told(KNOWN, "gcd")
+    assert all(told(who, "gcd") for who in range(1000, 999 + MOST_PUPILS)) and not told(OTHER, "gcd")
+    assert thanked.pupils == MOST_PUPILS and len(thanked.news()) == 8
 
 
 def test_an_author_believes_no_relay(tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,12 @@ import msgspec
 import pytest
 
 from app.common.files import transaction
+from app.learning.choosing import PeerGroup
 from app.node.swarm.imported import SoloGroups
 from app.relay.store.archive import Archive
+from app.sapo.families import FAMILIES
 from app.sapo.scoring.sandbox import Sandbox
+from app.swarm.identity.identity import Identity
 from app.swarm.intake import archive, intake
 from app.swarm.intake.archive import ArchivedGroup, ArchiveError
 from app.swarm.intake.reasons import IntakeReason
@@ -35,17 +40,27 @@ def line(envelope: Envelope, swarm: str = SWARM) -> ArchivedGroup:
     return ArchivedGroup(swarm=swarm, group=envelope)
 
 
+def checked(
+    lines: Sequence[ArchivedGroup], sandbox: Sandbox, now_ms: int = NOW_MS, keys: Sequence[bytes] = ()
+) -> tuple[list[PeerGroup], Counter[IntakeReason]]:
+    """What passes, and what is refused."""
+    verdicts = [verdict for _, verdict in archive.checked(lines, sandbox, keys, now_ms)]
+    refused = Counter(one for one in verdicts if isinstance(one, IntakeReason))
+    return [one for one in verdicts if isinstance(one, PeerGroup)], refused
+
+
 def test_a_year_later_a_file_gives_what_its_authors_signed(
     tmp_path: Path, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(intake, "_SHARE", Quotas(publish_per_min=1, publish_burst=1))
     file, groups = tmp_path / "a.jsonl", [signed(honest(n)) for n in range(4)]
     assert archive.write(file, map(line, [*groups, groups[0]])) == 4, "once each"
-    lines, unreadable = archive.read(file)
-    found = archive.check(lines, sandbox, (), NOW_MS + YEAR_MS)
-    assert not unreadable and not found.refused, "more of one author than a relay takes"
-    assert [group.id for group in found.groups] == [group.id for group in groups]
-    assert archive.check(lines, sandbox, (ANN.key,), NOW_MS).refused == {IntakeReason.OWN: 4}
+    found = archive.read(file)
+    assert not found.unreadable and not found.more
+    passed, refused = checked(found.lines, sandbox, NOW_MS + YEAR_MS)
+    assert not refused, "more of one author than a relay takes"
+    assert [group.id for group in passed] == [group.id for group in groups]
+    assert checked(found.lines, sandbox, keys=(ANN.key,))[1] == {IntakeReason.OWN: 4}
 
 
 LIES: dict[str, tuple[dict[str, Any], dict[str, Any], IntakeReason]] = {
@@ -59,16 +74,13 @@ LIES: dict[str, tuple[dict[str, Any], dict[str, Any], IntakeReason]] = {
 @pytest.mark.parametrize("lie", LIES)
 def test_every_wall_of_the_wire_stands_before_a_file(sandbox: Sandbox, lie: str) -> None:
     body, envelope, reason = LIES[lie]
-    found = archive.check([line(signed(honest(5) | body, **envelope))], sandbox, (), NOW_MS)
-    assert found.refused == {reason: 1} and not found.groups
+    passed, refused = checked([line(signed(honest(5) | body, **envelope))], sandbox)
+    assert refused == {reason: 1} and not passed
 
 
 def test_held_out_questions_and_other_swarms_do_not_come_in(sandbox: Sandbox) -> None:
     lines = [line(signed(honest(0, held_out=True))), line(signed(honest(6)), "another-swarm")]
-    assert archive.check(lines, sandbox, (), NOW_MS).refused == {
-        IntakeReason.HELD_OUT: 1,
-        IntakeReason.BAD_ID: 1,
-    }
+    assert checked(lines, sandbox)[1] == {IntakeReason.HELD_OUT: 1, IntakeReason.BAD_ID: 1}
 
 
 BROKEN = {
@@ -91,8 +103,58 @@ def test_what_is_no_archive_is_refused_in_a_sentence(tmp_path: Path, content: st
 def test_lines_that_cannot_be_read_leave_the_others(tmp_path: Path) -> None:
     good = msgspec.json.encode(line(signed(honest())))
     (tmp_path / "x").write_bytes(b"junk\n" + good + b"\n" + good[:40] + b"\n")
-    lines, unreadable = archive.read(tmp_path / "x")
-    assert len(lines) == 1 and unreadable == 2
+    found = archive.read(tmp_path / "x")
+    assert len(found.lines) == 1 and found.unreadable == 2
+
+
+def identities(count: int) -> list[Identity]:
+    return [Identity(bytes([number]) * 32) for number in range(count)]
+
+
+def test_a_flood_ends_the_reading_and_what_is_no_file_is_not_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "MOST_GROUPS", 100)
+    good = msgspec.json.encode(line(signed(honest()))) + b"\n"
+    (tmp_path / "x").write_bytes(good + b"\n" * 1_000_000)
+    assert archive.read(tmp_path / "x")[1:] == (100, True)
+    (tmp_path / "x").write_bytes(good * 101)
+    found = archive.read(tmp_path / "x")
+    assert len(found.lines) == 100 and found.more
+    os.mkfifo(tmp_path / "pipe")  # opened, it would wait for a writer
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    for name in ("pipe", "link", "."):
+        with pytest.raises(ArchiveError, match="isn't a file"):
+            archive.read(tmp_path / name)
+
+
+def test_puzzles_that_take_long_end_a_check_and_the_owners_own_sets_are_none_of_others_business(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = honest(7) | {"task": honest(7)["task"] | {"family": "own_0123456789abcdef"}}
+    monkeypatch.setitem(FAMILIES._own, "own_0123456789abcdef", FAMILIES["gcd"])
+    assert checked([line(signed(own))], sandbox)[1] == {IntakeReason.FAMILY_OFF: 1}
+    monkeypatch.setattr(archive, "MOST_S", 0.0)
+    assert checked([line(signed(honest(8)))], sandbox)[1] == {IntakeReason.UNCHECKED: 1}
+
+
+def test_an_author_that_lies_is_passed_over_in_every_swarm_of_a_file(sandbox: Sandbox) -> None:
+    """A swarm for each line is neither another memory nor another chance."""
+    lies = [honest(n) | {"rewards": [0, 1, 0], "swarm": f"swarm-{n}"} for n in range(5)]
+    lines = [line(signed(one, swarm=one["swarm"]), one["swarm"]) for one in lies]
+    refused = checked(lines, sandbox)[1]
+    assert refused == {IntakeReason.FALSE_REWARDS: 3, IntakeReason.DISTRUSTED: 2}
+
+
+def test_a_flood_of_keys_leaves_other_authors_their_share(tmp_path: Path) -> None:
+    honest_ones = [line(signed(honest(n), me=BOB)) for n in range(6)]
+    flood = [line(signed(honest(n), me=one)) for one in identities(3) for n in range(20)]
+    kept = archive.fitting([*honest_ones, *flood], most=16)
+    assert [one.group.pk for one in kept].count(BOB.key.hex()) == 4
+    assert kept == [one for one in (*honest_ones, *flood) if one in kept], "in their order"
+    assert honest_ones[-1] in kept and honest_ones[0] not in kept, "the latest"
+    size = len(msgspec.json.encode(honest_ones[0])) + 1
+    assert len(archive.fitting(honest_ones, most_bytes=2 * size + 10)) == 2
 
 
 def test_a_relays_day_is_read_while_it_runs(tmp_path: Path) -> None:

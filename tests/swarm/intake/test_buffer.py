@@ -140,6 +140,22 @@ def test_groups_of_other_families_wait_until_the_node_trains_on_them() -> None:
     assert not buffer.waiting_groups() and take_all(buffer) == [], "they are too old for a round"
 
 
+def test_what_came_before_the_families_were_known_waits_where_they_are_not_practised() -> None:
+    buffer = PeerBuffer(clock())
+    for number, family in enumerate(("gcd", "lcm", "lcm")):
+        buffer.add(checked(number, family=family))
+    alone = checked(3, family="dice")
+    group = msgspec.structs.replace(
+        alone.scored.group, completions_G=("#1",), finished_G=(True,), model="human"
+    )
+    person = ScoredGroup(group=group, scores_G=(1.0,), rewards_G=(1,))
+    buffer.add(msgspec.structs.replace(alone, scored=person))
+    assert buffer.solved == {"gcd", "lcm", "dice"} and len(buffer) == 4
+    buffer.practise(["gcd"])
+    assert len(buffer) == 1 and [one.id for one in buffer.waiting_groups()] == [checked(n).id for n in (1, 2)]
+    assert buffer.solved == {"gcd", "lcm"}, "no lesson teaches a person's answer"
+
+
 def test_a_flood_of_waiting_groups_displaces_its_own_author_and_its_own_family() -> None:
     buffer = PeerBuffer(clock())
     buffer.practise(["gcd"])

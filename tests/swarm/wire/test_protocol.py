@@ -31,6 +31,7 @@ FROM_CLIENT = [
     protocol.Erase(),
     protocol.Report(ids=(ID,), reason="bad_reward"),
     protocol.Receipts(items=(protocol.Receipt(id=ID, sig=SIG),)),
+    protocol.Receipts(lessons=(protocol.LessonReceipt(author=ID, family="gcd", sig=SIG),)),
     protocol.AskStats(subscribe=True),
     protocol.ClassProgress(round=3, share=0.5, families={"gcd": 0.25}),
     protocol.AskQuestions(),
@@ -47,6 +48,7 @@ FROM_RELAY = [
     protocol.Erased(groups=3),
     protocol.HandedOut(content='{"name": "Caf\u00e9", "rows": []}' * 9000),
     protocol.Thanks(id=ID, pk=ID, sig=SIG),
+    protocol.Taught(pk=ID, family="gcd", sig=SIG),
     protocol.RelayNotice(msg="Maintenance at noon"),
     protocol.Bye(reason="restart", reconnect_after_ms=1000),
 ]

@@ -43,12 +43,19 @@ def test_the_group_s_id_and_signature() -> None:
 
 def test_the_signature_of_a_receipt() -> None:
     key = nacl.signing.SigningKey(bytes(range(32, 64)))
-    (told,) = re.findall(r"```\n(\{\"t\":\"receipts\".*?)\n```", PAGE)
+    told, lessons = re.findall(r"```\n(\{\"t\":\"receipts\".*?)\n```", PAGE)
     (item,) = json.loads(told)["items"]
     signed = hashlib.sha256(b"shoal-receipt-v1\0example-swarm\0" + bytes.fromhex(item["id"])).digest()
     assert item["id"] == json.loads(PUB)["id"]
     assert item["sig"] == key.sign(signed).signature.hex()
-    assert isinstance(frames.from_client(told.encode()), protocol.Receipts)
+    (lesson,) = json.loads(lessons)["lessons"]
+    assert lesson["author"] == json.loads(PUB)["pk"]
+    claimed = bytes.fromhex(lesson["author"]) + lesson["family"].encode()
+    signed = hashlib.sha256(b"shoal-lesson-v1\0example-swarm\0" + claimed).digest()
+    assert lesson["sig"] == key.sign(signed).signature.hex()
+    for one in (told, lessons):
+        read = frames.from_client(one.encode())
+        assert isinstance(read, protocol.Receipts) and frames.to_frame(read).decode() == one
 
 
 def test_the_signature_of_the_challenge() -> None:

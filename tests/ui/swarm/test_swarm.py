@@ -53,3 +53,9 @@ def test_how_many_models_own_answers_helped_is_said_unless_thanks_are_off(
     assert "12" in page._helped.text() and not page._helped.isHidden()
     page.show_view(msgspec.structs.replace(view, rules={"receipts": False}))
     assert page._helped.isHidden()
+    assert page._taught.isHidden()
+    page.show_view(swarm(taught={"gcd": 4, "lcm": 1, "dice": 2, "products": 1, "maze": 1}, pupils=5))
+    assert page._taught.text() == (
+        "5 models say yours taught them: Greatest common divisor (4), Dice (2), Least common multiple (1), "
+        "2 other kinds."
+    )
