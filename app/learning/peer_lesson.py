@@ -30,7 +30,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -48,6 +48,10 @@ FAMILIES, ANSWERS = 4, 96
 READ = 6
 """Answers of each family that are read before a lesson. The families whose answers are least unlikely (nats of
 a whole answer) are taught: of eight families that were taught, these four gained most (LOG.md)."""
+SEEN, ASKED = 3, 5
+"""SEEN: right answers of a waiting family from which on a few are read at once. ASKED: once more families than
+this were read, peers are asked only for the ASKED whose answers are likeliest: a node fetches a few groups a
+minute, and a lesson in far families costs as much as in close ones and brings nothing."""
 OWN, OWN_ROUNDS = 64, 16
 """OWN: the most own right answers that are mixed in. OWN_ROUNDS: rounds after which there are enough of them,
 and LEAST answers of peers suffice for a lesson; before that it needs ANSWERS."""
@@ -148,6 +152,37 @@ def next_lesson(
 def room(found: Placement) -> int:
     """How many families a lesson may teach."""
     return min(FAMILIES, MOST_ACTIVE - len(found.in_play))
+
+
+def first_answers(groups: Iterable[PeerGroup], families: Container[str]) -> PeerLesson:
+    """Some right answers of each of the `families` that has SEEN of them, at the lowest level that does: to be
+    read (`READ`), never to be taught, so no author has to agree with another."""
+    found: dict[tuple[int, str], list[PeerAnswer]] = {}
+    for group in groups:
+        at = group.scored.group.coordinates
+        if at.family in families:
+            found.setdefault((at.level, at.family), []).extend(
+                PeerAnswer(id=group.id, peer=group.peer, question=group.question, completion=completion)
+                for completion in sorted(_right(group.scored))
+            )
+    parts: dict[str, FamilyAnswers] = {}
+    for (level, family), some in sorted(found.items(), key=lambda one: one[0]):
+        if len(some) >= SEEN:
+            parts.setdefault(family, FamilyAnswers(family=family, level=level, answers=tuple(some[:READ])))
+    return PeerLesson(parts=tuple(parts.values()))
+
+
+def asked_for(families: Sequence[str], nats: Mapping[str, float]) -> tuple[str, ...]:
+    """The waiting `families` that peers are asked for: all of them until more than ASKED were read, then those
+    of the least `nats` (see `closest`).
+
+    >>> asked_for("abcdefgh", {"a": 90.0, "c": 50.0})
+    ('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')
+    >>> asked_for("abcdefgh", dict(zip("abcdefg", (90.0, 81.0, 50.0, 64.0, 92.0, 46.0, 60.0))))
+    ('f', 'c', 'g', 'd', 'b')
+    """
+    known = sorted((one for one in families if one in nats), key=lambda one: nats[one])
+    return tuple(known[:ASKED]) if len(known) > ASKED else tuple(families)
 
 
 def closest(lesson: PeerLesson, nats: Mapping[str, float], most: int) -> PeerLesson:
@@ -308,14 +343,7 @@ def after_lesson(
 def _usable(group: PeerGroup, common: Mapping[_Features, set[str]]) -> list[str]:
     """A group's right answers that may be taught, the shortest first: extra length is by chance, and every
     token costs."""
-    scored = group.scored
-    right = {
-        completion
-        for completion, reward, finished in zip(
-            scored.group.completions_G, scored.rewards_G, scored.group.finished_G, strict=True
-        )
-        if reward and finished
-    }
+    right = _right(group.scored)
     known = {of: found | set(of(group.question)) for of, found in common.items()}
     letters = set(group.question)
     return [
@@ -326,6 +354,17 @@ def _usable(group: PeerGroup, common: Mapping[_Features, set[str]]) -> list[str]
         and all(len(word) == 1 or word in known[words] for word in words(_work(one)))
         and all(form in known[forms] for form in forms(one))
     ]
+
+
+def _right(scored: ScoredGroup) -> set[str]:
+    """The right answers of a group that ended by themselves."""
+    return {
+        completion
+        for completion, reward, finished in zip(
+            scored.group.completions_G, scored.rewards_G, scored.group.finished_G, strict=True
+        )
+        if reward and finished
+    }
 
 
 def _agreed(groups: Sequence[PeerGroup], authors: set[str], of: _Features) -> set[str]:

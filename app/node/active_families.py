@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,6 +81,8 @@ class ActiveFamilies:
         self.settings = settings
         self._folder, self._home, self._healer, self._watch, self._swarm = folder, home, healer, watch, swarm
         self._named = settings.families
+        self._nats: dict[str, float] = {}
+        """How unlikely peers' answers in families that wait are to this model, since the latest lesson."""
         self._found: Placement | None = None
         self._look: Placement | None = None
         self.enough = False
@@ -169,17 +172,23 @@ class ActiveFamilies:
             return ""
         return f"New to the mix: {titles(new)}. They were tried again, and it can learn from them now."
 
-    def peer_lesson(self, round_: int) -> PeerLesson | None:
-        """The lesson that peers' answers may teach after this round (app.learning.peer_lesson). Also tells the
-        swarm which families it would like answers of."""
+    async def peer_lesson(self, tools: Tools, state: NodeState) -> PeerLesson | None:
+        """The lesson that peers' answers may teach now (app.learning.peer_lesson). Also tells the swarm which
+        families it would like answers of. Raises TrainerDied."""
         if self._found is None or self._swarm is None:
             return None
-        resting = peer_lesson.resting_families(self._found, round_)
+        resting = peer_lesson.resting_families(self._found, state.round)
         known = {*self._found.in_play, *resting}
-        self._swarm.want_for_lessons([one for one in self._healer.candidates if one not in known])
-        wanted = self._healer.candidates
-        waiting = [one for one in self._swarm.waiting_groups() if one.scored.group.coordinates.family in wanted]
-        return peer_lesson.next_lesson(waiting, self._found, round_, self._swarm.vouches) if waiting else None
+        candidates = self._healer.candidates
+        wanted = [one for one in candidates if one not in known]
+        waiting = [group for group in self._swarm.waiting_groups() if _family(group) in candidates]
+        unread = peer_lesson.first_answers(waiting, {*wanted} - self._nats.keys())
+        if unread.parts:
+            read = await unlikeliness(tools, state, unread)
+            self._nats |= {family: read.get(family, math.inf) for family in unread.levels}
+        self._swarm.want_for_lessons(peer_lesson.asked_for(wanted, self._nats))
+        found = self._found
+        return peer_lesson.next_lesson(waiting, found, state.round, self._swarm.vouches) if waiting else None
 
     def own_answers(self, latest: Iterable[ScoredGroup]) -> tuple[OwnAnswer, ...]:
         """This model's own right answers that are mixed into a lesson, from its `latest` groups, newest first.
@@ -237,7 +246,7 @@ class ActiveFamilies:
         """Records what a lesson achieved and activates the families that it opened. Returns the results of
         those that the lesson improved. Raises DiskFullError."""
         assert self._found is not None
-        kept = helped(before, after)
+        kept, self._nats = helped(before, after), {}
         self.keep(peer_lesson.after_lesson(self._found, lesson, before.lesson, after.lesson, round_, kept=kept))
         brought = {
             first.family
@@ -263,6 +272,10 @@ class ActiveFamilies:
             self.settings = msgspec.structs.replace(self.settings, families=found.in_play)
         if self._swarm is not None:
             self._swarm.practise_families(self.settings.families)
+
+
+def _family(group: PeerGroup) -> str:
+    return group.scored.group.coordinates.family
 
 
 def skill_event(result: LessonResult, lesson: PeerLesson, round_: int) -> events.SkillLearned:

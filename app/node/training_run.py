@@ -145,7 +145,7 @@ class TrainingRun:
             await self._join(again)
         elif self.state.round == self._ends_at:
             return True
-        elif self._taught_zero and (lesson := self._active.peer_lesson(self.state.round)):
+        elif self._taught_zero and (lesson := await self._active.peer_lesson(self._tools(), self.state)):
             await self._learn_from_peers(lesson)
         else:
             await self._round()

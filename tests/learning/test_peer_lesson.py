@@ -19,8 +19,11 @@ from app.learning.peer_lesson import (
     MOST_ACTIVE,
     OWN,
     OWN_ROUNDS,
+    READ,
+    SEEN,
     answers,
     closest,
+    first_answers,
     next_lesson,
     own_answers,
     room,
@@ -144,6 +147,14 @@ def test_easy_levels_come_first_and_a_family_in_play_never() -> None:
     assert set(lesson.parts[0].authors) == {"name of ann", "name of ben"}
     assert next_lesson(groups, FOUND, 0, nobody) is None, "there is no safe point yet to go back to"
     assert next_lesson(groups, FOUND, OWN_ROUNDS - 1, nobody) is None, "a narrow lesson needs own answers"
+
+
+def test_first_answers_of_waiting_families_are_read_at_their_lowest_level() -> None:
+    groups = [*some("ann", SEEN, level=1), *some("ann", SEEN - 1), *some("ann", 9, family="lcm")]
+    groups += [*some("ann", SEEN - 1, family="dice"), *some("ann", 9, family="maze")]
+    read = first_answers(groups, {"gcd", "lcm", "dice"})
+    assert read.levels == {"gcd": 1, "lcm": 0}
+    assert sorted(len(one.answers) for one in read.parts) == [SEEN, READ]
 
 
 def test_a_lesson_teaches_the_few_families_that_are_closest_and_leaves_room() -> None:

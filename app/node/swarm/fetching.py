@@ -42,9 +42,9 @@ MOST = 64
 """Groups of one sample, and levels of families remembered for the archive."""
 LESSON_GROUPS = 24
 """Groups of one sample for lessons."""
-GROUPS_PER_MIN, GROUPS_AT_ONCE = 5.0, 180
+GROUPS_PER_MIN, GROUPS_AT_ONCE = 4.0, 240
 """Groups for rounds and lessons together; lessons get what rounds leave. That is 480 in the first hour, or 2.5
-MB, and 300 in each further one."""
+MB, and 240 in each further one."""
 LESSON_FAMILIES = 8
 """Maximum families asked for at once for lessons, those with most groups first: a few complete lessons are
 worth more than a little of every family."""
