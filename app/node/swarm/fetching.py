@@ -173,20 +173,23 @@ class PeerFetcher:
         return fetched
 
     async def _fetch_for_lessons(self, swarm: str) -> None:
-        """Fetches one sample of families that wait for a lesson (from the archive if nobody else is online);
-        does nothing if none wait or the node's fetch quota is used up."""
+        """Fetches one sample of families that wait for a lesson, from the archive what those who are online
+        don't give; does nothing if none wait or the node's fetch quota is used up."""
         families = self._short_of_groups()
         if not families or self._budget.left(time.monotonic()) < LESSON_GROUPS:
             return
         batch = await self._client.sample(LESSON_GROUPS, families, MOST_AGE_S)
         if batch is None:
             return
-        archived = None
-        if not batch.eligible:
+        await self._take_in(swarm, batch, archived=False)
+        came = len(batch.items)
+        if 2 * came < LESSON_GROUPS:  # nobody is here, or what is here is too old or was given before
             tasks = [Wanted(family=family, level=level) for level in (0, 1) for family in families]
-            archived = await self._client.recall(LESSON_GROUPS, tasks[:MOST])
-        self._budget.take(LESSON_GROUPS, time.monotonic())  # also where fewer came: it asks again later
-        await self._take_in(swarm, archived or batch, archived is not None)
+            archived = await self._client.recall(LESSON_GROUPS - came, tasks[:MOST])
+            if archived is not None:
+                await self._take_in(swarm, archived, archived=True)
+                came += len(archived.items)
+        self._budget.take(came or LESSON_GROUPS, time.monotonic())  # where nothing came, it asks again later
 
     def _short_of_groups(self) -> tuple[str, ...]:
         """Families that lack groups for a lesson: a few that have some, or all while hardly any has."""

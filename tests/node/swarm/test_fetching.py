@@ -60,6 +60,7 @@ class Relay:
         self.asked: list[tuple[int, Sequence[str] | None, int | None]] = []
         self.recalled: list[tuple[int, tuple[tuple[str, int], ...]]] = []
         self.reported: list[tuple[tuple[str, ...], str]] = []
+        self.eligible: int | None = None
 
     async def sample(self, k: int, families: Sequence[str] | None, max_age_s: int | None) -> Any:
         self.asked.append((k, families, max_age_s))
@@ -73,7 +74,7 @@ class Relay:
         if not batches:
             return None
         items = batches.pop(0)
-        return SimpleNamespace(items=items, eligible=len(items))
+        return SimpleNamespace(items=items, eligible=len(items) if self.eligible is None else self.eligible)
 
     def report(self, ids: Any, reason: str) -> None:
         self.reported.append((tuple(ids), reason))
@@ -447,6 +448,16 @@ def test_what_is_fetched_for_lessons_is_bounded_and_comes_from_the_archive_where
     fetch(fetcher, lambda: len(relay.asked) == most and fetcher._budget.left(time.monotonic()) < 24)
     assert set(relay.asked) == {(fetching.LESSON_GROUPS, ("lcm", "dice"), fetching.MOST_AGE_S)}
     assert relay.recalled[0][1] == (("lcm", 0), ("dice", 0), ("lcm", 1), ("dice", 1))
+
+
+def test_what_is_too_old_for_a_sample_comes_from_the_archive() -> None:
+    relay = Relay([[] for _ in range(9)])
+    relay.archive = [[of_family("lcm", 1)], [of_family("lcm", 2)]]
+    relay.eligible = 800  # held by the relay, and older than what a sample may be
+    fetcher = made(relay, external=0)
+    fetcher.buffer.practise(["gcd"])
+    fetcher.for_lessons = ("lcm",)
+    fetch(fetcher, lambda: len(fetcher.buffer.waiting_groups()) == 2)
 
 
 def test_a_few_families_are_made_whole_for_lessons_before_others_are_asked_for() -> None:
