@@ -42,6 +42,8 @@ MOST = 64
 """Groups of one sample, and levels of families remembered for the archive."""
 LESSON_GROUPS = 24
 """Groups of one sample for lessons."""
+_EMPTY_COSTS = 2
+"""What an answer without groups takes of the quota below, so that a node does not ask for ever."""
 GROUPS_PER_MIN, GROUPS_AT_ONCE = 4.0, 240
 """Groups for rounds and lessons together; lessons get what rounds leave. That is 480 in the first hour, or 2.5
 MB, and 240 in each further one."""
@@ -189,7 +191,7 @@ class PeerFetcher:
             if archived is not None:
                 await self._take_in(swarm, archived, archived=True)
                 came += len(archived.items)
-        self._budget.take(came or LESSON_GROUPS, time.monotonic())  # where nothing came, it asks again later
+        self._budget.take(max(came, _EMPTY_COSTS), time.monotonic())
 
     def _short_of_groups(self) -> tuple[str, ...]:
         """Families that lack groups for a lesson: a few that have some, or all while hardly any has."""
