@@ -21,9 +21,9 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, QEvent, Qt, QTimer, QUrl
 from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtWidgets import QApplication, QMessageBox
-from app.ui.shell import application, desktop, start
+from app.ui.shell import desktop, start
 
-application.LAUNCH_MS = 0
+start.LAUNCH_MS = 0
 seen = {"links": []}
 home, early, link, platform = Path(sys.argv[1]), *sys.argv[2:]
 own = start.Application
