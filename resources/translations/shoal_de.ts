@@ -6549,7 +6549,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>There is no file {path}:</source>
-   <translation>Es gibt keine Datei {path}:</translation>
+   <translation>Eine Datei {path} gibt es nicht:</translation>
   </message>
   <message>
    <source>{path} can't be read ({strerror}):</source>
