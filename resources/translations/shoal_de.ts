@@ -2107,8 +2107,8 @@ answer: a*b</translation>
    <translation>Nur Runde {n}. Alle Runden zeigen.</translation>
   </message>
   <message>
-   <source>Its advantage: the reward, 1 or 0, less the average of the group.</source>
-   <translation>Der Vorteil: die Belohnung, 1 oder 0, minus dem Durchschnitt der Gruppe.</translation>
+   <source>Its advantage: the reward, 1 or 0, less the average of all answers.</source>
+   <translation>Ihr Vorteil (advantage): die Belohnung, 1 oder 0, weniger der Durchschnitt aller Antworten.</translation>
   </message>
   <message>
    <source>Grey is its working, the label behind it its answer.</source>

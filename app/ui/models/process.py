@@ -256,9 +256,8 @@ class Fetching(QObject):
             shutil.rmtree(above, ignore_errors=True)
         if code == 0 and above is not None:
             name = shlex.split(str(self._told_last.get("command", "")))[2:3]
-            self._change(
-                said=tr("It's in Ollama now. In a terminal: {command}", command=f"ollama run {name[0]}")
-            )
+            command = shlex.join(["ollama", "run", *name])
+            self._change(said=tr("It's in Ollama now. In a terminal: {command}", command=command))
         elif code == 0:
             folder, command = (str(self._told_last.get(key, "")) for key in ("folder", "command"))
             self._change(said=exported(folder, command), command="" if in_lm_studio(folder) else command)

@@ -173,7 +173,7 @@ class Detail(QFrame):
         self._question = Label("", wrap=True)
         self._question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._verdict, self._counts = Label("", "caption"), Label("", "caption", wrap=True)
-        self._counts.setToolTip(tr("Its advantage: the reward, 1 or 0, less the average of the group."))
+        self._counts.setToolTip(tr("Its advantage: the reward, 1 or 0, less the average of all answers."))
         self._legend = Label(tr("Grey is its working, the label behind it its answer."), "caption", wrap=True)
         self._answers = column(gap=8)
         self._rows: list[AnswerRow] = []
