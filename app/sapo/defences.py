@@ -25,7 +25,7 @@ RARE = 0.05
 """Share of own answers whose most improbable spot lies beyond the habit, by definition of the habit. Right ones
 have fewer such spots, and there is no slack: an author chooses among its own questions, so whatever passes one
 time in ten passes always (LOG.md)."""
-LIKELY = 2.0
+LIKELY = 2.5
 """Nats, over a whole window, up to which no spot is absurd, however sure of itself a policy has become."""
 LONG = 0.01
 """Share of own answers that are longer than the habitual length."""
@@ -144,7 +144,7 @@ def absurd(habits: Habits, logprobs_T: Sequence[float]) -> bool:
     (False, True, True)
     """
     return any(
-        not lowest(logprobs_T, width) >= min(bound, -LIKELY / width)
+        not lowest(logprobs_T, width) >= min(bound, -LIKELY / max(1, min(width, len(logprobs_T))))
         for width, bound in zip(WINDOWS, habits.lowest_W, strict=True)
     )
 

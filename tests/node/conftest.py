@@ -45,7 +45,8 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: Sandbox) -> Bench:
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: Sandbox) -> Iterator[Bench]:
     monkeypatch.delenv("FAKE_TROUBLE", raising=False)
     monkeypatch.setattr(node, "Sandbox", partial(SharedSandbox, sandbox))
-    return Bench(tmp_path)
+    yield Bench(tmp_path)
+    sandbox.wake()  # a node that ended while it rested left it so

@@ -86,7 +86,7 @@ class Blocked:
 LATER = set(sys.argv[1].split(","))
 sys.meta_path.insert(0, Blocked())
 import app.node, app.swarm, app.relay, app.install.packs, app.ui.pages
-for name in ("learn.run", "swarm.relay", "swarm.invite", "install.pack", "learn.window"):
+for name in ("run", "relay", "invite", "pack", "window"):
     importlib.import_module("app.cli." + name)
 for name in ("app.node.node", "app.node.swarm.member", "app.node.swarm.hosting", "app.ui.shell.start"):
     importlib.import_module(name)

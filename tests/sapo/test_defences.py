@@ -110,9 +110,10 @@ def test_what_is_not_a_number_is_absurd(bad: float) -> None:
     assert absurd(habits, [-0.1, bad, -0.1])
 
 
-def test_a_policy_that_is_sure_of_itself_still_reads_what_it_would_say_one_time_in_seven() -> None:
+def test_a_policy_that_is_sure_of_itself_still_reads_what_it_would_say_one_time_in_twelve() -> None:
     sure = Habits(lowest_W=(-0.01, -0.01, -0.01, -0.01), length=40)
-    assert not absurd(sure, [-0.01] * 9 + [-1.8]) and absurd(sure, [-0.01] * 9 + [-2.2])
+    assert not absurd(sure, [-0.01] * 9 + [-2.3]) and absurd(sure, [-0.01] * 9 + [-2.7])
+    assert not absurd(sure, [-2.3, -0.01]), "an answer shorter than a window"
 
 
 def test_nothing_is_known_before_the_first_answer_and_a_round_without_one_changes_nothing() -> None:

@@ -141,6 +141,13 @@ def sweep(root: Path) -> None:
             shutil.rmtree(stale, ignore_errors=True)
 
 
+def sweep_files(folder: Path) -> None:
+    """Removes a model's files that were to take another's place (`files.staged`) when their node was killed."""
+    for stale in folder.rglob(".*-*"):
+        if stale.name.rpartition("-")[2].isdigit() and stale.is_file():
+            stale.unlink(missing_ok=True)
+
+
 def _numbered(root: Path) -> list[tuple[int, Path]]:
     if not root.is_dir():
         return []

@@ -34,6 +34,7 @@ async def resume(
     keeps its fresh adapter and the state is `fresh`.
     """
     checkpoint.sweep(checkpoints)
+    checkpoint.sweep_files(checkpoints.parent)
     sentences = []
     for folder in checkpoint.newest_first(checkpoints):
         try:

@@ -20,6 +20,7 @@ import msgspec
 import psutil
 
 from app.common import signing
+from app.common.remedy import command
 from app.common.text import safe, safe_line
 from app.install.updates.installed import version
 from app.models.catalogue import STARTER
@@ -445,7 +446,7 @@ def repeating(result: Result) -> list[str]:
         return []
     model = "FOLDER" if result.base.name == LOCAL else safe_line(result.base.name)
     runs = [" ".join(options(one, model, one.seed)) for one in result.played]
-    return [f"./shoal run {words} --home NEW" for words in runs] + ["./shoal result --home NEW"]
+    return [command(f"{words} --home NEW") for words in (*(f"run {one}" for one in runs), "result")]
 
 
 def obstacle(result: Result) -> str:

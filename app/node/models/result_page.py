@@ -8,6 +8,7 @@ from html import escape
 from typing import Protocol
 
 from app.common.drawing import card
+from app.common.remedy import command
 from app.common.text import safe_line, span
 from app.node.models.result import OWN, FlipCounts, Point, Result, Stretch, Verified, obstacle, repeating
 from app.sapo.families import FAMILIES
@@ -113,7 +114,7 @@ def page(found: Verified, tr: Translate = english, number: Numbers = plainly) ->
                 name=found.name,
             )
         ),
-        "<pre>./shoal result verify FILE\n./shoal result verify FILE --again</pre>",
+        f"<pre>{command('result verify FILE')}\n{command('result verify FILE --again')}</pre>",
         _paragraph(found.key),
     ]
     return (

@@ -49,6 +49,22 @@ def test_an_unfinished_one_is_not_seen_and_is_swept_away(tmp_path: Path) -> None
     assert [path.name for path in tmp_path.iterdir()] == ["round-000001"]
 
 
+def test_a_file_that_was_to_take_anothers_place_is_swept_away(tmp_path: Path) -> None:
+    names = (
+        "measured/.a-latest.json-15854",
+        "measured/a-first.json",
+        "placement.json",
+        ".placement.json-7",
+        ".hidden",
+    )
+    (tmp_path / "measured").mkdir()
+    for name in names:
+        (tmp_path / name).touch()
+    checkpoint.sweep_files(tmp_path)
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {"measured/a-first.json", "placement.json", ".hidden"}
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_changed_or_missing_byte_is_noticed(

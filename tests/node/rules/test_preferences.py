@@ -164,7 +164,7 @@ def test_a_swarm_follows_its_switches_without_a_restart(tmp_path: Path) -> None:
         seed=None,
         shuffled_rewards=False,
     )
-    swarm = cast(SwarmMember, run._swarm(plan, tmp_path, Joins.named((), None)))
+    swarm = cast(SwarmMember, run._swarm(plan, tmp_path, Joins.named((), None), ()))
     switches = (swarm._people, swarm._receipts)
     assert [like() for like in switches] == [True, True]
     Preferences(tmp_path).change({"people": False, "receipts": False})

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.lab.attackers import KINDS, Attacker, Published
+from app.lab.attackers import UNAIDED, Attacker, Published
 from app.learning.choosing import PeerGroup
 from app.sapo.families import FAMILIES
 from app.sapo.groups import Group, ScoredGroup
@@ -161,6 +161,7 @@ def test_every_reason_has_its_test() -> None:
         IntakeReason.TOO_MUCH,
         IntakeReason.SLOW_QUESTION,
         IntakeReason.LOOK_ALIKE,
+        IntakeReason.UNCHECKED,
     }
     assert {reason for reason, _ in BAD.values()} | elsewhere == set(IntakeReason)
 
@@ -226,7 +227,7 @@ def test_a_copied_group_is_known_again(intake: Intake) -> None:
     assert intake.check(signed(body | {"rewards": [0, 1, 0]}, BOB), NOW_MS) is IntakeReason.LOOK_ALIKE
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", UNAIDED)
 def test_what_the_labs_attackers_publish(intake: Intake, kind: str) -> None:
     """Lies and copies end here. What is right and says more than it should goes on to the recipe's checks."""
     attacker = Attacker(kind, b"foe", {"gcd": 1, "chain_sum": 2}, group=8, longest=64, encode=no_tokens)
