@@ -38,9 +38,9 @@ FROZEN = {
     "4/4+churn=2": "e4b4cf75d86c0be4",
     "4/4@default-guard+steps=1": "099a71b76bdd2cc9",
     "4/4@default-guard": "7212f4e21e6412b4",
-    "4/4@default+guard=tokens.form.length.trust": "b9da16ef1fd0077c",
+    "4/4@default+guard=tokens.form.length.trust": "72da598879f19fb4",
     "4/4@default+guard=form.length": "7212f4e21e6412b4",
-    "4/4@default+guard=tokens.form.length.trust+foes=poison30": "5e148abcd9ca002a",
+    "4/4@default+guard=tokens.form.length.trust+foes=poison30": "b0169a49695ddb52",
     "4/4@default-guard+foes=liar30believed": "ba3850223f69dd79",
 }
 ALWAYS = (
