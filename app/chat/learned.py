@@ -34,7 +34,7 @@ class SafePoints:
         self._loaded: tuple[Path, int] | None = None
 
     def rank(self) -> int | None:
-        """LoRA's rank in the newest checkpoint, None if there is none or it does not say."""
+        """LoRA's rank in the newest checkpoint; None without one, or if it does not record the rank."""
         for folder in self._newest_first():
             try:
                 return msgspec.json.decode((folder / _ADAPTER_CONFIG).read_bytes(), type=_Rank).r

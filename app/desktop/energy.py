@@ -53,7 +53,7 @@ class Counter:
 
 
 def packages(folder: Path = POWERCAP) -> list[Counter]:
-    """The processor's counters; empty if there are none, or if only the administrator may read them."""
+    """The processor's energy counters; empty if it has none, or if only the administrator may read them."""
     found = []
     for place in sorted(folder.glob(_PACKAGE)):
         if place.name.count(":") == 1:

@@ -123,7 +123,7 @@ class _Asker:
         self._thread.start()
 
     def value(self, now: float) -> Value | Absent | None:
-        """The last answer, None if there is none yet. Reads again when it is time."""
+        """The latest answer, None before the first. Reads again when it is time."""
         answer, self._answer = self._answer, None
         if answer is not None:
             self._known, self._why = answer

@@ -210,7 +210,7 @@ def medians(every: Sequence[Measured]) -> Measured:
 
 
 def figures(found: Mapping[str, Measured]) -> dict[str, dict[str, Any]]:
-    """For JSON: each candidate's figures, or why there are none."""
+    """For JSON: the figures of each candidate, or the reason why it was not measured."""
     rows: dict[str, dict[str, Any]] = {}
     for name, one in found.items():
         if one.missing:
