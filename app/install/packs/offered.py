@@ -10,7 +10,7 @@ from pathlib import Path
 
 from app.common import fetch, files, remedy
 from app.common.connection import Fault
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 from app.install.errors import PackError
 from app.install.launcher.stamp import APPLE_SILICON
 from app.install.packs import manifest, place
@@ -22,12 +22,12 @@ from app.install.signed import SIGNATURE, is_address
 # Where a manifest comes from: an address or a file, with its signature beside it.
 
 
-def load_manifest(where: str, keys: tuple[str, ...], patience: Patience | None = None) -> SignedManifest:
+def load_manifest(where: str, keys: tuple[str, ...], patience: RetryLimit | None = None) -> SignedManifest:
     """The manifest at an address or in a file, checked. Raises PackError."""
     if is_address(where):
         wanted = ((where, manifests.MANIFEST), (f"{where}.sig", SIGNATURE))
         try:
-            content, signature = fetch.ask(wanted, patience or Patience())
+            content, signature = fetch.ask(wanted, patience or RetryLimit())
         except Fault as caught:
             raise PackError(str(caught)) from caught
         return manifests.read_manifest(content, signature, keys, where)

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from app.common import files
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 from app.install.errors import PackError, UpdateError, update_disk_error
 from app.install.packs import place
 from app.install.signed import SIGNATURE, here, is_address
@@ -142,11 +142,11 @@ def one_at_a_time(home: Path) -> Iterator[None]:
         raise UpdateError(str(error)) from error
 
 
-PATIENCE = Patience(attempts=2, first_s=2.0, longest_s=10.0, silent_s=20.0)
+PATIENCE = RetryLimit(attempts=2, first_s=2.0, longest_s=10.0, silent_s=20.0)
 
 
 def ask(
-    home: Path, trust: UpdateTrust, form: str, now: datetime | None = None, patience: Patience = PATIENCE
+    home: Path, trust: UpdateTrust, form: str, now: datetime | None = None, patience: RetryLimit = PATIENCE
 ) -> Known:
     """Asks, and saves the result. Raises UpdateError; that is saved too."""
     before, asked = _newest_seen(home, trust), time.time()
@@ -220,7 +220,7 @@ def file_for(feed: Feed, form: str) -> ReleaseFile | None:
 
 
 def _newest(
-    home: Path, trust: UpdateTrust, before: Known, now: datetime, patience: Patience
+    home: Path, trust: UpdateTrust, before: Known, now: datetime, patience: RetryLimit
 ) -> tuple[Feed, bytes]:
     """From the first place whose list can be believed. Raises the first place's error where none has one."""
     first: UpdateError | None = None
@@ -239,7 +239,7 @@ def _newest(
     raise first
 
 
-def _load(home: Path, where: str, patience: Patience) -> tuple[bytes, bytes]:
+def _load(home: Path, where: str, patience: RetryLimit) -> tuple[bytes, bytes]:
     if is_address(where):
         return _ask(where, *stored_feed(home), patience)
     path = Path(where)
@@ -252,7 +252,7 @@ def _load(home: Path, where: str, patience: Patience) -> tuple[bytes, bytes]:
         ) from error
 
 
-def _ask(where: str, content: bytes, signature: bytes, patience: Patience) -> tuple[bytes, bytes]:
+def _ask(where: str, content: bytes, signature: bytes, patience: RetryLimit) -> tuple[bytes, bytes]:
     from app.common import fetch  # with aiohttp, which a window that only reads what is known does without
     from app.common.connection import Fault, host_of
 

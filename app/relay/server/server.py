@@ -180,7 +180,7 @@ class Server:
             going.session.count("crowded")
             self._end(going, "Too many connections have not signed in.")
 
-    def _greet(self, request: web.Request, address: str) -> tuple[Session, bytes, noise.Line | None]:
+    def _greet(self, request: web.Request, address: str) -> tuple[Session, bytes, noise.CipherPair | None]:
         """The first frame, and the sealed line of a private swarm. Raises Refused."""
         if SUBPROTOCOL not in _offered(request):
             raise Refused(
