@@ -21,7 +21,7 @@ import msgspec
 from resolving import Found, ReleaseError, least, locked, output, resolve
 
 from app.common import signing
-from app.install.packs.manifest import PackManifest, PackTrust, offer, plain, read_manifest
+from app.install.packs.manifest import PackManifest, Trust, offer, plain, read_manifest
 from app.install.packs.offered import load_manifest
 from app.install.packs.wheels import fetch_wheels
 from app.install.signed import here, is_address
@@ -194,13 +194,12 @@ def merged(resolved: dict[str, list[Found]], sizes: dict[str, int]) -> list[Row]
 
 def trust(keys: tuple[str, ...], manifests: dict[str, str], described: Sequence[Path], to: Path) -> None:
     """What the app reads to know whom to believe, where packs are, and what to tell of them. `described` are
-    manifests. Raises PackError for one that is not theirs, and ReleaseError for one that has no address."""
+    manifests. Raises InstallError for one that is not theirs, and ReleaseError for one that has no address."""
     found = [load_manifest(str(path), keys).manifest for path in described]
     if strange := [one.name for one in found if one.name not in manifests]:
         raise ReleaseError(f"{', '.join(strange)} has no address: give one with --manifest.")
     offers = {one.name: offer(one) for one in found}
-    content = msgspec.json.encode(PackTrust(keys=keys, manifests=manifests, offers=offers))
-    to.write_bytes(msgspec.json.format(content, indent=1) + b"\n")
+    to.write_bytes(Trust(keys=keys, manifests=manifests, offers=offers).encode())
 
 
 def secret(path: Path) -> bytes:

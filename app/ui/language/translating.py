@@ -35,7 +35,9 @@ _LEARNER = (
             "learning",
             "models",
             "node",
+            "install/__init__.py",
             "install/packs",
+            "install/signed.py",
             "install/updates",
             "swarm",
         )
