@@ -132,7 +132,7 @@ class DealError(Exception):
     """The cluster cannot be had, or gave a run up. The message says why and what to do."""
 
 
-class Dealer:
+class ClusterRunner:
     """Deals runs to the cluster at `where`: HERE or `ray://HOST[:PORT]`. Each takes `threads` of a machine's
     processors."""
 

@@ -41,7 +41,7 @@ class LabSwarm(Protocol):
     def step(self, node: int, batch: Batch) -> StepStats: ...
 
 
-class Opener:
+class SwarmOpener:
     """Gives the swarm of a plan and a seed. Torch is only imported when one is wanted.
 
     `folder` is the model's, `starters_N` those of the adapters that nodes begin with, if any."""

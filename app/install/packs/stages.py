@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from app.common import files, remedy
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 from app.common.text import in_bytes
 from app.install import InstallError, pack_disk_error
 from app.install.packs import manifest, offered, place, programs
@@ -49,7 +49,7 @@ class PackInstaller:
     root: Path
     tell: Tell
     keys: tuple[str, ...] = ()
-    patience: Patience = field(default_factory=Patience)
+    patience: RetryLimit = field(default_factory=RetryLimit)
     free: Callable[[Path], int] = files.free
     wait_s: float = EARLIER_S
     oldest: Mapping[str, int] | None = None

@@ -19,7 +19,7 @@ import msgspec
 
 from app.common import fetch, files
 from app.common.connection import Fault
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 from app.common.text import in_bytes, safe_line
 from app.install import InstallError, disk_error
 from app.install.signed import is_address
@@ -40,7 +40,7 @@ def fetch_update(
     where: str,
     heard: Heard,
     waiting: fetch.Waiting,
-    patience: Patience | None = None,
+    patience: RetryLimit | None = None,
 ) -> Path:
     """The downloaded file, complete and correct. `where` is the list's own address or path. Raises
     InstallError; what has arrived is kept, files of other versions are deleted."""
