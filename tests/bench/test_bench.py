@@ -14,14 +14,13 @@ from typing import Any
 import pytest
 
 from app.bench import BenchError
-from app.bench.relay import scale
 from app.bench.relay.joining import SWARM, published
 from app.bench.relay.loading import LoadCounts, LoadResult, generator
 from app.bench.runs import poison
 from app.swarm.wire.body import unseal
 from app.swarm.wire.frames import from_client
 from app.swarm.wire.protocol import Pub
-from tests.bench import autobahn, fuzz, spoiling
+from tests.bench import autobahn, fuzz, scale, spoiling
 from tests.relay.natsserver import program
 
 if sys.platform == "win32":

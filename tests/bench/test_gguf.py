@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from app.bench import BenchError
-from app.bench.engine import gguf
+from tests.bench import gguf
 
 pytest.importorskip("llama_cpp", reason="llama-cpp-python is not installed")
 ROOT = Path(__file__).parents[2]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from app.bench.runs.soak_page import summed
-from app.bench.runs.soak_place import clock_library
+from tests.bench.soak_page import summed
+from tests.bench.soak_place import clock_library
 from tests.e2e.shoal import ROOT, command
 
 if sys.platform != "linux":

@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 import psutil
 
-from app.bench import BenchError, Tell, busy
+from app.bench import ROOT, BenchError, Tell, busy
 from app.bench.engine.shapes import SHAPES
 from app.common.home import home
 from app.common.text import whole
@@ -33,7 +33,6 @@ from engines import waiting
 from engines.contract import EngineError
 from engines.facts import ISA, cpu_name, isa
 
-ROOT = Path(__file__).parents[3]
 PATIENCE_S = 3600
 NEW, REPEATS = 128, 3
 INSTALL = "./shoal setup --bench installs it"

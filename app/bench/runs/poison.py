@@ -23,9 +23,7 @@ from typing import Any
 
 import msgspec
 
-from app.bench import BenchError, Tell
-from app.bench.runs.soak import ROOT
-from app.bench.runs.soak_page import rows
+from app.bench import ROOT, BenchError, Tell, rows
 from app.chat.learned import SafePoints
 from app.common import files
 from app.lab.attackers import UNAIDED

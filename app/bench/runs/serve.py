@@ -28,8 +28,8 @@ import aiohttp
 import numpy as np
 import psutil
 
-from app.bench import BenchError, Tell, busy
-from app.bench.engine.apart import PATIENCE_S, ROOT, surroundings
+from app.bench import ROOT, BenchError, Tell, busy
+from app.bench.engine.apart import PATIENCE_S, surroundings
 from app.chat.puzzles import several
 from app.common.text import whole
 from app.models.catalogue import full_name

@@ -24,10 +24,8 @@ from typing import Any
 import msgspec
 import psutil
 
-from app.bench import BenchError, Tell
+from app.bench import ROOT, BenchError, Tell, rows
 from app.bench.runs.poison import command, measured, open_relay
-from app.bench.runs.soak import ROOT
-from app.bench.runs.soak_page import rows
 from app.common import files
 from app.lab.statistics import paired
 from app.models.shelf import locate

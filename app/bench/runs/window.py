@@ -23,7 +23,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from app.bench import BenchError, Tell, busy
+from app.bench import ROOT, BenchError, Tell, busy
 
 SUMMARY = "the window: time to its first frame, memory, processor time while paused, frames of a long curve"
 BUDGET = {
@@ -34,7 +34,7 @@ BUDGET = {
     "pan_worst_ms": 50.0,
 }
 """DESIGN section 8."""
-ROOT = Path(__file__).parents[3]
+
 BORN = "SHOAL_BENCH_BORN"
 """As app.ui.shell.measure reads it."""
 PATIENCE_S = 600

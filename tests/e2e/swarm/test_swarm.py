@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from app.bench.runs.soak_place import Proxy
 from app.sapo.questions import Coordinates, generate
+from tests.bench.soak_place import Proxy
 from tests.e2e.conftest import STARTER, make_tiny
 from tests.e2e.relay import Relay, counts
 from tests.e2e.shoal import PATIENCE_S, ROOT, Event, Running, command, rows

@@ -18,7 +18,6 @@ from random import Random
 import pytest
 from mnemonic import Mnemonic
 
-from app.bench.runs.soak_place import Proxy
 from app.sapo.groups import Group
 from app.sapo.questions import draw
 from app.swarm.client.ledger import Ledger
@@ -27,6 +26,7 @@ from app.swarm.identity.identity import Identity
 from app.swarm.wire.body import Body, seal
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.protocol import Pub
+from tests.bench.soak_place import Proxy
 from tests.e2e.relay import Relay
 from tests.e2e.shoal import PATIENCE_S
 from tests.e2e.swarm.test_swarm import Start, connected, relay, start

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import statistics
 from collections import Counter
 from pathlib import Path
@@ -16,15 +14,6 @@ WARM_S, WINDOW_S = 120.0, WindowLimits().age_s
 grows by 1.6 KB a group until groups leave it as fast as they come."""
 LONG_S = 240.0
 """Lives that are shorter have no trend."""
-
-
-def rows(path: Path) -> list[dict[str, Any]]:
-    """A file of JSON lines; a last line that was cut is left out."""
-    found = []
-    for line in path.read_text().splitlines() if path.exists() else []:
-        with contextlib.suppress(ValueError):
-            found.append(json.loads(line))
-    return found
 
 
 def trend(life: list[tuple[float, float]], warm_s: float = WARM_S) -> float | None:

@@ -29,14 +29,13 @@ from typing import Any
 import msgspec
 import psutil
 
-from app.bench import BenchError, Tell
-from app.bench.runs.soak_page import page, rows, summed
-from app.bench.runs.soak_place import Proxy, clock_library, disk
+from app.bench import ROOT, BenchError, Tell, rows
 from app.bench.runs.window import prepare
 from app.swarm.client.outbox import OutboxCounts
+from tests.bench.soak_page import page, summed
+from tests.bench.soak_place import Proxy, clock_library, disk
 
 SUMMARY = "hours of kills, cut lines, full disks and clock jumps; goes on where it was, and prints one page"
-ROOT = Path(__file__).parents[3]
 QUIET_S = 45.0
 """Seconds of quiet at the end of a piece: longer than a peer's pauses and than the waits between tries to
 connect."""
