@@ -141,12 +141,6 @@ def test_a_killed_workers_run_goes_on_elsewhere(tmp_path: Path) -> None:
     assert dealt["complete"] and dealt["verdict"] == alone["verdict"]
 
 
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as box:
-        yield box
-
-
 def test_a_lonely_node_learns_from_what_yesterdays_nodes_left_and_from_nobody_of_today(
     sandbox: Sandbox,
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -19,12 +18,6 @@ from tests.lab.fake_swarm import FakeSwarm
 from tests.lab.rounds.test_experiment import Lab, varied
 
 PROMPT: Messages = [{"role": "user", "content": "3 + 4"}]
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as box:
-        yield box
 
 
 def test_nodes_are_dealt_to_their_models_and_calls_delegated() -> None:
