@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QPixmap
-from PySide6.QtWidgets import QFileDialog, QFrame, QMenu, QSizePolicy, QSlider, QWidget
+from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy, QSlider, QWidget
 
 from app.common.drawing import HIGH, WIDE, card
 from app.node.record.records import Probe, Round
@@ -24,7 +24,7 @@ from app.ui.theme.palette import LEAD
 from app.ui.theme.theme import font, rendered
 from app.ui.view.view import View
 from app.ui.view.words import day
-from app.ui.widgets.pieces import Empty, IconButton, Label, boxed, column, row, stack
+from app.ui.widgets.pieces import Card, Empty, IconButton, Label, boxed, column, row, stack
 from app.ui.widgets.selecting import Segments
 
 SAID_MS = 5000
@@ -33,7 +33,7 @@ _SMOOTH = (0, 1, 2, 3, 5, 8, 12, 20, 35, 60, 100, 200, 500, 1000, 3000)
 """Points on either side that each step of the slider averages."""
 
 
-class Curve(QFrame):
+class Curve(Card):
     """Shows a View's curve. Export writes the measured points, not the smoothed ones."""
 
     def __init__(
@@ -41,7 +41,6 @@ class Curve(QFrame):
     ) -> None:
         super().__init__()
         self._save_result = save_result
-        self.setProperty("look", "card")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self._view = View()
         self._theme = theme

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QFrame, QGridLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 
 from app.sapo.probe import wilson
 from app.ui.language.texts import counted, percent, tr
 from app.ui.theme import Theme
 from app.ui.view.view import FamilyView
-from app.ui.widgets.pieces import Elided, Label, column, row
+from app.ui.widgets.pieces import Card, Elided, Label, column, row
 
 
 class Band(QWidget):
@@ -108,12 +108,11 @@ class Pips(QWidget):
         painter.end()
 
 
-class Tile(QFrame):
+class Tile(Card):
     """One family."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setToolTip(tr("Show its answers"))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QFrame, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFileDialog, QPushButton, QSizePolicy, QWidget
 
 from app.install.packs.events import Offered
 from app.install.packs.place import VARIABLE
@@ -15,7 +15,7 @@ from app.ui.language.texts import number, tr
 from app.ui.theme import Theme
 from app.ui.view import engine_words as words
 from app.ui.view.view import EnginePack, View
-from app.ui.widgets.pieces import Elided, Label, button, card, column, progress_bar, row
+from app.ui.widgets.pieces import Card, Elided, Label, button, card, column, progress_bar, row
 from app.ui.widgets.selecting import Option, OptionGroup
 
 
@@ -191,12 +191,11 @@ class InstallFacts(QWidget):
             label.say(said)
 
 
-class EngineCard(QFrame):
+class EngineCard(Card):
     """On the overview, in place of the card of the current activity."""
 
     def __init__(self, theme: Theme, ask: EngineActions) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._title, self._why = Label("", "heading"), Label("", "soft", wrap=True)
         self._panel = EnginePanel(theme, ask)
@@ -221,12 +220,11 @@ class EngineCard(QFrame):
         self.setAccessibleName(f"{self._title.text()}. {self._why.text()}")
 
 
-class NewerEngine(QFrame):
+class NewerEngine(Card):
     """A line on the overview: this version of Shoal has another engine."""
 
     def __init__(self, ask: EngineActions) -> None:
-        super().__init__()
-        self.setProperty("look", "news")
+        super().__init__("news")
         self._ask, self._pack = ask, EnginePack(there=True)
         self._text = Label("", wrap=True)
         self._go = button(tr("Install it"), self._install, "primary")

@@ -7,7 +7,7 @@ import time
 
 from PySide6.QtCore import QLocale, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QFrame, QMessageBox, QWidget
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from app.install.packs.events import Offered, Pack
 from app.install.updates.asking import UpdateOffer, notes_in
@@ -19,7 +19,7 @@ from app.ui.view.model_words import progress
 from app.ui.view.view import EnginePack, Fetch, UpdateStage, UpdateView
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.exchange import breakable
-from app.ui.widgets.pieces import Label, boxed, button, column, progress_bar, row, rule
+from app.ui.widgets.pieces import Card, Label, boxed, button, column, progress_bar, row, rule
 
 
 class EngineSection(QWidget):
@@ -221,13 +221,12 @@ class UpdateCard(QWidget):
             QDesktopServices.openUrl(QUrl(offer.page))
 
 
-class UpdateLine(QFrame):
+class UpdateLine(Card):
     """On the overview: one quiet line, either that a new version is there, or, once, whether to look for
     them."""
 
     def __init__(self, ask: UpdateActions, look: object) -> None:
-        super().__init__()
-        self.setProperty("look", "news")
+        super().__init__("news")
         self._ask, self._update_view = ask, UpdateView()
         self._title, self._text = Label("", "strong", wrap=True), Label("", "soft", wrap=True)
         self._see = button(tr("See what is new"), look)  # type: ignore[arg-type]

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
 from app.ui.view.view import Holdings, ServedDoor
-from app.ui.widgets.pieces import CopyButton, Elided, Label, boxed, button, column, row, rule
+from app.ui.widgets.pieces import Card, CopyButton, Elided, Label, boxed, button, column, row, rule
 from app.ui.widgets.selecting import Switch
 
 _HIDDEN = 9
 """Number of the token's characters that are shown."""
 
 
-class DoorCard(QFrame):
+class DoorCard(Card):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._door: ServedDoor | None = None
         self._switch = Switch(theme, tr("Use it in other programs"))
         self._switch.toggled.connect(lambda on: actions.models.serve(on))

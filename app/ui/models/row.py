@@ -11,7 +11,6 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import (
     QApplication,
     QFileDialog,
-    QFrame,
     QLineEdit,
     QMenu,
     QProgressBar,
@@ -29,18 +28,17 @@ from app.ui.models.process import OLLAMA
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
 from app.ui.view.view import Fetch, Holdings
-from app.ui.widgets.pieces import Elided, Label, bring_into_sight, button, column, row
+from app.ui.widgets.pieces import Card, Elided, Label, bring_into_sight, button, column, row
 from engines.models.needs import FitVerdict
 
 _STEPS = 1000
 
 
-class ModelRow(QFrame):
+class ModelRow(Card):
     """Shows one ModelEntry and asks for things only through `ask`."""
 
     def __init__(self, theme: Theme, ask: ModelActions, name: str) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self.name, self._ask = name, ask
         self._model = ModelEntry(name=name, title=name)
         self._running = False
@@ -321,13 +319,12 @@ class ModelRow(QFrame):
             one.setAccessibleName(f"{one.text()}: {self._model.title}")
 
 
-class RowPanel(QFrame):
+class RowPanel(Card):
     """A question in the row itself: what will happen, a field for the access token if one is needed, yes and
     no."""
 
     def __init__(self, close: Callable[[], None]) -> None:
-        super().__init__()
-        self.setProperty("look", "quiet")
+        super().__init__("quiet")
         self._text = Label("", wrap=True)
         self._token = QLineEdit()
         self._token.setEchoMode(QLineEdit.EchoMode.Password)

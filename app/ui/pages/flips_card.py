@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtWidgets import QFileDialog, QFrame, QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.common.text import safe
 from app.node.history import flips
@@ -17,19 +17,18 @@ from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, number, tr
 from app.ui.view.view import View
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Label, boxed, button, column, row, rule
+from app.ui.widgets.pieces import Card, Label, boxed, button, column, row, rule
 
 _SHOWN = 12
 """Maximum flips listed of each kind."""
 GAINED, LOST = "gained", "lost"
 
 
-class FlipsCard(QFrame):
+class FlipsCard(Card):
     """On Skills, for puzzles and for the owner's questions alike. Hidden before the second measurement."""
 
     def __init__(self, actions: Actions) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._of: tuple[str, str, int] = ("", "", -1)
         self._found: Flips | None = None
         self._open = ""

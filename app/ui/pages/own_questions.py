@@ -10,7 +10,7 @@ from random import Random
 
 import msgspec
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFileDialog, QFrame, QMessageBox, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.node.data import question_sets
 from app.node.data.question_sets import ENDINGS, SHARES, KeptSet
@@ -25,7 +25,7 @@ from app.ui.language.texts import counted, mark, number, tr
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Elided, Label, boxed, button, column, field, row, rule
+from app.ui.widgets.pieces import Card, Elided, Label, boxed, button, column, field, row, rule
 from app.ui.widgets.selecting import Picker, Segments, Switch
 
 _ROWS, _LEFT_OUT = 5, 4
@@ -42,14 +42,13 @@ _KINDS = {
 }
 
 
-class OwnQuestions(QFrame):
+class OwnQuestions(Card):
     """The card on Skills. Files are read in a thread: a large one takes seconds."""
 
     _read = Signal(object)
 
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._theme, self._ask, self._home = theme, actions, Path()
         self._found: Preview | None = None
         self._source: tuple[bytes, str] = b"", ""

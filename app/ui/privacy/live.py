@@ -38,7 +38,7 @@ from app.ui.theme.theme import drawn, mono
 from app.ui.view import words
 from app.ui.view.view import View
 from app.ui.widgets.exchange import breakable
-from app.ui.widgets.pieces import Elided, Empty, Label, boxed, button, card, column, row, stack
+from app.ui.widgets.pieces import Card, Elided, Empty, Label, boxed, button, card, column, row, stack
 from app.ui.widgets.selecting import Picker, Segments
 
 ALL, OWN, PEERS = "all", "own", "peers"
@@ -162,12 +162,11 @@ class Live(Page):
         self._detail.show_group(self._groups.group(at) if at.isValid() else None)
 
 
-class Detail(QFrame):
+class Detail(Card):
     """One question with all its answers."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._theme = theme
         self._title, self._who, self._level = Label("", "heading"), Label("", "chip"), Elided("", "faint")
         self._question = Label("", wrap=True)
@@ -232,12 +231,11 @@ class Detail(QFrame):
                 line.say(*answers[at])
 
 
-class AnswerRow(QFrame):
+class AnswerRow(Card):
     """One answer, with its working in grey, how often it was given, and its verdict as a sign and in words."""
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self.setProperty("look", "quiet")
+        super().__init__("quiet")
         self._theme = theme
         self._sign, self._text = Label(""), Label("", "soft", wrap=True)
         self._answer, self._times = Label("", "chip"), Label("", "faint")

@@ -17,7 +17,7 @@ from app.ui.theme.theme import drawn, mono
 from app.ui.view import words
 from app.ui.view.view import UpdateStage, View
 from app.ui.widgets.bend import Bend, Stat
-from app.ui.widgets.pieces import Elided, Label, boxed, button, card, column, row, rule
+from app.ui.widgets.pieces import Card, Elided, Label, boxed, button, card, column, row, rule
 from app.ui.widgets.selecting import Segments, Switch
 
 _MESSAGES = 20
@@ -215,12 +215,11 @@ def _never() -> QFrame:
     return card(facts, padding=24)
 
 
-class UpdatesCard(QFrame):
+class UpdatesCard(Card):
     """The one other request that Shoal may make unasked, word for word, and its switch."""
 
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._why = Label("", "soft", wrap=True)
         self._request = Label("")
         self._request.setStyleSheet(f'font-family: "{mono(SMALL).family()}"; font-size: {SMALL}px;')

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
-from PySide6.QtWidgets import QDialog, QFrame, QGridLayout, QMessageBox, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QDialog, QGridLayout, QMessageBox, QPlainTextEdit, QWidget
 
 from app.ui.frame.frame import IdentityActions
 from app.ui.language.spoken import spoken
@@ -17,7 +17,7 @@ from app.ui.language.texts import tr
 from app.ui.process.child import Child
 from app.ui.view.view import Persona
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Elided, Label, button, column, row, rule
+from app.ui.widgets.pieces import Card, Elided, Label, button, column, row, rule
 
 MAX_LINE = 2**16
 WAIT_S = 15
@@ -227,12 +227,11 @@ class IdentitySection(QWidget):
         return box.clickedButton() is really
 
 
-class WordsBox(QFrame):
+class WordsBox(Card):
     """Recovery words in order, in columns read downwards."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.setProperty("look", "quiet")
+        super().__init__("quiet")
         grid = QGridLayout()
         grid.setHorizontalSpacing(24)
         grid.setVerticalSpacing(6)

@@ -11,26 +11,25 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFileDialog, QFrame, QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, tr
 from app.ui.process.child import Child
 from app.ui.theme import Theme
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import CopyButton, Label, boxed, button, column, field, row
+from app.ui.widgets.pieces import Card, CopyButton, Label, boxed, button, column, field, row
 
 _MODULE, _QUIET = 4, 4
 """Pixels of a module of the code, and modules of light around it, as the standard wants."""
 HIDDEN = "•••••  •••••  •••••  •••••  •••••  •••••"
 
 
-class PrivateCard(QFrame):
+class PrivateCard(Card):
     """`join` gets six words with a valid checksum. It may raise OSError."""
 
     def __init__(self, theme: Theme, join: Callable[[str], None]) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._join, self._text = join, ""
         self._why = Label("", "soft", wrap=True)
         self._field = field(tr("Six words"))
@@ -154,10 +153,9 @@ class QrCode(QWidget):
 _LINE = 2**16
 
 
-class ArchiveCard(QFrame):
+class ArchiveCard(Card):
     def __init__(self, child: Callable[[], Child] = lambda: Child(_LINE)) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._home, self._alone, self._doing = "", False, ""
         self._child, self._said = child(), Label("", "soft", wrap=True)
         self._child.line.connect(self._heard)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app.node.record.snapshot import SwarmView
 from app.ui.charts.table import Column, Table, TableRows
@@ -19,6 +19,7 @@ from app.ui.view.words import meeting_point, meeting_point_to_be
 from app.ui.widgets.bend import Bend, Stat, stats_row
 from app.ui.widgets.invite import InviteField, class_words
 from app.ui.widgets.pieces import (
+    Card,
     CopyButton,
     Elided,
     Empty,
@@ -190,12 +191,11 @@ class Alone(QWidget):
             self._actions.join(invite)
 
 
-class ClassCard(QFrame):
+class ClassCard(Card):
     """In a class: who sees what, and what the teacher may do. The owner can leave at any time."""
 
     def __init__(self, actions: Actions) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._state = Label("", "strong")
         about = Label(class_words(), "soft", wrap=True)
         leave = button(tr("Leave the class"), lambda: actions.learn("alone"))
@@ -209,12 +209,11 @@ class ClassCard(QFrame):
         )
 
 
-class RelayCard(QFrame):
+class RelayCard(Card):
     """The connection: its state, to which relay, under which name, and how to invite others."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._state, self._sentence, self._name = Label("", "good"), Elided("", "soft"), Elided("", "faint")
         self._invite = QLineEdit()
         self._invite.setReadOnly(True)

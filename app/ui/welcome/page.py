@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtGui import QHideEvent
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.ui.frame.frame import Actions
 from app.ui.install.engine import EnginePanel
@@ -17,7 +17,7 @@ from app.ui.theme.theme import drawn
 from app.ui.view.view import EnginePack, View
 from app.ui.welcome.machine import Act, Machine, TrialRun, point, step_layout, where
 from app.ui.widgets.invite import InviteField
-from app.ui.widgets.pieces import Label, button, column, row
+from app.ui.widgets.pieces import Card, Label, button, column, row
 from app.ui.widgets.selecting import Option, OptionGroup
 
 ALONE, FIND, INVITE = "alone", "find", "invite"
@@ -25,10 +25,9 @@ _LEAST_TEXT = 320
 """Minimum width in pixels of a sentence in the third step, so that its height is not overestimated."""
 
 
-class WelcomePanel(QFrame):
+class WelcomePanel(Card):
     def __init__(self, theme: Theme, actions: Actions, trial: TrialRun | None = None) -> None:
         super().__init__()
-        self.setProperty("look", "card")
         self._actions = actions
         self._view = View()
         self._greeted = False

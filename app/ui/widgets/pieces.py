@@ -119,10 +119,17 @@ def boxed(inside: QLayout) -> QWidget:
     return widget
 
 
-def card(inside: QLayout, look: str = "card", padding: int | None = 20) -> QFrame:
+class Card(QFrame):
+    """A surface; `look` is one of the style sheet's."""
+
+    def __init__(self, look: str = "card") -> None:
+        super().__init__()
+        self.setProperty("look", look)
+
+
+def card(inside: QLayout, look: str = "card", padding: int | None = 20) -> Card:
     """A surface with padding around its content; by default the layout's own."""
-    frame = QFrame()
-    frame.setProperty("look", look)
+    frame = Card(look)
     if padding is not None:
         inside.setContentsMargins(padding, padding - 2, padding, padding - 2)
     frame.setLayout(inside)
@@ -167,9 +174,7 @@ def progress_bar(name: str, most: int = 1000) -> QProgressBar:
 
 
 def rule() -> QFrame:
-    line = QFrame()
-    line.setProperty("look", "rule")
-    return line
+    return Card("rule")
 
 
 class _Filled(QPushButton):
@@ -243,12 +248,11 @@ class Empty(QWidget):
         self._picture.setPixmap(drawn(self._icon, self._theme.palette.line_strong, 56, 56))
 
 
-class Notice(QFrame):
+class Notice(Card):
     """A problem: title, sentence, remedy, and a button to solve it."""
 
     def __init__(self, act: QPushButton) -> None:
-        super().__init__()
-        self.setProperty("look", "problem")
+        super().__init__("problem")
         self._title, self._sentence, self._remedy = (
             Label("", "strong"),
             Label("", wrap=True),

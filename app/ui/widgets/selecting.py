@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QAbstractButton,
     QButtonGroup,
     QComboBox,
-    QFrame,
     QGroupBox,
     QPushButton,
     QSizePolicy,
@@ -21,7 +20,7 @@ from PySide6.QtWidgets import (
 
 from app.ui.theme import Theme
 from app.ui.theme.theme import drawn
-from app.ui.widgets.pieces import Label, column, row
+from app.ui.widgets.pieces import Card, Label, column, row
 
 
 class Toggle(QAbstractButton):
@@ -161,13 +160,12 @@ class Radio(Toggle):
         painter.end()
 
 
-class Option(QFrame):
+class Option(Card):
     """A card with a radio button, a title, a sentence, and room for more below (`inside`)."""
 
     def __init__(self, theme: Theme, title: str, text: str) -> None:
-        super().__init__()
+        super().__init__("option")
         self._theme = theme
-        self.setProperty("look", "option")
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.radio = Radio(theme, title)
         self.radio.setAccessibleDescription(text)
