@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 
 from app.sapo.probe import wilson
 from app.ui.language.texts import counted, percent, tr
 from app.ui.theme import Theme
 from app.ui.view.view import FamilyView
-from app.ui.widgets.pieces import Card, Elided, Label, column, row
+from app.ui.widgets.pieces import Card, Elided, Label, column, row, smooth
 
 
 class Band(QWidget):
@@ -31,8 +31,7 @@ class Band(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = smooth(self)
         painter.setPen(Qt.PenStyle.NoPen)
         width, middle = self.width(), self.height() / 2
         painter.setBrush(self._theme.colour("sunken"))
@@ -70,8 +69,7 @@ class Spark(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         if len(self._values) < 2:
             return
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = smooth(self)
         step, tall = (self.width() - 6) / (len(self._values) - 1), self.height() - 8
         places = [QPointF(3 + at * step, 4 + (1 - value) * tall) for at, value in enumerate(self._values)]
         painter.setPen(QPen(self._theme.colour("own"), 1.6, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
@@ -98,8 +96,7 @@ class Pips(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = smooth(self)
         for at in range(self._all):
             reached = at < self._reached
             painter.setPen(QPen(self._theme.colour("own" if reached else "text_faint"), 1.2))
@@ -154,8 +151,7 @@ class Tile(Card):
         self._pips.setToolTip(level)
         self._spark.say(family.trend)
         self._since.say(since)
-        self._guessed.say(guessed)
-        self._guessed.setVisible(bool(guessed))
+        self._guessed.tell(guessed)
         self.updateGeometry()
         if family.latest is None:
             self._figure.say("–")

@@ -70,8 +70,7 @@ class DoorCard(Card):
             if holdings.door_opening
             else tr("Off. Turn on to chat with your model in other programs on this computer.")
         )
-        self._problem.say(holdings.door_problem)
-        self._problem.setVisible(bool(holdings.door_problem))
+        self._problem.tell(holdings.door_problem)
         self._open.setVisible(door is not None)
         if door is not None:
             self._address.say(door.url)

@@ -83,10 +83,8 @@ class Models(Page):
         library = holdings.library if holdings is not None else None
         for part in (self._stat_row, self._here, self._others, self._there, self._source):
             part.setVisible(library is not None)
-        self._problem.say(holdings.problem if holdings is not None else "")
-        self._problem.setVisible(bool(self._problem.text()))
-        self._said.say(holdings.said if holdings is not None else "")
-        self._said.setVisible(bool(self._said.text()))
+        self._problem.tell(holdings.problem if holdings is not None else "")
+        self._said.tell(holdings.said if holdings is not None else "")
         self._copy.setVisible(holdings is not None and bool(holdings.command))
         self._reading.setVisible(library is None and not self._problem.text())
         self._door.setVisible(library is not None)

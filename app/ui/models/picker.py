@@ -91,8 +91,7 @@ class ModelPicker(QWidget):
             self._bar.setValue(round(1000 * fetch.have / fetch.total) if fetch.total else 0)
             self._note.say(words.progress(fetch))
         sentence = next(iter(holdings.failed.values()), "")
-        self._failed.say(sentence)
-        self._failed.setVisible(bool(sentence))
+        self._failed.tell(sentence)
 
     def _clicked(self, name: str) -> None:
         library = self._holdings.library

@@ -138,8 +138,7 @@ class ModelRow(Card):
         )
         if cut and not sentence:
             sentence = tr("Download interrupted. Nothing is lost: it resumes where it stopped.")
-        self._failed.say(sentence)
-        self._failed.setVisible(bool(sentence))
+        self._failed.tell(sentence)
         busy = fetch is not None or waits
         training = model.training
         learned = training is not None and training.rounds > 0 and model.installed
@@ -190,8 +189,7 @@ class ModelRow(Card):
         elif model.local:
             text = tr("Your file") if is_gguf(model.name) else tr("Your folder")
         self._chip.look("chip" if chosen else "chip-peer")
-        self._chip.say(text)
-        self._chip.setVisible(bool(text))
+        self._chip.tell(text)
 
     def _say_progress(self, fetch: Fetch | None, waits: bool, elsewhere: bool) -> None:
         partial = self._model.partial

@@ -25,7 +25,7 @@ from app.ui.language.texts import counted, mark, number, tr
 from app.ui.theme import Theme
 from app.ui.view.view import View
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Card, Elided, Label, boxed, button, column, field, row, rule
+from app.ui.widgets.pieces import Card, Elided, Label, boxed, button, column, empty, field, row, rule
 from app.ui.widgets.selecting import Picker, Segments, Switch
 
 _ROWS, _LEFT_OUT = 5, 4
@@ -252,9 +252,7 @@ class OwnQuestions(Card):
 
     def _show_sets(self) -> None:
         for rows in (self._sets, self._offers):
-            while (item := rows.takeAt(0)) is not None:
-                if (widget := item.widget()) is not None:
-                    widget.deleteLater()
+            empty(rows)
         offers, sets = question_sets.offered(self._home), question_sets.enabled(self._home)
         for one in offers:
             self._offers.addWidget(self._offer_row(one))

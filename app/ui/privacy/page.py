@@ -13,11 +13,11 @@ from app.ui.language.texts import number, size, tr
 from app.ui.privacy.message import MessageRow
 from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
-from app.ui.theme.theme import drawn, mono
+from app.ui.theme.theme import mono
 from app.ui.view import words
 from app.ui.view.view import UpdateStage, View
 from app.ui.widgets.bend import Bend, Stat
-from app.ui.widgets.pieces import Card, Elided, Label, boxed, button, card, column, row, rule
+from app.ui.widgets.pieces import Card, Elided, Label, Picture, boxed, button, card, column, row, rule
 from app.ui.widgets.selecting import Segments, Switch
 
 _MESSAGES = 20
@@ -51,8 +51,6 @@ class Privacy(Page):
         )
         self.add(card(kept, padding=24))
         self.body.addStretch(1)
-        theme.changed.connect(self._draw)
-        self._draw()
 
     def show_view(self, view: View) -> None:
         self._view = view
@@ -75,14 +73,11 @@ class Privacy(Page):
             )
         self._where.say(view.home)
         self._updates.show_view(view)
-        self._draw()
+        self._sign.recolour("good" if view.swarm is None else "own")
 
     def _answer_card(self) -> QFrame:
-        self._sign, self._answer, self._why = (
-            Label(""),
-            Label("", "hero", wrap=True),
-            Label("", "lead", wrap=True),
-        )
+        self._sign = Picture(self.theme, "privacy", "good", 56, 56)
+        self._answer, self._why = Label("", "hero", wrap=True), Label("", "lead", wrap=True)
         self._sign.setFixedWidth(64)
         self._switch = Switch(self.theme, tr("Learn with others"))
         self._switch.toggled.connect(self._turn)
@@ -150,11 +145,6 @@ class Privacy(Page):
 
     def _turn(self, on: bool) -> None:
         self.ask.learn("others") if on else self.ask.alone()
-
-    def _draw(self) -> None:
-        nothing = self._view.swarm is None
-        colour = self.theme.palette.good if nothing else self.theme.palette.own
-        self._sign.setPixmap(drawn("privacy", colour, 56, 56))
 
     def _open(self) -> None:
         QDesktopServices.openUrl(QUrl.fromLocalFile(self._view.home))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
-from PySide6.QtWidgets import QDialog, QGridLayout, QMessageBox, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QDialog, QGridLayout, QPlainTextEdit, QWidget
 
 from app.ui.frame.frame import IdentityActions
 from app.ui.language.spoken import spoken
@@ -17,7 +17,7 @@ from app.ui.language.texts import tr
 from app.ui.process.child import Child
 from app.ui.view.view import Persona
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Card, Elided, Label, button, column, row, rule
+from app.ui.widgets.pieces import Card, Elided, Label, agreed, button, column, row, rule
 
 MAX_LINE = 2**16
 WAIT_S = 15
@@ -159,8 +159,7 @@ class IdentitySection(QWidget):
         if persona.name != self._persona.name:
             self.hide_words()
         self._persona = persona
-        self._name.say(persona.name)
-        self._name.setVisible(bool(persona.name))
+        self._name.tell(persona.name)
         self._where.say(told(persona))
         self._file.say(persona.file)
         self._file.setToolTip(persona.file)
@@ -183,12 +182,9 @@ class IdentitySection(QWidget):
         if not self._words.isHidden():
             self.hide_words()
             return
-        really = self._agreed(
-            tr("Show the recovery words of {name}?", name=self._persona.name),
-            tr("Anyone who reads them can be you. Make sure no one is looking over your shoulder."),
-            tr("Show them"),
-        )
-        if really:
+        question = tr("Show the recovery words of {name}?", name=self._persona.name)
+        about = tr("Anyone who reads them can be you. Make sure no one is looking over your shoulder.")
+        if agreed(self, question, about, tr("Show them")):
             self._ask.words(self._take)
 
     def _take(self, words: str) -> None:
@@ -206,25 +202,10 @@ class IdentitySection(QWidget):
             self._ask.restore(dialog.words)
 
     def _ask_new(self) -> None:
-        name = self._persona.name
-        really = self._agreed(
-            tr("Start over with a new identity?"), losing(name), tr("New identity"), danger=True
-        )
-        if really:
+        question, about = tr("Start over with a new identity?"), losing(self._persona.name)
+        if agreed(self, question, about, tr("New identity"), danger=True):
             self.hide_words()
             self._ask.renew()
-
-    def _agreed(self, question: str, about: str, deed: str, danger: bool = False) -> bool:
-        roles = QMessageBox.ButtonRole
-        box = QMessageBox(self)
-        box.setWindowTitle("Shoal")
-        box.setText(question)
-        box.setInformativeText(about)
-        really = box.addButton(deed, roles.DestructiveRole if danger else roles.AcceptRole)
-        cancel = box.addButton(tr("Cancel"), roles.RejectRole)
-        box.setDefaultButton(cancel)
-        box.exec()
-        return box.clickedButton() is really
 
 
 class WordsBox(Card):

@@ -18,7 +18,7 @@ from app.ui.language.texts import counted, tr
 from app.ui.process.child import Child
 from app.ui.theme import Theme
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Card, CopyButton, Label, boxed, button, column, field, row
+from app.ui.widgets.pieces import Card, CopyButton, Label, boxed, button, column, field, place_to_save, row
 
 _MODULE, _QUIET = 4, 4
 """Pixels of a module of the code, and modules of light around it, as the standard wants."""
@@ -188,10 +188,9 @@ class ArchiveCard(Card):
             self.run("import", path)
 
     def _choose_export(self) -> None:
-        name = Path.home() / time.strftime("shoal-answers-%Y%m%d.jsonl")
-        path, _ = QFileDialog.getSaveFileName(self, tr("Save answers as a file"), str(name), "*.jsonl")
-        if path:
-            self.run("export", path)
+        name = time.strftime("shoal-answers-%Y%m%d.jsonl")
+        if path := place_to_save(self, tr("Save answers as a file"), name):
+            self.run("export", str(path))
 
     def run(self, what: str, path: str) -> None:
         """`what`: "import" or "export"."""

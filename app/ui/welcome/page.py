@@ -13,11 +13,10 @@ from app.ui.frame.frame import Actions
 from app.ui.install.engine import EnginePanel
 from app.ui.language.texts import size, tr
 from app.ui.theme import Theme
-from app.ui.theme.theme import drawn
 from app.ui.view.view import EnginePack, View
 from app.ui.welcome.machine import Act, Machine, TrialRun, point, step_layout, where
 from app.ui.widgets.invite import InviteField
-from app.ui.widgets.pieces import Card, Label, button, column, row
+from app.ui.widgets.pieces import Card, Label, Picture, button, column, row
 from app.ui.widgets.selecting import Option, OptionGroup
 
 ALONE, FIND, INVITE = "alone", "find", "invite"
@@ -34,10 +33,14 @@ class WelcomePanel(Card):
         self.trial = trial or TrialRun()
         self._then: Act = self._to_machine
         self._what = What(
-            theme, lambda: self._with_engine(self._to_machine), lambda: self._with_engine(self._learn_alone)
+            theme,
+            lambda: self._with_engine(self._to_machine),
+            lambda: self._with_engine(lambda: self._learn(ALONE)),
         )
         self._engine = WelcomeEngine(theme, actions, lambda: self._show(self._what))
-        self._machine = Machine(theme, actions, self.trial, self._to_company, lambda: self._show(self._what))
+        self._machine = Machine(
+            theme, actions, self.trial, lambda: self._show(self._company), lambda: self._show(self._what)
+        )
         self._company = Company(theme, self._learn, lambda: self._show(self._machine))
         self._steps = (self._what, self._engine, self._machine, self._company)
         self.setLayout(column(*self._steps, gap=0))  # a stack would be as high as the highest of them
@@ -79,15 +82,9 @@ class WelcomePanel(Card):
             step.where.say(where(at, 4))
         self._show(self._engine)
 
-    def _learn_alone(self) -> None:
-        self._learn(ALONE)
-
     def _to_machine(self) -> None:
         self._show(self._machine)
         self._machine.begin()
-
-    def _to_company(self) -> None:
-        self._show(self._company)
 
     def _show(self, step: QWidget) -> None:
         for one in self._steps:
@@ -109,8 +106,6 @@ class What(QWidget):
 
     def __init__(self, theme: Theme, go_on: Act, at_once: Act) -> None:
         super().__init__()
-        self._theme = theme
-        self._mark = Label("")
         title = Label(tr("Raise a small model on this computer"), "hero", wrap=True)
         lead = Label(
             tr(
@@ -121,12 +116,8 @@ class What(QWidget):
             wrap=True,
         )
         self._on = button(tr("Set it up"), go_on, "large", tr("Two quick questions. No account."))
-        alone = button(
-            tr("Learn alone"),
-            at_once,
-            "second",
-            tr("Starts right away with the built-in model"),
-        )
+        hint = tr("Starts right away with the built-in model")
+        alone = button(tr("Learn alone"), at_once, "second", hint)
         points = row(
             point(
                 tr("What it does"),
@@ -155,7 +146,7 @@ class What(QWidget):
         self._first = Label("", "faint", wrap=True)
         self._first.hide()
         inside = column(
-            row(self._mark, 1),
+            row(Picture(theme, "mark", "own", 72, 60), 1),
             title,
             lead,
             row(self._on, alone, 1, gap=10),
@@ -168,8 +159,6 @@ class What(QWidget):
         inside.insertStretch(0, 2)
         inside.addStretch(3)
         self.setLayout(inside)
-        theme.changed.connect(self._draw)
-        self._draw()
 
     def arrive(self) -> None:
         self._on.setFocus()
@@ -185,9 +174,6 @@ class What(QWidget):
             self._first.say(tr("First the engine is installed: {size}, once.", size=size(offer.bytes)))
         else:
             self._first.say(tr("First the engine is installed, once."))
-
-    def _draw(self) -> None:
-        self._mark.setPixmap(drawn("mark", self._theme.palette.own, 72, 60))
 
 
 class WelcomeEngine(QWidget):
@@ -224,25 +210,13 @@ class Company(QWidget):
         super().__init__()
         self._learn = learn
         self._options = OptionGroup(tr("With whom"))
-        self._options.add(
-            ALONE,
-            Option(
-                theme,
-                tr("Alone"),
-                tr("Nothing leaves this computer. You can change that any time."),
-            ),
+        alone = tr("Nothing leaves this computer. You can change that any time.")
+        find = tr(
+            "Finds Shoals on this network. If there are none, it opens a port and starts a swarm. They "
+            "swap puzzle answers, as plain text."
         )
-        self._options.add(
-            FIND,
-            Option(
-                theme,
-                tr("With others on this network"),
-                tr(
-                    "Finds Shoals on this network. If there are none, it opens a port and starts a swarm. They "
-                    "swap puzzle answers, as plain text."
-                ),
-            ),
-        )
+        self._options.add(ALONE, Option(theme, tr("Alone"), alone))
+        self._options.add(FIND, Option(theme, tr("With others on this network"), find))
         invited = Option(
             theme,
             tr("With an invite"),
@@ -252,9 +226,8 @@ class Company(QWidget):
         self._invite = InviteField(go)
         self._invite.returnPressed.connect(self._go)
         invited.inside.addSpacing(4)
-        invited.inside.addWidget(self._invite)
-        invited.inside.addWidget(self._invite.complaint)
-        invited.inside.addWidget(self._invite.words)
+        for part in (self._invite, self._invite.complaint, self._invite.words):
+            invited.inside.addWidget(part)
         self._options.add(INVITE, invited)
         self._options.chosen.connect(self._chosen)
         self._start = button(go, self._go, "large")
