@@ -120,16 +120,10 @@ class Tile(Card):
         self._pips, self._band, self._spark = Pips(theme), Band(theme), Spark(theme)
         self._figure, self._change = Label("", "figure"), Label("", "faint")
         self._sure, self._since, self._guessed = (Elided("", "faint") for _ in range(3))
-        self.setLayout(
-            column(
-                row(self._title, self._pips, gap=12),
-                row(self._figure, self._change, 1, self._spark, gap=8),
-                self._band,
-                column(self._sure, self._since, self._guessed, gap=2),
-                gap=10,
-                margins=(18, 16, 18, 14),
-            )
-        )
+        head = row(self._title, self._pips, gap=12)
+        figures = row(self._figure, self._change, 1, self._spark, gap=8)
+        below = column(self._sure, self._since, self._guessed, gap=2)
+        self.setLayout(column(head, figures, self._band, below, gap=10, margins=(18, 16, 18, 14)))
 
     def sizeHint(self) -> QSize:
         return QSize(250, 172 + bool(self._guessed.text()) * (2 + self._guessed.sizeHint().height()))
@@ -163,25 +157,14 @@ class Tile(Card):
             self._figure.say(percent(family.latest))
             self._change.say(_change(family))
             self._band.say(family.latest, low, high, family.first)
+            between, n = dict(low=percent(low), high=percent(high)), family.questions
             self._sure.say(
                 counted(
-                    "{low} to {high} likely, {n} puzzle",
-                    "{low} to {high} likely, {n} puzzles",
-                    family.questions,
-                    low=percent(low),
-                    high=percent(high),
+                    "{low} to {high} likely, {n} puzzle", "{low} to {high} likely, {n} puzzles", n, **between
                 )
             )
-        texts = (
-            tr(family.title),
-            level,
-            self._figure.text(),
-            self._change.text(),
-            self._sure.text(),
-            since,
-            guessed,
-        )
-        self.setAccessibleName(", ".join(filter(None, texts)))
+        shown = (one.text() for one in (self._figure, self._change, self._sure))
+        self.setAccessibleName(", ".join(filter(None, (tr(family.title), level, *shown, since, guessed))))
 
 
 def _change(family: FamilyView) -> str:

@@ -24,11 +24,7 @@ class DoorCard(Card):
         self._why = Label("", "soft", wrap=True)
         self._problem = Label("", "bad", wrap=True)
         title = column(Label(tr("Use it in other programs"), "heading"), self._why, gap=4)
-        self._address, self._token, self._name = (
-            Elided("", "strong"),
-            Elided("", "strong"),
-            Elided("", "strong"),
-        )
+        self._address, self._token, self._name = (Elided("", "strong") for _ in range(3))
         copies = (
             (tr("Address"), self._address, CopyButton(theme, tr("Copy address"), lambda: self._part("url"))),
             (tr("Token"), self._token, CopyButton(theme, tr("Copy token"), lambda: self._part("token"))),
@@ -39,25 +35,15 @@ class DoorCard(Card):
             name = Label(what, "soft")
             name.setMinimumWidth(80)
             lines.append(boxed(row(name, value, copy, gap=12, fill=1)))
-        how = Label(
-            tr(
-                "Paste these where a program asks for an “OpenAI-compatible” address. Add :before to the name "
-                "to ask the model as it came."
-            ),
-            "soft",
-            wrap=True,
+        paste = tr(
+            "Paste these where a program asks for an “OpenAI-compatible” address. Add :before to the name "
+            "to ask the model as it came."
         )
+        how = Label(paste, "soft", wrap=True)
         where = button(tr("How, for each program"), lambda: actions.show_help("programs"), "flat")
         self._open = boxed(column(rule(), *lines, boxed(row(how, where, gap=12, fill=0)), gap=10))
-        self.setLayout(
-            column(
-                boxed(row(title, self._switch, gap=24, fill=0)),
-                self._problem,
-                self._open,
-                gap=12,
-                margins=(20, 16, 20, 16),
-            )
-        )
+        head = row(title, self._switch, gap=24, fill=0)
+        self.setLayout(column(head, self._problem, self._open, gap=12, margins=(20, 16, 20, 16)))
         self.show_holdings(Holdings(chosen=""))
 
     def show_holdings(self, holdings: Holdings) -> None:

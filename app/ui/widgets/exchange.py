@@ -123,16 +123,8 @@ class AnswerCard(Card):
         if as_code:
             self._text.setStyleSheet(f'font-family: "{mono(BODY).family()}"; font-size: {BODY}px;')
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.setLayout(
-            column(
-                row(self._name, 1, self._sign, self._verdict, gap=6),
-                self._text,
-                1,
-                self._foot,
-                gap=8,
-                margins=(14, 12, 14, 10),
-            )
-        )
+        head = row(self._name, 1, self._sign, self._verdict, gap=6)
+        self.setLayout(column(head, self._text, 1, self._foot, gap=8, margins=(14, 12, 14, 10)))
         self._solved: bool | None = None
         self._open = False
         self.there = False
@@ -189,17 +181,8 @@ class VerdictPanel(QWidget):
         super().__init__()
         self._theme = theme
         self._sign, self._verdict, self._text = Label(""), Label("", "good"), Label("", wrap=True)
-        self.setLayout(
-            row(
-                Label(tr("You"), "strong"),
-                self._text,
-                self._sign,
-                self._verdict,
-                gap=8,
-                margins=(14, 0, 14, 0),
-                fill=1,
-            )
-        )
+        parts = (Label(tr("You"), "strong"), self._text, self._sign, self._verdict)
+        self.setLayout(row(*parts, gap=8, margins=(14, 0, 14, 0), fill=1))
         self.open = False
         self._solved: bool | None = None
         theme.changed.connect(self._draw)
@@ -226,13 +209,9 @@ class ExampleOffer(Card):
         words.setStyleSheet(f'font-family: "{mono(BODY).family()}"; font-size: {BODY}px;')
         words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         words.setAccessibleName(tr("The text that would teach: {text}", text=safe(text)))
-        self._about = Label(
-            tr("Word for word, nothing else. In the swarm it's marked as a person's answer.")
-            if together
-            else tr("Word for word, nothing else. It stays on this computer."),
-            "faint",
-            wrap=True,
-        )
+        shared = tr("Word for word, nothing else. In the swarm it's marked as a person's answer.")
+        stays = tr("Word for word, nothing else. It stays on this computer.")
+        self._about = Label(shared if together else stays, "faint", wrap=True)
         asked = [button(tr("Teach my model"), lambda: self._say_yes(True, False))]
         if together:
             asked.insert(0, button(tr("Teach and share"), lambda: self._say_yes(True, True), "primary"))
