@@ -87,12 +87,8 @@ class QuestionCard(Card):
             self.question.setFocus()
         self._stop.setVisible(busy)
         talks = opened is not None and opened.engine.talks
-        draws = (
-            tr("Say something, or draw a puzzle")
-            if talks
-            else tr("Draw a puzzle, or ask something of your own")
-        )
-        self.question.setPlaceholderText(draws)
+        draws = tr("Draw a puzzle, or ask something of your own")
+        self.question.setPlaceholderText(tr("Say something, or draw a puzzle") if talks else draws)
         self._show_puzzle(busy)
 
     def wanted(self) -> tuple[str | None, int | None]:
@@ -112,11 +108,8 @@ class QuestionCard(Card):
         self.family.currentIndexChanged.connect(lambda _: self._show_levels())
         self.level.setMinimumWidth(120)
         self._draw_one = button(tr("Draw a puzzle"), lambda: self.drawn.emit("test"))
-        self._teach_one = button(
-            tr("Teach it one"),
-            lambda: self.drawn.emit("practice"),
-            hint=tr("A puzzle of practice: your right answer with working may teach your model"),
-        )
+        may = tr("A puzzle of practice: your right answer with working may teach your model")
+        self._teach_one = button(tr("Teach it one"), lambda: self.drawn.emit("practice"), hint=may)
         return row(self._draw_one, self._teach_one, self.family, self.level, 1, gap=8)
 
     def _own(self) -> QWidget:

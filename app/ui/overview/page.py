@@ -56,8 +56,8 @@ class Overview(Page):
         self._stat_row = boxed(stats_row(*self._stats))
         self._foot, self._power = Elided("", "faint"), Label("", "faint")
         asks = (self._notice, self._update, self._newer, self._welcome, self._engine, self._now, self._next)
-        for part in asks:
-            self.add(part)
+        for one in asks:
+            self.add(one)
         self.add(self._curve, 1)
         self.add(self._stat_row)
         self.add(boxed(row(self._foot, self._power, gap=16, fill=0)))

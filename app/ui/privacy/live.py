@@ -8,12 +8,7 @@ from functools import partial
 
 import msgspec
 from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QFrame,
-    QListView,
-    QScrollArea,
-)
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QListView, QScrollArea
 
 from app.common.text import safe, safe_line
 from app.node.record.records import GroupRow
@@ -58,9 +53,8 @@ class Live(Page):
         """The only one whose answers are shown; 0 for all."""
         self._only = button("", self._show_all, "", tr("Show the answers of every round"))
         self._only.hide()
-        self.header.addWidget(self._only)
-        self.header.addWidget(self._source)
-        self.header.addWidget(self._family)
+        for part in (self._only, self._source, self._family):
+            self.header.addWidget(part)
         self._groups = Groups()
         self._list = QListView()
         self._list.setModel(self._groups)
@@ -78,19 +72,9 @@ class Live(Page):
         sides = row(box, self._detail, gap=16)
         sides.setStretch(0, 5)
         sides.setStretch(1, 6)
-        self._none = Empty(
-            theme,
-            "live",
-            tr("No answers yet"),
-            tr("After the first round, every puzzle appears here with all of your model's answers."),
-        )
-        self._nothing_left = Empty(
-            theme,
-            "search",
-            "",
-            "",
-            button(tr("Show everything"), self._show_all),
-        )
+        soon = tr("After the first round, every puzzle appears here with all of your model's answers.")
+        self._none = Empty(theme, "live", tr("No answers yet"), soon)
+        self._nothing_left = Empty(theme, "search", "", "", button(tr("Show everything"), self._show_all))
         self._stack = stack(self._none, self._nothing_left, boxed(sides))
         self.add(self._stack, 1)
 
@@ -133,12 +117,11 @@ class Live(Page):
         self._only.setVisible(self._round > 0)
         self._only.setText(tr("Round {n}  ✕", n=number(self._round)))
         self._only.setAccessibleName(tr("Round {n} only. Show all rounds.", n=number(self._round)))
-        if self._round:
-            self._nothing_left.title.say(tr("These answers are gone"))
-            self._nothing_left.sentence.say(tr("Shoal keeps the answers of the latest rounds."))
-        else:
-            self._nothing_left.title.say(tr("Nothing here yet"))
-            self._nothing_left.sentence.say(tr("Pick another kind of puzzle, or answers from everyone."))
+        gone = tr("These answers are gone"), tr("Shoal keeps the answers of the latest rounds.")
+        none = tr("Nothing here yet"), tr("Pick another kind of puzzle, or answers from everyone.")
+        title, sentence = gone if self._round else none
+        self._nothing_left.title.say(title)
+        self._nothing_left.sentence.say(sentence)
         source, family = self._source.value, self._family.currentData()
         kept = [
             group
@@ -176,20 +159,8 @@ class Detail(Card):
         self._legend = Label(tr("Grey is its working, the label behind it its answer."), "caption", wrap=True)
         self._answers = column(gap=8)
         self._rows: list[AnswerRow] = []
-        inside = boxed(
-            column(
-                row(self._title, 1, self._who),
-                self._level,
-                self._question,
-                self._verdict,
-                self._counts,
-                self._answers,
-                self._legend,
-                1,
-                gap=10,
-                margins=(22, 18, 22, 18),
-            )
-        )
+        head, asked = row(self._title, 1, self._who), (self._level, self._question, self._verdict, self._counts)
+        inside = boxed(column(head, *asked, self._answers, self._legend, 1, gap=10, margins=(22, 18, 22, 18)))
         area = QScrollArea()
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)
@@ -263,15 +234,8 @@ class AnswerRow(Card):
         self._draw()
 
     def _draw(self) -> None:
-        colours = self._theme.palette
-        self._sign.setPixmap(
-            drawn(
-                "check" if self._solved else "cross",
-                colours.good if self._solved else colours.text_faint,
-                16,
-                16,
-            )
-        )
+        colours, icon = self._theme.palette, "check" if self._solved else "cross"
+        self._sign.setPixmap(drawn(icon, colours.good if self._solved else colours.text_faint, 16, 16))
 
 
 def _place(group: GroupRow, among: Sequence[GroupRow]) -> int:

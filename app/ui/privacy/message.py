@@ -76,14 +76,8 @@ class MessageRow(Card):
         self._exact = button(tr("Word for word"), self._toggle_exact, "flat")
         for one in (self._answers, self._exact):
             one.setCheckable(True)
-        self._inside = column(
-            row(self._way, self._kind, 1, self._size),
-            self._gist,
-            self._groups,
-            row(self._answers, self._exact, 1, gap=6),
-            gap=6,
-            margins=(14, 10, 14, 8),
-        )
+        head, below = row(self._way, self._kind, 1, self._size), row(self._answers, self._exact, 1, gap=6)
+        self._inside = column(head, self._gist, self._groups, below, gap=6, margins=(14, 10, 14, 8))
         self.setLayout(self._inside)
         self.message: LineMessage | None = None
         self._read: list[GroupRow] = []

@@ -43,12 +43,8 @@ class Privacy(Page):
         self._updates = UpdatesCard(theme, actions)
         self.add(self._updates)
         self._where = Elided("", "soft")
-        kept = row(
-            column(Label(tr("Where everything is kept"), "heading"), self._where, gap=4),
-            button(tr("Open folder"), self._open),
-            gap=16,
-            fill=0,
-        )
+        where = column(Label(tr("Where everything is kept"), "heading"), self._where, gap=4)
+        kept = row(where, button(tr("Open folder"), self._open), gap=16, fill=0)
         self.add(card(kept, padding=24))
         self.body.addStretch(1)
 
@@ -64,13 +60,12 @@ class Privacy(Page):
         door = view.models.door if view.models is not None else None
         self._door_card.setVisible(door is not None)
         if door is not None:
-            self._door.say(
-                tr(
-                    "A door is open at {address}. Programs on this computer that have the token can ask your "
-                    "model. No other computer can.",
-                    address=door.url,
-                )
+            said = tr(
+                "A door is open at {address}. Programs on this computer that have the token can ask your "
+                "model. No other computer can.",
+                address=door.url,
             )
+            self._door.say(said)
         self._where.say(view.home)
         self._updates.show_view(view)
         self._sign.recolour("good" if view.swarm is None else "own")
@@ -137,7 +132,6 @@ class Privacy(Page):
                 line.say(wanted[-1 - at], self._view)
 
     def _close_rows(self) -> None:
-        self._frozen = ()
         for line in self._rows:
             line.close_again()
         self._frozen = ()
@@ -216,12 +210,8 @@ class UpdatesCard(Card):
         self._box = card(row(self._request, 1, margins=(14, 10, 14, 10)), "quiet", None)
         self._switch = Switch(theme, tr("Check for updates once a day"))
         self._switch.toggled.connect(actions.updates.decide)
-        head = row(
-            column(Label(tr("Checking for updates"), "heading"), self._why, gap=4),
-            self._switch,
-            gap=24,
-            fill=0,
-        )
+        said = column(Label(tr("Checking for updates"), "heading"), self._why, gap=4)
+        head = row(said, self._switch, gap=24, fill=0)
         self.setLayout(column(head, self._box, gap=12, margins=(24, 20, 24, 20)))
 
     def show_view(self, view: View) -> None:

@@ -141,17 +141,10 @@ class IdentitySection(QWidget):
         self._new = button(tr("New identity …"), self._ask_new, "danger")
         self._timer = QTimer(self, singleShot=True, interval=SHOWN_MS)
         self._timer.timeout.connect(self.hide_words)
-        self.setLayout(
-            column(
-                Label(tr("Your identity"), "heading"),
-                column(self._name, self._where, self._file, gap=3),
-                self._trouble,
-                self._words,
-                rule(),
-                Bend(self._show, self._restore, 1, self._new, gap=8),
-                gap=12,
-            )
-        )
+        said = column(self._name, self._where, self._file, gap=3)
+        buttons = Bend(self._show, self._restore, 1, self._new, gap=8)
+        head = Label(tr("Your identity"), "heading")
+        self.setLayout(column(head, said, self._trouble, self._words, rule(), buttons, gap=12))
         self.hide_words()
         self.show_persona(Persona())
 
@@ -161,11 +154,9 @@ class IdentitySection(QWidget):
         self._persona = persona
         self._name.tell(persona.name)
         self._where.say(told(persona))
-        self._file.say(persona.file)
+        self._file.tell(persona.file)
         self._file.setToolTip(persona.file)
-        self._file.setVisible(bool(persona.file))
-        self._trouble.say(persona.failed)
-        self._trouble.setVisible(bool(persona.failed) and not persona.busy)
+        self._trouble.tell("" if persona.busy else persona.failed)
         self._show.setVisible(bool(persona.name) and persona.kept != "file")
         self._new.setVisible(bool(persona.name))
         for one in (self._show, self._restore, self._new):
@@ -256,11 +247,8 @@ class RestoreDialog(QDialog):
         about = losing(name) if name and not self._sealed else back
         below = row(self._counted, 1, button(tr("Cancel"), self.reject), self._go, gap=8)
         head = Label(tr("Enter your recovery words"), "heading")
-        whole = column(
-            head, Label(about, "soft", wrap=True), self._text, below, gap=12, margins=(20, 18, 20, 18)
-        )
-        whole.setStretch(2, 1)
-        self.setLayout(whole)
+        parts = (head, Label(about, "soft", wrap=True), self._text, below)
+        self.setLayout(column(*parts, gap=12, margins=(20, 18, 20, 18), fill=2))
         self._count()
 
     @property

@@ -146,14 +146,11 @@ class BundleDialog(QDialog):
         self._text.setStyleSheet(f'font-family: "{mono(SMALL).family()}"; font-size: {SMALL}px;')
         self._said = Label("", "soft", wrap=True)
         self._save = button(tr("Save …"), self._choose, "primary")
-        what = Label(
-            tr(
-                "This is exactly what gets saved. Keys, invites, tokens, answers and your name are left "
-                "out. Nothing is sent."
-            ),
-            "soft",
-            wrap=True,
+        exactly = tr(
+            "This is exactly what gets saved. Keys, invites, tokens, answers and your name are left out. "
+            "Nothing is sent."
         )
+        what = Label(exactly, "soft", wrap=True)
         below = row(self._said, self._save, button(tr("Close"), self.reject), gap=8, fill=0)
         inside = row(self._names, self._text, gap=12, fill=1)
         self.setLayout(column(what, inside, below, gap=14, margins=(20, 18, 20, 18), fill=1))

@@ -58,6 +58,8 @@ def adopt(home: Path, choices: Choices) -> None:
 class Desktop:
     """The running application. It holds everything that lives as long as the application, and nothing else."""
 
+    window: MainWindow
+
     def __init__(
         self,
         application: QApplication,

@@ -37,14 +37,8 @@ class PrivateCard(Card):
         self._field.returnPressed.connect(self._take)
         self._complaint = Label("", "bad", wrap=True)
         self._complaint.hide()
-        self._ask = boxed(
-            Bend(
-                self._field,
-                button(tr("Join"), self._take),
-                button(tr("Make new words"), self._make, hint=tr("Starts a private swarm")),
-                gap=8,
-            )
-        )
+        make = button(tr("Make new words"), self._make, hint=tr("Starts a private swarm"))
+        self._ask = boxed(Bend(self._field, button(tr("Join"), self._take), make, gap=8))
         self._words = Label(HIDDEN, "strong", wrap=True)
         self._words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._qr = QrCode(tr("The six words as a QR code"))
@@ -55,17 +49,8 @@ class PrivateCard(Card):
         said = column(self._words, boxed(doing), gap=10)
         said.addStretch(1)
         self._told = boxed(row(said, self._qr, gap=24, fill=0))
-        self.setLayout(
-            column(
-                Label(tr("Private swarm"), "heading"),
-                self._why,
-                self._ask,
-                self._told,
-                self._complaint,
-                gap=10,
-                margins=(20, 16, 20, 16),
-            )
-        )
+        parts = (Label(tr("Private swarm"), "heading"), self._why, self._ask, self._told, self._complaint)
+        self.setLayout(column(*parts, gap=10, margins=(20, 16, 20, 16)))
         self.show_words("", joined=False)
 
     def show_words(self, words: str, joined: bool) -> None:
@@ -167,16 +152,9 @@ class ArchiveCard(Card):
             "A file of answers goes where no network does, by USB stick for example. Each answer is checked "
             "before your model learns from it. Only take files from people you trust."
         )
-        self.setLayout(
-            column(
-                Label(tr("Answers as a file"), "heading"),
-                Label(why, "soft", wrap=True),
-                boxed(Bend(self._bring, self._give, 1, gap=8)),
-                self._said,
-                gap=10,
-                margins=(20, 16, 20, 16),
-            )
-        )
+        said, buttons = Label(why, "soft", wrap=True), boxed(Bend(self._bring, self._give, 1, gap=8))
+        parts = (Label(tr("Answers as a file"), "heading"), said, buttons, self._said)
+        self.setLayout(column(*parts, gap=10, margins=(20, 16, 20, 16)))
 
     def show_home(self, home: str, alone: bool) -> None:
         """The data folder, and whether the model learns alone."""
@@ -214,11 +192,8 @@ class ArchiveCard(Card):
             "{n} answered puzzle passed the checks.", "{n} answered puzzles passed the checks.", groups
         )
         turned = counted("{n} was turned away.", "{n} were turned away.", refused) if refused else ""
-        then = (
-            tr("Your model learns from them after the next start of Shoal.")
-            if self._alone
-            else tr("Your model learns from them in the next rounds.")
-        )
+        later = tr("Your model learns from them after the next start of Shoal.")
+        then = later if self._alone else tr("Your model learns from them in the next rounds.")
         self._say(" ".join(filter(None, (passed, turned, then))))
 
     def _ended(self, code: int) -> None:
@@ -229,4 +204,3 @@ class ArchiveCard(Card):
 
     def _say(self, sentence: str) -> None:
         self._said.tell(sentence)
-        self._said.show()

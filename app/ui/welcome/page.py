@@ -107,41 +107,26 @@ class What(QWidget):
     def __init__(self, theme: Theme, go_on: Act, at_once: Act) -> None:
         super().__init__()
         title = Label(tr("Raise a small model on this computer"), "hero", wrap=True)
-        lead = Label(
-            tr(
-                "It tries puzzles, checks itself and gets better. On its own, or together with other people's "
-                "models."
-            ),
-            "lead",
-            wrap=True,
+        tries = tr(
+            "It tries puzzles, checks itself and gets better. On its own, or together with other people's "
+            "models."
         )
+        lead = Label(tries, "lead", wrap=True)
         self._on = button(tr("Set it up"), go_on, "large", tr("Two quick questions. No account."))
         hint = tr("Starts right away with the built-in model")
         alone = button(tr("Learn alone"), at_once, "second", hint)
-        points = row(
-            point(
-                tr("What it does"),
-                tr(
-                    "Watch it learn for ten minutes. After that it only works while you're away. Pause any "
-                    "time."
-                ),
-            ),
-            point(
-                tr("What leaves this computer"),
-                tr(
-                    "On its own, Shoal doesn't open a single network connection. In a swarm, only puzzle "
-                    "answers are shared. Never your files, never the model, nothing you type without your yes."
-                ),
-            ),
-            point(
-                tr("What it keeps"),
-                tr(
-                    "Everything is in one folder. Move or delete it any time. No account; no one knows you use "
-                    "it."
-                ),
-            ),
-            gap=16,
-            fill=(0, 1, 2),
+        does = tr("Watch it learn for ten minutes. After that it only works while you're away. Pause any time.")
+        leaves = tr(
+            "On its own, Shoal doesn't open a single network connection. In a swarm, only puzzle "
+            "answers are shared. Never your files, never the model, nothing you type without your yes."
+        )
+        keeps = tr(
+            "Everything is in one folder. Move or delete it any time. No account; no one knows you use it."
+        )
+        points = (
+            point(tr("What it does"), does),
+            point(tr("What leaves this computer"), leaves),
+            point(tr("What it keeps"), keeps),
         )
         self._first = Label("", "faint", wrap=True)
         self._first.hide()
@@ -151,7 +136,7 @@ class What(QWidget):
             lead,
             row(self._on, alone, 1, gap=10),
             self._first,
-            points,
+            row(*points, gap=16, fill=range(3)),
             gap=18,
             margins=(40, 34, 40, 32),
         )
@@ -183,15 +168,9 @@ class WelcomeEngine(QWidget):
         super().__init__()
         self._panel = EnginePanel(theme, actions.engine, large=True)
         self.where = Label("", "faint")
-        self.setLayout(
-            step_layout(
-                self.where,
-                tr("First, the engine"),
-                tr("Shoal learns with PyTorch, a large program that is installed once. Remove it any time."),
-                column(self._panel),
-                row(button(tr("Back"), back, "second"), *self._panel.buttons, 1, gap=10),
-            )
-        )
+        about = tr("Shoal learns with PyTorch, a large program that is installed once. Remove it any time.")
+        buttons = row(button(tr("Back"), back, "second"), *self._panel.buttons, 1, gap=10)
+        self.setLayout(step_layout(self.where, tr("First, the engine"), about, column(self._panel), buttons))
 
     def show_pack(self, pack: EnginePack) -> None:
         before = self._panel.shown
@@ -232,15 +211,9 @@ class Company(QWidget):
         self._options.chosen.connect(self._chosen)
         self._start = button(go, self._go, "large")
         self.where = Label(where(3, 3), "faint")
-        self.setLayout(
-            step_layout(
-                self.where,
-                tr("Learn alone or together?"),
-                tr("You can change this any time."),
-                column(self._options),
-                row(button(tr("Back"), back, "second"), self._start, 1, gap=10),
-            )
-        )
+        title, about = tr("Learn alone or together?"), tr("You can change this any time.")
+        buttons = row(button(tr("Back"), back, "second"), self._start, 1, gap=10)
+        self.setLayout(step_layout(self.where, title, about, column(self._options), buttons))
         for option in self.findChildren(Option):
             option.text.setMinimumWidth(_LEAST_TEXT)
         self._chosen(ALONE)

@@ -124,6 +124,7 @@ def empty(box: QLayout) -> None:
     """Deletes every widget of a layout."""
     while (item := box.takeAt(0)) is not None:
         if (widget := item.widget()) is not None:
+            widget.hide()
             widget.deleteLater()
 
 
