@@ -650,7 +650,7 @@ def test_a_picture_of_the_curve_says_whose_it_is_and_saving_says_so(
         (tmp_path / "a.png", "Saved: a.png"),
         (tmp_path / "no" / "b.png", "b.png couldn't be saved."),
     ):
-        monkeypatch.setattr(curve, "_ask", lambda *_, path=path: path)
+        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, path=path: (str(path), ""))
         curve._save_png()
         assert curve._saved.text() == said and path.exists() is said.startswith("Saved")
 

@@ -199,10 +199,10 @@ class Actions:
     identity: IdentityActions = field(default_factory=IdentityActions)
 
 
-Kind = TypeVar("Kind", Actions, ModelActions, EngineActions, UpdateActions, IdentityActions)
+T = TypeVar("T", Actions, ModelActions, EngineActions, UpdateActions, IdentityActions)
 
 
-def offered(kind: type[Kind], by: object, **others: object) -> Kind:
+def offered(kind: type[T], by: object, **others: object) -> T:
     """The actions that are methods of `by` with the same names, and `others`, which go before those."""
     names = (one.name for one in fields(kind))
     found = {name: getattr(by, name) for name in names if hasattr(by, name)}
