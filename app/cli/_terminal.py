@@ -11,9 +11,13 @@ import signal
 import sys
 import textwrap
 import threading
-from typing import TextIO
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TextIO
 
 from app.common.process.stopping import meant
+
+if TYPE_CHECKING:
+    from app.common.job import Failed
 
 
 def json_line(event: object) -> None:
@@ -85,6 +89,43 @@ class TerminalLine:
             self._open = False
         for line in lines:
             say(line, sys.stderr)
+
+
+class JobLines(TerminalLine):
+    """A job for people: progress on one line of a terminal, everything else on a line of its own."""
+
+    def show(self, event: object) -> None:
+        from app.common.job import Progress, Waiting  # the list of commands needs nothing installed
+        from app.common.text import in_bytes
+
+        match event:
+            case Progress():
+                size = f"{in_bytes(event.have)} of {in_bytes(event.total)}" if event.total else ""
+                rate = f", {in_bytes(event.per_second)}/s" if event.per_second else ""
+                left = f", {event.left_s:.0f} s left" if event.left_s else ""
+                tenth = 10 * event.have // event.total if event.total else 10
+                whole = f"{event.percent:3} % {event.sentence} " if event.sentence else ""
+                self.progress(f"{whole}{size}{rate}{left}", event.sentence or tenth)
+            case Waiting():
+                self.say(f"{event.sentence} Going on in at most {event.seconds:.0f} s.")
+            case _:
+                self.say(*filter(None, [str(getattr(event, "sentence", ""))]))
+
+
+@contextlib.contextmanager
+def told_failing(
+    as_json: bool, *errors: type[Exception], model: str = "", kind: type[Failed] | None = None
+) -> Iterator[None]:
+    """A job whose failure, one of `errors`, is told as its last line, too; `model` is the one that was
+    wanted."""
+    try:
+        yield
+    except errors as error:
+        if as_json:
+            from app.common.job import Failed
+
+            json_line((kind or Failed)(sentence=str(error), model=model))
+        raise
 
 
 def stop_quietly(command: str, attached: bool) -> None:

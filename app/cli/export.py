@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from app.cli._terminal import say
+from app.cli._terminal import json_line, say, told_failing
 
 SUMMARY = "take your model to other programs"
 FORMATS = {
@@ -68,9 +68,11 @@ def main(args: argparse.Namespace) -> int:
     if args.format == PUZZLES:
         return _puzzles(args)
     from app.common.home import home
+    from app.common.job import JobEvent, Progress
     from app.node.models import exporting
     from app.node.record.errors import NodeError
     from app.node.trainer import solo
+    from engines.contract import EngineError
 
     data = home(args.home)
     os.environ["SHOAL_HOME"] = str(data)
@@ -83,20 +85,16 @@ def main(args: argparse.Namespace) -> int:
         with_base=args.with_base,
     )
 
-    def tell(event: exporting.Event) -> None:
+    def tell(event: JobEvent) -> None:
         if args.json:
-            print(exporting.line(event), flush=True)
-        elif isinstance(event, exporting.ExportProgress) and sys.stderr.isatty():
+            json_line(event)
+        elif isinstance(event, Progress) and sys.stderr.isatty():
             print(f"\r{100 * event.share:3.0f} %", end="", file=sys.stderr, flush=True)
 
-    try:
+    with told_failing(args.json, EngineError, NodeError, kind=exporting.ExportRefused):
         done = exporting.export(data, wish, tell)
         if args.ollama:
             exporting.hand_to_ollama(done)
-    except (exporting.EngineError, NodeError) as error:
-        if args.json:
-            tell(exporting.ExportRefused(sentence=str(error)))
-        raise
     tell(done)
     if not args.json:
         say(_summary(done))

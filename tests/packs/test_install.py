@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
+from app.common.job import JobEvent, Progress, Waiting
 from app.common.rate import RetryLimit
 from app.install import InstallError
 from app.install.packs import place, programs, stages
-from app.install.packs.events import PackDone, PackEvent, PackProgress, PackWaiting
+from app.install.packs.events import PackDone
 from app.install.packs.programs import damaged_file
 from app.install.packs.stages import PackInstaller
 from tests.packs.wheels import KEYS, Host, signed, wheel, write_out
@@ -34,7 +35,7 @@ class Packs:
     def installer(self, **options: Any) -> PackInstaller:
         return PackInstaller(self.root, self.heard, KEYS, QUICK, wait_s=60.0, **options)
 
-    def heard(self, event: PackEvent) -> None:
+    def heard(self, event: JobEvent) -> None:
         self.events.append(event)
 
     def told(self, kind: type) -> list[Any]:
@@ -78,14 +79,14 @@ def test_a_pack_is_fetched_through_a_cut_connection_and_imports(packs: Packs, ho
     name = packs.installer().install(signed(host.files, f"{host.url}/cpu.json"))
     assert name == "cpu-1.0" and packs.version() == "1.0" == packs.version("shoal_large")
     assert [wanted for file, wanted in host.asked if file == large][1].startswith("bytes=")
-    progress = packs.told(PackProgress)
+    progress = packs.told(Progress)
     assert [event.percent for event in progress] == sorted(event.percent for event in progress)
     seen = list(dict.fromkeys(event.stage for event in progress))
     assert seen == ["disk", "fetch", "make", "fill", "check", "switch"]
     total = sum(len(content) for content in host.files.values())
     assert max(event.have for event in progress if event.stage == "fetch") == total
     assert all(event.sentence.endswith(".") for event in packs.events)
-    assert isinstance(packs.events[-1], PackDone) and packs.told(PackWaiting)
+    assert isinstance(packs.events[-1], PackDone) and packs.told(Waiting)
     assert sorted(path.name for path in packs.root.iterdir()) == sorted(
         [".lock", "cpu-1.0", "cpu-1.0.json", "cpu-1.0.json.from", "cpu-1.0.json.sig", "current.json"]
     )
@@ -250,7 +251,7 @@ def test_another_installation_is_waited_for(
         assert started.wait(60)
     installer = PackInstaller(packs.root, packs.heard, KEYS, QUICK, wait_s=0.5)
     assert "by another process" in refused(lambda: installer.install(signed(files), tmp_path))
-    assert "still coming to its end" in packs.told(PackWaiting)[0].sentence
+    assert "still coming to its end" in packs.told(Waiting)[0].sentence
     end.touch()
     child.join(60)
     packs.installer().install(signed(files), write_out(files, tmp_path / "stick"))

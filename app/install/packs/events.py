@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import Enum
 
 import msgspec
+
+from app.common.job import Done
 
 
 class PackStage(Enum):
@@ -25,42 +26,11 @@ class PackStage(Enum):
         return stages[following].value if following < len(stages) else 100
 
 
-class PackEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
-    """What is reported, one JSON object a line."""
-
-
-class PackProgress(PackEvent, frozen=True, kw_only=True, tag="progress"):
-    """`percent` of the whole, `have` of `total` bytes of this stage (0 of 0 where it has none)."""
-
-    stage: str
-    percent: int
-    have: int = 0
-    total: int = 0
-    sentence: str
-
-
-class PackWaiting(PackEvent, frozen=True, kw_only=True, tag="waiting"):
-    """No data arrives at the moment; it retries automatically in `seconds`."""
-
-    sentence: str
-    seconds: float
-
-
-class PackDone(PackEvent, frozen=True, kw_only=True, tag="done"):
+class PackDone(Done, frozen=True, kw_only=True, tag="done"):
     """`pack` is in use."""
 
     pack: str
     python: str
-    sentence: str
-
-
-class PackFailed(PackEvent, frozen=True, kw_only=True, tag="failed"):
-    """What has arrived is kept; `sentence` says what to do."""
-
-    sentence: str
-
-
-Told = PackProgress | PackWaiting | PackDone | PackFailed
 
 
 class Pack(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,6 +72,3 @@ class PackStatus(msgspec.Struct, frozen=True, kw_only=True):
     newer: str = ""
     free: int = 0
     problem: str = ""
-
-
-Tell = Callable[[PackEvent], None]

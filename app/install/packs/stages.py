@@ -17,11 +17,12 @@ from pathlib import Path
 import msgspec
 
 from app.common import files, remedy
+from app.common.job import Progress, Tell, Waiting
 from app.common.rate import RetryLimit
 from app.common.text import in_bytes
 from app.install import InstallError, pack_disk_error
 from app.install.packs import manifest, offered, place, programs
-from app.install.packs.events import Pack, PackDone, PackProgress, PackStage, PackWaiting, Tell
+from app.install.packs.events import Pack, PackDone, PackStage
 from app.install.packs.manifest import PackManifest, SignedManifest, Wheel
 from app.install.packs.place import MARK, Current
 from app.install.packs.programs import Interpreter, damaged_file
@@ -221,7 +222,7 @@ class PackInstaller:
             return
 
         def waiting(sentence: str, seconds: float) -> None:
-            self.tell(PackWaiting(sentence=sentence, seconds=seconds))
+            self.tell(Waiting(sentence=sentence, seconds=seconds))
 
         fetch_wheels(signed.manifest, wheels, signed.base, files, heard, waiting, self.patience)
 
@@ -339,16 +340,14 @@ class PackInstaller:
             return
         self._percent, self._told = percent, now
         self.tell(
-            PackProgress(
-                stage=stage.name.lower(), percent=self._percent, have=have, total=total, sentence=sentence
-            )
+            Progress(stage=stage.name.lower(), percent=self._percent, have=have, total=total, sentence=sentence)
         )
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[int]:
         def waiting() -> None:
             self.tell(
-                PackWaiting(sentence="An earlier installation is still coming to its end.", seconds=self.wait_s)
+                Waiting(sentence="An earlier installation is still coming to its end.", seconds=self.wait_s)
             )
 
         self._percent = 0

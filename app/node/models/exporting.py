@@ -9,11 +9,11 @@ import shlex
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
+from app.common.job import Done, Failed, Progress, Tell
 from app.common.text import safe_line
 from app.models import catalogue
 from app.models.catalogue import STARTER
@@ -26,13 +26,7 @@ from engines.models.folder import open_folder
 PROJECT_LICENCE = "Apache-2.0"
 
 
-class ExportProgress(msgspec.Struct, frozen=True, kw_only=True, tag="progress", tag_field="event"):
-    """`share` of the conversion is done, 0 to 1."""
-
-    share: float
-
-
-class Exported(msgspec.Struct, frozen=True, kw_only=True, tag="exported", tag_field="event"):
+class Exported(Done, frozen=True, kw_only=True, tag="exported"):
     """The export is done: its files and folder."""
 
     folder: str
@@ -53,10 +47,8 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True, tag="exported", tag_fi
         return Score(share=self.pass_at_1, stderr=self.stderr)
 
 
-class ExportRefused(msgspec.Struct, frozen=True, kw_only=True, tag="refused", tag_field="event"):
-    """The export failed; one sentence says why and what to do."""
-
-    sentence: str
+class ExportRefused(Failed, frozen=True, kw_only=True, tag="refused"):
+    """The export failed."""
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +61,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     with_base: bool = False
 
 
-def export(home: Path, wish: Wish, tell: Callable[[ExportProgress], None]) -> Exported:
+def export(home: Path, wish: Wish, tell: Tell) -> Exported:
     """Makes the folder `wish.to`. Raises EngineError or NodeError, one sentence; nothing is left then."""
     from app.models import export as exporter  # only here: it imports numpy and gguf
 
@@ -84,7 +76,7 @@ def export(home: Path, wish: Wish, tell: Callable[[ExportProgress], None]) -> Ex
         def progress(share: float) -> None:
             if share - shares[-1] >= 0.01 or share >= 1.0 > shares[-1]:
                 shares.append(share)
-                tell(ExportProgress(share=round(share, 3)))
+                tell(Progress(share=round(share, 3)))
 
         order = exporter.ExportOrder(
             format=wish.format,
@@ -165,25 +157,3 @@ def _written_licence(folder: Path) -> str:
             said = value.strip().strip("'\"")
             return said if re.fullmatch(r"[\w.+ -]{1,60}", said) else ""
     return ""
-
-
-Event = ExportProgress | Exported | ExportRefused
-_ENCODER = msgspec.json.Encoder()
-
-
-def line(event: Event) -> str:
-    """One JSON object."""
-    return _ENCODER.encode(event).decode()
-
-
-__all__ = [
-    "EngineError",
-    "Event",
-    "ExportProgress",
-    "ExportRefused",
-    "Exported",
-    "Wish",
-    "base_of",
-    "export",
-    "line",
-]

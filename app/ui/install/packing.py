@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.common import job
 from app.common.rate import Speed
 from app.install.packs import events, place
 from app.ui.language.spoken import spoken
@@ -148,14 +149,11 @@ class Packing(QObject):
 
     def _heard(self, line: bytes) -> None:
         doing = self.pack.doing
-        try:
-            event = msgspec.json.decode(line, type=events.Told)
-        except msgspec.MsgspecError:
-            return  # of a newer kind
+        event = job.read(line)
         if doing is None:
             return
         match event:
-            case events.PackProgress():
+            case job.Progress():
                 rate, left = self._speed.at(event.have, event.total) if event.stage == "fetch" else (None, None)
                 doing = msgspec.structs.replace(
                     doing,
@@ -167,14 +165,14 @@ class Packing(QObject):
                     left_s=left,
                     note="",
                 )
-            case events.PackWaiting():
+            case job.Waiting():
                 self._speed.restart()
                 doing = msgspec.structs.replace(
                     doing, note=spoken(event.sentence), per_second=None, left_s=None
                 )
-            case events.PackFailed():
+            case job.Failed():
                 self._sentence = spoken(event.sentence)
-            case events.PackDone():
+            case job.Done():
                 doing = msgspec.structs.replace(doing, percent=100)
         self.pack = msgspec.structs.replace(self.pack, doing=doing)
         if not self._tick.isActive():
@@ -192,12 +190,9 @@ class Packing(QObject):
         self._settle(doing=None, failed=said, failed_offline="--offline" in self._command)
 
     def _checked(self, line: bytes) -> None:
-        try:
-            event = msgspec.json.decode(line, type=events.Told)
-        except msgspec.MsgspecError:
-            return
-        if isinstance(event, events.PackFailed | events.PackDone):
-            self._settle(broken=spoken(event.sentence) if isinstance(event, events.PackFailed) else "")
+        event = job.read(line)
+        if isinstance(event, job.Failed | job.Done):
+            self._settle(broken=spoken(event.sentence) if isinstance(event, job.Failed) else "")
 
     def _settle(self, **fields: object) -> None:
         """An operation has ended: refreshes what is on the disk."""

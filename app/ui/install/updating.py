@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.common.rate import Speed
 from app.install import InstallError
 from app.install.updates import asking, installed
 from app.install.updates.asking import UpdateOffer
@@ -62,7 +61,6 @@ class Updating(QObject):
         self._child = child()
         self._child.line.connect(self._heard)
         self._child.ended.connect(self._ended)
-        self._speed = Speed()
         self._failure = self._then = ""
         self._by_person = False
         self._tick = QTimer(self, singleShot=True, interval=TICK_MS)
@@ -139,7 +137,6 @@ class Updating(QObject):
             return
         self._failure = self._then = ""
         self._by_person = by_person
-        self._speed.restart()
         self._change(stage=stage, note="", sentence="", said="", command="", per_second=None)
         attached = ["--reopen"] if stage is UpdateStage.INSTALLING else ["--attached"]
         log = self._home / "logs" / "updates.log" if self._home.is_dir() else None
@@ -155,8 +152,7 @@ class Updating(QObject):
                 offer = msgspec.convert(event["offer"], UpdateOffer | None)
                 self._set(offer=offer, have=0 if offer is None else self.update_view.have)
             case "progress":
-                have = int(event["have"])
-                self._set(have=have, per_second=self._speed.at(have, int(event["total"]))[0], note="")
+                self._set(have=int(event["have"]), per_second=event["per_second"], note="")
             case "waiting":
                 self._set(note=spoken(str(event["sentence"])), per_second=None)
             case "installing":
