@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QColor,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -223,21 +222,12 @@ class Chart(QWidget):
         path.addPolygon(QPolygonF([QPointF(x, y(place.y)) for x, place in zip(xs, line, strict=True)]))
         painter.drawPath(path)
         first, last = self._series.span(*self.range())
-        if last - first <= _DOTS:
-            self._paint_dots(painter, plot, y, first, last, colour)
-
-    def _paint_dots(
-        self, painter: QPainter, plot: QRectF, y: object, first: int, last: int, colour: QColor
-    ) -> None:
-        assert callable(y)
         painter.setPen(QPen(self._theme.colour("surface"), 1.5))
         painter.setBrush(self._theme.colour(self._colour, 0.45) if self._smooth else colour)
-        for at in range(first, last):
-            newest = at == len(self._series) - 1
-            radius = 4.6 if newest else 3.2
-            painter.drawEllipse(
-                QPointF(self._x(self._series.xs[at], plot), y(self._series.ys[at])), radius, radius
-            )
+        for at in range(first, last if last - first <= _DOTS else first):
+            radius = 4.6 if at == len(self._series) - 1 else 3.2
+            dot = QPointF(self._x(self._series.xs[at], plot), y(self._series.ys[at]))
+            painter.drawEllipse(dot, radius, radius)
 
     def _paint_pointer(self, painter: QPainter) -> None:
         assert self._at is not None

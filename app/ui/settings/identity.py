@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QDialog, QGridLayout, QPlainTextEdit, QWidget
 from app.ui.frame.frame import IdentityActions
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
-from app.ui.process.child import Child
+from app.ui.process.child import Child, decoded
 from app.ui.view.view import Persona
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Card, Elided, Label, agreed, button, column, row, rule
@@ -88,11 +88,8 @@ class IdentityControl(QObject):
         child.start(["identity", *words, "--home", str(self._home)], hear=True)
 
     def _read(self, line: bytes) -> None:
-        try:
-            found = msgspec.json.decode(line, type=Persona)
-        except msgspec.MsgspecError:
-            return
-        self._change(name=found.name, kept=found.kept, file=found.file, asked=True)
+        if (found := decoded(line, Persona)) is not None:
+            self._change(name=found.name, kept=found.kept, file=found.file, asked=True)
 
     def _has_read(self, code: int) -> None:
         if code != 0:

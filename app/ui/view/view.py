@@ -20,8 +20,8 @@ from app.node.data.library import Library
 from app.node.history.milestones import FirstSource
 from app.node.history.milestones import Milestone as Reached
 from app.node.record.records import GroupRow, Happening, Probe, Round, Run
+from app.node.record.snapshot import FamilyView, Ruling, SwarmView
 from app.node.record.snapshot import Phase as Step
-from app.node.record.snapshot import Ruling, SwarmView
 from app.sapo.questions import Coordinates
 from app.ui.language.texts import tr
 from engines.contract import EngineInfo
@@ -209,35 +209,6 @@ class Problem(Value, frozen=True):
     title: str
     sentence: str
     remedy: str
-
-
-class LevelReached(Value, frozen=True):
-    """A family reached `level` (from 0) at this moment; level -1 is its first right answer in training."""
-
-    level: int
-    at: float
-
-
-class FamilyView(Value, frozen=True):
-    """`latest` of `questions` held-out questions were solved, `first` at the first probe. `solved` and
-    `answered` count training answers at this level over the last rounds."""
-
-    name: str
-    title: str
-    level: int
-    levels: int
-    kind: str = ""
-    """One of `app.sapo.families.family.FamilyKind`; empty if the family is not known here."""
-    questions: int = 0
-    latest: float | None = None
-    first: float | None = None
-    solved: int = 0
-    answered: int = 0
-    milestones: tuple[LevelReached, ...] = ()
-    trend: tuple[float, ...] = ()
-    """Every probe's share, oldest first."""
-    learned_from: tuple[str, ...] = ()
-    """Names of the peers whose answers taught it to begin with this family."""
 
 
 class Today(Value, frozen=True):
