@@ -17,7 +17,7 @@ from app.common.rate import Speed
 from app.install.packs import events, place
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
-from app.ui.process.child import Child, decoded
+from app.ui.process.child import Child, MakeChild, decoded
 from app.ui.process.logs import PACK
 from app.ui.view.view import EnginePack, PackActivity, Problem
 
@@ -25,7 +25,6 @@ MAX_LINE = 2**20
 TICK_MS = 200
 """Minimum milliseconds between updates of the progress shown."""
 
-MakeChild = Callable[[], Child]
 _EVENT: Any = events.Told
 
 

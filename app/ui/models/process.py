@@ -21,7 +21,7 @@ from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import number, percent, tr
-from app.ui.process.child import Child, decoded
+from app.ui.process.child import Child, MakeChild, decoded
 from app.ui.view.settings import Choices
 from app.ui.view.view import Fetch, Holdings, ServedDoor
 from app.ui.widgets.pieces import place_to_save
@@ -34,8 +34,6 @@ NODE_ENDS_S = 20
 
 OLLAMA = "ollama"
 """In place of a format: the whole model, handed to Ollama."""
-
-MakeChild = Callable[[], Child]
 
 
 class Fetching(QObject):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -102,6 +102,9 @@ class Child(QObject):
         if error is QProcess.ProcessError.FailedToStart and process is self._process:
             self._process = None
             self.ended.emit(-1)
+
+
+MakeChild = Callable[[], Child]
 
 
 def decoded(line: bytes, kind: type[T]) -> T | None:

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import counted, tr
-from app.ui.process.child import Child, decoded
+from app.ui.process.child import Child, MakeChild, decoded
 from app.ui.theme import Theme
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Card, CopyButton, Label, boxed, button, column, field, place_to_save, row
@@ -138,7 +138,7 @@ _LINE = 2**16
 
 
 class ArchiveCard(Card):
-    def __init__(self, child: Callable[[], Child] = lambda: Child(_LINE)) -> None:
+    def __init__(self, child: MakeChild = lambda: Child(_LINE)) -> None:
         super().__init__()
         self._home, self._alone, self._doing = "", False, ""
         self._child, self._said = child(), Label("", "soft", wrap=True)
