@@ -82,8 +82,13 @@ async def _take(
 
 
 async def _take_held(tools: Tools, batches: list[Batch], order: Random) -> Stepped:
-    """Takes all steps in chunks of HELD_STEPS. Small talk is held by its difference from the untaught model, so
-    it is measured again before each chunk."""
+    """Takes all steps in chunks of HELD_STEPS, at a learning rate that falls to nothing: steps at the full rate
+    leave everyday language wherever the last few put it (LOG.md). Small talk is held by its difference from the
+    untaught model, so it is measured again before each chunk."""
+    batches = [
+        msgspec.structs.replace(batch, learning_rate=batch.learning_rate * (1 - number / len(batches)))
+        for number, batch in enumerate(batches)
+    ]
     done: list[Stepped] = []
     for first in range(0, len(batches), HELD_STEPS):
         some = await language.hold(
