@@ -16,9 +16,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True)
     train = verbs.add_parser("train", help="train a starter from scratch (forty minutes on one busy core)")
     train.add_argument("--out", type=Path, required=True, help="folder of the new model")
-    train.add_argument(
-        "--size", choices=("starter", "small"), default="starter", help="small: a third of the time"
-    )
     train.add_argument("--seed", type=int, default=1)
     train.add_argument("--threads", type=int, default=1)
     measure = verbs.add_parser("measure", help="pass@1, pass@8, finished and worked shares on its levels")
@@ -48,12 +45,12 @@ def main(args: argparse.Namespace) -> int:
 def _train(args: argparse.Namespace) -> int:
     import torch
 
-    from app.lab.starter.pretrain import SIZES, train
+    from app.lab.starter.pretrain import PretrainPlan, train
     from app.models.shelf import locate
     from engines.models.folder import FILE
 
     torch.set_num_threads(args.threads)
-    train(msgspec.structs.replace(SIZES[args.size], seed=args.seed), args.out)
+    train(PretrainPlan(seed=args.seed), args.out)
     (args.out / FILE).write_bytes((locate("starter") / FILE).read_bytes())
     return 0
 
@@ -96,7 +93,7 @@ def _measure(args: argparse.Namespace) -> int:
 def _specialists(args: argparse.Namespace) -> int:
     from app.common.home import home as data_folder
     from app.lab.plan import RegimeError, read_regime
-    from app.lab.starter.pretrain import Teaching, teach
+    from app.lab.starter.pretrain import TeachingPlan, teach
     from app.models.shelf import locate
 
     def tell(name: str, step: int) -> None:
@@ -105,7 +102,7 @@ def _specialists(args: argparse.Namespace) -> int:
 
     try:
         regime = read_regime(args.regime)
-        teaching = Teaching(rank=regime.rank or Teaching().rank)
+        teaching = TeachingPlan(rank=regime.rank or TeachingPlan().rank)
         folder = locate(regime.model, data_folder())
         names = regime.starters
         for made in teach(folder, names, regime.levels, args.out, teaching, args.threads, tell):
@@ -117,9 +114,9 @@ def _specialists(args: argparse.Namespace) -> int:
 
 
 def _corpus(args: argparse.Namespace) -> int:
-    from app.lab.starter.corpus import Mix, examples
+    from app.lab.starter.corpus import DataMix, examples
 
-    for example in islice(examples(Mix(), args.seed), args.lines):
+    for example in islice(examples(DataMix(), args.seed), args.lines):
         sys.stdout.write(
             f"{example.family:26}{example.question.splitlines()[-1][-70:]:72}{example.completion}\n"
         )

@@ -18,7 +18,7 @@ from app.sapo.questions import Coordinates
 from engines.contract import Completion, Messages
 
 if TYPE_CHECKING:
-    from app.learning.lesson import Weighed
+    from app.learning.lesson import WeighedGroups
 
 
 def digest(model: Path) -> str:
@@ -68,23 +68,11 @@ class StudyPlan(msgspec.Struct, frozen=True, kw_only=True):
     """For each node the name of the PEFT adapter over `model` that it begins with; empty: all from `model`."""
     starter_weights: tuple[str, ...] = ()
     """Digests of `starters`."""
-    models: tuple[str, ...] = ()
-    """For each node the name of its model, where they differ; empty: `model` for all. They read text alike."""
-    model_weights: tuple[str, ...] = ()
-    """Digests of `models`."""
     way: Literal["tagged", "brief"] = "tagged"
     """How questions are worded, by its name in `app.sapo.asking`. Training asks without examples."""
     words: Literal[2] = 2
     """Version of the meaning of arms' names: 2 since `@default` is the app's whole recipe with defences;
     before, it had none."""
-
-
-def named(plan: StudyPlan) -> str:
-    """The plan's models for people: `starter`, or `starter (2 nodes), build/small (1 node)`."""
-    if not plan.models:
-        return plan.model
-    counted = {model: plan.models.count(model) for model in plan.models}
-    return ", ".join(f"{model} ({count} node{'s' * (count > 1)})" for model, count in counted.items())
 
 
 class LabProbe(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,7 +147,7 @@ class LabRound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnsweredQuestion:
     """One question as one node answered it: the published group, and what only its own node knows (the
     tokens)."""
 
@@ -178,7 +166,7 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Learnt:
+class TrainingResult:
     """What one node's training step used. `peer_logprob` is the mean token log-prob of the peers' text under
     the learner before the step, in nats, if it was asked for."""
 
@@ -186,7 +174,7 @@ class Learnt:
     peer: int
     batch_reward: float
     steps: int
-    weighed: Weighed
+    weighed: WeighedGroups
     peer_logprob: float | None = None
 
 
@@ -219,15 +207,13 @@ class RegimeError(ValueError):
     """A regime that is missing or cannot be read. The message says which, why, and what would be valid."""
 
 
-class Regime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class StudySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A study's settings, named as the options of `./shoal lab`. What is absent has the option's default."""
 
     model: str = "starter"
     levels: dict[str, int]
     starters: tuple[str, ...] = ()
     """For each node the folder of the PEFT adapter over `model` that it begins with, within `--starters`."""
-    models: tuple[str, ...] = ()
-    """For each node the name or folder of its model; empty: `model` for all."""
     way: Literal["tagged", "brief"] = "tagged"
     nodes: int = 8
     rounds: int = 100
@@ -247,12 +233,12 @@ def regimes(folder: Path = FOLDER) -> list[str]:
     return sorted(file.stem for file in folder.glob("*.toml"))
 
 
-def read_regime(name: str, folder: Path = FOLDER) -> Regime:
+def read_regime(name: str, folder: Path = FOLDER) -> StudySettings:
     """The regime called `name`, or in the file of that path when it ends in .toml. Raises RegimeError."""
     path = Path(name) if name.endswith(".toml") else folder / f"{name}.toml"
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
-        return msgspec.convert(found, Regime)
+        return msgspec.convert(found, StudySettings)
     except FileNotFoundError as error:
         known = ", ".join(regimes(folder))
         raise RegimeError(

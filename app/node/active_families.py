@@ -17,10 +17,10 @@ from app.learning.first_look import FIRST, beginning
 from app.learning.peer_lesson import TRIAL_QUESTIONS, OwnAnswer, PeerLesson
 from app.learning.placement import (
     JOIN_QUESTIONS,
-    FamilyTried,
+    FamilyTrial,
     LessonResult,
+    OwnExample,
     Placement,
-    Taught,
     joined,
     next_again,
 )
@@ -56,8 +56,8 @@ class LessonTrial:
     """What one trial measured: right answers in the lesson's families and in the other active ones, and the
     perplexity of everyday replies (None for a model that does not talk)."""
 
-    lesson: list[FamilyTried]
-    own: list[FamilyTried]
+    lesson: list[FamilyTrial]
+    own: list[FamilyTrial]
     everyday: float | None
     round: int
     first: int
@@ -96,7 +96,7 @@ class ActiveFamilies:
         """Its owner starts without the rest of the first look."""
 
     @property
-    def lesson(self) -> tuple[Taught, ...]:
+    def lesson(self) -> tuple[OwnExample, ...]:
         """The answers that the first lesson after a placement ("lesson zero") teaches."""
         return tuple(self._found.lesson) if self._found is not None else ()
 
@@ -229,7 +229,7 @@ class ActiveFamilies:
         asked = before or latest
         first = asked.first if asked is not None else _LESSON_TRIALS + TRIAL_QUESTIONS * state.round
         tools.report(Phase.PLACING)
-        tried: dict[str, FamilyTried] = {}
+        tried: dict[str, FamilyTrial] = {}
         for family, level in levels.items():
             if (family, level) in known:
                 tried[family] = known[family, level]
@@ -241,7 +241,7 @@ class ActiveFamilies:
             except EngineError:  # questions longer than this model can read
                 if family in state.curriculum.levels:
                     raise
-                tried[family] = FamilyTried(family=family, level=level, questions=TRIAL_QUESTIONS)
+                tried[family] = FamilyTrial(family=family, level=level, questions=TRIAL_QUESTIONS)
         everyday = latest.everyday if latest else None
         if everyday is None and tools.engine.talks:
             everyday = await language.perplexity(tools.link)

@@ -18,14 +18,23 @@ import msgspec
 
 from app.lab.arms import Arm
 from app.lab.attackers import kind_of
-from app.lab.plan import Answered, LabProbe, LabRound, Learnt, StudyPlan, group_of, identity, token_mean
+from app.lab.plan import (
+    AnsweredQuestion,
+    LabProbe,
+    LabRound,
+    StudyPlan,
+    TrainingResult,
+    group_of,
+    identity,
+    token_mean,
+)
 from app.lab.rounds import probing
 from app.lab.rounds.extras import RoundExtra, open_extras
 from app.lab.rounds.probing import Prober
 from app.lab.statistics import average
 from app.lab.swarm import LabSwarm
 from app.learning.choosing import PeerOffer, PeerRecords
-from app.learning.lesson import Own, PeerTokens, lesson
+from app.learning.lesson import OwnTokens, PeerTokens, lesson
 from app.learning.questions import own_questions
 from app.learning.state import fresh
 from app.sapo import seeds
@@ -52,7 +61,7 @@ class Experiment:
         self.identities = [identity(seed, node) for node in range(plan.nodes)]
         self.learners = [fresh(plan.levels)] * plan.nodes
         self.records = [PeerRecords() for _ in range(plan.nodes)]
-        self.published: list[Answered] = []
+        self.published: list[AnsweredQuestion] = []
         self.taken: list[set[Coordinates]] = [
             set() for _ in range(plan.nodes)
         ]  # what each node trained on already
@@ -72,7 +81,7 @@ class Experiment:
     def _measure(self, number: int) -> LabProbe:
         probe = self.prober.once(self.seeds(number, "probe"))
         if number in (0, self.plan.rounds):
-            alike = number == 0 and not (self.plan.models or self.plan.starters)
+            alike = number == 0 and not self.plan.starters
             eight_N = self.prober.pass_at_8(self.seeds(number, "eight"), alike)
             probe = msgspec.structs.replace(probe, pass_at_8_N=eight_N)
         self.rates = probe.families
@@ -83,9 +92,8 @@ class Experiment:
 
     def _round(self, number: int) -> LabRound:
         started, cpu = time.perf_counter(), time.process_time()
-        active = self._active(number)
-        own_N = [self.arm.own if node in active else 0 for node in range(self.plan.nodes)]
-        kept_NP, generated = self._answer(number, own_N)
+        nodes = range(self.plan.nodes)
+        kept_NP, generated = self._answer(number, [self.arm.own] * self.plan.nodes)
         sampled = time.perf_counter()
         if self.arm.shuffled:
             kept_NP = self._shuffled(kept_NP, number)
@@ -95,16 +103,14 @@ class Experiment:
         self.published = [old for old in self.published if number - old.round <= self.window] + fresh
         self.reencoded = [0, 0]
         learning = time.perf_counter()
-        chosen_N = {node: self._choose(node, number) for node in sorted(active)}
-        learnt = [self._learn(node, kept_NP[node], number, chosen_N[node]) for node in sorted(active)]
-        for extra in self.extras:
-            extra.after(number)
+        chosen_N = {node: self._choose(node, number) for node in nodes}
+        learnt = [self._learn(node, kept_NP[node], number, chosen_N[node]) for node in nodes]
         ended, cpu_ended = time.perf_counter(), time.process_time()
 
         completions = [completion for answered in generated for completion in answered.completions_G]
         nats = token_mean([completion.logprobs_T for completion in completions])
         peer_nats = [one.peer_logprob for one in learnt if one.peer_logprob is not None]
-        predicted_own, predicted_peer = self._predicted(number, len(active))
+        predicted_own, predicted_peer = self._predicted(number)
         measured = {name: value for extra in self.extras for name, value in extra.measures(number).items()}
         return LabRound(
             round=number,
@@ -127,33 +133,28 @@ class Experiment:
             cpu_seconds=cpu_ended - cpu,
             sampling_seconds=sampled - started,
             learning_seconds=ended - learning,
-            active=len(active),
+            active=len(nodes),
             own=float(self.arm.own),
             own_nats=None if nats is None else -nats,
             peer_nats=-average(peer_nats) if peer_nats else None,
             extra=measured or None,
         )
 
-    def _active(self, number: int) -> set[int]:
-        active = set(range(self.plan.nodes))
-        for extra in self.extras:
-            here = extra.active(number)
-            active = active if here is None else active & here
-        return active
-
-    def _predicted(self, number: int, active: int) -> tuple[float, float]:
-        """Informative own and peer groups of an active node that success rates alone predict."""
+    def _predicted(self, number: int) -> tuple[float, float]:
+        """Informative own and peer groups of a node that success rates alone predict."""
         share = probing.informative_share(self.rates.values(), self.plan.group)
         attempts = self.plan.attempts if self.arm.dynamic else 1
         rounds = min(self.window, number - 1) + 1
         kept = 1.0 - (1.0 - share) ** attempts
-        offered = self.arm.own * (active - 1) * rounds
+        offered = self.arm.own * (self.plan.nodes - 1) * rounds
         return (
             probing.own_groups(self.arm.own, share, attempts),
             probing.peer_groups(self.arm.peer, offered, kept),
         )
 
-    def _answer(self, number: int, own_N: Sequence[int]) -> tuple[list[list[Answered]], list[Answered]]:
+    def _answer(
+        self, number: int, own_N: Sequence[int]
+    ) -> tuple[list[list[AnsweredQuestion]], list[AnsweredQuestion]]:
         """Own questions asked, answered and scored: those that each node keeps, and everything generated for
         it.
 
@@ -161,10 +162,10 @@ class Experiment:
         group is drawn again from fresh questions; places still open after the last attempt keep an
         uninformative one.
         """
-        kept_NP: list[list[Answered]] = [[] for _ in self.identities]
-        spare_NP: list[list[Answered]] = [[] for _ in self.identities]
+        kept_NP: list[list[AnsweredQuestion]] = [[] for _ in self.identities]
+        spare_NP: list[list[AnsweredQuestion]] = [[] for _ in self.identities]
         slots_N = [0] * self.plan.nodes
-        everything: list[Answered] = []
+        everything: list[AnsweredQuestion] = []
         for attempt in range(self.plan.attempts if self.arm.dynamic else 1):
             missing_N = [own - len(kept_P) for own, kept_P in zip(own_N, kept_NP, strict=True)]
             if not any(missing_N):
@@ -180,7 +181,7 @@ class Experiment:
 
     def _sample(
         self, number: int, attempt: int, slots_N: list[int], missing_N: list[int]
-    ) -> Iterator[Answered]:
+    ) -> Iterator[AnsweredQuestion]:
         questions_NP = [
             own_questions(learner.curriculum, identity, number, missing, make, slot)
             for learner, identity, slot, missing in zip(
@@ -200,11 +201,11 @@ class Experiment:
 
     def _scored(
         self, node: int, number: int, at: Coordinates, prompt: Messages, completions_G: list[Completion]
-    ) -> Answered:
+    ) -> AnsweredQuestion:
         scored = self.score(group_of(at, completions_G, self.plan.model))
-        return Answered(node, number, scored, prompt, completions_G, scored.rewards_G)
+        return AnsweredQuestion(node, number, scored, prompt, completions_G, scored.rewards_G)
 
-    def _shuffled(self, kept_NP: list[list[Answered]], number: int) -> list[list[Answered]]:
+    def _shuffled(self, kept_NP: list[list[AnsweredQuestion]], number: int) -> list[list[AnsweredQuestion]]:
         """The control: rewards of all finished completions of the round, dealt out again at random."""
         places = [
             (node, p, g)
@@ -228,10 +229,10 @@ class Experiment:
     def _learn(
         self,
         node: int,
-        own_P: list[Answered],
+        own_P: list[AnsweredQuestion],
         number: int,
-        peer_P: list[Answered],
-    ) -> Learnt:
+        peer_P: list[AnsweredQuestion],
+    ) -> TrainingResult:
         """Weighs own groups and peers' and takes the round's steps. Without a single weight there is none."""
         sequences_PG = [self.encoded(answered) for answered in peer_P]
         asked = self.recipe.needs_peer_logprobs or (number % self.plan.probe_every == 0)
@@ -240,7 +241,7 @@ class Experiment:
         taught = lesson(
             self.recipe,
             before,
-            [Own(a.dealt, self.swarm.prompt_tokens(a.prompt), a.completions_G) for a in own_P],
+            [OwnTokens(a.dealt, self.swarm.prompt_tokens(a.prompt), a.completions_G) for a in own_P],
             list(map(PeerTokens, (answered.dealt for answered in peer_P), sequences_PG, logprobs_PGT)),
             rate=self.plan.learning_rate,
             order=self.rng(node, number, "steps"),
@@ -254,7 +255,7 @@ class Experiment:
             self.records[node].judge(str(answered.node), taken, kept_out)
         for extra in self.extras:
             extra.learned(weighed, peer_P)
-        return Learnt(
+        return TrainingResult(
             own=sum(answered.dealt.informative for answered in own_P),
             peer=len(peer_P),
             batch_reward=average([reward for answered in (*own_P, *peer_P) for reward in answered.dealt_G]),
@@ -268,7 +269,7 @@ class Experiment:
         flat = iter(self.swarm.logprobs(node, [s for sequences_G in sequences for s in sequences_G]))
         return [[next(flat) for _ in sequences_G] for sequences_G in sequences]
 
-    def _choose(self, node: int, number: int) -> list[Answered]:
+    def _choose(self, node: int, number: int) -> list[AnsweredQuestion]:
         """Peer groups for a node, out of what the others published within the window. None is taken twice."""
         pool = self._pool(node, number) if self.arm.peer and not self.learners[node].vigil.alone else []
         offers = [self._offer(node, number, answered) for answered in pool]
@@ -277,14 +278,14 @@ class Experiment:
         self.taken[node].update(a.scored.group.coordinates for a in chosen)
         return chosen
 
-    def _offer(self, node: int, number: int, answered: Answered) -> PeerOffer:
+    def _offer(self, node: int, number: int, answered: AnsweredQuestion) -> PeerOffer:
         return PeerOffer(
             peer=str(answered.node),
             age=number - answered.round,
             rewards_G=answered.dealt_G,
         )
 
-    def _pool(self, node: int, number: int) -> list[Answered]:
+    def _pool(self, node: int, number: int) -> list[AnsweredQuestion]:
         """What the others published within the window and this node has not had."""
         taken = self.taken[node]
         pool = [a for a in self.published if a.node != node and a.scored.group.coordinates not in taken]
@@ -295,7 +296,7 @@ class Experiment:
     def rng(self, node: int, number: int, purpose: str) -> Random:
         return Random(seeds.sampling_seed(self.identities[node], number, purpose))
 
-    def encoded(self, answered: Answered) -> list[TokenSequence]:
+    def encoded(self, answered: AnsweredQuestion) -> list[TokenSequence]:
         """The receiver's own encoding of published text, with the end token where the completion had ended."""
         sequences_G = [
             self.swarm.encode(answered.prompt, completion.text, completion.finished)
