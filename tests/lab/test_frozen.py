@@ -12,7 +12,6 @@ have the steps of today's habits, which leave no slack.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from hashlib import sha256
 
@@ -48,12 +47,6 @@ ALWAYS = (
     "4/4@default+guard=tokens.form.length.trust+foes=poison30",
 )
 """Together: peers, dynamic sampling, the default recipe, its defences, attackers."""
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as box:
-        yield box
 
 
 @pytest.mark.parametrize(

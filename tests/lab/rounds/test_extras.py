@@ -3,7 +3,6 @@ false."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -18,12 +17,6 @@ from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
 from app.sapo.seeds import sampling_seed
 from engines.models.folder import read_settings
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as box:
-        yield box
 
 
 def test_every_extra_of_an_arm_is_built_by_a_twist_and_its_example_reads() -> None:
