@@ -18,15 +18,13 @@ from app.common.rate import Speed
 from app.install.packs import events, place
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
-from app.ui.process.child import Child
+from app.ui.process.child import Child, MakeChild, decoded
 from app.ui.process.logs import PACK
 from app.ui.view.view import EnginePack, PackActivity, Problem
 
 MAX_LINE = 2**20
 TICK_MS = 200
 """Minimum milliseconds between updates of the progress shown."""
-
-MakeChild = Callable[[], Child]
 
 
 class Packing(QObject):
@@ -142,34 +140,23 @@ class Packing(QObject):
             return
         self._command, self._sentence = command, ""
         self._speed.restart()
-        self._change(
-            doing=PackActivity(verb=command[0], offline="--offline" in command), failed="", failed_offline=False
-        )
+        doing = PackActivity(verb=command[0], offline="--offline" in command)
+        self._change(doing=doing, failed="", failed_offline=False)
         self._doer.start(["pack", *command, "--json", "--attached"], self._log)
 
     def _heard(self, line: bytes) -> None:
-        doing = self.pack.doing
-        event = job.read(line)
+        doing, event = self.pack.doing, job.read(line)
         if doing is None:
             return
         match event:
             case job.Progress():
                 rate, left = self._speed.at(event.have, event.total) if event.stage == "fetch" else (None, None)
-                doing = msgspec.structs.replace(
-                    doing,
-                    stage=event.stage,
-                    percent=event.percent,
-                    have=event.have,
-                    total=event.total,
-                    per_second=rate,
-                    left_s=left,
-                    note="",
-                )
+                told = {name: getattr(event, name) for name in ("stage", "percent", "have", "total")}
+                doing = msgspec.structs.replace(doing, **told, per_second=rate, left_s=left, note="")
             case job.Waiting():
                 self._speed.restart()
-                doing = msgspec.structs.replace(
-                    doing, note=spoken(event.sentence), per_second=None, left_s=None
-                )
+                note = spoken(event.sentence)
+                doing = msgspec.structs.replace(doing, note=note, per_second=None, left_s=None)
             case job.Failed():
                 self._sentence = spoken(event.sentence)
             case job.Done():
@@ -205,11 +192,8 @@ class Packing(QObject):
             self._settle(broken="")
 
     def _read(self, line: bytes) -> None:
-        try:
-            standing = msgspec.json.decode(line, type=events.PackStatus)
-        except msgspec.MsgspecError:
-            return
-        self._change(standing=standing)
+        if (standing := decoded(line, events.PackStatus)) is not None:
+            self._change(standing=standing)
 
     def _has_read(self) -> None:
         if self._again:
