@@ -57,16 +57,13 @@ _UNSEEN = {
     "app/common/rate.py": "a fault in the source",
     "app/node/models/card.py": "a page for whoever gets an exported model",
     "app/node/rules/causes.py": "faults in the source",
-    "app/node/history/history.py": "a language of databases",
     "app/node/trainer/messages.py": "faults of the protocol",
     "app/node/rules/preferences.py": "a table of its own",
     "app/node/terminal/lines.py": "the terminal's",
     "app/node/record/reasons.py": "a table of its own",
     "app/node/record/settings.py": "the command line's",
     "app/node/record/snapshot.py": "the terminal's",
-    "app/node/history/store.py": "a language of databases",
     "app/node/models/survey.py": "a table of its own",
-    "app/node/terminal/swarm_view.py": "the terminal's",
     "app/node/terminal/terminal.py": "the terminal's",
     "app/swarm/wire/body.py": "what relays answer to programs",
     "app/swarm/wire/noise.py": "faults of the protocol",
@@ -74,7 +71,6 @@ _UNSEEN = {
     "app/swarm/wire/protocol.py": "what relays answer to programs",
     "app/swarm/wire/signin.py": "what relays answer to programs",
     "app/common/signing.py": "a fault in the source",
-    "app/models/catalogue.py": "a table of its own",
 }
 """Files of the node whose sentences no window shows."""
 _PHRASES = ("app/common/remedy.py", "engines/remedy.py", "app/node/rules/setting.py")
