@@ -133,7 +133,7 @@ class ModelProcess:
                 await self._process.stdin.drain()
 
     async def _begin(self) -> None:
-        environment = {**surroundings(secrets.without()), **solo.OFFLINE, **waiting.VARIABLES}
+        environment = {**surroundings(secrets.without()), **solo.OFFLINE_ENVIRONMENT, **waiting.VARIABLES}
         environment["TOKENIZERS_PARALLELISM"] = "false"
         with log_with_room(self._home / "logs" / "serve.log").open("ab") as errors:
             self._process = await asyncio.create_subprocess_exec(

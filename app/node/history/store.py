@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 
 from app.common.files import transaction
-from app.node.data.home import NewerError, newer_format
+from app.node.data.home import NewerVersionError, newer_format
 from app.node.history import history
-from app.node.record.records import GroupRow, Happening, Probe, Round
+from app.node.record.records import GroupRow, LogEntry, Probe, Round
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates
 
@@ -70,7 +70,7 @@ class Store:
             if format_ < FORMAT:
                 self._migrate(format_)
             self._db.execute("SELECT max(round) FROM rounds").fetchone()
-        except (sqlite3.OperationalError, NewerError):
+        except (sqlite3.OperationalError, NewerVersionError):
             self._db.close()
             raise
         except (sqlite3.DatabaseError, msgspec.MsgspecError) as error:
@@ -145,7 +145,7 @@ class Store:
             "INSERT OR REPLACE INTO probes VALUES (?, ?, ?)", (row.round, row.questions_mark, _json(row))
         )
 
-    def add_event(self, row: Happening) -> None:
+    def add_event(self, row: LogEntry) -> None:
         with transaction(self._db):
             cursor = self._db.execute(
                 "INSERT INTO events (at, round, kind, sentence) VALUES (?, ?, ?, ?)",

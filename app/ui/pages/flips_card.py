@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.common.text import safe
 from app.node.history import flips
-from app.node.history.flips import Flips, Pair
+from app.node.history.flips import AnswerPair, Flips
 from app.node.models.result_page import certainty, headline
 from app.node.record import figures
 from app.ui.frame.frame import Actions
@@ -111,7 +111,7 @@ class FlipsCard(Card):
         self._saved.tell(said)
 
 
-def _pair(one: Pair) -> QWidget:
+def _pair(one: AnswerPair) -> QWidget:
     return boxed(
         column(
             rule(),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from app.swarm.client.clock import RelayClock
 from app.swarm.client.outbox import Outbox
 from app.swarm.client.places import MOST_RELAYS, KnownRelays
-from app.swarm.client.underway import HELD, Publisher
+from app.swarm.client.underway import MAX_HELD, Publisher
 from app.swarm.wire.frames import from_client
 from app.swarm.wire.limits import SHARE, Code, Quotas, allowance
 from app.swarm.wire.protocol import Ok, Pub
@@ -90,11 +90,11 @@ def test_relays_met_before_are_remembered_and_a_damaged_file_is_none(tmp_path: P
 
 def test_what_is_held_for_an_unknown_swarm_is_bounded_and_sealed_later(tmp_path: Path) -> None:
     one = publisher(tmp_path, None)
-    for number in range(HELD + 3):
+    for number in range(MAX_HELD + 3):
         assert one.add(group(number), (1, 0), now=0.0)
-    assert one.held == HELD and one.counts.created == 0
+    assert one.held == MAX_HELD and one.counts.created == 0
     one.belongs("shoal")
-    assert one.held == 0 and one.counts.created == HELD
+    assert one.held == 0 and one.counts.created == MAX_HELD
 
 
 def test_what_a_full_disk_refuses_is_held_and_goes_into_the_outbox_later(tmp_path: Path) -> None:
