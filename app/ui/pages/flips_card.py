@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.common.text import safe
 from app.node.history import flips
-from app.node.history.flips import Flips
+from app.node.history.flips import AnswerPair, Flips
 from app.node.models.result_page import certainty, headline
 from app.node.record import figures
 from app.ui.frame.frame import Actions

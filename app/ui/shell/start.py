@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from app.common.process.stopping import meant
 from app.install.updates import installed
 from app.node.data import moving
-from app.node.data.home import check_format, make_private
+from app.node.data.home import NewerVersionError, check_format, make_private
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import speak, tr
 from app.ui.process.child import surround
