@@ -207,7 +207,7 @@ class NewerVersionError(NodeError):
 
 
 def check_format(home: Path) -> None:
-    """Raises NewerError if a newer version stores the folder in a way that this one does not know."""
+    """Raises NewerVersionError if a newer version stores the folder in a way that this one does not know."""
     found = read_format(home)
     if found is not None and found.format > FORMAT:
         by = f"Shoal {found.version}" if installed.ordered(found.version)[0] else "a newer Shoal"
@@ -219,7 +219,7 @@ def check_format(home: Path) -> None:
 
 
 def stamp_format(home: Path) -> None:
-    """Records that this version used it. Raises NewerError as `check` does."""
+    """Records that this version used it. Raises NewerVersionError as `check` does."""
     check_format(home)
     own = Format(format=FORMAT, version=installed.version())
     if read_format(home) != own:

@@ -97,7 +97,7 @@ def newest_first(root: Path) -> list[Path]:
 
 def read(folder: Path, model: str) -> NodeState:
     """The state of a checkpoint whose files are all there, unchanged, and made for this model. Raises
-    CheckpointError, NewerError for one of a newer Shoal, which stays as it is, and PermissionError.
+    CheckpointError, NewerVersionError for one of a newer Shoal, which stays as it is, and PermissionError.
     """
     try:
         with (folder / STATE_FILE).open("rb") as file:

@@ -57,8 +57,8 @@ class Store:
     """One open history. All methods raise sqlite3.Error if the rows cannot be written."""
 
     def __init__(self, path: Path) -> None:
-        """Opens or makes the history. Raises StoreError for a damaged file, NewerError for one of a newer
-        Shoal, which stays as it is."""
+        """Opens or makes the history. Raises StoreError for a damaged file, and NewerVersionError for one of a
+        newer Shoal, which stays as it is."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self._db = sqlite3.connect(path, isolation_level=None)
         try:
