@@ -1981,8 +1981,8 @@ answer: a*b</translation>
    <translation>Mit der ersten Messung erscheint für jede Art von Rätseln eine Kachel.</translation>
   </message>
   <message>
-   <source>{own} kinds on its own, {others} from other models, {hard} too hard yet.</source>
-   <translation>{own} Arten von allein, {others} von anderen Modellen, {hard} noch zu schwer.</translation>
+   <source>Begun alone: {own}. From other models: {others}. Too hard yet: {hard}.</source>
+   <translation>Allein begonnen: {own}. Von anderen Modellen: {others}. Noch zu schwer: {hard}.</translation>
   </message>
   <message>
    <source>Learned from {name}</source>
