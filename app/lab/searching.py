@@ -57,7 +57,7 @@ class SearchedAnswer:
 
     @property
     def likely(self) -> tuple[bool, float]:
-        """What passes comes first, and of it what has the likeliest spots."""
+        """Sort key: answers that pass first, then by their least likely window of tokens."""
         return self.passes, lowest(self.logprobs_T, 1)
 
 

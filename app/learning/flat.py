@@ -27,7 +27,7 @@ _TORN, _ERRORS = 0.05, 3.0
 CURVE_POINTS = 8
 """Measurements needed to tell whether a curve still rises: 70 rounds at the usual interval."""
 _LITTLE, _FINE = 0.04, 0.01
-"""More than the first is a rise, whatever the noise; less than the second is none."""
+"""A slope above the first counts as a rise despite noise; one below the second counts as flat."""
 
 
 class FlatCause(Enum):

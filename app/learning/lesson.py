@@ -76,7 +76,7 @@ class PeerTokens:
 @dataclass(frozen=True)
 class Lesson(Generic[State]):
     """What a round teaches. `batches` are its optimiser steps, empty if the answers of every group were all
-    right or all wrong; whoever takes the steps counts them in `state.steps`."""
+    right or all wrong; the caller counts the steps it takes in `state.steps`."""
 
     state: State
     weighed: WeighedGroups

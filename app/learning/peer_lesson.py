@@ -7,7 +7,7 @@ mixed in and small talk held beside them (`app.learning.language`), then a trial
 Where the trial goes well the family joins and ordinary rounds go on with it; where nothing joins, or own
 families or everyday language lost too much, the adapter goes back to what it was.
 
-A lesson is broad or there is none: a hundred answers of one form make a model forget its own families and how
+A lesson must be broad: a hundred answers of one form make a model forget its own families and how
 to talk, three hundred of eight families do not (LOG.md). In a family that a lesson opened and that is still
 weak, lessons go on with further answers: they bring more than rounds in which one answer in ten is right.
 

@@ -314,7 +314,7 @@ class TrainingRun:
 
     @property
     def _taught_zero(self) -> bool:
-        """Whether lesson zero is done, or there is none."""
+        """Whether lesson zero is done, or is not needed."""
         return self.state.taught or not self._active.lesson
 
     async def _learn_from_peers(self, lesson: PeerLesson) -> None:

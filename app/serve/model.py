@@ -164,7 +164,7 @@ class ModelProcess:
                 elif reply.number in self._open:
                     self._open[reply.number].put_nowait(reply)
         except (ValueError, msgspec.MsgspecError):
-            process.kill()  # a line that is too long, or none of ours
+            process.kill()  # a line that is too long, or not written by our child process
         self.ready = None
         if process is self._process:
             self._process = None

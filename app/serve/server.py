@@ -216,7 +216,7 @@ def _of_loopback(address: str) -> bool:
 
 class _Door(asyncio.Protocol):
     """Lets at most MOST_CONNECTIONS in, and hands them on to `server`. Where there are as many, the oldest that
-    asks nothing makes room: else whoever opens them and says nothing would keep all others out."""
+    asks nothing makes room: otherwise silent connections would keep all others out."""
 
     def __init__(self, server: web.Server) -> None:
         self._server = server

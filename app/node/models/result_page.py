@@ -202,7 +202,7 @@ def _share(point: MeasuredPoint, number: Numbers) -> str:
 
 
 def _thinned(curve: Sequence[MeasuredPoint], most: int) -> list[MeasuredPoint]:
-    """At most so many, evenly spread; the first and the last stay."""
+    """Thinned evenly to the maximum number; the first and the last stay."""
     if len(curve) <= most:
         return list(curve)
     return [curve[round(n * (len(curve) - 1) / (most - 1))] for n in range(most)]

@@ -52,7 +52,7 @@ _COMPLETE = (
 
 
 def token() -> str:
-    """The secret end of the link; whoever has it is treated as the teacher."""
+    """The secret end of the link; anyone who has it is treated as the teacher."""
     return secrets.token_urlsafe(24)
 
 

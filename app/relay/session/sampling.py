@@ -46,7 +46,7 @@ _MANY_KEYS, _MANY_ADDRESSES = 16, 8
 
 class SampledGroups(msgspec.Struct, frozen=True, kw_only=True):
     """A sample. `window` counts the groups in the families asked for, `eligible` those of them that are not the
-    asker's own, `sources` the keys that published these (in a large swarm: at least so many)."""
+    asker's own, `sources` the keys that published these (in a large swarm: a lower bound)."""
 
     groups: list[StoredGroup]
     window: int

@@ -321,7 +321,7 @@ class Client:
         now = time.monotonic()
         match message:
             case Ok():
-                self._clock.set_by(message.time_ms)
+                self._clock.record_time(message.time_ms)
                 self._publisher.settle(message, now)
                 if self._thanked is not None and message.code is Code.ACCEPTED:
                     self._thanked.record_stored(message.id)

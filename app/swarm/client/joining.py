@@ -94,7 +94,7 @@ async def join(
     signed."""
     hello = await _next(connection, Hello)
     clock.forget()
-    clock.set_by(hello.time_ms)
+    clock.record_time(hello.time_ms)
     place = connection.place
     if expected.relay is not None and hello.relay != expected.relay:
         raise ConnectionEnded(
@@ -121,7 +121,7 @@ async def join(
         raise ConnectionEnded(f"{hello.relay}: {refused.sentence} Update Shoal.") from refused
     await connection.send(auth)
     welcome = await _next(connection, Welcome)
-    clock.set_by(welcome.time_ms)
+    clock.record_time(welcome.time_ms)
     return Joined(hello=hello, welcome=welcome)
 
 

@@ -55,8 +55,8 @@ class Invite(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     relay: str | None = None
     token: str | None = None
     room: str | None = None
-    """"class": whoever joins with this invite agrees that a teacher sees the model's skills and may pause it.
-    """
+    """"class": anyone who joins with this invite agrees that a teacher sees the model's skills and may
+    pause it."""
 
     def __post_init__(self) -> None:
         if _address(self.url) != self.url:

@@ -40,13 +40,13 @@ def test_stamps_follow_the_relays_clock_and_one_odd_word_changes_nothing() -> No
     clock = RelayClock(wall_ms=lambda: 1_000_000, steady_ms=lambda: 77)
     assert clock.offset_ms == 0 and clock.now_ms() == 1_000_000
     for told in (87_400_000, 87_400_050, 1, 87_400_020):
-        clock.set_by(told)
+        clock.record_time(told)
     assert clock.now_ms() == 87_400_000
     for _ in range(8):
-        clock.set_by(1_000_500)
+        clock.record_time(1_000_500)
     assert clock.offset_ms == 500
     clock.forget()
-    clock.set_by(0)
+    clock.record_time(0)
     assert clock.now_ms() == 0
 
 
