@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from app.common.rate import Speed
+from app.common.rate import TransferSpeed
 
 TELL_S = 0.25
 """Minimum seconds between two reports of progress, except at the end."""
@@ -73,7 +73,7 @@ class Reporter:
     """Tells how far a download is, with its rate, no more often than every TELL_S."""
 
     def __init__(self, tell: Tell) -> None:
-        self._tell, self._speed, self._last = tell, Speed(), 0.0
+        self._tell, self._speed, self._last = tell, TransferSpeed(), 0.0
 
     def progress(self, have: int, total: int, file: str = "", at_once: bool = False) -> None:
         """`have` of `total` bytes are on the disk. `at_once`: however short a time ago the last report was."""

@@ -26,7 +26,7 @@ from engines.models.folder import open_folder
 PROJECT_LICENCE = "Apache-2.0"
 
 
-class Exported(Done, frozen=True, kw_only=True, tag="exported"):
+class ExportDone(Done, frozen=True, kw_only=True, tag="exported"):
     """The export is done: its files and folder."""
 
     folder: str
@@ -51,7 +51,7 @@ class ExportRefused(Failed, frozen=True, kw_only=True, tag="refused"):
     """The export failed."""
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody wants exported: see app.models.export.ExportOrder."""
 
     model: str
@@ -61,7 +61,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     with_base: bool = False
 
 
-def export(home: Path, wish: Wish, tell: Tell) -> Exported:
+def export(home: Path, wish: ExportRequest, tell: Tell) -> ExportDone:
     """Makes the folder `wish.to`. Raises EngineError or NodeError, one sentence; nothing is left then."""
     from app.models import export as exporter  # only here: it imports numpy and gguf
 
@@ -90,7 +90,7 @@ def export(home: Path, wish: Wish, tell: Tell) -> Exported:
         )
         exporter.write(order, wish.to, progress)
     ready = (wish.to / exporter.MODELFILE).is_file() and (wish.format != "gguf" or wish.with_base)
-    return Exported(
+    return ExportDone(
         folder=str(wish.to),
         command=ollama(wish.to, exporter.MODELFILE) if ready else "",
         format=wish.format,
@@ -112,7 +112,7 @@ def ollama(folder: Path, modelfile: str) -> str:
     return shlex.join(["ollama", "create", name or "shoal", "-f", str(folder / modelfile)])
 
 
-def hand_to_ollama(done: Exported) -> None:
+def hand_to_ollama(done: ExportDone) -> None:
     """Runs that command, by which Ollama copies the model. Raises EngineError where there is no Ollama, or it
     doesn't take it."""
     words = shlex.split(done.command)
