@@ -23,6 +23,7 @@ from app.common.text import in_bytes
 from app.models.catalogue import STARTER, catalogue, find, full_name, nearest
 from app.models.gguf_shelf import GgufShelf, is_gguf
 from app.models.shelf import Shelf, locate
+from app.node.data import question_sets
 from app.node.data.home import folder as made_folder
 from app.node.data.home import held
 from app.node.data.library import Library, ModelEntry, history_of
@@ -73,6 +74,7 @@ def main(args: argparse.Namespace) -> int:
 
 def _list(args: argparse.Namespace, home: Path) -> int:
     library = survey(home)
+    question_sets.enabled(home)
     if args.json:
         print(msgspec.json.encode({"known_from": catalogue().known_from, **_plain(library)}).decode())
         return 0

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import errno
 import json
+import os
 import re
 import secrets
 import sys
@@ -175,8 +176,9 @@ def main(args: argparse.Namespace) -> int:
         return 1
     except OSError as error:
         port = PORT if args.port is None else args.port
+        why = os.strerror(error.errno) if error.errno in errno.errorcode else error.strerror or error
         print(
-            f"shoal relay: It cannot listen at {host[:80]} port {port}: {error.strerror or error}; "
+            f"shoal relay: It cannot listen at {host[:80]} port {port}: {why}; "
             "choose another --host or --port.",
             file=sys.stderr,
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -233,7 +233,8 @@ def placed(found: Placement) -> str:
     return " ".join(said)
 
 
-def titles(families: Iterable[str]) -> str:
-    """The titles of families, joined into one line of text."""
-    named = ((family, FAMILIES[family].title) for family in families)
-    return ", ".join(title if is_own(family) else title.lower() for family, title in named)
+def titles(families: Sequence[str]) -> str:
+    """The titles of families, joined into one line of text; a question set that was removed has none."""
+    named = [one.title if (one := FAMILIES.get(name)) is not None else "removed questions" for name in families]
+    own = map(is_own, families)
+    return ", ".join(title if mine else title.lower() for title, mine in zip(named, own, strict=True))

@@ -51,7 +51,7 @@ class ModelRow(QFrame):
             Label("", "soft", wrap=True),
         )
         self._begins = Label("", "soft", wrap=True)
-        self._facts = Elided("", "faint")
+        self._facts = Label("", "faint", wrap=True)
         self._fit, self._why = Label("", "good"), Label("", "soft", wrap=True)
         self._bar, self._far = QProgressBar(), Label("", "soft", wrap=True)
         self._bar.setRange(0, _STEPS)

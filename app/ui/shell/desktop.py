@@ -34,7 +34,7 @@ from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
 from app.ui.theme.theme import Choice
 from app.ui.view.settings import Choices
-from app.ui.view.view import Problem, View
+from app.ui.view.view import NodeStatus, Problem, View
 from app.ui.widgets.invite import follow, must_ask
 from app.ui.widgets.pieces import PlainTips
 
@@ -53,6 +53,10 @@ def adopt(home: Path, choices: Choices) -> None:
     if name and history_of(home, name) == newest:
         with contextlib.suppress(OSError, ValueError):
             choices.put("model", name)
+
+
+_AT_REST = (NodeStatus.NEW, NodeStatus.PAUSED, NodeStatus.FAILED)
+"""Closing the window then ends nothing that its owner wants to continue."""
 
 
 class Desktop:
@@ -349,7 +353,7 @@ class Desktop:
             self.window.hide()
             self._tell_tray()
             return False
-        if self.choices["close_to_tray"]:
+        if self.choices["close_to_tray"] and self.control.view.state not in _AT_REST:
             answer = self.window.ask_closing()
             if answer == "keep":
                 self.window.showMinimized()

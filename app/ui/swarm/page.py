@@ -55,9 +55,7 @@ class SwarmPage(Page):
                 Column(
                     tr("Seen"), lambda peer: ago(peer.seen_at, time.time()), lambda peer: peer.seen_at or 0.0
                 ),
-                Column(
-                    tr("Learned from"), lambda peer: number(peer.groups), lambda peer: peer.groups, right=True
-                ),
+                Column(tr("Received"), lambda peer: number(peer.groups), lambda peer: peer.groups, right=True),
             ],
             sort=3,
         )
