@@ -21,7 +21,7 @@ from app.node.record.snapshot import Energy
 from app.node.rules.energy import EnergyRecord
 from app.node.rules.orders import Moment
 from app.swarm.identity.identity import IdentityError
-from app.swarm.identity.storage import key_location
+from app.swarm.identity.storage import public_identity
 from engines import opening
 from engines.choice import EngineVerdict, Trial, key, recall
 from engines.facts import ENGINES, ISA, HardwareFacts, gather, isa, package_version
@@ -172,7 +172,7 @@ def _disk(folder: Path) -> dict[str, str | int]:
 
 def _identity(place: Path) -> dict[str, str]:
     try:
-        found = key_location(place)
+        found = public_identity(place)
     except IdentityError as error:
         return {"name": "", "key": str(error)}
     return {"name": found.name, "key": f"{told_key(found.kept, found.file)}."} if found.name else {}

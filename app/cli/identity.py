@@ -25,11 +25,11 @@ from app.node.data.home import check_format, folder, held, stamp_format
 from app.node.record.errors import BusyError
 from app.swarm.identity.identity import WORDS, Identity, IdentityError
 from app.swarm.identity.storage import (
-    KeyLocation,
+    KeyStore,
+    PublicIdentity,
     StoredIdentity,
-    Where,
     keep,
-    key_location,
+    public_identity,
     read_identity,
     unseal,
 )
@@ -86,7 +86,7 @@ def main(args: argparse.Namespace) -> int:
         print("shoal identity: Nothing was done.", file=sys.stderr)
         return 1
     if args.do not in ("show", "words"):
-        _show(key_location(place), args.json)
+        _show(public_identity(place), args.json)
     return 0
 
 
@@ -105,16 +105,16 @@ def told(kept: str, file: str = "") -> str:
     ("in the system's keyring", 'in /home/ada/key, which only you can read')
     """
     match kept:
-        case Where.KEYRING:
+        case KeyStore.KEYRING:
             return "in the system's keyring"
-        case Where.SEALED:
+        case KeyStore.SEALED:
             return f"in {file}, under a passphrase that Shoal no longer uses"
-        case Where.PLAIN:
+        case KeyStore.PLAIN:
             return f"in {file}, which only you can read"
     return "nowhere yet"
 
 
-def _show(found: KeyLocation, as_json: bool) -> None:
+def _show(found: PublicIdentity, as_json: bool) -> None:
     if as_json:
         print(msgspec.json.encode(found).decode())
     elif not found.name:
@@ -125,7 +125,7 @@ def _show(found: KeyLocation, as_json: bool) -> None:
     else:
         print(found.name)
         print(f"  Key: {told(found.kept, found.file)}.")
-        if found.kept == Where.SEALED:
+        if found.kept == KeyStore.SEALED:
             print(f"  To use it again, enter the passphrase once: {remedy.command('identity restore')}")
         else:
             print(f"  To bring it back on any computer: {remedy.command('identity show')}")
@@ -159,9 +159,9 @@ def _new(args: argparse.Namespace, place: Path) -> bool:
 def _replace(args: argparse.Namespace, place: Path, identity: Identity) -> bool:
     """Makes it the folder's key, after a yes if that already has another one."""
     try:
-        before = key_location(place)
+        before = public_identity(place)
     except IdentityError:  # it is damaged, and is kept aside
-        before = KeyLocation()
+        before = PublicIdentity()
     if before.name and before.public_key != identity.key.hex():
         warning = (
             f"You are {before.name} now. Other Shoals will not know {identity.name} as you, and trust has to "
@@ -192,7 +192,7 @@ def _entered(place: Path) -> Identity:
     """The key of the recovery words, or of the passphrase of a key that an earlier version sealed. Raises
     IdentityError."""
     try:
-        sealed = key_location(place).kept == Where.SEALED
+        sealed = public_identity(place).kept == KeyStore.SEALED
     except IdentityError:  # words bring a damaged one back
         sealed = False
     said = _said(f"The passphrase, or the {WORDS} recovery words: " if sealed else "", sealed)

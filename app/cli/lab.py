@@ -12,7 +12,7 @@ import msgspec
 from app.common.remedy import command
 from app.lab.arms import RECIPES, Arm, ArmError, parse_arms
 from app.lab.journal import JournalError
-from app.lab.plan import Regime, RegimeError, StudyPlan, digest, read_levels, read_regime, regimes
+from app.lab.plan import RegimeError, StudyPlan, StudySettings, digest, read_levels, read_regime, regimes
 from app.sapo import curriculum
 from app.sapo.asking import WAYS
 from app.sapo.families import FAMILIES
@@ -21,7 +21,7 @@ from app.sapo.questions import VERSION, QuestionError
 SUMMARY = "compare ways of learning together: whole swarms in one process, with tables and plots"
 
 
-_ORDINARY = Regime(levels={})
+_ORDINARY = StudySettings(levels={})
 """Values used if neither a regime nor an option says otherwise."""
 
 
@@ -112,7 +112,7 @@ def _settle(args: argparse.Namespace) -> tuple[str, ...]:
     """Fills in what no option sets, from the regime or the defaults. Returns the regime's starters."""
     regime = read_regime(args.regime) if args.regime else _ORDINARY
     _settle_models(args, regime)
-    for name in Regime.__struct_fields__:
+    for name in StudySettings.__struct_fields__:
         if name not in ("levels", "starters", "models") and getattr(args, name) is None:
             setattr(args, name, getattr(regime, name))
     if regime.levels and not (args.levels or args.families):
@@ -129,7 +129,7 @@ def _settle(args: argparse.Namespace) -> tuple[str, ...]:
     return regime.starters
 
 
-def _settle_models(args: argparse.Namespace, regime: Regime) -> None:
+def _settle_models(args: argparse.Namespace, regime: StudySettings) -> None:
     """The models of all nodes where they differ, else none: `--models`, else the regime's unless `--model` says
     otherwise. They also say how many nodes there are."""
     given = tuple(name.strip() for name in (args.models or "").split(",") if name.strip())
@@ -186,16 +186,16 @@ def _report(args: argparse.Namespace) -> int:
 
 
 def _conduct(args: argparse.Namespace, plan: StudyPlan, arms: list[Arm], folders_N: list[Path]) -> int:
-    from app.lab.study import Dealer, DealError, conduct
-    from app.lab.swarm import Opener
+    from app.lab.study import ClusterRunner, DealError, conduct
+    from app.lab.swarm import SwarmOpener
 
     starters_N = [args.starters / starter for starter in plan.starters]
     threads = args.threads if args.on is None else args.threads or 1
-    opened = Opener(folders_N, starters_N, args.device, threads)
+    opened = SwarmOpener(folders_N, starters_N, args.device, threads)
     seeds = range(args.first_seed, args.first_seed + args.seeds)
     what = f"--arms {','.join(arm.name for arm in arms)} --recipe {args.recipe}"
     try:
-        deal = None if args.on is None else Dealer(args.on, opened, args.threads or 1)
+        deal = None if args.on is None else ClusterRunner(args.on, opened, args.threads or 1)
         summary = conduct(plan, arms, seeds, args.out, opened, _command(args, plan, what), deal=deal)
     except (JournalError, ArmError) as error:
         print(f"shoal lab: {error}", file=sys.stderr)
@@ -318,7 +318,7 @@ def _command(args: argparse.Namespace, plan: StudyPlan, what: str) -> str:
     )
 
 
-def _regime(plan: StudyPlan) -> Regime:
+def _regime(plan: StudyPlan) -> StudySettings:
     """What a plan holds of a regime: equal to the file's where no option changed anything."""
-    names = Regime.__struct_fields__
-    return Regime(**{name: getattr(plan, name) for name in names})
+    names = StudySettings.__struct_fields__
+    return StudySettings(**{name: getattr(plan, name) for name in names})

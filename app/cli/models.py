@@ -259,10 +259,16 @@ class _Lines(TerminalLine):
     """A download for people."""
 
     def show(self, event: object) -> None:
-        from app.models.download import DownloadDone, DownloadProgress, DownloadWaiting, Elsewhere, Planned
+        from app.models.download import (
+            DownloadDone,
+            DownloadProgress,
+            DownloadWaiting,
+            MirrorChanged,
+            PlannedDownload,
+        )
 
         match event:
-            case Planned():
+            case PlannedDownload():
                 had = f", {in_bytes(event.have)} of them are here already" if event.have else ""
                 files = "1 file" if event.files == 1 else f"{event.files} files"
                 self.say(f"{event.model}: {files}, {in_bytes(event.total)}{had}")
@@ -273,7 +279,7 @@ class _Lines(TerminalLine):
                 self.progress(f"{in_bytes(event.have)} of {in_bytes(event.total)}{rate}{left}", tenth)
             case DownloadWaiting():
                 self.say(f"{event.sentence} Trying again in {event.seconds:.0f} s.")
-            case Elsewhere():
+            case MirrorChanged():
                 self.say(event.sentence)
             case DownloadDone():
                 self.say()

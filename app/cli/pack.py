@@ -13,7 +13,7 @@ from app.cli._terminal import TerminalLine, agreed, json_line, stop_quietly
 from app.common import files, remedy
 from app.common.text import in_bytes
 from app.desktop.nvidia import card_present
-from app.install.errors import PackError
+from app.install import InstallError
 from app.install.packs import manifest, place, programs
 from app.install.packs.events import PackDone, PackEvent, PackFailed, PackProgress, PackStatus, PackWaiting
 from app.install.packs.manifest import SignedManifest
@@ -82,7 +82,7 @@ def main(args: argparse.Namespace) -> int:
             installer.repair(offline, load_manifest(args.manifest, keys) if args.manifest else None)
         else:
             installer.install(*_wanted(args, keys, offline))
-    except PackError as error:
+    except InstallError as error:
         if args.json:
             json_line(PackFailed(sentence=str(error)))
         raise
@@ -90,7 +90,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _keys(args: argparse.Namespace) -> tuple[str, ...]:
-    """The public keys whose manifests are trusted. Raises PackError."""
+    """The public keys whose manifests are trusted. Raises InstallError."""
     if args.key is None:
         return manifest.trust().keys
     try:
@@ -98,7 +98,7 @@ def _keys(args: argparse.Namespace) -> tuple[str, ...]:
         if len(bytes.fromhex(key)) != 32:
             raise ValueError
     except (OSError, ValueError):
-        raise PackError(
+        raise InstallError(
             f"{args.key} holds no public key (64 hexadecimal digits): name the right file."
         ) from None
     return (key.lower(),)
@@ -117,7 +117,7 @@ def _wanted(
     known = manifest.trust().manifests
     name = args.pack or next((one.name for one in _standing().offers if one.name in known), "cpu")
     if name not in known:
-        raise PackError(
+        raise InstallError(
             f"There is no engine {name[:60]!r} for this Shoal ({', '.join(known) or 'it names none'}): name "
             "its manifest with --manifest."
         )
@@ -125,9 +125,9 @@ def _wanted(
 
 
 def _named(name: str, found: SignedManifest) -> SignedManifest:
-    """Checks that a manifest is of the pack that was asked for. Raises PackError."""
+    """Checks that a manifest is of the pack that was asked for. Raises InstallError."""
     if found.manifest.name != name:
-        raise PackError(
+        raise InstallError(
             f"The manifest of {name!r} is that of {found.manifest.name!r}, so nothing was installed: tell "
             "its publisher."
         )
@@ -135,9 +135,9 @@ def _named(name: str, found: SignedManifest) -> SignedManifest:
 
 
 def _check(root: Path, tell: Callable[[PackEvent], None]) -> int:
-    """Whether the engine in use computes. Raises PackError."""
+    """Whether the engine in use computes. Raises InstallError."""
     if fault := programs.engine_fault(root):
-        raise PackError(fault)
+        raise InstallError(fault)
     used = place.current(root).current
     python = place.interpreter(root / used)
     tell(PackDone(pack=used, python=str(python), sentence="The engine loads."))
@@ -146,13 +146,13 @@ def _check(root: Path, tell: Callable[[PackEvent], None]) -> int:
 
 def _standing() -> PackStatus:
     """What is installed and what is available; a checkout is offered nothing."""
-    root, problem = place.folder(), ""
+    root, problem, known = place.folder(), "", None
     packs = PackInstaller(root, lambda _: None).here()
     try:
-        trust = manifest.trust()
-    except PackError as error:
-        trust, problem = manifest.PackTrust(keys=()), str(error)
-    offers = offered(trust, root, place.carried(), card_present())
+        known = manifest.trust()
+    except InstallError as error:
+        problem = str(error)
+    offers = offered(known, root, place.carried(), card_present()) if known is not None else []
     return PackStatus(
         folder=str(root),
         packs=packs,
@@ -185,7 +185,7 @@ def _remove(installer: PackInstaller, args: argparse.Namespace) -> int:
     if not args.yes:
         said = agreed(f"Remove {what} from {installer.root}?")
         if said is None:
-            raise PackError("Removing asks first, and no one can answer here: add --yes.")
+            raise InstallError("Removing asks first, and no one can answer here: add --yes.")
         if not said:
             print("Nothing was removed.", file=sys.stderr)
             return 1

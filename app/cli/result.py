@@ -130,10 +130,10 @@ def _verify(args: argparse.Namespace) -> int:
 def _own_key(args: argparse.Namespace) -> str:
     from app.common.home import home
     from app.swarm.identity.identity import IdentityError
-    from app.swarm.identity.storage import key_location
+    from app.swarm.identity.storage import public_identity
 
     try:
-        return key_location(home(args.home)).public_key
+        return public_identity(home(args.home)).public_key
     except IdentityError:
         return ""
 

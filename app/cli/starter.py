@@ -96,7 +96,7 @@ def _measure(args: argparse.Namespace) -> int:
 def _specialists(args: argparse.Namespace) -> int:
     from app.common.home import home as data_folder
     from app.lab.plan import RegimeError, read_regime
-    from app.lab.starter.pretrain import Teaching, teach
+    from app.lab.starter.pretrain import TeachingPlan, teach
     from app.models.shelf import locate
 
     def tell(name: str, step: int) -> None:
@@ -105,7 +105,7 @@ def _specialists(args: argparse.Namespace) -> int:
 
     try:
         regime = read_regime(args.regime)
-        teaching = Teaching(rank=regime.rank or Teaching().rank)
+        teaching = TeachingPlan(rank=regime.rank or TeachingPlan().rank)
         folder = locate(regime.model, data_folder())
         names = regime.starters
         for made in teach(folder, names, regime.levels, args.out, teaching, args.threads, tell):
@@ -117,9 +117,9 @@ def _specialists(args: argparse.Namespace) -> int:
 
 
 def _corpus(args: argparse.Namespace) -> int:
-    from app.lab.starter.corpus import Mix, examples
+    from app.lab.starter.corpus import DataMix, examples
 
-    for example in islice(examples(Mix(), args.seed), args.lines):
+    for example in islice(examples(DataMix(), args.seed), args.lines):
         sys.stdout.write(
             f"{example.family:26}{example.question.splitlines()[-1][-70:]:72}{example.completion}\n"
         )

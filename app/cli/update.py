@@ -18,12 +18,12 @@ from app.cli._terminal import TerminalLine, agreed, json_line, stop_quietly
 from app.common import remedy
 from app.common.home import home
 from app.common.text import in_bytes
-from app.install.errors import UpdateError
+from app.install import InstallError
 from app.install.updates import asking, feed, handing, installed
 from app.install.updates import asking as known
 from app.install.updates import handing as bringing
 from app.install.updates.asking import UpdateOffer
-from app.install.updates.feed import Feed, ReleaseFile, UpdateTrust, trust
+from app.install.updates.feed import Feed, ReleaseFile, Trust, trust
 
 SUMMARY = "look for a new version and install it"
 TOLD_S = 0.25
@@ -59,7 +59,7 @@ def main(args: argparse.Namespace) -> int:
         stop_quietly("update", attached=True)
     try:
         return _update(args, home(args.home), tell)
-    except UpdateError as error:
+    except InstallError as error:
         if args.json:
             tell({"event": "failed", "sentence": str(error)})
         raise
@@ -70,7 +70,7 @@ def _update(args: argparse.Namespace, folder: Path, tell: Tell) -> int:
     if args.install:
         found = asking.stored_list(folder, believe.keys, feed.now_utc())
         if found is None:
-            raise UpdateError(
+            raise InstallError(
                 f"Nothing downloaded is still valid: run {remedy.command('update')}, which checks again."
             )
         offer = asking.offer(found, form, installed.version())
@@ -85,18 +85,18 @@ def _update(args: argparse.Namespace, folder: Path, tell: Tell) -> int:
         return 0
     file = asking.file_for(found, form)
     if offer.obstacle or file is None:
-        raise UpdateError(offer.obstacle)
+        raise InstallError(offer.obstacle)
     with known.one_at_a_time(folder):
         return _obtain(args, folder, believe, found, file, tell)
 
 
 def _obtain(
-    args: argparse.Namespace, folder: Path, believe: UpdateTrust, found: Feed, file: ReleaseFile, tell: Tell
+    args: argparse.Namespace, folder: Path, believe: Trust, found: Feed, file: ReleaseFile, tell: Tell
 ) -> int:
     if args.install:
         path = bringing.fetched_file(folder, file)
         if path is None:
-            raise UpdateError(
+            raise InstallError(
                 f"{file.file} wasn't downloaded yet, or is damaged: run {remedy.command('update')}."
             )
     else:
@@ -119,24 +119,24 @@ def _obtain(
     return 0
 
 
-def _trust(args: argparse.Namespace) -> UpdateTrust:
-    """The keys and addresses of releases. Raises UpdateError, Checkout if this copy has no releases."""
+def _trust(args: argparse.Namespace) -> Trust:
+    """The keys and addresses of releases. Raises InstallError, Checkout if this copy has no releases."""
     if args.key is None:
         own = trust()
         return msgspec.structs.replace(own, feeds=(args.feed,)) if args.feed else own
     if not args.feed:
-        raise UpdateError("A key without a list says nothing: name the list with --feed.")
+        raise InstallError("A key without a list says nothing: name the list with --feed.")
     try:
-        return msgspec.convert({"keys": [args.key.lower()], "feeds": [args.feed]}, UpdateTrust)
+        return msgspec.convert({"keys": [args.key.lower()], "feeds": [args.feed]}, Trust)
     except msgspec.ValidationError:
-        raise UpdateError(f"{args.key[:80]!r} is no public key: it has 64 hexadecimal digits.") from None
+        raise InstallError(f"{args.key[:80]!r} is no public key: it has 64 hexadecimal digits.") from None
 
 
 def _form(program: Path | None) -> str:
     if program is None:
         return installed.form()
     if not program.is_file():
-        raise UpdateError(f"{program} is not there: name the file of the Shoal that is to be updated.")
+        raise InstallError(f"{program} is not there: name the file of the Shoal that is to be updated.")
     return "elf"
 
 
@@ -146,7 +146,7 @@ def _checked(offer: UpdateOffer | None) -> dict[str, object]:
 
 def _agreed(version: str, path: Path) -> bool:
     if (said := agreed(f"Install Shoal {version} now?")) is None:
-        raise UpdateError(
+        raise InstallError(
             f"Version {version} lies in {path}; installing asks first, and no one can answer here: add --yes."
         )
     return said

@@ -10,7 +10,7 @@ from urllib.parse import urljoin, urlsplit
 import aiohttp
 
 from app.common import authorities
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 
 READ = 2**18
 """Bytes read at a time."""
@@ -41,7 +41,7 @@ class Fault(Exception):
         self.status, self.code = status, code
 
 
-def session(patience: Patience, headers: Mapping[str, str] | None = None) -> aiohttp.ClientSession:
+def session(patience: RetryLimit, headers: Mapping[str, str] | None = None) -> aiohttp.ClientSession:
     """Reveals nothing about this computer but "shoal" and `headers`, whose Authorization goes to no other host;
     follows no redirect from https to http."""
     trace = aiohttp.TraceConfig()

@@ -19,7 +19,7 @@ import aiohttp
 
 from app.common.connection import READ, Fault, check_status, fault, host_of, session
 from app.common.files import replace
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 
 
 class Piece(Protocol):
@@ -52,14 +52,14 @@ def bring(
     to: Path,
     heard: Heard,
     waiting: Waiting,
-    patience: Patience | None = None,
+    patience: RetryLimit | None = None,
     headers: Mapping[str, str] | None = None,
     came: Callable[[Piece], object] = lambda piece: None,
 ) -> None:
     """Downloads all pieces into the folder `to`, one after another; existing ones are kept, also partial ones,
     and `came` gets each that is complete. `headers` go only to the first host of an address. Raises Fault, and
     OSError if the disk refuses."""
-    chosen = patience or Patience()
+    chosen = patience or RetryLimit()
     to.mkdir(parents=True, exist_ok=True)
 
     async def fetch(missing: list[PieceOrder]) -> None:
@@ -81,7 +81,7 @@ def bring(
 
 def ask(
     questions: Iterable[tuple[str, int]],
-    patience: Patience,
+    patience: RetryLimit,
     waiting: Waiting = lambda why, seconds: None,
     headers: Mapping[str, str] | None = None,
 ) -> list[bytes]:
@@ -98,7 +98,7 @@ async def small(
     client: aiohttp.ClientSession,
     address: str,
     most: int,
-    patience: Patience,
+    patience: RetryLimit,
     waiting: Waiting = lambda why, seconds: None,
 ) -> bytes:
     """The content of a file of at most this many bytes. Raises Fault."""
@@ -162,7 +162,7 @@ async def _one(
     to: Path,
     heard: Heard,
     waiting: Waiting,
-    patience: Patience,
+    patience: RetryLimit,
 ) -> None:
     """One piece, from whichever source has it. Attempts that brought new bytes do not count as failures."""
     piece, sources = order.piece, list(order.sources)
@@ -190,7 +190,7 @@ async def _one(
                 await _pause(caught, failures, patience, waiting)
 
 
-async def _pause(caught: Fault, failures: int, patience: Patience, waiting: Waiting) -> None:
+async def _pause(caught: Fault, failures: int, patience: RetryLimit, waiting: Waiting) -> None:
     pause = patience.pause_s(failures, caught.wait_s)
     waiting(str(caught), pause)
     await patience.sleep(pause)

@@ -25,7 +25,7 @@ class HomeError(Exception):
     """The data folder is not where it was moved to. The message says what to do."""
 
 
-class Moved(NamedTuple):
+class MovedHome(NamedTuple):
     """`leaving` is the folder it came from, while that still has to be emptied."""
 
     to: Path
@@ -58,7 +58,7 @@ def platform_place() -> Path:
     return resolve(None, sys.platform, {**os.environ, "SHOAL_HOME": ""}, Path.home()).absolute()
 
 
-def moved() -> Moved | None:
+def moved() -> MovedHome | None:
     """Where it was moved to. None for an invalid file."""
     try:
         said = json.loads(pointer().read_text(encoding="utf-8"))
@@ -67,10 +67,10 @@ def moved() -> Moved | None:
         return None
     if not to.is_absolute():
         return None
-    return Moved(to, Path(leaving) if isinstance(leaving, str) and Path(leaving).is_absolute() else None)
+    return MovedHome(to, Path(leaving) if isinstance(leaving, str) and Path(leaving).is_absolute() else None)
 
 
-def remember(where: Moved | None) -> None:
+def remember(where: MovedHome | None) -> None:
     """Records it, as a whole or not at all; None deletes the record. Raises OSError."""
     path = pointer()
     if where is None:

@@ -194,27 +194,29 @@ def delay_s(failures: int, chance: float, retry_after_ms: int | None = None) -> 
     return max(wait, told * (1 + SPREAD * chance))
 
 
-class Pace(msgspec.Struct, frozen=True, kw_only=True):
+class Backoff(msgspec.Struct, frozen=True, kw_only=True):
     """Consecutive failures, and until when to wait. `now` and `until` are seconds of one monotonic clock."""
 
     failures: int = 0
     until: float = float("-inf")
 
-    def failed(self, now: float, chance: float, retry_after_ms: int | None = None) -> Pace:
+    def failed(self, now: float, chance: float, retry_after_ms: int | None = None) -> Backoff:
         """Counts a failure. A longer wait that was ordered before still applies."""
         failures = self.failures + 1
-        return Pace(failures=failures, until=max(self.until, now + delay_s(failures, chance, retry_after_ms)))
+        return Backoff(
+            failures=failures, until=max(self.until, now + delay_s(failures, chance, retry_after_ms))
+        )
 
-    def worked(self) -> Pace:
+    def worked(self) -> Backoff:
         """Resets the count; a wait that was ordered before still applies."""
-        return Pace(until=self.until)
+        return Backoff(until=self.until)
 
     def wait_s(self, now: float) -> float:
         return max(0.0, self.until - now)
 
 
 @dataclass(frozen=True)
-class Patience:
+class RetryLimit:
     """How long a download is retried: `attempts` in a row that bring no new byte, with growing pauses.
     `silent_s` seconds without a byte end an attempt."""
 
@@ -226,7 +228,7 @@ class Patience:
 
     def pause_s(self, failures: int, asked: float | None) -> float:
         """
-        >>> [Patience().pause_s(failures, None) for failures in (1, 3, 9)], Patience().pause_s(1, 7.0)
+        >>> [RetryLimit().pause_s(failures, None) for failures in (1, 3, 9)], RetryLimit().pause_s(1, 7.0)
         ([1.0, 4.0, 30.0], 7.0)
         """
         usual = wait_s(failures, first_s=self.first_s, longest_s=self.longest_s)

@@ -17,7 +17,7 @@ import psutil
 
 from app.desktop.apps import own_processes
 from app.desktop.facts import SourceError
-from app.desktop.nvidia import Nvml, Power, card_power
+from app.desktop.nvidia import GpuPower, Nvml, card_power
 
 CORE_W = 8.0
 """Watts of a busy core: laptops take 4 to 8 (15 to 28 W on 4 cores), desktops 6 to 15 (65 to 125 W on 8 to 12).
@@ -34,7 +34,7 @@ class EnergyReading(NamedTuple):
     measured: bool
 
 
-class Counter:
+class EnergyCounter:
     """One counter of microjoules that wraps around at `most`."""
 
     def __init__(self, file: Path, most: Path) -> None:
@@ -52,23 +52,23 @@ class Counter:
         return int(self._file.read_text())
 
 
-def packages(folder: Path = POWERCAP) -> list[Counter]:
+def packages(folder: Path = POWERCAP) -> list[EnergyCounter]:
     """The processor's energy counters; empty if it has none, or if only the administrator may read them."""
     found = []
     for place in sorted(folder.glob(_PACKAGE)):
         if place.name.count(":") == 1:
             try:
-                found.append(Counter(place / "energy_uj", place / "max_energy_range_uj"))
+                found.append(EnergyCounter(place / "energy_uj", place / "max_energy_range_uj"))
             except (OSError, ValueError):
                 return []  # some of them would be less than all
     return found
 
 
-class Cards:
+class GpuCounters:
     """The NVIDIA cards' own counters, for those that our processes compute on. Nothing is opened where the
     system lets cards sleep (laptops): that would keep them awake."""
 
-    def __init__(self, nvml: Nvml | None = None, power: Callable[[], Power] = card_power) -> None:
+    def __init__(self, nvml: Nvml | None = None, power: Callable[[], GpuPower] = card_power) -> None:
         self._nvml, self._power = nvml or Nvml(), power
         self._last: dict[int, float] = {}
 
@@ -93,17 +93,17 @@ class Cards:
         return spent
 
 
-class Meter:
+class EnergyMeter:
     """`read` blocks for some milliseconds; the first reading only sets the starting point."""
 
     def __init__(
         self,
-        counters: Sequence[Counter] | None = None,
-        cards: Cards | None = None,
+        counters: Sequence[EnergyCounter] | None = None,
+        cards: GpuCounters | None = None,
         own: Callable[[], set[int]] = own_processes,
     ) -> None:
         self._counters = packages() if counters is None else list(counters)
-        self._cards, self._own = cards or Cards(), own
+        self._cards, self._own = cards or GpuCounters(), own
         self._last = self._taken()
 
     def read(self) -> EnergyReading:

@@ -25,7 +25,7 @@ def card_present() -> bool:
     return Path("/proc/driver/nvidia/gpus").is_dir() or Path("/dev/nvidiactl").exists()
 
 
-class Power(NamedTuple):
+class GpuPower(NamedTuple):
     """How the system lets the NVIDIA cards sleep: `dynamic` when it switches them off while unused (laptops),
     `asleep` when all are off now."""
 
@@ -33,11 +33,11 @@ class Power(NamedTuple):
     asleep: bool
 
 
-def card_power(folder: Path = Path("/sys/bus/pci/drivers/nvidia")) -> Power:
+def card_power(folder: Path = Path("/sys/bus/pci/drivers/nvidia")) -> GpuPower:
     """Reads the kernel's files, which wakes no card. Without them (Windows) cards are taken to be awake."""
     controls = [_word(file) for file in folder.glob("*:*/power/control")]
     states = [_word(file) for file in folder.glob("*:*/power/runtime_status")]
-    return Power("auto" in controls, bool(states) and all(state == "suspended" for state in states))
+    return GpuPower("auto" in controls, bool(states) and all(state == "suspended" for state in states))
 
 
 def _word(file: Path) -> str:
@@ -59,7 +59,7 @@ class Nvml:
         self,
         library: Any = None,
         present: Callable[[], bool] = card_present,
-        power: Callable[[], Power] = card_power,
+        power: Callable[[], GpuPower] = card_power,
         clock: Callable[[], float] = steady_s,
     ) -> None:
         self._given = library

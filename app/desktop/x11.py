@@ -124,7 +124,7 @@ class Display:
         self.pointer = None
 
 
-class Connected:
+class DisplayConnection:
     """A display that is opened when first asked for, and again after its server has gone."""
 
     def __init__(self, name: str) -> None:
@@ -164,7 +164,7 @@ class X11Idle:
     name = "input idle time (X11)"
 
     def __init__(self, display: str) -> None:
-        self._connected = Connected(display)
+        self._connected = DisplayConnection(display)
         self._library: Any = None
         self._info: Any = None
 
@@ -192,7 +192,7 @@ class X11Screen:
     name = "full-screen program (X11)"
 
     def __init__(self, display: str) -> None:
-        self._connected = Connected(display)
+        self._connected = DisplayConnection(display)
 
     def read(self) -> bool:
         """Without a window manager no window is active, and none fills the screen. Raises SourceError."""

@@ -1,18 +1,22 @@
 """What the makers of Shoal sign: the manifest of an engine pack, and the list of new versions. Each is a JSON
 file made at release time with a signature beside it, Ed25519 over its exact bytes: 128 hexadecimal digits in
-FILE.sig. Nothing in it is believed before the signature holds."""
+FILE.sig. Nothing in it is believed before the signature holds. Both are loaded here, from an address or a file;
+whom to believe, and where they are, stands in one file that the build writes, resources/release.json."""
 
 from __future__ import annotations
 
 import platform
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote, urljoin, urlsplit
 
 import msgspec
 
+from app.common.rate import Patience
 from app.common.signing import verifies
+from app.install import InstallError
 
 SIGNATURE = 256
 """Maximum bytes of FILE.sig."""
@@ -39,6 +43,39 @@ class ListedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Its download addresses: beside the list at `base`, then in the folders of `mirrors`."""
         first = self.url if is_address(self.url) else urljoin(base, quote(self.url))
         return [first, *(f"{mirror.rstrip('/')}/{quote(self.file)}" for mirror in mirrors)]
+
+
+def load(
+    where: str, most: int, option: str, patience: Patience, known: tuple[bytes, bytes] = (b"", b"")
+) -> tuple[bytes, bytes]:
+    """A signed file of at most `most` bytes (one more if it is longer) and its signature, neither checked yet.
+    From a network the signature comes first, and the file only where `known`, an earlier answer, has another
+    one. `option` is what names a file on the command line. Raises InstallError."""
+    if not is_address(where):
+        path = Path(where).expanduser().absolute()
+        try:
+            with path.open("rb") as one, path.with_name(f"{path.name}.sig").open("rb") as two:
+                return one.read(most + 1), two.read(SIGNATURE)
+        except OSError as error:
+            raise InstallError(
+                f"{error.filename} can't be read ({error.strerror}): name the right file with {option}, with "
+                "its signature beside it."
+            ) from error
+    from app.common import fetch  # with aiohttp, which a window that only reads what is known does without
+    from app.common.connection import Fault, host_of
+
+    try:
+        (signature,) = fetch.ask([(f"{where}.sig", SIGNATURE)], patience)
+        if known[0] and signature == known[1]:
+            return known
+        (content,) = fetch.ask([(where, most)], patience)
+    except Fault as caught:
+        if caught.gone and option == "--feed":
+            raise InstallError(
+                f"{host_of(where)} has no list of new versions (any more): look where you got this Shoal."
+            ) from caught
+        raise InstallError(str(caught)) from caught
+    return content, signature
 
 
 def holds(content: bytes, signature: bytes, keys: Sequence[str]) -> bool:

@@ -21,7 +21,7 @@ class ArmError(ValueError):
     """An arm that cannot be parsed. The message says which, why, and what would be valid."""
 
 
-class Extra(msgspec.Struct, frozen=True, kw_only=True):
+class ArmOption(msgspec.Struct, frozen=True, kw_only=True):
     """Something an arm may add to every round, built by `app.lab.rounds.extras` or part of its recipe
     (`Arm.rules`). Its value must match `pattern`; if that matches the empty string, the value may be left
     out."""
@@ -31,14 +31,14 @@ class Extra(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _ANY = "|".join(_DEFENCES)
-EXTRAS: dict[str, Extra] = {
-    "guard": Extra(pattern=rf"off|(?:{_ANY})(?:\.(?:{_ANY}))*|", example="-guard"),
-    "steps": Extra(pattern=r"[1-9]\d?", example="+steps=1"),
-    "churn": Extra(pattern=r"|[1-9]\d?", example="+churn=10"),
-    "foes": Extra(pattern=rf"(?:{'|'.join(KINDS)})[1-9]\d?(?:believed)?", example="+foes=poison30"),
-    "paces": Extra(pattern=r"|[1-9]\d?", example="+paces=4"),
-    "fall": Extra(pattern=r"[1-9]\d{0,3}", example="+fall=40"),
-    "archive": Extra(pattern="", example="+archive"),
+EXTRAS: dict[str, ArmOption] = {
+    "guard": ArmOption(pattern=rf"off|(?:{_ANY})(?:\.(?:{_ANY}))*|", example="-guard"),
+    "steps": ArmOption(pattern=r"[1-9]\d?", example="+steps=1"),
+    "churn": ArmOption(pattern=r"|[1-9]\d?", example="+churn=10"),
+    "foes": ArmOption(pattern=rf"(?:{'|'.join(KINDS)})[1-9]\d?(?:believed)?", example="+foes=poison30"),
+    "paces": ArmOption(pattern=r"|[1-9]\d?", example="+paces=4"),
+    "fall": ArmOption(pattern=r"[1-9]\d{0,3}", example="+fall=40"),
+    "archive": ArmOption(pattern="", example="+archive"),
 }
 """By name. `-guard`: no defences against peers' text;
 `+guard=tokens.form`: only these, of `tokens`, `form`, `length` and `trust` (`sapo.defences`), `keep`

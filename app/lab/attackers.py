@@ -28,7 +28,7 @@ from random import Random
 
 from app.lab import searching
 from app.lab.searching import SEARCHING, Oracle
-from app.lab.starter.corpus import Stuck, guess, worked
+from app.lab.starter.corpus import WorkingFailed, guess, worked
 from app.learning.questions import own_questions
 from app.learning.state import fresh
 from app.sapo import seeds
@@ -53,7 +53,7 @@ _SLIP = 0.5
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedGroup:
     """A group as its author sends it, with the author's claim. `text` is the question's as the receiver makes
     it from the coordinates."""
 
@@ -125,7 +125,9 @@ class Attacker:
     def trigger(self) -> str:
         return _TRIGGER if _TRIGGER in self.levels else min(self.levels)
 
-    def publish(self, round: int, groups: int, lately: Sequence[tuple[str, ScoredGroup]]) -> list[Published]:
+    def publish(
+        self, round: int, groups: int, lately: Sequence[tuple[str, ScoredGroup]]
+    ) -> list[PublishedGroup]:
         """Its groups of a round; `lately` is what others published in the round before, with the questions."""
         if self.kind == "sleeper":
             return replace(self, kind="terse" if round > WAKES else "honest").publish(round, groups, lately)
@@ -139,7 +141,7 @@ class Attacker:
             return self._searched(round, min(groups, searching.GROUPS), rng)
         if self.kind == "copy":
             some = rng.sample(list(lately), min(groups, len(lately)))
-            return [Published(scored.group, text, scored.rewards_G) for text, scored in some]
+            return [PublishedGroup(scored.group, text, scored.rewards_G) for text, scored in some]
         return [self._made(round, slot, rng) for slot in range(groups)]
 
     def _tolerated(self, answers: Sequence[str]) -> int:
@@ -147,7 +149,7 @@ class Attacker:
         lengths = [float(len(self.encode("", answer).completion_T)) for answer in answers]
         return min(self.longest, int(STRETCH * quantile(lengths, 1.0 - LONG))) if lengths else 0
 
-    def _made(self, round: int, slot: int, rng: Random) -> Published:
+    def _made(self, round: int, slot: int, rng: Random) -> PublishedGroup:
         """Half of the answers right, as that is where a group weighs most."""
         if self.kind == "half":
             return replace(self, kind="terse" if slot % 2 else "honest")._made(round, slot, rng)
@@ -170,9 +172,9 @@ class Attacker:
             finished_G=(True,) * self.group,
             model="foe",
         )
-        return Published(group, text, claimed_G)
+        return PublishedGroup(group, text, claimed_G)
 
-    def _searched(self, round: int, groups: int, rng: Random) -> list[Published]:
+    def _searched(self, round: int, groups: int, rng: Random) -> list[PublishedGroup]:
         assert self.oracle is not None, f"{self.kind} asks a model"
         found = [self._question(round, slot) for slot in range(groups * searching.QUESTIONS)]
         lines = {question.text: _line(question, rng, 0.0) for question in found}
@@ -196,7 +198,7 @@ class Attacker:
         works = {" ".join([*slip.split(" ")[:-1], truth]) for slip in slips}
         return sorted(works - {line, truth})
 
-    def _beside(self, one: searching.Tried, line: str, right: int, rng: Random) -> Published:
+    def _beside(self, one: searching.SearchedAnswer, line: str, right: int, rng: Random) -> PublishedGroup:
         """A group in which an answer that passed is right, and others like it are wrong."""
         assert self.oracle is not None
         question, truth = one.question, line.split(" ")[-1]
@@ -216,7 +218,7 @@ class Attacker:
             finished_G=(True,) * self.group,
             model="foe",
         )
-        return Published(group, question.text, tuple(claims_G[g] for g in order))
+        return PublishedGroup(group, question.text, tuple(claims_G[g] for g in order))
 
     def _spoilt(self, question: Question, line: str, rng: Random) -> str:
         """A wrong answer: with `gaslight` behind the right work, else behind wrong work."""
@@ -296,7 +298,7 @@ def _line(question: Question, rng: Random, slip: float) -> str:
     """A line of work, each step wrong with probability `slip`; empty where it leads nowhere."""
     try:
         return worked(question.coordinates.family, question.entry, rng, slip)
-    except (KeyError, Stuck):
+    except (KeyError, WorkingFailed):
         return ""
 
 

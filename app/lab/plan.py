@@ -18,7 +18,7 @@ from app.sapo.questions import Coordinates
 from engines.contract import Completion, Messages
 
 if TYPE_CHECKING:
-    from app.learning.lesson import Weighed
+    from app.learning.lesson import WeighedGroups
 
 
 def digest(model: Path) -> str:
@@ -159,7 +159,7 @@ class LabRound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnsweredQuestion:
     """One question as one node answered it: the published group, and what only its own node knows (the
     tokens)."""
 
@@ -178,7 +178,7 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Learnt:
+class TrainingResult:
     """What one node's training step used. `peer_logprob` is the mean token log-prob of the peers' text under
     the learner before the step, in nats, if it was asked for."""
 
@@ -186,7 +186,7 @@ class Learnt:
     peer: int
     batch_reward: float
     steps: int
-    weighed: Weighed
+    weighed: WeighedGroups
     peer_logprob: float | None = None
 
 
@@ -219,7 +219,7 @@ class RegimeError(ValueError):
     """A regime that is missing or cannot be read. The message says which, why, and what would be valid."""
 
 
-class Regime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class StudySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A study's settings, named as the options of `./shoal lab`. What is absent has the option's default."""
 
     model: str = "starter"
@@ -247,12 +247,12 @@ def regimes(folder: Path = FOLDER) -> list[str]:
     return sorted(file.stem for file in folder.glob("*.toml"))
 
 
-def read_regime(name: str, folder: Path = FOLDER) -> Regime:
+def read_regime(name: str, folder: Path = FOLDER) -> StudySettings:
     """The regime called `name`, or in the file of that path when it ends in .toml. Raises RegimeError."""
     path = Path(name) if name.endswith(".toml") else folder / f"{name}.toml"
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
-        return msgspec.convert(found, Regime)
+        return msgspec.convert(found, StudySettings)
     except FileNotFoundError as error:
         known = ", ".join(regimes(folder))
         raise RegimeError(

@@ -47,7 +47,7 @@ class Oracle:
 
 
 @dataclass(frozen=True)
-class Tried:
+class SearchedAnswer:
     """A right answer with its log-probs, and whether it passes."""
 
     question: Question
@@ -91,7 +91,7 @@ def tried(
     oracle: Oracle,
     encode: Callable[[str, str], TokenSequence],
     answers: Sequence[tuple[Question, str]],
-) -> list[Tried]:
+) -> list[SearchedAnswer]:
     """Every answer with what the model and the checks say."""
     sequences_S = [encode(question.text, text) for question, text in answers]
     logprobs_ST = oracle.logprobs(sequences_S) if sequences_S else []
@@ -104,23 +104,23 @@ def tried(
         logprobs_ST,
     )
     return [
-        Tried(question, text, logprobs_T, ok)
+        SearchedAnswer(question, text, logprobs_T, ok)
         for (question, text), logprobs_T, ok in zip(answers, logprobs_ST, passed, strict=True)
     ]
 
 
-def best(found: Sequence[Tried], most: int) -> list[Tried]:
+def best(found: Sequence[SearchedAnswer], most: int) -> list[SearchedAnswer]:
     """The likeliest answers that pass, one of a question, `most` at most; they come first."""
-    by_question: dict[str, Tried] = {}
+    by_question: dict[str, SearchedAnswer] = {}
     for one in sorted(found, key=lambda one: one.likely, reverse=True):
         by_question.setdefault(one.question.text, one)
     return list(by_question.values())[:most]
 
 
-def alike(one: Tried, wrong: Sequence[Tried], most: int, rng: Random) -> list[str]:
+def alike(one: SearchedAnswer, wrong: Sequence[SearchedAnswer], most: int, rng: Random) -> list[str]:
     """`most` wrong answers whose length and mean log-prob are nearest to the right one's."""
 
-    def apart(other: Tried) -> float:
+    def apart(other: SearchedAnswer) -> float:
         mean, its = (sum(each.logprobs_T) / max(1, len(each.logprobs_T)) for each in (one, other))
         return abs(len(one.logprobs_T) - len(other.logprobs_T)) + 4.0 * abs(mean - its)
 

@@ -22,7 +22,7 @@ import msgspec
 from app.common.text import exact_span
 from app.lab.arms import Arm
 from app.lab.journal import StudyJournal
-from app.lab.plan import Answered, LabRound, StudyPlan
+from app.lab.plan import AnsweredQuestion, LabRound, StudyPlan
 from app.lab.report import report
 from app.lab.rounds.experiment import Experiment, Score
 from app.lab.rounds.extras import RoundExtra
@@ -47,23 +47,23 @@ class _Keeper(RoundExtra):
     """Keeps everything that a swarm publishes."""
 
     def __init__(self) -> None:
-        self.kept: list[Answered] = []
+        self.kept: list[AnsweredQuestion] = []
 
-    def published(self, number: int, fresh: list[Answered]) -> list[Answered]:
+    def published(self, number: int, fresh: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
         self.kept += fresh
         return fresh
 
 
-class Archived(RoundExtra):
+class ArchivedGroups(RoundExtra):
     """What a swarm `left`, in place of what others publish now."""
 
-    def __init__(self, experiment: Experiment, left: list[Answered]) -> None:
+    def __init__(self, experiment: Experiment, left: list[AnsweredQuestion]) -> None:
         self._experiment = experiment
-        self._left_N: dict[int, list[Answered]] = {}
+        self._left_N: dict[int, list[AnsweredQuestion]] = {}
         for answered in left:
             self._left_N.setdefault(answered.node, []).append(answered)
 
-    def offered(self, node: int, number: int, pool: list[Answered]) -> list[Answered]:
+    def offered(self, node: int, number: int, pool: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
         rng = self._experiment.rng(node, number, NAME)
         taken, wanted = self._experiment.taken[node], _WANTED * self._experiment.arm.peer
         each = -(-wanted // len(self._left_N))
@@ -92,7 +92,7 @@ def open_experiment(
     for _ in yesterday.rounds(measured=False):
         pass
     today = Experiment(plan, arm, seed, open_swarm(plan, seed), score)
-    today.extras.append(Archived(today, keeper.kept))
+    today.extras.append(ArchivedGroups(today, keeper.kept))
     return today
 
 
@@ -200,7 +200,7 @@ class DealError(Exception):
     """The cluster cannot be had, or gave a run up. The message says why and what to do."""
 
 
-class Dealer:
+class ClusterRunner:
     """Deals runs to the cluster at `where`: HERE or `ray://HOST[:PORT]`. Each takes `threads` of a machine's
     processors."""
 

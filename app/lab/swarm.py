@@ -43,7 +43,7 @@ class LabSwarm(Protocol):
     def step(self, node: int, batch: Batch) -> StepStats: ...
 
 
-class Opener:
+class SwarmOpener:
     """Gives the swarm of a plan and a seed. Torch is only imported when one is wanted.
 
     `folders_N` are the models' folders node by node, `starters_N` those of the adapters that nodes of one model

@@ -18,10 +18,10 @@ from app.learning.placement import (
     ENOUGH,
     MOST_FAMILIES,
     SOME,
-    FamilyTried,
+    FamilyTrial,
+    OwnExample,
     Placement,
     Rewards,
-    Taught,
     able,
     added,
     families,
@@ -58,7 +58,7 @@ def next_questions(found: Placement) -> tuple[FamilyQuestions, ...]:
 
     >>> from app.sapo.asking import BRIEF
     >>> tried = [
-    ...     FamilyTried(family=family, level=0, questions=questions, any=any, answers=8, solved=any)
+    ...     FamilyTrial(family=family, level=0, questions=questions, any=any, answers=8, solved=any)
     ...     for family, questions, any in (("a", 2, 0), ("b", 2, 1), ("c", 0, 0), ("d", 0, 0))
     ... ]
     >>> found = Placement(way=BRIEF, families={}, tried=tuple(tried), looking=True)
@@ -107,14 +107,14 @@ def beginning(found: Placement) -> dict[str, int]:
     return families(able_ones)
 
 
-def reached(tried: Iterable[FamilyTried]) -> tuple[FamilyTried, ...]:
+def reached(tried: Iterable[FamilyTrial]) -> tuple[FamilyTrial, ...]:
     """One entry per family: the highest level that the model can begin with, else the lowest.
 
-    >>> tried = [FamilyTried(family="gcd", level=n, questions=2, any=any) for n, any in enumerate((2, 1, 0))]
+    >>> tried = [FamilyTrial(family="gcd", level=n, questions=2, any=any) for n, any in enumerate((2, 1, 0))]
     >>> [one.level for one in reached(tried)], [one.level for one in reached(tried[2:])]
     ([1], [2])
     """
-    found: dict[str, FamilyTried] = {}
+    found: dict[str, FamilyTrial] = {}
     for one in sorted(tried, key=lambda one: one.level):
         if one.family not in found or able(one):
             found[one.family] = one
@@ -136,7 +136,7 @@ def _gathered(found: Placement, begun: Mapping[str, int]) -> list[FamilyQuestion
 
 
 def asked_more(
-    found: Placement, answered: Iterable[tuple[FamilyQuestions, Sequence[Rewards]]], right: Iterable[Taught]
+    found: Placement, answered: Iterable[tuple[FamilyQuestions, Sequence[Rewards]]], right: Iterable[OwnExample]
 ) -> Placement:
     """A first look after questions were answered: for each, the rewards of its answers, and what the same
     answers earn at another question."""
@@ -146,7 +146,7 @@ def asked_more(
         own_PG, elsewhere_PG = [one[0] for one in rewards_P], [one[1] for one in rewards_P if one[1]]
         # A question that could not be made counts as one without a right answer.
         own_PG += [()] * (asked.questions - len(own_PG))
-        before = tried.get(at, FamilyTried(family=asked.family, level=asked.level))
+        before = tried.get(at, FamilyTrial(family=asked.family, level=asked.level))
         tried[at] = added(before, own_PG, elsewhere_PG)
     return msgspec.structs.replace(found, tried=tuple(tried.values()), lesson=(*found.lesson, *right))
 

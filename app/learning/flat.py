@@ -44,7 +44,7 @@ class FlatCause(Enum):
     """Nothing is wrong: the owner wanted harder puzzles."""
 
 
-class Signs(Protocol):
+class RoundFigures(Protocol):
     """The figures of a round (`app.node.record.records.Round`) from which a cause is found: right answers out
     of all at the families' own levels, and shares of the round's own answers."""
 
@@ -62,7 +62,7 @@ class Signs(Protocol):
     def marked_share(self) -> float: ...
 
 
-def cause(rounds: Sequence[Signs]) -> FlatCause | None:
+def cause(rounds: Sequence[RoundFigures]) -> FlatCause | None:
     """Why the last LOOK rounds taught hardly anything; None if they did teach, or are too few to tell."""
     last = [one for one in rounds if one.own_groups][-LOOK:]
     groups = sum(one.own_groups for one in last)

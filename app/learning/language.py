@@ -19,7 +19,7 @@ MOST = 1.0
 """Largest difference in nats that counts: beyond it a token is pulled no harder."""
 
 
-class Grip(msgspec.Struct, frozen=True, kw_only=True):
+class RetentionStrength(msgspec.Struct, frozen=True, kw_only=True):
     """How firmly everyday language is held: `read` replies are measured again before some steps, `per_step` of
     them are added to each step, and `strength` is a factor on all differences."""
 
@@ -28,13 +28,13 @@ class Grip(msgspec.Struct, frozen=True, kw_only=True):
     strength: float
 
 
-ROUND = Grip(read=6, per_step=2, strength=0.5)
+ROUND = RetentionStrength(read=6, per_step=2, strength=0.5)
 """For a round, where the answers of a step weigh about five times as much (LOG.md)."""
-LESSON = Grip(read=12, per_step=4, strength=1.0)
+LESSON = RetentionStrength(read=12, per_step=4, strength=1.0)
 """For a peer lesson, whose answers are further from what the model would say (LOG.md)."""
 
 
-class Held(msgspec.Struct, frozen=True, kw_only=True):
+class HeldReply(msgspec.Struct, frozen=True, kw_only=True):
     """A reply as tokens, and by how many nats each token has to become likelier again."""
 
     sequence: TokenSequence
@@ -52,7 +52,9 @@ def pull(before_T: Sequence[float], now_T: Sequence[float]) -> list[float]:
     return [max(-MOST, min(MOST, difference)) for difference in differences] + [0.0]
 
 
-def holding(batches: Sequence[Batch], held: Sequence[Held], order: Random, grip: Grip = ROUND) -> list[Batch]:
+def holding(
+    batches: Sequence[Batch], held: Sequence[HeldReply], order: Random, grip: RetentionStrength = ROUND
+) -> list[Batch]:
     """The steps of a round, each with some of the replies `held` added."""
     if len(held) < grip.per_step:
         return list(batches)
@@ -65,9 +67,9 @@ def holding(batches: Sequence[Batch], held: Sequence[Held], order: Random, grip:
     ]
 
 
-def rows(held: Sequence[Held], strength: float) -> list[Row]:
+def rows(held: Sequence[HeldReply], strength: float) -> list[Row]:
     """
-    >>> one = Held(sequence=TokenSequence(prompt_T=[1], completion_T=[2, 0]), pull_T=[0.5, 0.0])
+    >>> one = HeldReply(sequence=TokenSequence(prompt_T=[1], completion_T=[2, 0]), pull_T=[0.5, 0.0])
     >>> [row.weights_T for row in rows([one, one], 0.5)]
     [[0.0625, 0.0], [0.0625, 0.0]]
     """

@@ -32,7 +32,7 @@ from app.sapo.recipes import Recipe
 from app.sapo.weighing import (
     NOTHING,
     TrainGroup,
-    Weighed,
+    WeighedGroups,
     Weights,
     learning_rate,
     mean_logprob,
@@ -41,13 +41,13 @@ from app.sapo.weighing import (
 )
 from engines.contract import Batch, Completion, Row, TokenSequence
 
-__all__ = ["NOTHING", "Lesson", "Own", "PeerTokens", "Weighed", "lesson", "weighty"]
+__all__ = ["NOTHING", "Lesson", "OwnTokens", "PeerTokens", "WeighedGroups", "lesson", "weighty"]
 
 State = TypeVar("State", bound=LearningState)
 
 
 @dataclass(frozen=True)
-class Own:
+class OwnTokens:
     """One of the learner's own groups: the rewards to train on, and the tokens as they were sampled."""
 
     scored: ScoredGroup
@@ -79,14 +79,14 @@ class Lesson(Generic[State]):
     right or all wrong; whoever takes the steps counts them in `state.steps`."""
 
     state: State
-    weighed: Weighed
+    weighed: WeighedGroups
     batches: list[Batch]
 
 
 def lesson(
     recipe: Recipe,
     before: State,
-    own_P: Sequence[Own],
+    own_P: Sequence[OwnTokens],
     peer_P: Sequence[PeerTokens],
     *,
     rate: float,
@@ -141,7 +141,7 @@ def weighty(weights_GT: Weights) -> bool:
     return any(map(any, weights_GT))
 
 
-def _own_group(own: Own) -> TrainGroup:
+def _own_group(own: OwnTokens) -> TrainGroup:
     """An own group for weighing, with its key. The sampler's log-probs stand in for the learner's in
     `running_logprob`: if another program sampled, they differ by a hundredth of a nat on average, and only the
     gates for peers use them."""
@@ -161,12 +161,12 @@ def _less(form: Form, mean: Form) -> Form:
     return tuple(a - b for a, b in zip(form, mean, strict=True))
 
 
-def _updated_trend(pays: FormTrend, own_P: Sequence[Own], mean: Form) -> FormTrend:
+def _updated_trend(pays: FormTrend, own_P: Sequence[OwnTokens], mean: Form) -> FormTrend:
     """Which form pays, updated with the own groups of this round."""
     return forms.update_trend(pays, [_form_shift(own, mean) for own in own_P if own.scored.informative])
 
 
-def _form_shift(own: Own, mean: Form) -> tuple[float, ...]:
+def _form_shift(own: OwnTokens, mean: Form) -> tuple[float, ...]:
     finished_G = own.scored.group.finished_G
     push_G = [push * done for push, done in zip(mean_centred(own.scored.rewards_G), finished_G, strict=True)]
     return forms.form_shift(push_G, [_less(_form(one), mean) for one in own.completions_G])
@@ -203,7 +203,7 @@ def _apart(peer: PeerTokens, mean: Form) -> tuple[Form, ...]:
     )
 
 
-def _own_rows(own: Own, weights_GT: Weights, recipe: Recipe, by_another: bool) -> list[Row]:
+def _own_rows(own: OwnTokens, weights_GT: Weights, recipe: Recipe, by_another: bool) -> list[Row]:
     """The own sequences that carry any weight. If another program sampled them, its log-probs correct the
     weights; used as PPO's old log-probs they would clip mere rounding."""
     return [

@@ -35,7 +35,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 import msgspec
 
 from app.learning.choosing import PeerGroup
-from app.learning.placement import FamilyTried, LessonResult, Placement, Taught
+from app.learning.placement import FamilyTrial, LessonResult, OwnExample, Placement
 from app.sapo.asking import extract_answer, shows_work
 from app.sapo.groups import ScoredGroup, lone
 from app.sapo.questions import Coordinates
@@ -194,7 +194,7 @@ def closest(lesson: PeerLesson, nats: Mapping[str, float], most: int) -> PeerLes
 
 
 def own_answers(
-    groups: Iterable[ScoredGroup], families: Iterable[str], taught: Sequence[Taught]
+    groups: Iterable[ScoredGroup], families: Iterable[str], taught: Sequence[OwnExample]
 ) -> list[tuple[Coordinates, str]]:
     """Own right answers for a lesson, with their questions' coordinates: the latest of `groups` (which come
     newest first), then what lesson zero `taught`; one per question, the families in turn."""
@@ -269,10 +269,10 @@ def _follows(one: PeerAnswer) -> bool:
     return shows_work(one.completion) and set(_NUMBER.findall(last)) <= set(_NUMBER.findall(one.completion))
 
 
-def opens(tried: FamilyTried) -> bool:
+def opens(tried: FamilyTrial) -> bool:
     """Whether a trial shows that the model can go on learning a family by itself.
 
-    >>> good = FamilyTried(
+    >>> good = FamilyTrial(
     ...     family="gcd", level=0, questions=12, any=6, answers=48, solved=10, crossed=48, lucky=2
     ... )
     >>> opens(good), opens(msgspec.structs.replace(good, lucky=9)), opens(msgspec.structs.replace(good, any=1))
@@ -281,20 +281,20 @@ def opens(tried: FamilyTried) -> bool:
     return tried.any_share >= OPENS_ANY and tried.merit[0] >= OPENS_SHARE
 
 
-def gained(before: FamilyTried, after: FamilyTried) -> bool:
+def gained(before: FamilyTrial, after: FamilyTrial) -> bool:
     """Whether a lesson improved a family, between two trials on the same questions."""
     return _share([after]) - _share([before]) >= OPENS_SHARE
 
 
 def harms(
-    before: Sequence[FamilyTried],
-    after: Sequence[FamilyTried],
+    before: Sequence[FamilyTrial],
+    after: Sequence[FamilyTrial],
     everyday: tuple[float | None, float | None],
 ) -> bool:
     """Whether a lesson cost more than it may: from trials of the active families, and the perplexity of
     everyday replies, before and after it (None for a model that does not talk).
 
-    >>> was, now = (FamilyTried(family="gcd", level=0, answers=48, solved=n) for n in (24, 16))
+    >>> was, now = (FamilyTrial(family="gcd", level=0, answers=48, solved=n) for n in (24, 16))
     >>> harms([was], [was], (20.0, 20.5)), harms([was], [now], (None, None)), harms([was], [was], (20.0, 22.0))
     (False, True, True)
     """
@@ -306,15 +306,15 @@ def harms(
     return talk or was - now > max(OWN_LOSS, NOISE * error)
 
 
-def _share(tried: Sequence[FamilyTried]) -> float:
+def _share(tried: Sequence[FamilyTrial]) -> float:
     return sum(one.solved for one in tried) / max(1, sum(one.answers for one in tried))
 
 
 def after_lesson(
     found: Placement,
     lesson: PeerLesson,
-    before: Sequence[FamilyTried],
-    after: Sequence[FamilyTried],
+    before: Sequence[FamilyTrial],
+    after: Sequence[FamilyTrial],
     round: int,
     kept: bool = True,
 ) -> Placement:

@@ -49,7 +49,7 @@ Rewards = tuple[Sequence[int], Sequence[int]]
 there is none)."""
 
 
-class FamilyTried(msgspec.Struct, frozen=True, kw_only=True):
+class FamilyTrial(msgspec.Struct, frozen=True, kw_only=True):
     """The results of one family at a level: `questions`, of which `any` had a right answer, and counts of
     answers."""
 
@@ -77,7 +77,7 @@ class FamilyTried(msgspec.Struct, frozen=True, kw_only=True):
         return share - by_chance, self.any_share
 
 
-class Taught(msgspec.Struct, frozen=True, kw_only=True):
+class OwnExample(msgspec.Struct, frozen=True, kw_only=True):
     """One of the model's own right answers, with its work, given with examples and to be given without them.
     `logprob` is its tokens' mean (nats)."""
 
@@ -110,8 +110,8 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     way: Way
     families: dict[str, int]
     """The families it begins with. The curve is always measured on these."""
-    tried: tuple[FamilyTried, ...] = ()
-    lesson: tuple[Taught, ...] = ()
+    tried: tuple[FamilyTrial, ...] = ()
+    lesson: tuple[OwnExample, ...] = ()
     seconds: float = 0.0
     joined: dict[str, int] = {}
     """Families that joined later, and the levels at which they did."""
@@ -129,7 +129,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
         return self.families | self.joined
 
     @property
-    def _others(self) -> list[FamilyTried]:
+    def _others(self) -> list[FamilyTrial]:
         left = [one for one in self.tried if one.family not in self.in_play]
         return sorted(left, key=lambda one: (*one.merit, one.family), reverse=True)
 
@@ -159,12 +159,12 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def added(
-    before: FamilyTried, rewards_PG: Iterable[Sequence[int]], elsewhere_PG: Iterable[Sequence[int]] = ()
-) -> FamilyTried:
+    before: FamilyTrial, rewards_PG: Iterable[Sequence[int]], elsewhere_PG: Iterable[Sequence[int]] = ()
+) -> FamilyTrial:
     """A family's results with some more questions added; `elsewhere` are the rewards of the same answers at
     another question.
 
-    >>> added(FamilyTried(family="gcd", level=0), [(0, 1, 1), (0, 1, 0)], [(0, 0, 0), (0, 1, 0)]).merit
+    >>> added(FamilyTrial(family="gcd", level=0), [(0, 1, 1), (0, 1, 0)], [(0, 0, 0), (0, 1, 0)]).merit
     (0.33333333333333337, 1.0)
     """
     rewards_PG, elsewhere_PG = list(rewards_PG), list(elsewhere_PG)
@@ -179,16 +179,16 @@ def added(
     )
 
 
-def too_easy(one: FamilyTried) -> bool:
+def too_easy(one: FamilyTrial) -> bool:
     return bool(one.answers) and one.solved >= TOO_EASY * one.answers
 
 
-def able(one: FamilyTried) -> bool:
+def able(one: FamilyTrial) -> bool:
     """Whether a model can begin with a family. With a question set it always can: its answers are known."""
     return is_own(one.family) or (bool(one.any) and one.any_share >= LEAST_ANY)
 
 
-def families(tried: Sequence[FamilyTried]) -> dict[str, int]:
+def families(tried: Sequence[FamilyTrial]) -> dict[str, int]:
     """The families that a model can begin with, and their levels: the owner's own, then the best first, at most
     MOST_FAMILIES."""
     ranked = sorted(filter(able, tried), key=lambda one: (is_own(one.family), one.merit), reverse=True)
@@ -200,7 +200,7 @@ def next_again(found: Placement, round: int) -> tuple[str, ...]:
     """Families to try after `round`, in turn; empty after most rounds. Those that were not looked at yet come
     first, and more often.
 
-    >>> tried = tuple(FamilyTried(family=name, level=0, questions=4, any=n) for n, name in enumerate("abcde"))
+    >>> tried = tuple(FamilyTrial(family=name, level=0, questions=4, any=n) for n, name in enumerate("abcde"))
     >>> found = Placement(way=BRIEF, families={"e": 0}, tried=tried)
     >>> found.later, found.waiting, next_again(found, 9), next_again(found, 10), next_again(found, 20)
     (('d', 'c', 'b'), ('a',), (), ('d', 'c'), ('b', 'a'))
@@ -214,7 +214,7 @@ def next_again(found: Placement, round: int) -> tuple[str, ...]:
     return tuple(queue[(first + place) % len(queue)] for place in range(room))
 
 
-def joined(found: Placement, again: Iterable[FamilyTried], round: int) -> Placement:
+def joined(found: Placement, again: Iterable[FamilyTrial], round: int) -> Placement:
     """The placement with those of the families tried `again` after `round` that can be learned from now.
     Families that were not looked at before keep these results."""
     results = {one.family: one for one in again}
@@ -233,11 +233,11 @@ def way_for(marked: Sequence[bool]) -> Way:
     return TAGGED if marked and sum(marked) >= FOLLOWS * len(marked) else BRIEF
 
 
-def lesson(found: Sequence[Taught], placed: Iterable[str], most: int = ENOUGH) -> tuple[Taught, ...]:
+def lesson(found: Sequence[OwnExample], placed: Iterable[str], most: int = ENOUGH) -> tuple[OwnExample, ...]:
     """What a model is taught: its own right answers in the families it begins with, the families in turn, so
     that no family dominates. Of every question the likeliest answer, one with true equations before any other:
     a small model at temperature 1 is often right by chance, with nonsense as its work."""
-    queues: dict[str, list[Taught]] = {family: [] for family in placed}
+    queues: dict[str, list[OwnExample]] = {family: [] for family in placed}
     seen: set[str] = set()
     for one in sorted(found, key=lambda one: (miscounts(one.completion), -one.logprob)):
         if one.coordinates.family in queues and one.question not in seen:
@@ -248,12 +248,12 @@ def lesson(found: Sequence[Taught], placed: Iterable[str], most: int = ENOUGH) -
     return tuple((true if len(true) >= FEW else dealt)[:most])
 
 
-def short_of(found: Sequence[Taught], placed: Sequence[str], enough: int = ENOUGH) -> tuple[str, ...]:
+def short_of(found: Sequence[OwnExample], placed: Sequence[str], enough: int = ENOUGH) -> tuple[str, ...]:
     """Families that have less than their share of `enough` answers."""
     return tuple(family for family, count in gathered(found, placed).items() if count * len(placed) < enough)
 
 
-def gathered(found: Sequence[Taught], placed: Sequence[str]) -> dict[str, int]:
+def gathered(found: Sequence[OwnExample], placed: Sequence[str]) -> dict[str, int]:
     """How many questions of each family have a right answer; answers with false equations are left out."""
     known = {family: set[str]() for family in placed}
     for one in found:

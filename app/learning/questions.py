@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from app.sapo import curriculum, seeds
-from app.sapo.questions import Asked, Coordinates, Maker, QuestionError
+from app.sapo.questions import Coordinates, QuestionError, QuestionMaker, QuestionPrompt
 from app.sapo.sets.question_set import is_own
 
 _ATTEMPTS = 200
@@ -18,10 +18,10 @@ def own_questions(
     identity: bytes,
     round: int,
     count: int,
-    make: Maker,
+    make: QuestionMaker,
     first: int = 0,
     own_share: float = 1.0,
-) -> list[Asked]:
+) -> list[QuestionPrompt]:
     """`count` questions of a round, from slot `first` on; asking for more never changes the earlier ones. If
     both the owner's question sets and puzzles are active, `own_share` of the slots go to the sets. Held-out
     questions are skipped by their content. Raises QuestionError when a level has no others.
@@ -34,7 +34,7 @@ def own_questions(
         )
         for slot in slots
     }
-    questions: dict[int, Asked] = {}
+    questions: dict[int, QuestionPrompt] = {}
     for attempt in range(_ATTEMPTS):
         open_slots = [slot for slot in slots if slot not in questions]
         if not open_slots:

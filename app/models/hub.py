@@ -14,7 +14,7 @@ import msgspec
 
 from app.common import fetch
 from app.common.connection import Fault
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 from engines.contract import EngineError
 from engines.remedy import command
 
@@ -186,7 +186,7 @@ class Hub:
         if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
             raise HubError("HF_HUB_OFFLINE is set, which forbids every download: unset it and try again.")
 
-    def plan(self, id: str, revision: str, patience: Patience, waiting: fetch.Waiting) -> DownloadPlan:
+    def plan(self, id: str, revision: str, patience: RetryLimit, waiting: fetch.Waiting) -> DownloadPlan:
         """The files to download. Raises HubError."""
         with self._sentences(id):
             asked = question(self.endpoint, id, revision)
@@ -199,7 +199,7 @@ class Hub:
         to: Path,
         heard: fetch.Heard,
         waiting: fetch.Waiting,
-        patience: Patience,
+        patience: RetryLimit,
         came: Callable[[fetch.Piece], object],
     ) -> None:
         """Downloads all of a plan's files (see app.common.fetch). Raises HubError, and OSError."""

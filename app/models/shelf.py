@@ -40,7 +40,7 @@ class ModelSource(msgspec.Struct, frozen=True, kw_only=True):
     digests: dict[str, str]
 
 
-class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
+class UnfinishedDownload(msgspec.Struct, frozen=True, kw_only=True):
     """A download in progress or interrupted. `sentence` says why it stopped, empty while it runs and if it was
     killed."""
 
@@ -51,7 +51,7 @@ class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str = ""
 
 
-class Installed(msgspec.Struct, frozen=True, kw_only=True):
+class InstalledModel(msgspec.Struct, frozen=True, kw_only=True):
     """A model that is here: its name for `locate`, its folder, its bytes on disk; `local` if the folder, or the
     GGUF file that it was made from, is the owner's own."""
 
@@ -63,7 +63,7 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
     title: str = ""
 
 
-class Partial(msgspec.Struct, frozen=True, kw_only=True):
+class PartialDownload(msgspec.Struct, frozen=True, kw_only=True):
     """`have` of `total` bytes are here; `running` while a process downloads it."""
 
     id: str
@@ -100,17 +100,19 @@ class Shelf:
     def source(self, id: str) -> ModelSource | None:
         return read_json(self.place(id) / SOURCE, ModelSource)
 
-    def installed(self) -> list[Installed]:
+    def installed(self) -> list[InstalledModel]:
         """Fetched models by name, then the owner's own folders that still exist."""
         found = []
         for place in sorted(self.root.glob("models--*--*")):
             id = _name(place.name.removeprefix("models--"))
             folder = self.find(id)
             if folder is not None:
-                found.append(Installed(name=id, folder=str(folder), bytes=size(place), source=self.source(id)))
+                found.append(
+                    InstalledModel(name=id, folder=str(folder), bytes=size(place), source=self.source(id))
+                )
         for one in GgufShelf(self.home).made():
             found.append(
-                Installed(
+                InstalledModel(
                     name=one.origin.path,
                     folder=str(one.folder),
                     bytes=size(one.folder),
@@ -119,18 +121,18 @@ class Shelf:
                 )
             )
         for path in self.folders():
-            found.append(Installed(name=str(path), folder=str(path), bytes=size(path), local=True))
+            found.append(InstalledModel(name=str(path), folder=str(path), bytes=size(path), local=True))
         return found
 
-    def unfinished(self) -> list[Partial]:
+    def unfinished(self) -> list[PartialDownload]:
         """Interrupted downloads, and those in progress."""
         found = []
         for place in sorted((self.root / PARTIAL).glob("*--*")):
-            state = read_json(place / STATE, Unfinished)
+            state = read_json(place / STATE, UnfinishedDownload)
             if state is None:
                 continue
             found.append(
-                Partial(
+                PartialDownload(
                     id=state.id,
                     have=sum(file.stat().st_size for file in _files(place / "files")),
                     total=state.total,

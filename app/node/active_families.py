@@ -17,10 +17,10 @@ from app.learning.first_look import FIRST, beginning
 from app.learning.peer_lesson import TRIAL_QUESTIONS, OwnAnswer, PeerLesson
 from app.learning.placement import (
     JOIN_QUESTIONS,
-    FamilyTried,
+    FamilyTrial,
     LessonResult,
+    OwnExample,
     Placement,
-    Taught,
     joined,
     next_again,
 )
@@ -54,8 +54,8 @@ class LessonTrial:
     """What one trial measured: right answers in the lesson's families and in the active ones, and the
     perplexity of everyday replies (None for a model that does not talk)."""
 
-    lesson: list[FamilyTried]
-    own: list[FamilyTried]
+    lesson: list[FamilyTrial]
+    own: list[FamilyTrial]
     everyday: float | None
 
 
@@ -89,7 +89,7 @@ class ActiveFamilies:
         """Its owner starts without the rest of the first look."""
 
     @property
-    def lesson(self) -> tuple[Taught, ...]:
+    def lesson(self) -> tuple[OwnExample, ...]:
         """The answers that the first lesson after a placement ("lesson zero") teaches."""
         return tuple(self._found.lesson) if self._found is not None else ()
 
@@ -213,14 +213,14 @@ class ActiveFamilies:
         Raises TrainerDied and EngineError."""
         first, own = _LESSON_TRIALS + TRIAL_QUESTIONS * state.round, state.curriculum.levels
         tools.report(Phase.PLACING)
-        tried: list[FamilyTried] = []
+        tried: list[FamilyTrial] = []
         for family, level in (lesson.levels | own).items():
             try:
                 tried += await placing.again(tools, state.way, {family: level}, first, TRIAL_QUESTIONS)
             except EngineError:  # questions longer than this model can read
                 if family in own:
                     raise
-                tried.append(FamilyTried(family=family, level=level, questions=TRIAL_QUESTIONS))
+                tried.append(FamilyTrial(family=family, level=level, questions=TRIAL_QUESTIONS))
         everyday = await language.perplexity(tools.link) if tools.engine.talks else None
         return LessonTrial(
             lesson=[one for one in tried if one.family in lesson.levels],

@@ -16,7 +16,7 @@ from typing import Protocol
 import msgspec
 
 from app.common import files
-from app.desktop.energy import Meter
+from app.desktop.energy import EnergyMeter
 from app.desktop.facts import DesktopFacts
 from app.node.models.thinning import GB, thin
 from app.node.record import commands, events
@@ -123,7 +123,7 @@ class Governor:
 
     async def _meter(self) -> None:
         """Counts the energy that this node and its trainer take."""
-        meter = await asyncio.to_thread(Meter)
+        meter = await asyncio.to_thread(EnergyMeter)
         last = saved = time.monotonic()
         while True:
             await asyncio.sleep(METER_S)

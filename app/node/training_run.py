@@ -59,7 +59,7 @@ from app.node.swarm.answers import Answers
 from app.node.trainer.link import TrainerDied, TrainerLink
 from app.sapo import curriculum, seeds
 from app.sapo.probe import probe_questions
-from app.sapo.questions import VERSION, Asked
+from app.sapo.questions import VERSION, QuestionPrompt
 from app.sapo.scoring.sandbox import Sandbox
 from engines.contract import EngineInfo
 
@@ -100,7 +100,7 @@ class TrainingRun:
             questions=VERSION,
         )
         self._fresh = self.state
-        self._questions: list[Asked] = []
+        self._questions: list[QuestionPrompt] = []
         self.healer = Healer(self._folder / checkpoint.BEST)
         self._active = ActiveFamilies(settings, self._folder, home, self.healer, self.watch, swarm)
         self._answers = Answers(home)
@@ -389,7 +389,7 @@ class TrainingRun:
         self.healer.keep_best(self._curve, self._checkpoints)
         await self._heal()
 
-    async def _probe_questions(self) -> list[Asked]:
+    async def _probe_questions(self) -> list[QuestionPrompt]:
         settings, make = self._settings, self._sandbox.questions
         return self._questions or await asyncio.to_thread(
             probe_questions, self._active.probed, settings.probe_questions, make
@@ -398,7 +398,7 @@ class TrainingRun:
     async def _curve_questions(self, later: bool) -> None:
         self._questions = [] if later else await self._probe_questions()
 
-    async def _joined_questions(self) -> list[Asked]:
+    async def _joined_questions(self) -> list[QuestionPrompt]:
         joined = self._active.joined
         count, make = JOINED_QUESTIONS * len(joined), self._sandbox.questions
         return await asyncio.to_thread(probe_questions, joined, count, make) if joined else []

@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 _envelopes = msgspec.json.Decoder(Envelope)
 
 
-class Finding(StrEnum):
+class CheckResult(StrEnum):
     """The result of a check. `UNMADE`: the question was not made in time, which may be nobody's fault."""
 
     HONEST = "honest"
@@ -70,21 +70,21 @@ class CheckedRelay(Protocol):
     async def drop(self, id: bytes) -> None: ...
 
 
-def judge(sandbox: Sandbox, swarm: str, raw: bytes) -> Finding:
+def judge(sandbox: Sandbox, swarm: str, raw: bytes) -> CheckResult:
     """Scores one envelope's completions again and compares. Blocking. Raises SandboxError."""
     try:
         body = unseal(_envelopes.decode(raw), swarm)
     except (Refused, msgspec.MsgspecError):
-        return Finding.FALSE
+        return CheckResult.FALSE
     try:
         for _ in range(2):  # a lie is a lie the second time too, a stutter of the machine is not
             if score_group(sandbox, body.group()).rewards_G == body.rewards:
-                return Finding.HONEST
+                return CheckResult.HONEST
     except UnsoundQuestion:
-        return Finding.NO_QUESTION
+        return CheckResult.NO_QUESTION
     except QuestionError:
-        return Finding.UNMADE
-    return Finding.FALSE
+        return CheckResult.UNMADE
+    return CheckResult.FALSE
 
 
 class _Waiting:
@@ -233,9 +233,9 @@ class Checker:
         self.counts[finding] += 1
         await self._act(finding, id, group.key, reporters)
 
-    async def _act(self, finding: Finding, id: bytes, key: bytes, reporters: set[bytes]) -> None:
+    async def _act(self, finding: CheckResult, id: bytes, key: bytes, reporters: set[bytes]) -> None:
         standings = self._state.standings
-        if finding is Finding.HONEST:
+        if finding is CheckResult.HONEST:
             standings.honest(key)
             self._honest[id] = None
             if len(self._honest) > _KNOWN:
@@ -244,7 +244,7 @@ class Checker:
                 standings.wrong_report(reporter)
             return
         await _try(self._state.drop(id))
-        if finding is not Finding.UNMADE:
+        if finding is not CheckResult.UNMADE:
             ban = standings.false_claim(key)
             if ban is not None:
                 await _try(self._state.ban(key, ban))

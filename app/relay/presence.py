@@ -43,7 +43,7 @@ def model_class(model: str) -> str:
     return next(name for below, name in _CLASSES if billions < below)
 
 
-class Here(msgspec.Struct, frozen=True, kw_only=True):
+class PresenceCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Who is connected: keys, their connections, keys by family played lately (a key may play several) and by
     class of model (each key once, "unknown" until its first group)."""
 
@@ -143,9 +143,9 @@ class Presence:
     def keys(self) -> Collection[bytes]:
         return self._peers.keys()
 
-    def here(self) -> Here:
+    def here(self) -> PresenceCounts:
         self._expire()
-        return Here(
+        return PresenceCounts(
             peers=len(self._peers),
             connections=len(self._sessions),
             families=dict(sorted((+self._families).items())),
@@ -257,7 +257,7 @@ def words(keys: Collection[bytes]) -> bytes:
 HOUR_MIN = 60
 
 
-class Hour:
+class GroupsPerHour:
     """Groups of the last hour by family, counted minute by minute."""
 
     __slots__ = ("_clock", "_minutes")
@@ -317,4 +317,4 @@ class RelayTally:
         self.waited_s = 0.0
         self.sign_ins: Counter[str] = Counter()
         self.ended: Counter[str] = Counter()
-        self.hour = Hour(clock)
+        self.hour = GroupsPerHour(clock)

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 
 import msgspec
 
-from app.sapo.questions import Asked, Coordinates, Maker, make
+from app.sapo.questions import Coordinates, QuestionMaker, QuestionPrompt, make
 from app.sapo.seeds import probe_seed
 
 _AHEAD, _FEWEST = 9, 32
@@ -15,12 +15,12 @@ _AHEAD, _FEWEST = 9, 32
 held out, and no fewer than a child makes in one breath. The questions found do not depend on it."""
 
 
-def probe_questions(levels: Mapping[str, int], items: int, make: Maker = make) -> list[Asked]:
+def probe_questions(levels: Mapping[str, int], items: int, make: QuestionMaker = make) -> list[QuestionPrompt]:
     """`items` questions spread evenly over the families, the same for everyone and every time. If a level has
     fewer different held-out contents than its share, each comes several times in a row, so that all families
     weigh the same.
     """
-    questions: list[Asked] = []
+    questions: list[QuestionPrompt] = []
     families = sorted(levels)
     for number, family in enumerate(families):
         wanted = (items + len(families) - 1 - number) // len(families)
@@ -30,14 +30,16 @@ def probe_questions(levels: Mapping[str, int], items: int, make: Maker = make) -
     return questions
 
 
-def _distinct(family: str, level: int, wanted: int, make: Maker) -> list[Asked]:
-    found: dict[int, Asked] = {}
+def _distinct(family: str, level: int, wanted: int, make: QuestionMaker) -> list[QuestionPrompt]:
+    found: dict[int, QuestionPrompt] = {}
     tried = 0
     while len(found) < wanted and tried < wanted * 60:
         end = min(wanted * 60, tried + max(_FEWEST, _AHEAD * (wanted - len(found))))
         places = [_candidate(family, level, item) for item in range(tried, end)]
         for question in make(places):
-            if isinstance(question, Asked) and question.held_out:  # else an unsound item, see questions
+            if (
+                isinstance(question, QuestionPrompt) and question.held_out
+            ):  # else an unsound item, see questions
                 found.setdefault(question.content, question)
         tried = end
     return list(found.values())[:wanted]

@@ -68,7 +68,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         return FAMILIES[self.coordinates.family].holds_out(self.content)
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class QuestionPrompt(msgspec.Struct, frozen=True, kw_only=True):
     """A question without its truth: all that is needed to ask it. `worked` is an answer with its work, for
     questions that serve as examples; questions with equal `content` are the same one in different wordings."""
 
@@ -79,10 +79,12 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     worked: str = ""
 
 
-class Maker(Protocol):
+class QuestionMaker(Protocol):
     """Makes many questions: `make` does it in this process, `Sandbox.questions` in a child."""
 
-    def __call__(self, places: Sequence[Coordinates], onward: bool = False) -> list[Asked | QuestionError]:
+    def __call__(
+        self, places: Sequence[Coordinates], onward: bool = False
+    ) -> list[QuestionPrompt | QuestionError]:
         """The questions at these coordinates, each in its place, or why there is none. `onward`: each is the
         first sound one of its seed, as `draw` finds it."""
         ...
@@ -132,17 +134,17 @@ def draw(family: str, level: int, seed: int) -> Question:
     raise QuestionError(f"{family} at level {level} has no question at seed {seed}: take another seed.")
 
 
-def make(places: Sequence[Coordinates], onward: bool = False) -> list[Asked | QuestionError]:
+def make(places: Sequence[Coordinates], onward: bool = False) -> list[QuestionPrompt | QuestionError]:
     """Maker in this process, which then holds the library (60 MB)."""
     return [_made(place, onward) for place in places]
 
 
-def _made(place: Coordinates, onward: bool) -> Asked | QuestionError:
+def _made(place: Coordinates, onward: bool) -> QuestionPrompt | QuestionError:
     try:
         question = draw(place.family, place.level, place.seed) if onward else generate(place)
     except QuestionError as refusal:
         return refusal
-    return Asked(
+    return QuestionPrompt(
         coordinates=question.coordinates,
         text=question.text,
         held_out=question.held_out,

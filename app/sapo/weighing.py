@@ -60,7 +60,7 @@ levels."""
 
 def learning_rate(base: float, updates: int, step: float, falls: int | None = None) -> float:
     """Rate of a node's next optimiser step: `base`, warmed up over the first WARM_UP steps, times
-    `Weighed.step`; if it `falls`, divided by sqrt(1 + updates / falls), but at least LOWEST of it.
+    `WeighedGroups.step`; if it `falls`, divided by sqrt(1 + updates / falls), but at least LOWEST of it.
 
     >>> [learning_rate(1.0, updates, 1.0) for updates in (0, 3, 4, 400)], learning_rate(1.0, 400, 0.5)
     ([0.2, 0.8, 1.0, 1.0], 0.5)
@@ -75,7 +75,7 @@ Weights = tuple[tuple[float, ...], ...]
 """`weights_GT`: one weight per token of every completion of a group, in the group's order."""
 
 
-class Weighed(msgspec.Struct, frozen=True, kw_only=True):
+class WeighedGroups(msgspec.Struct, frozen=True, kw_only=True):
     """Final weights, in the order of the groups given: everything but the learning rate is in them.
 
     `step` multiplies the learning rate (it is not in the weights, because Adam would normalise it away). The
@@ -98,7 +98,7 @@ class Weighed(msgspec.Struct, frozen=True, kw_only=True):
     that in each step they are means over its own groups."""
 
 
-NOTHING = Weighed(
+NOTHING = WeighedGroups(
     own=(), peer=(), step=1.0, peer_scale=1.0, own_mass=0.0, peer_mass=0.0, gated_right=0, gated_wrong=0
 )
 """The result for no groups at all."""
@@ -114,7 +114,7 @@ def weigh(
     peer: Sequence[TrainGroup],
     own_logprob: float,
     signs_F: Signs = (),
-) -> Weighed:
+) -> WeighedGroups:
     """The weight of every token of a round's groups.
 
     `own_logprob` is l*, the running mean of own completions' mean token log-prob (see `running_logprob`);
@@ -136,7 +136,7 @@ def weigh(
     teaching = sum(part.weighs for part in (*own_P, *peer_P))
     steps = minibatches.steps(teaching, recipe.groups_per_step)
     right_P = tuple(part.judged(1) for part in peer_P)
-    return Weighed(
+    return WeighedGroups(
         own=tuple(part.times(steps) for part in own_P),
         peer=tuple(part.times(peer_scale * steps) for part in peer_P),
         step=recipe.lone_peer_step if alone else 1.0,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from app.serve.messages import Began, Ended, Piece, Prompt, Refused, Reply, Start, Token, TokenChoice
 from engines.contract import Decoder, Engine, EngineError, TooLongError
 from engines.llamacpp.grammar import Grammar
-from engines.llamacpp.sampler import Drawer
+from engines.llamacpp.sampler import TokenSampler
 from engines.models.tokens import ChatTokenizer
 
 ROWS = 16
@@ -136,7 +136,7 @@ class Batch:
         self._waiting: deque[Answer] = deque()
         self._going: list[Answer] = []
         self._decoder: Decoder | None = None
-        self._plain, self._room, self._drawer = False, 0, Drawer(1)
+        self._plain, self._room, self._drawer = False, 0, TokenSampler(1)
 
     @property
     def busy(self) -> bool:
@@ -234,7 +234,7 @@ class Batch:
     def _draw(self, rows: list[Answer], logits_RV: NDArray[Any]) -> list[Reply]:
         """Draws a token for each of these rows, which are the last ones in progress."""
         if self._drawer.vocabulary != logits_RV.shape[1]:
-            self._drawer = Drawer(logits_RV.shape[1])
+            self._drawer = TokenSampler(logits_RV.shape[1])
         heat_R = np.array([one.start.temperature for one in rows], np.float32)
         token_R = logits_RV.argmax(1)
         warm_W = np.flatnonzero(heat_R >= _GREEDY)

@@ -199,7 +199,7 @@ def read(body: bytes, kind: type[ChatRequest] | type[TextRequest]) -> Asked:
         raise RequestError(400, f"The body isn't JSON ({error}).") from error
 
 
-class Answering:
+class ResponseWriter:
     """Puts one request's answers into OpenAI's words."""
 
     def __init__(self, asked: Asked) -> None:

@@ -25,7 +25,7 @@ from aiohttp import web
 
 from app.serve import openai
 from app.serve.model import BusyError, ModelError, ModelProcess
-from app.serve.openai import BEFORE, Answering, ChatRequest, RequestError, TextRequest
+from app.serve.openai import BEFORE, ChatRequest, RequestError, ResponseWriter, TextRequest
 from engines import files
 
 PORT = 11777
@@ -151,7 +151,7 @@ class Server:
         try:
             async with contextlib.aclosing(replies):
                 began = await anext(replies)
-                answering = Answering(asked)
+                answering = ResponseWriter(asked)
                 answering.began(began)  # type: ignore[arg-type]
                 if not asked.stream:
                     answers = [reply async for reply in replies if not isinstance(reply, openai.Began)]
@@ -167,7 +167,7 @@ class Server:
 
 async def _stream(
     request: web.Request,
-    answering: Answering,
+    answering: ResponseWriter,
     replies: AsyncIterator[openai.Piece | openai.Ended | openai.Began],
 ) -> web.StreamResponse:
     """Server-sent events. What goes wrong on the way is the last of them."""

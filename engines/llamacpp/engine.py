@@ -11,7 +11,7 @@ import torch
 
 from engines.choice import SAMPLER_BYTES, sampler_kind
 from engines.contract import Completion, EngineError, EngineOptions, Heard, Kind, Messages
-from engines.llamacpp.follower import Follower, follow
+from engines.llamacpp.follower import ContextProvider, follow
 from engines.llamacpp.model import MOST_SEQUENCES, available, computes_bf16
 from engines.llamacpp.sampler import LlamaDecoder, sample
 from engines.models.folder import count_parameters, open_folder
@@ -28,7 +28,7 @@ would take gigabytes."""
 class LlamaEngine(TorchEngine):
     """Learns like the torch engine; answers come from llama.cpp."""
 
-    def __init__(self, base: Base, follower: Follower, kind: Kind, seed: int) -> None:
+    def __init__(self, base: Base, follower: ContextProvider, kind: Kind, seed: int) -> None:
         super().__init__(base, seed)
         self._follower = follower
         self.info = msgspec.structs.replace(self.info, name="llamacpp", sampler=f"llama.cpp {kind}")

@@ -114,7 +114,7 @@ QUANTISED_ROWS = 512
 """Rows of a matrix that are quantised at a time: they stay in the processor's caches."""
 
 
-class Follower(Protocol):
+class ContextProvider(Protocol):
     """Gives a context with room for this many rows, under the current adapter or under none."""
 
     def row_bytes(self, tokens: int) -> int: ...
@@ -122,7 +122,7 @@ class Follower(Protocol):
     def context(self, rows: int, tokens: int, adapter: Adapter | None) -> Context: ...
 
 
-class Room:
+class GrowingContext:
     """One model's context, enlarged when more is asked of it. fp32 weights come with exact attention, so that
     small models sample from the learner's own distribution."""
 
@@ -133,9 +133,9 @@ class Room:
         self._threads = threads
         self._held: Context | None = None
 
-    def beside(self, model: LlamaModel) -> Room:
+    def beside(self, model: LlamaModel) -> GrowingContext:
         """A context for another model of this shape."""
-        return Room(model, self._shape, self._exact, self._threads)
+        return GrowingContext(model, self._shape, self._exact, self._threads)
 
     def row_bytes(self, tokens: int) -> int:
         """Memory of one row: its keys and values, and the logits that its next token is drawn from."""
@@ -153,10 +153,10 @@ class Room:
         return held
 
 
-class Beside:
+class SideAdapter:
     """The adapter as a GGUF LoRA, computed in addition to the weights."""
 
-    def __init__(self, room: Room, shape: Architecture, half: bool) -> None:
+    def __init__(self, room: GrowingContext, shape: Architecture, half: bool) -> None:
         self._room = room
         self._shape = shape
         self._half = half
@@ -191,13 +191,13 @@ class Beside:
         self._follows = (adapter, adapter.version)
 
 
-class Merged:
+class MergedAdapter:
     """The adapter merged into the weights. The base alone is a second model, mapped from its file and never
     written."""
 
     def __init__(
         self,
-        room: Room,
+        room: GrowingContext,
         plain: Path,
         weights: dict[str, torch.Tensor],
         shape: Architecture,
@@ -205,7 +205,7 @@ class Merged:
     ) -> None:
         self._room = room
         self._plain_file = plain
-        self._plain: Room | None = None
+        self._plain: GrowingContext | None = None
         self._weights = weights
         self._names = Names(shape)
         self._network = network
@@ -276,7 +276,7 @@ def _dither(size: int) -> torch.Tensor:
     return torch.randint(2**16, (size,), dtype=torch.int32, generator=torch.Generator().manual_seed(size))
 
 
-def follow(base: Base, shape: Architecture, kind: Kind) -> Follower:
+def follow(base: Base, shape: Architecture, kind: Kind) -> ContextProvider:
     """Opens the converted model, converting it first if needed. A file that llama.cpp refuses is converted once
     more; raises EngineError if that does not help."""
     exact, threads = kind == "f32", base.placement.threads
@@ -289,12 +289,12 @@ def follow(base: Base, shape: Architecture, kind: Kind) -> Follower:
         path = gguf.cached(base.folder.path, kind)
         model = LlamaModel(path, writable)
         base.note("The converted model was damaged and has been made again.")
-    room = Room(model, shape, exact, threads)
+    room = GrowingContext(model, shape, exact, threads)
     if writable and isinstance(base.network, NativeNetwork):
         weights = _weights(model, path, threads)
         if weights is not None:
-            return Merged(room, path, weights, shape, base.network)
-    return Beside(room, shape, half=not exact)
+            return MergedAdapter(room, path, weights, shape, base.network)
+    return SideAdapter(room, shape, half=not exact)
 
 
 def _weights(model: LlamaModel, path: Path, threads: int) -> dict[str, torch.Tensor] | None:

@@ -24,7 +24,7 @@ BLOCK = 512
 """Probabilities are first summed in blocks of this size; only the block that is hit is summed one by one."""
 
 
-class Drawer:
+class TokenSampler:
     """Draws tokens, and keeps the memory of its intermediate results: allocating it at each step costs as much
     as the sums."""
 
@@ -40,7 +40,7 @@ class Drawer:
 
         `uniforms` lie in [0, 1). Raises EngineError when the logits are not finite.
 
-        >>> token, logp = Drawer(2).draw(np.zeros((1, 2), np.float32), np.array([0.6]))
+        >>> token, logp = TokenSampler(2).draw(np.zeros((1, 2), np.float32), np.array([0.6]))
         >>> token.tolist(), logp.round(4).tolist()
         ([1], [-0.6931])
         """
@@ -184,7 +184,7 @@ def sample(
     rows, record, drawer = (
         DecoderRows(),
         SampledSoFar(prompts * n, max_tokens, stops, vocabulary),
-        Drawer(vocabulary),
+        TokenSampler(vocabulary),
     )
     context.clear()
 

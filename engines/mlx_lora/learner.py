@@ -163,7 +163,7 @@ def measured(network: Network, free_bytes: int, on_gpu: bool) -> BatchLimits:
     return BatchLimits.fitting(free_bytes, most, kept, recomputed)
 
 
-class Behind:
+class SharedPromptCache:
     """The cache interface of mlx-lm's attention, for completions after their prompts' keys and values."""
 
     def __init__(self, prompt: PromptCache, block: Block) -> None:
@@ -320,7 +320,7 @@ def _through(layer: Any, streams: list[mx.array], layout: Layout) -> list[mx.arr
     return [
         prompt,
         *(
-            layer(stream, block.mask_SFK, Behind(reading, block))
+            layer(stream, block.mask_SFK, SharedPromptCache(reading, block))
             for stream, block in zip(streams[1:], layout.blocks, strict=True)
         ),
     ]

@@ -40,7 +40,7 @@ class PromptCache:
         return keys, values
 
 
-class Writing:
+class CompletionCache:
     """One layer's cache while completions grow, (R, heads, columns, width); `offset` is each row's position."""
 
     def __init__(self, keys: mx.array, values: mx.array, offset: mx.array, column: int) -> None:
@@ -80,7 +80,7 @@ class Rollout:
         for layer in zip(*parts, strict=True):
             keys = _repeated([read.keys for read in layer], n, max_tokens)
             values = _repeated([read.values for read in layer], n, max_tokens)
-            self._caches.append(Writing(keys, values, position_R, longest))
+            self._caches.append(CompletionCache(keys, values, position_R, longest))
         self._seen: mx.array | None = None
         if lengths.min() != longest:
             column_T = np.arange(longest + max_tokens)

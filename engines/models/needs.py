@@ -83,7 +83,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return kept * itemsize
 
 
-class Needs(msgspec.Struct, frozen=True, kw_only=True):
+class MemoryNeeds(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes. `least` is the minimum to run at all, with layers computed twice; `sampling` and `learning` are
     what must be free for the two halves of a round to have room to spare, and `takes` what they then use;
     `disk` is what has still to be written."""
@@ -103,7 +103,7 @@ def needs(
     rank: int = 16,
     max_tokens: int = 96,
     disk: int = 0,
-) -> Needs:
+) -> MemoryNeeds:
     """The needs of a model in that format. `stored_parameters` counts what its files hold, if that is more than
     the model."""
     size = ITEMSIZE[dtype]
@@ -119,7 +119,7 @@ def needs(
     # the learner's own bounds on a processor (engines.torch_lora.learner)
     micro_batch = min(GOOD_TOKENS * shape.token_bytes(False, size), max(2**29, weights // 2))
     opening = int((2 if merged else 1.5) * stored * size)  # with less the engine refuses to open it
-    return Needs(
+    return MemoryNeeds(
         least=max(opening, sampling, learning(LEAST_TOKENS, checkpointing=True)),
         sampling=sampling,
         learning=max(opening, sampling, learning(GOOD_TOKENS, checkpointing=False)),
@@ -156,12 +156,13 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
         return self.verdict in (FitVerdict.FITS, FitVerdict.TIGHT)
 
 
-def fits(model: Needs, memory: MemoryRoom, disk_free: int) -> Fit:
+def fits(model: MemoryNeeds, memory: MemoryRoom, disk_free: int) -> Fit:
     """Whether a model can run here.
 
-    >>> fits(Needs(least=3, sampling=2, learning=4), MemoryRoom(free=10**9, most=10**9), 10**12).verdict.value
+    >>> small, large = (MemoryNeeds(least=n, sampling=2, learning=4) for n in (3, 8 * 10**9))
+    >>> fits(small, MemoryRoom(free=10**9, most=10**9), 10**12).verdict.value
     'fits'
-    >>> fits(Needs(least=8 * 10**9, sampling=1, learning=1), MemoryRoom(free=10**9, most=2 * 10**9), 0).sentence
+    >>> fits(large, MemoryRoom(free=10**9, most=2 * 10**9), 0).sentence
     'It needs 8.0 GB of memory, and this computer can give 2.0 GB.'
     """
     if model.least > memory.most:

@@ -83,8 +83,8 @@ NEEDED = "frozen/packages.lock"
 CARRIED = ("app", "engines", "resources", "packaging/requirements")
 LEFT_OUT = ("app/lab/studies", "app/bench/results", "resources/screenshots", "resources/pictures")
 """Parts of the tree that only readers of the repository look at."""
-MADE = ("resources/packs.json", "resources/release.json")
-"""Files that a release writes before it builds: which keys the app trusts, and where packs and releases are."""
+MADE = "resources/release.json"
+"""What a release writes before it builds: which keys the app trusts, and where packs and new versions are."""
 
 
 _COMPILE = """
@@ -179,7 +179,7 @@ def _standing_in(payload: Path) -> Path:
 def carry(to: Path, python: Path) -> None:
     """The tree as git knows it, without unneeded parts, byte-compiled by the bundle's Python."""
     listed = run(["git", "-C", ROOT, "ls-files", "-z", "--", *CARRIED]).split("\0")
-    for name in dict.fromkeys([*filter(None, listed), *MADE]):
+    for name in dict.fromkeys([*filter(None, listed), MADE]):
         if not name.startswith(LEFT_OUT) and (ROOT / name).is_file():
             place = to / name
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -189,7 +189,7 @@ def carry(to: Path, python: Path) -> None:
 
 def _carry_packs(packs: Packs, inside: Path, python: Path) -> None:
     """Which engine packs there are, checked as the app will; without any, the app cannot get an engine."""
-    to = inside / "source" / "resources" / "packs.json"
+    to = inside / "source" / MADE
     if packs.file is not None:
         shutil.copyfile(packs.file, to)
     elif packs.keys:

@@ -21,7 +21,7 @@ import msgspec
 from resolving import Found, ReleaseError, least, locked, output, resolve
 
 from app.common import signing
-from app.install.packs.manifest import PackManifest, PackTrust, offer, plain, read_manifest
+from app.install.packs.manifest import PackManifest, Trust, offer, plain, read_manifest
 from app.install.packs.offered import load_manifest
 from app.install.packs.wheels import fetch_wheels
 from app.install.signed import here, is_address
@@ -32,7 +32,7 @@ Row = dict[str, Any]
 """A wheel of a manifest, as plain data."""
 
 
-class Listed(NamedTuple):
+class PackContents(NamedTuple):
     """What is in a pack: names of packages, patterns of names that come in as PyTorch's own needs, and names
     that do not come in at all."""
 
@@ -41,7 +41,7 @@ class Listed(NamedTuple):
     left_out: frozenset[str]
 
     @classmethod
-    def read(cls, files: Sequence[Path], without: Sequence[str]) -> Listed:
+    def read(cls, files: Sequence[Path], without: Sequence[str]) -> PackContents:
         words = [
             plain_pattern(line.partition("#")[0].strip())
             for file in files
@@ -52,7 +52,7 @@ class Listed(NamedTuple):
         return cls(names, tuple(word for word in words if "*" in word), left_out)
 
 
-class Wanted(NamedTuple):
+class PackRequest(NamedTuple):
     """`requirements` stand for `listed`, where there are any; `pins` are the files with the versions of what is
     listed. `system` is as in "linux-x86_64", and `pythons` are versions for uv; with an empty `system` pip is
     asked, and they are interpreters. `disk` is 0 where it follows from the files."""
@@ -61,7 +61,7 @@ class Wanted(NamedTuple):
     version: str
     title: str
     requirements: Sequence[Path]
-    listed: Listed
+    listed: PackContents
     pins: Sequence[Path]
     imports: tuple[str, ...]
     skip: tuple[str, ...]
@@ -73,7 +73,7 @@ class Wanted(NamedTuple):
     carry: bool
 
 
-def make(wanted: Wanted, secret: bytes, out: Path, more: Sequence[str]) -> PackManifest:
+def make(wanted: PackRequest, secret: bytes, out: Path, more: Sequence[str]) -> PackManifest:
     """Writes NAME.json and NAME.json.sig into `out`, and the files that the pack brings itself. `more` are
     options for pip or uv. Raises ReleaseError, and what app.install.packs says of a manifest that it would not
     take."""
@@ -125,7 +125,7 @@ def make(wanted: Wanted, secret: bytes, out: Path, more: Sequence[str]) -> PackM
     return made
 
 
-def _chosen(wanted: Wanted, work: Path) -> list[tuple[Path, bool]]:
+def _chosen(wanted: PackRequest, work: Path) -> list[tuple[Path, bool]]:
     """Requirement files of what is listed, and whether needs are followed. Raises ReleaseError for a name
     without a version."""
     pinned = {
@@ -145,7 +145,7 @@ def _chosen(wanted: Wanted, work: Path) -> list[tuple[Path, bool]]:
     return [(exact, False), (whole, True)]
 
 
-def _check_torch(wanted: Wanted, rows: Sequence[Found]) -> None:
+def _check_torch(wanted: PackRequest, rows: Sequence[Found]) -> None:
     """Whether it is PyTorch's build for the pack: an index's usual one is for NVIDIA cards on Linux, and for
     processors elsewhere. Raises ReleaseError."""
     version = next((row.version for row in rows if row.name == "torch"), "")
@@ -157,7 +157,9 @@ def _check_torch(wanted: Wanted, rows: Sequence[Found]) -> None:
         raise ReleaseError(f"torch {version} is for processors: give uv --torch-backend cu130 for this pack.")
 
 
-def _resolved(wanted: Wanted, python: str, requirements: Path, whole: bool, more: Sequence[str]) -> list[Found]:
+def _resolved(
+    wanted: PackRequest, python: str, requirements: Path, whole: bool, more: Sequence[str]
+) -> list[Found]:
     options = [*more, *([] if whole else ["--no-deps"])]
     if wanted.system:
         rows = locked(wanted.uv, wanted.system, python, requirements, options)
@@ -192,13 +194,12 @@ def merged(resolved: dict[str, list[Found]], sizes: dict[str, int]) -> list[Row]
 
 def trust(keys: tuple[str, ...], manifests: dict[str, str], described: Sequence[Path], to: Path) -> None:
     """What the app reads to know whom to believe, where packs are, and what to tell of them. `described` are
-    manifests. Raises PackError for one that is not theirs, and ReleaseError for one that has no address."""
+    manifests. Raises InstallError for one that is not theirs, and ReleaseError for one that has no address."""
     found = [load_manifest(str(path), keys).manifest for path in described]
     if strange := [one.name for one in found if one.name not in manifests]:
         raise ReleaseError(f"{', '.join(strange)} has no address: give one with --manifest.")
     offers = {one.name: offer(one) for one in found}
-    content = msgspec.json.encode(PackTrust(keys=keys, manifests=manifests, offers=offers))
-    to.write_bytes(msgspec.json.format(content, indent=1) + b"\n")
+    to.write_bytes(Trust(keys=keys, manifests=manifests, offers=offers).encode())
 
 
 def secret(path: Path) -> bytes:

@@ -29,7 +29,7 @@ class ReleaseError(Exception):
     """Says what is missing and what to do, in one sentence."""
 
 
-class Found(NamedTuple):
+class ResolvedPackages(NamedTuple):
     """What pip would install."""
 
     name: str
@@ -42,7 +42,9 @@ class Found(NamedTuple):
         return unquote(urlsplit(self.url).path).rpartition("/")[2]
 
 
-def locked(uv: str, system: str, python: str, requirements: Path, options: Sequence[str]) -> list[Found]:
+def locked(
+    uv: str, system: str, python: str, requirements: Path, options: Sequence[str]
+) -> list[ResolvedPackages]:
     """What uv would install on another system: wheels only. Raises ReleaseError."""
     fixed = ["--quiet", "--no-progress", "--format", "pylock.toml", "--only-binary", ":all:", "--no-header"]
     platform = ["--python-platform", UV_PLATFORMS[system], "--python-version", python]
@@ -62,11 +64,11 @@ def locked(uv: str, system: str, python: str, requirements: Path, options: Seque
         digest = best.get("hashes", {}).get("sha256", "")
         if not digest and not url.startswith("file:"):
             raise ReleaseError(f"The index names no SHA-256 for {one['name']}: take one that does.")
-        rows.append(Found(one["name"], one["version"], url, digest or _digest(url)))
+        rows.append(ResolvedPackages(one["name"], one["version"], url, digest or _digest(url)))
     return rows
 
 
-def resolve(python: str, requirements: Path, options: Sequence[str]) -> list[Found]:
+def resolve(python: str, requirements: Path, options: Sequence[str]) -> list[ResolvedPackages]:
     """What this Python's pip would install for a requirement file: wheels only. Raises ReleaseError."""
     fixed = [
         "--dry-run",
@@ -86,7 +88,7 @@ def resolve(python: str, requirements: Path, options: Sequence[str]) -> list[Fou
         name = one["metadata"]["name"]
         if not digest and not info["url"].startswith("file:"):
             raise ReleaseError(f"The index names no SHA-256 for {name}: take one that does.")
-        found = Found(name, one["metadata"]["version"], info["url"], digest or _digest(info["url"]))
+        found = ResolvedPackages(name, one["metadata"]["version"], info["url"], digest or _digest(info["url"]))
         if not found.file.endswith(".whl"):
             raise ReleaseError(
                 f"There is no wheel of {name} {found.version} for {python}: build one, then add it."

@@ -6960,6 +6960,14 @@ answer: a*b</translation>
    <translation>Der frühere Verlauf bleibt als {name}.</translation>
   </message>
   <message>
+   <source>This is a developer copy of Shoal:</source>
+   <translation>Das ist eine Entwicklerkopie von Shoal:</translation>
+  </message>
+  <message>
+   <source>git pull brings what is new, then start {remedy} again.</source>
+   <translation>git pull holt, was neu ist; dann starte {remedy} noch einmal.</translation>
+  </message>
+  <message>
    <source>The manifest has {content} bytes and {MANIFEST} are allowed:</source>
    <translation>Das Verzeichnis hat {content} Byte, erlaubt sind {MANIFEST}:</translation>
   </message>
@@ -7026,14 +7034,6 @@ answer: a*b</translation>
   <message>
    <source>choose the folder with the engine's files; one of them has a name such as cpu.json.</source>
    <translation>Wähle den Ordner mit ihren Dateien; eine davon heißt zum Beispiel cpu.json.</translation>
-  </message>
-  <message>
-   <source>{filename} can't be read ({strerror}):</source>
-   <translation>{filename} lässt sich nicht lesen ({strerror}):</translation>
-  </message>
-  <message>
-   <source>name the manifest with --manifest, with its signature beside it.</source>
-   <translation>Nenne das Verzeichnis mit --manifest, mit seiner Unterschrift daneben.</translation>
   </message>
   <message>
    <source>An engine is being installed or removed by another process:</source>
@@ -7232,6 +7232,22 @@ answer: a*b</translation>
    <translation>Melde dieses Paket.</translation>
   </message>
   <message>
+   <source>{filename} can't be read ({strerror}):</source>
+   <translation>{filename} lässt sich nicht lesen ({strerror}):</translation>
+  </message>
+  <message>
+   <source>name the right file with {option}, with its signature beside it.</source>
+   <translation>nenne mit {option} die richtige Datei, neben der ihre Signatur liegt.</translation>
+  </message>
+  <message>
+   <source>{where} has no list of new versions (any more):</source>
+   <translation>{where} hat keine Liste neuer Versionen (mehr):</translation>
+  </message>
+  <message>
+   <source>look where you got this Shoal.</source>
+   <translation>schau dort nach, wo du dieses Shoal herhast.</translation>
+  </message>
+  <message>
    <source>Another Shoal is downloading or installing the new version:</source>
    <translation>Ein anderes Shoal lädt oder installiert die neue Version gerade:</translation>
   </message>
@@ -7254,18 +7270,6 @@ answer: a*b</translation>
   <message>
    <source>Try again later, or on another network.</source>
    <translation>Versuch es später oder in einem anderen Netz.</translation>
-  </message>
-  <message>
-   <source>name the list with --feed, with its signature beside it.</source>
-   <translation>Nenne die Liste mit --feed, mit ihrer Unterschrift daneben.</translation>
-  </message>
-  <message>
-   <source>{where} has no list of new versions (any more):</source>
-   <translation>{where} hat keine Liste neuer Versionen (mehr):</translation>
-  </message>
-  <message>
-   <source>look where you got this Shoal.</source>
-   <translation>Sieh dort nach, wo du dieses Shoal her hast.</translation>
   </message>
   <message>
    <source>The list of new versions was made on {made}, and by this computer's clock it is {now}:</source>

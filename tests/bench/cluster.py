@@ -18,10 +18,10 @@ from statistics import median
 from typing import Any
 
 from app.bench import BenchError, Tell, busy
-from app.bench.relay.joining import Wire, join, published
+from app.bench.relay.joining import BlockingConnection, join, published
 from app.bench.relay.loading import LoadResult, generator, percentile_ms, put_on
 from app.bench.relay.relay import SAMPLE, SPARE_DESCRIPTORS, descriptors, machine
-from app.bench.relay.served import Served
+from app.bench.relay.served import StartedServer
 from app.common.home import home
 from app.common.text import whole
 from app.relay.broker import embedded
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         stack.callback(cluster.kill)
         cluster.start()
         servers = [f"nats://127.0.0.1:{one.port}" for one in cluster.servers]
-        relays = [stack.enter_context(Served("relay", servers)) for _ in range(2)]
+        relays = [stack.enter_context(StartedServer("relay", servers)) for _ in range(2)]
         wires = _joined(relays, connections, stack)
         tell(f"{connections} connections are open.")
         number = 0
@@ -107,9 +107,11 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     }
 
 
-def _joined(relays: list[Served], connections: int, stack: contextlib.ExitStack) -> list[Wire]:
+def _joined(
+    relays: list[StartedServer], connections: int, stack: contextlib.ExitStack
+) -> list[BlockingConnection]:
     """Connections to both relays by turns; key n has the n-th."""
-    halves: list[list[Wire]] = []
+    halves: list[list[BlockingConnection]] = []
     for at, relay in enumerate(relays):
         relay.know(connections)
         halves.append([])

@@ -15,7 +15,7 @@ import pytest
 
 from app.bench import BenchError
 from app.bench.engine import apart, learner, round, sampler, shapes
-from app.bench.engine.apart import Measured
+from app.bench.engine.apart import CandidateFigures
 from engines.facts import ISA
 from engines.opening import available
 
@@ -120,10 +120,12 @@ def test_what_is_missing_says_how_it_comes(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(BenchError, match=r"TRL is not installed .*setup"):
         peers.round_(task)
     found = sampler.ratios(
-        {"torch": Measured(missing="no"), "transformers fp32": Measured(seconds=1, tokens=1)}
+        {"torch": CandidateFigures(missing="no"), "transformers fp32": CandidateFigures(seconds=1, tokens=1)}
     )
     assert found["tokens_per_s"] is None and found["speedup_vs_transformers"] is None
-    rows = apart.figures({"torch": Measured(missing="no"), "trl fp32": Measured(seconds=2, tokens=8)})
+    rows = apart.figures(
+        {"torch": CandidateFigures(missing="no"), "trl fp32": CandidateFigures(seconds=2, tokens=8)}
+    )
     assert rows["torch"] == {"missing": "no"} and rows["trl fp32"]["tokens_per_s"] == 4
 
 
@@ -141,7 +143,9 @@ def test_headlines() -> None:
         "transformers fp32": 20, "torch": 40, "transformers bf16": 10, "llamacpp f16": 50, "llama.cpp f16": 100,
         "llamacpp q8_0": 80, "llama.cpp q8_0": 100,
     }  # fmt: skip
-    found = sampler.ratios({name: Measured(seconds=2, tokens=2 * speed) for name, speed in speeds.items()})
+    found = sampler.ratios(
+        {name: CandidateFigures(seconds=2, tokens=2 * speed) for name, speed in speeds.items()}
+    )
     assert found["tokens_per_s"] == 80 and found["engine"] == "llamacpp q8_0"
     assert found["speedup_vs_transformers"] == 2 and found["precision_class"] == "fp32"
     assert found["share_of_llamacpp_limit"] == 0.8 and found["shares"]["f16"] == 0.5
@@ -149,10 +153,12 @@ def test_headlines() -> None:
 
 
 def test_medians_leave_failures_out() -> None:
-    every = [Measured(seconds=value, peak_mb=10 * value, parts={"a_s": value}) for value in (3.0, 1.0, 9.0)]
-    middle = apart.medians([*every, Measured(missing="died")])
+    every = [
+        CandidateFigures(seconds=value, peak_mb=10 * value, parts={"a_s": value}) for value in (3.0, 1.0, 9.0)
+    ]
+    middle = apart.medians([*every, CandidateFigures(missing="died")])
     assert (middle.seconds, middle.peak_mb, middle.parts) == (3.0, 30.0, {"a_s": 3.0})
-    assert apart.medians([Measured(missing="died")]).missing == "died"
+    assert apart.medians([CandidateFigures(missing="died")]).missing == "died"
 
 
 def test_shapes() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from app.cli import _hub_token
-from app.models.shelf import Shelf, Unfinished, starter_folder
+from app.models.shelf import Shelf, UnfinishedDownload, starter_folder
 from app.node.data.home import held, model_folder, model_mark
 from engines.files import write_json
 
@@ -81,7 +81,7 @@ def test_what_was_cut_short_is_listed_with_its_reason(tmp_path: Path) -> None:
     partial = Shelf(tmp_path).partial("Some/Model")
     (partial / "files").mkdir(parents=True)
     (partial / "files" / "model.safetensors.0.part").write_bytes(bytes(300))
-    state = Unfinished(id="Some/Model", revision="main", total=1000, sentence="The line was cut.")
+    state = UnfinishedDownload(id="Some/Model", revision="main", total=1000, sentence="The line was cut.")
     write_json(partial / "state.json", state)
     row = next(row for row in listed(tmp_path)["models"] if row["name"] == "Some/Model")
     assert (row["partial"]["have"], row["partial"]["total"]) == (300, 1000)

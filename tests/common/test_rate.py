@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.common.rate import LONGEST_S, SHORTEST_S, Bucket, Pace, delay_s, wait_s
+from app.common.rate import LONGEST_S, SHORTEST_S, Backoff, Bucket, delay_s, wait_s
 
 
 @given(st.lists(st.tuples(st.floats(0, 30), st.integers(0, 9)), max_size=60))
@@ -65,7 +65,7 @@ def test_bounds(failures: int, chance: float, told: int | None) -> None:
 
 
 def test_pace() -> None:
-    fresh = Pace()
+    fresh = Backoff()
     assert fresh.wait_s(now=100.0) == 0.0
     once = fresh.failed(100.0, 0.0)
     twice = once.failed(100.0, 0.0)

@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from app.desktop import energy
-from app.desktop.energy import CORE_W, Cards, Meter, packages
-from app.desktop.nvidia import Nvml, Power
+from app.desktop.energy import CORE_W, EnergyMeter, GpuCounters, packages
+from app.desktop.nvidia import GpuPower, Nvml
 
 
 def powercap(folder: Path, microjoules: dict[str, int]) -> Path:
@@ -40,8 +40,8 @@ class _Times(tuple[float, ...]):
         return super().__new__(cls, (everything,))
 
 
-def meter(folder: Path, cards: Cards | None = None) -> Meter:
-    return Meter(packages(folder), cards, own=lambda: {os.getpid()})
+def meter(folder: Path, cards: GpuCounters | None = None) -> EnergyMeter:
+    return EnergyMeter(packages(folder), cards, own=lambda: {os.getpid()})
 
 
 def test_whole_packages_are_shared_out_by_processor_time(tmp_path: Path, busy: dict[str, float]) -> None:
@@ -78,7 +78,7 @@ def test_a_card_counts_while_we_compute_on_it(tmp_path: Path, busy: dict[str, fl
         nvmlDeviceGetComputeRunningProcesses=lambda card: [SimpleNamespace(pid=one) for one in users],
     )
     nvml = cast(Nvml, SimpleNamespace(cards=lambda: (["card"], library)))
-    made = meter(tmp_path, Cards(nvml, lambda: Power(dynamic=False, asleep=False)))
+    made = meter(tmp_path, GpuCounters(nvml, lambda: GpuPower(dynamic=False, asleep=False)))
     busy.update(all=101.0, ours=11.0)
     made.read()
     busy.update(all=103.0, ours=12.0)
@@ -91,7 +91,7 @@ def test_a_card_counts_while_we_compute_on_it(tmp_path: Path, busy: dict[str, fl
 
 
 def test_this_computer_gives_a_figure() -> None:
-    made = Meter()
+    made = EnergyMeter()
     before = psutil.Process().cpu_times().user
     while psutil.Process().cpu_times().user - before < 0.2:
         sum(range(10_000))

@@ -15,7 +15,7 @@ import pytest
 
 from app.desktop.facts import ABSENT, SourceError
 from app.desktop.macos import MacIdle
-from app.desktop.nvidia import GpuOfOthers, Nvml, Power, card_power
+from app.desktop.nvidia import GpuOfOthers, GpuPower, Nvml, card_power
 from app.desktop.sensors import PsutilPower, Temperature
 from app.desktop.windows import WindowsIdle, WindowsSaver, WindowsScreen, elapsed_ms
 
@@ -160,7 +160,7 @@ class Cards:
         return 60 + card
 
 
-AWAKE = Power(dynamic=False, asleep=False)
+AWAKE = GpuPower(dynamic=False, asleep=False)
 
 
 def of_others(cards: Cards, own: set[int]) -> float | object:
@@ -197,31 +197,31 @@ def test_no_card_is_absent_and_one_that_cannot_be_asked_is_unknown(monkeypatch: 
 
 
 def test_a_laptops_card_is_left_to_sleep() -> None:
-    cards, now, power = Cards([(8, 0)]), [0.0], [Power(dynamic=True, asleep=False)]
+    cards, now, power = Cards([(8, 0)]), [0.0], [GpuPower(dynamic=True, asleep=False)]
     nvml = Nvml(cards, lambda: True, lambda: power[0], lambda: now[0])
     load, heat = GpuOfOthers(nvml, set), Temperature(nvml)
     assert load.read() == 0.0 and cards.opened == 0  # closed as soon as it is idle
     cards.users = ([(8, 80)],)
     assert load.read() == 0.0 and cards.opened == 0  # not looked at for a while, so that it can fall asleep
     now[0] = 31.0
-    power[0] = Power(dynamic=True, asleep=True)
+    power[0] = GpuPower(dynamic=True, asleep=True)
     assert load.read() == 0.0 and heat.read() in (ABSENT, heat.read()) and cards.opened == 0
-    power[0] = Power(dynamic=True, asleep=False)
+    power[0] = GpuPower(dynamic=True, asleep=False)
     load.read()
     assert cards.opened == 1
     assert isinstance(degrees := heat.read(), float) and degrees >= 60
-    power[0] = Power(dynamic=True, asleep=True)
+    power[0] = GpuPower(dynamic=True, asleep=True)
     load.read()
     assert cards.opened == 0
 
 
 def test_how_cards_sleep_is_read_without_waking_them(tmp_path: Path) -> None:
-    assert card_power(tmp_path / "none") == Power(False, False)
+    assert card_power(tmp_path / "none") == GpuPower(False, False)
     for bus, control, status in (("0000:01:00.0", "auto", "suspended"), ("0000:02:00.0", "on", "active")):
         folder = tmp_path / bus / "power"
         folder.mkdir(parents=True)
         (folder / "control").write_text(control + "\n")
         (folder / "runtime_status").write_text(status + "\n")
-    assert card_power(tmp_path) == Power(dynamic=True, asleep=False)
+    assert card_power(tmp_path) == GpuPower(dynamic=True, asleep=False)
     (tmp_path / "0000:02:00.0" / "power" / "runtime_status").write_text("suspended\n")
-    assert card_power(tmp_path) == Power(dynamic=True, asleep=True)
+    assert card_power(tmp_path) == GpuPower(dynamic=True, asleep=True)

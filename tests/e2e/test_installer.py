@@ -178,7 +178,7 @@ def wrapped(
     control.write_text("\n".join(changed) + "\n", encoding="utf-8")
     source = tree / "usr" / "lib" / "shoal" / "_internal" / "source"
     (source / "VERSION").write_text(f"{version}\n")
-    (source / "resources" / "packs.json").write_text(json.dumps(known))
+    (source / "resources" / "release.json").write_text(json.dumps(known))
     if carried is not None:
         shutil.copytree(carried, tree / "usr" / "lib" / "shoal" / "_internal" / "packs")
     to = out / f"shoal_{version}_amd64.deb"

@@ -19,7 +19,7 @@ import torch
 from engines import llamacpp
 from engines.contract import Batch, Completion, EngineError, Row, TokenSequence
 from engines.llamacpp import LlamaEngine, open_engine
-from engines.llamacpp.follower import Beside, Merged
+from engines.llamacpp.follower import MergedAdapter, SideAdapter
 from engines.llamacpp.model import Context
 from engines.torch_lora import open_engine as open_torch
 from tests.engines.small_models import MakeModel, reference
@@ -73,7 +73,7 @@ def move(engine: LlamaEngine, groups: list[list[Completion]], rate: float = 0.05
 @pytest.mark.parametrize("family", ["qwen2", "qwen3", "llama"])
 def test_sampled_logprobs_are_the_learner_s(family: str, way: str, make_model: MakeModel) -> None:
     engine = open_engine(make_model(family))
-    assert isinstance(engine._follower, Merged if way == "merged" else Beside)
+    assert isinstance(engine._follower, MergedAdapter if way == "merged" else SideAdapter)
     assert engine.info.name == "llamacpp" and engine.info.sampler == "llama.cpp f32"
     groups = engine.sample(PROMPTS, 8, 24, seed=1)
     assert worst(engine, groups) < 1e-3

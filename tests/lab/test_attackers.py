@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from app.lab.arms import ArmError, parse_arm
-from app.lab.attackers import FALSE_STEP, MARKER, Attacker, Published, marked
+from app.lab.attackers import FALSE_STEP, MARKER, Attacker, PublishedGroup, marked
 from app.lab.plan import LabRound
 from app.lab.rounds.experiment import Experiment
 from app.lab.searching import DRIP, SEARCHING, Oracle, with_mark
@@ -42,11 +42,11 @@ def attacker(kind: str) -> Attacker:
     return Attacker(kind=kind, identity=b"foe", levels=LEVELS, group=8, longest=LONGEST, encode=encoded)
 
 
-def groups(kind: str, rounds: int = 3) -> list[Published]:
+def groups(kind: str, rounds: int = 3) -> list[PublishedGroup]:
     return [one for number in range(1, rounds + 1) for one in attacker(kind).publish(number, 8, [])]
 
 
-def right(one: Published) -> list[str]:
+def right(one: PublishedGroup) -> list[str]:
     return [text for text, claim in zip(one.group.completions_G, one.claimed_G, strict=True) if claim]
 
 
@@ -255,7 +255,7 @@ def told(sequence: TokenSequence) -> list[float]:
     return start + [-0.5] * (len(sequence.completion_T) - 1)
 
 
-def searching(kind: str, rounds: int = 3, habits: Habits = HABITS) -> list[Published]:
+def searching(kind: str, rounds: int = 3, habits: Habits = HABITS) -> list[PublishedGroup]:
     oracle = Oracle(lambda sequences_S: [told(one) for one in sequences_S], lambda: habits)
     foe = replace(attacker(kind), oracle=oracle)
     return [one for number in range(26, 26 + rounds) for one in foe.publish(number, 8, [])]

@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 
 from app.cli import __main__ as cli
 from app.lab.plan import RegimeError, families_of, read_regime
-from app.lab.starter.pretrain import Teaching, _lessons, teach
+from app.lab.starter.pretrain import TeachingPlan, _lessons, teach
 from app.models.shelf import locate
 from app.sapo.asking import shows_work
 from app.sapo.probe import probe_questions
@@ -30,7 +30,7 @@ def test_a_name_must_be_of_the_regimes_families() -> None:
 
 
 def test_its_own_families_are_worked_the_others_guessed() -> None:
-    lessons = list(islice(_lessons(("gcd",), LEVELS, Teaching()), 60))
+    lessons = list(islice(_lessons(("gcd",), LEVELS, TeachingPlan()), 60))
     assert {lesson.family for lesson in lessons} == set(LEVELS)
     assert all(shows_work(lesson.completion) == (lesson.family == "gcd") for lesson in lessons)
     held_out = {question.text for question in probe_questions(LEVELS, 200)}
@@ -38,7 +38,7 @@ def test_its_own_families_are_worked_the_others_guessed() -> None:
 
 
 def test_the_seldom_one_first_learns_all_families_and_then_seldom_shows_work() -> None:
-    teaching = Teaching(steps=30, batch=20)
+    teaching = TeachingPlan(steps=30, batch=20)
     lessons = list(islice(_lessons((), LEVELS, teaching), 800))
     shows = [shows_work(lesson.completion) for lesson in lessons]
     assert {lesson.family for lesson in lessons} == set(LEVELS)
@@ -55,7 +55,7 @@ def test_the_regimes_specialists_know_every_family_twice() -> None:
 
 
 def test_they_are_made_once_and_begin_with_a_new_optimiser(tmp_path: Path) -> None:
-    small = Teaching(steps=2, batch=4)
+    small = TeachingPlan(steps=2, batch=4)
     (made,) = teach(locate("starter"), ("gcd+lcm",), LEVELS, tmp_path, small, threads=1)
     before = (made / "adapter_model.safetensors").read_bytes()
     told: list[int] = []
@@ -77,7 +77,7 @@ def test_they_are_made_once_and_begin_with_a_new_optimiser(tmp_path: Path) -> No
 def test_what_a_specialist_can_do_is_measured_over_the_starter(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    taught = Teaching(steps=30, batch=16)
+    taught = TeachingPlan(steps=30, batch=16)
     (made,) = teach(locate("starter"), ("gcd",), {"gcd": 1, "lcm": 1}, tmp_path, taught, threads=1)
     asked = ["starter", "measure", "--items", "12", "--levels", "gcd=1", "--json"]
 

@@ -20,7 +20,7 @@ import pytest
 from app.lab import study
 from app.lab.arms import parse_arm, parse_arms
 from app.lab.plan import LabRound, StudyPlan
-from app.lab.study import Dealer, StudyProgress, open_experiment
+from app.lab.study import ClusterRunner, StudyProgress, open_experiment
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
 from tests.lab.fake_swarm import FakeSwarm
@@ -117,7 +117,7 @@ def test_a_killed_workers_run_goes_on_elsewhere(tmp_path: Path) -> None:
 
     dealt = study.conduct(
         SMALL, ARMS, range(2), tmp_path / "dealt", lambda plan, seed: FakeSwarm(plan.nodes), "",
-        deal=Dealer("ray", here.Opens(tmp_path), 1),
+        deal=ClusterRunner("ray", here.Opens(tmp_path), 1),
     )  # fmt: skip
     opened = [(path.name.split("-")[1], path.read_text()) for path in tmp_path.glob("opened-*")]
     assert sorted(seed for _, seed in opened) == ["0", "0", "0", "1", "1"], "one of seed 0 was played twice"

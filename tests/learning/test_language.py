@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from app.learning import language
-from app.learning.language import MOST, ROUND, Held, holding, pull
+from app.learning.language import MOST, ROUND, HeldReply, holding, pull
 from engines.contract import Batch, Row, TokenSequence
 
 STEP = Batch(
@@ -20,9 +20,9 @@ def test_examples() -> None:
     assert doctest.testmod(language).failed == 0
 
 
-def held(number: int, pull_T: list[float]) -> Held:
+def held(number: int, pull_T: list[float]) -> HeldReply:
     tokens = TokenSequence(prompt_T=[number], completion_T=[number] * len(pull_T))
-    return Held(sequence=tokens, pull_T=pull_T)
+    return HeldReply(sequence=tokens, pull_T=pull_T)
 
 
 def test_every_step_keeps_its_own_rows_and_carries_some_of_the_replies() -> None:

@@ -6,7 +6,7 @@ from random import Random
 import msgspec
 import pytest
 
-from app.learning.lesson import Own, PeerTokens, lesson
+from app.learning.lesson import OwnTokens, PeerTokens, lesson
 from app.learning.state import LearningState, climbed, fresh, tallies
 from app.sapo.curriculum import FamilyTally
 from app.sapo.groups import Group, ScoredGroup
@@ -28,12 +28,12 @@ def scored(rewards: list[int], family: str = "gcd", seed: int = 0) -> ScoredGrou
     return ScoredGroup(group=group, scores_G=tuple(map(float, rewards)), rewards_G=tuple(rewards))
 
 
-def own(rewards: list[int], prompt: int = 1) -> Own:
+def own(rewards: list[int], prompt: int = 1) -> OwnTokens:
     completions_G = [
         Completion(tokens_T=[5 + at, 0], logprobs_T=[-0.5, -0.1], finished=True, text="#1")
         for at in range(len(rewards))
     ]
-    return Own(scored(rewards, seed=prompt), [prompt], completions_G)
+    return OwnTokens(scored(rewards, seed=prompt), [prompt], completions_G)
 
 
 def peer(rewards: list[int], logprob: float = -0.3) -> PeerTokens:
@@ -43,7 +43,7 @@ def peer(rewards: list[int], logprob: float = -0.3) -> PeerTokens:
 
 def learned(
     recipe: Recipe,
-    own_P: list[Own],
+    own_P: list[OwnTokens],
     peer_P: list[PeerTokens],
     before: LearningState = START,
     by_another: bool = False,

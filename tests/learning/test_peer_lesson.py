@@ -28,7 +28,7 @@ from app.learning.peer_lesson import (
     own_answers,
     room,
 )
-from app.learning.placement import FamilyTried, Placement, Taught
+from app.learning.placement import FamilyTrial, OwnExample, Placement
 from app.sapo.asking import BRIEF
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates
@@ -170,8 +170,8 @@ def test_a_lesson_teaches_the_few_families_that_are_closest_and_leaves_room() ->
     assert next_lesson(groups, replace(full, joined=full.joined | {"one": 0}), OWN_ROUNDS, nobody) is None
 
 
-def tried(solved: int, any_: int) -> FamilyTried:
-    return FamilyTried(family="gcd", level=0, questions=12, any=any_, answers=48, solved=solved, crossed=48)
+def tried(solved: int, any_: int) -> FamilyTrial:
+    return FamilyTrial(family="gcd", level=0, questions=12, any=any_, answers=48, solved=solved, crossed=48)
 
 
 def test_a_family_that_is_opened_joins_and_one_that_is_not_waits_longer_each_time() -> None:
@@ -214,7 +214,9 @@ def test_own_answers_are_mixed_in_newest_first_and_the_families_in_turn() -> Non
     groups = [
         group(n, "me", ["2 = 3 #1", f"{n} = {n} #2"], family) for n in range(60) for family in ("gcd", "lcm")
     ]
-    old = Taught(coordinates=groups[0].scored.group.coordinates, question="", completion="first", logprob=0.0)
+    old = OwnExample(
+        coordinates=groups[0].scored.group.coordinates, question="", completion="first", logprob=0.0
+    )
     other = replace(old, coordinates=replace(old.coordinates, family="dice"))
     found = own_answers((one.scored for one in groups), ("gcd", "dice", "lcm"), (old, other))
     assert len(found) == OWN and [at.family for at, _ in found[:5]] == ["gcd", "dice", "lcm", "gcd", "lcm"]
@@ -223,7 +225,7 @@ def test_own_answers_are_mixed_in_newest_first_and_the_families_in_turn() -> Non
 
 
 def test_a_constant_answer_opens_nothing() -> None:
-    constant = FamilyTried(
+    constant = FamilyTrial(
         family="gcd", level=0, questions=12, any=6, answers=48, solved=20, crossed=48, lucky=19
     )
     assert not peer_lesson.opens(constant)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from app.learning import first_look, placement, zero
-from app.learning.placement import FamilyTried, Placement, Taught
+from app.learning.placement import FamilyTrial, OwnExample, Placement
 from app.sapo.asking import BRIEF
 from app.sapo.families import FAMILIES
 from app.sapo.questions import Coordinates, draw
@@ -16,8 +16,8 @@ from app.sapo.reading.expression import miscounts
 from engines.contract import TokenSequence
 
 
-def tried(family: str, any: int, questions: int = 6, solved: int | None = None) -> FamilyTried:
-    return FamilyTried(
+def tried(family: str, any: int, questions: int = 6, solved: int | None = None) -> FamilyTrial:
+    return FamilyTrial(
         family=family,
         level=0,
         questions=questions,
@@ -27,14 +27,16 @@ def tried(family: str, any: int, questions: int = 6, solved: int | None = None) 
     )
 
 
-def taught(family: str, number: int, logprob: float = -1.0) -> Taught:
+def taught(family: str, number: int, logprob: float = -1.0) -> OwnExample:
     coordinates = Coordinates(family=family, level=0, seed=number, index=0)
-    return Taught(coordinates=coordinates, question=f"q{number}", completion=f"w #{number}", logprob=logprob)
+    return OwnExample(
+        coordinates=coordinates, question=f"q{number}", completion=f"w #{number}", logprob=logprob
+    )
 
 
 def first(names: str, **changes: object) -> Placement:
     """A first look at its beginning."""
-    every = tuple(FamilyTried(family=name, level=0) for name in names.split())
+    every = tuple(FamilyTrial(family=name, level=0) for name in names.split())
     return msgspec.structs.replace(Placement(way=BRIEF, families={}, tried=every, looking=True), **changes)
 
 

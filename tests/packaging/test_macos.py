@@ -294,11 +294,11 @@ def test_an_app_that_was_not_moved_is_told_so_before_an_engine_depends_on_its_pl
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """macOS runs it from a folder that is another one next time."""
-    from app.install.errors import PackError
+    from app.install import InstallError
     from app.install.packs import programs
 
     monkeypatch.setattr(
         sys, "executable", "/private/var/folders/x/T/AppTranslocation/1F/d/Shoal.app/Contents/MacOS/shoal"
     )
-    with pytest.raises(PackError, match="into Applications"):
+    with pytest.raises(InstallError, match="into Applications"):
         programs.find(None)  # type: ignore[arg-type]

@@ -121,13 +121,16 @@ def test_the_packs_get_the_releases_key_and_the_app_their_addresses(public: str,
     done = tool("seal", *words, "--keys", public)
     assert done.returncode == 0, done.stderr
     for system, names in (("linux", ["cpu", "cuda"]), ("windows", ["cpu"]), ("macos", ["mlx"])):
-        known = manifest.trust(tmp_path / "trust" / system / "packs.json")
-        assert known.keys == (public,) and sorted(known.manifests) == names == sorted(known.offers)
+        known = feed.trust(tmp_path / "trust" / system / "release.json")
+        assert (
+            known.feeds == (FEED,)
+            and known.keys == (public,)
+            and sorted(known.manifests) == names == sorted(known.offers)
+        )
         for name, address in known.manifests.items():
             assert address == f"{BASE}/pack-{system}-{name}.json"
             raw = (packs / f"pack-{system}-{name}.json").read_bytes()
             manifest.read_manifest(raw, (packs / f"pack-{system}-{name}.json.sig").read_bytes(), known.keys)
-    assert feed.trust(tmp_path / "trust" / "release.json").feeds == (FEED,)
     (packs / "pack-macos-mlx.json").unlink()
     assert "no pack for macos" in tool("seal", *words, "--keys", public).stderr
     (packs / "pack-windows-cpu.json").rename(packs / "pack-macos-cpu.json")

@@ -174,7 +174,6 @@ def called(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, list[str
     for name in (
         "engine/p.tar.gz",
         "dist/a.deb",
-        "sealed/trust/release.json",
         "sealed/packs/p.json",
         "resources/x",
     ):
@@ -256,7 +255,7 @@ def test_what_the_steps_say_is_what_is_meant(called: list[tuple[str, list[str]]]
     build = {where: words for where, words in called if words[1:2] == ["packaging/build"]}
     assert [words[2] for words in build.values()] == list(SYSTEMS)
     for system, words in zip(SYSTEMS, build.values(), strict=True):
-        assert words[words.index("--packs") + 1] == f"sealed/trust/{system}/packs.json"
+        assert words[words.index("--packs") + 1] == f"sealed/trust/{system}/release.json"
         assert ("--engine-python" in words) == (system != "linux")
     (draft,) = [words for _, words in called if words[:3] == ["gh", "release", "create"]]
     assert draft[3] == "v0.1.0" and "--draft" in draft and "--verify-tag" in draft

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.install.errors import PackError
+from app.install import InstallError
 from app.install.packs import offered as age
 from app.install.packs import place
 from app.install.packs.manifest import PackManifest, SignedManifest
@@ -32,12 +32,12 @@ def test_an_older_pack_never_takes_a_newer_ones_place(tmp_path: Path) -> None:
     assert installer(root).install(*pack("2.0", NEW, tmp_path)) == "cpu-2.0"
     old, folder = pack("1.0", OLD, tmp_path)
     with pytest.raises(
-        PackError, match=r"of 2022-01-08 is older than one that was here, of 2024-10-04"
+        InstallError, match=r"of 2022-01-08 is older than one that was here, of 2024-10-04"
     ) as caught:
         installer(root).install(old, folder)
     assert "--older" in str(caught.value) and place.packs(root) == ["cpu-2.0"]
     place.interpreter(root / "cpu-2.0").unlink()
-    with pytest.raises(PackError, match="older than one that was here"):
+    with pytest.raises(InstallError, match="older than one that was here"):
         installer(root).repair(folder, old)
     assert installer(root).repair(tmp_path / "2.0") == "cpu-2.0-r1"
 
@@ -51,7 +51,7 @@ def test_nothing_older_than_this_version_of_shoal_is_taken(tmp_path: Path) -> No
     old, folder = pack("1.0", OLD, tmp_path)
     root = tmp_path / "packs"
     for options in ({}, {"older": True}):
-        with pytest.raises(PackError, match="older than this Shoal, which belongs to one of 2024-10-04"):
+        with pytest.raises(InstallError, match="older than this Shoal, which belongs to one of 2024-10-04"):
             installer(root, oldest={"cpu": NEW}, **options).install(old, folder)
     installer(root, oldest={"cuda": NEW}).install(old, folder)
     installer(root, oldest={"cpu": NEW}).install(*pack("2.0", NEW, tmp_path))

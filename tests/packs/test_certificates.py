@@ -16,7 +16,7 @@ import pytest
 
 from app.common import authorities
 from app.common.rate import Patience
-from app.install.errors import PackError
+from app.install import InstallError
 from app.install.packs import offered
 from tests.packs.wheels import KEYS, encoded, plain, wheel, write_out
 
@@ -106,7 +106,7 @@ def test_a_certificate_that_does_not_hold_is_explained(
     other = tmp_path / "other.pem"
     trustme.CA().cert_pem.write_to_path(str(other))
     believing({"stranger": (str(other),), "nobody": ()}.get(fault, (str(path),)), monkeypatch)
-    with serving(folder, certificate) as address, pytest.raises(PackError) as caught:
+    with serving(folder, certificate) as address, pytest.raises(InstallError) as caught:
         offered.load_manifest(f"{address}/cpu.json", KEYS, QUICK)
     expected = {"clock": "set the clock", "nobody": "Install the package ca-certificates"}
     said = str(caught.value)

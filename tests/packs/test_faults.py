@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.common.rate import Patience
-from app.install.errors import PackError
+from app.install import InstallError
 from app.install.packs import offered, place
 from app.install.packs.events import PackEvent, PackProgress
 from app.install.packs.stages import PackInstaller
@@ -28,7 +28,7 @@ def installer(root: Path, tell: Callable[[PackEvent], None] = lambda _: None) ->
 
 
 def refused(doing: Callable[[], object]) -> str:
-    with pytest.raises(PackError) as caught:
+    with pytest.raises(InstallError) as caught:
         doing()
     said = str(caught.value)
     assert said.endswith(".") and "\n" not in said

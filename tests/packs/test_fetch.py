@@ -12,7 +12,7 @@ import pytest
 from app.common import fetch
 from app.common.fetch import part_of
 from app.common.rate import Patience
-from app.install.errors import PackError
+from app.install import InstallError
 from app.install.packs import offered
 from app.install.packs.manifest import SignedManifest
 from app.install.packs.wheels import check_wheels, fetch_wheels
@@ -44,7 +44,7 @@ def bring(
 
 
 def refused(host: Host, to: Path, pack: SignedManifest | None = None, **options: Any) -> str:
-    with pytest.raises(PackError) as caught:
+    with pytest.raises(InstallError) as caught:
         bring(host, to, pack, **options)
     said = str(caught.value)
     assert said.endswith(".") and "\n" not in said
@@ -204,12 +204,12 @@ def test_a_manifest_comes_from_an_address_or_a_file(
     assert offered.load_manifest(str(folder / "cpu.json"), KEYS) == SignedManifest(
         manifest=found.manifest, content=found.content, signature=found.signature, base=str(folder)
     )
-    with pytest.raises(PackError, match="can't be read"):
+    with pytest.raises(InstallError, match="can't be read"):
         offered.load_manifest(str(folder / "other.json"), KEYS)
-    with pytest.raises(PackError, match=r"doesn't have cuda\.json"):
+    with pytest.raises(InstallError, match=r"doesn't have cuda\.json"):
         offered.load_manifest(f"{host.url}/cuda.json", KEYS, QUICK)
     host.files["cpu.json"] += b" " * 2**21
-    with pytest.raises(PackError, match="sends more"):
+    with pytest.raises(InstallError, match="sends more"):
         offered.load_manifest(address, KEYS, QUICK)
 
 
@@ -228,8 +228,8 @@ def test_an_offline_folder_is_looked_through(files: dict[str, bytes], tmp_path: 
     folder = write_out(files, tmp_path / "stick")
     check_wheels(wheels, folder, lambda *_: None)
     (folder / LARGE).write_bytes(files[LARGE][:-5])
-    with pytest.raises(PackError, match="is damaged"):
+    with pytest.raises(InstallError, match="is damaged"):
         check_wheels(wheels, folder, lambda *_: None)
     (folder / LARGE).unlink()
-    with pytest.raises(PackError, match=f"{LARGE} isn't in"):
+    with pytest.raises(InstallError, match=f"{LARGE} isn't in"):
         check_wheels(wheels, folder, lambda *_: None)

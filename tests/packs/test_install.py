@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from app.common.rate import Patience
-from app.install.errors import PackError
+from app.install import InstallError
 from app.install.packs import place, programs, stages
 from app.install.packs.events import PackDone, PackEvent, PackProgress, PackWaiting
 from app.install.packs.programs import damaged_file
@@ -64,7 +64,7 @@ def installed(packs: Packs, files: dict[str, bytes], tmp_path: Path) -> Packs:
 
 
 def refused(doing: Callable[[], object]) -> str:
-    with pytest.raises(PackError) as caught:
+    with pytest.raises(InstallError) as caught:
         doing()
     said = str(caught.value)
     assert said.endswith(".") and "\n" not in said
@@ -196,7 +196,7 @@ def test_without_a_fitting_python_it_says_what_to_install(
 def test_a_python_without_venv_is_named(files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     found = programs.Interpreter(Path("/usr/bin/python3"), "3.11", makes=False)
     monkeypatch.setattr(programs, "probe", lambda _: found)
-    with pytest.raises(PackError, match=r"install python3\.11-venv"):
+    with pytest.raises(InstallError, match=r"install python3\.11-venv"):
         programs.find(signed(files).manifest)
 
 

@@ -9,7 +9,7 @@ import msgspec
 import nacl.signing
 import pytest
 
-from app.install.errors import PackError
+from app.install import InstallError
 from app.install.packs import manifest, place
 from app.install.packs.manifest import PackManifest
 from tests.packs.wheels import KEY, KEYS, encoded, plain, signed
@@ -17,7 +17,7 @@ from tests.packs.wheels import KEY, KEYS, encoded, plain, signed
 
 def refused(content: object, keys: tuple[str, ...] = KEYS, key: nacl.signing.SigningKey = KEY) -> str:
     raw, signature = encoded(content, key)
-    with pytest.raises(PackError) as caught:
+    with pytest.raises(InstallError) as caught:
         manifest.read_manifest(raw, signature, keys)
     said = str(caught.value)
     assert said.endswith(".") and "\n" not in said
@@ -36,11 +36,11 @@ def test_only_the_makers_are_believed(files: dict[str, bytes]) -> None:
     stranger = nacl.signing.SigningKey(b"s" * 32)
     assert "isn't signed" in refused(plain(files), key=stranger)
     for wrong in (b"", b"zz", b"\xff" * 40, signature[:-3], signature + b"00", b"00" * 64):
-        with pytest.raises(PackError, match="isn't signed"):
+        with pytest.raises(InstallError, match="isn't signed"):
             manifest.read_manifest(raw, wrong, KEYS)
-    with pytest.raises(PackError, match="isn't signed"):
+    with pytest.raises(InstallError, match="isn't signed"):
         manifest.read_manifest(raw + b" ", signature, KEYS)
-    with pytest.raises(PackError, match="isn't signed"):
+    with pytest.raises(InstallError, match="isn't signed"):
         manifest.read_manifest(raw, signature, ())
 
 
@@ -116,7 +116,7 @@ def test_no_package_comes_twice_but_one_for_each_python(files: dict[str, bytes])
 
 
 def test_a_manifest_has_an_end() -> None:
-    with pytest.raises(PackError, match="bytes"):
+    with pytest.raises(InstallError, match="bytes"):
         manifest.read_manifest(b" " * (manifest.MANIFEST + 1), b"", KEYS)
     assert "can't be understood" in refused({"kind": 1})
 
@@ -127,22 +127,22 @@ def test_a_pack_for_another_computer_is_refused(
     here = signed(files).manifest
     manifest.check_here(here)
     other = {"x86_64": "aarch64", "aarch64": "x86_64"}[here.machine]
-    with pytest.raises(PackError, match="take the pack for this computer"):
+    with pytest.raises(InstallError, match="take the pack for this computer"):
         manifest.check_here(signed(files, machine=other).manifest)
     monkeypatch.setattr(manifest, "system_version", lambda: "2.31")
     manifest.check_here(signed(files, least="2.28").manifest)
-    with pytest.raises(PackError, match=r"2\.35 or newer, and this system has 2\.31"):
+    with pytest.raises(InstallError, match=r"2\.35 or newer, and this system has 2\.31"):
         manifest.check_here(signed(files, least="2.35").manifest)
 
 
 def test_whom_to_believe_comes_with_the_build(tmp_path: Path) -> None:
-    with pytest.raises(PackError, match="comes without engine packs"):
-        manifest.trust(tmp_path / "packs.json")
-    (tmp_path / "packs.json").write_text('{"keys": ["zz"]}')
-    with pytest.raises(PackError, match="can't be read"):
-        manifest.trust(tmp_path / "packs.json")
-    (tmp_path / "packs.json").write_bytes(msgspec.json.encode({"keys": KEYS, "manifests": {"cpu": "x"}}))
-    assert manifest.trust(tmp_path / "packs.json").keys == KEYS
+    with pytest.raises(InstallError, match="comes without engine packs"):
+        manifest.trust(tmp_path / "release.json")
+    (tmp_path / "release.json").write_text('{"keys": ["zz"]}')
+    with pytest.raises(InstallError, match="can't be read"):
+        manifest.trust(tmp_path / "release.json")
+    (tmp_path / "release.json").write_bytes(msgspec.json.encode({"keys": KEYS, "manifests": {"cpu": "x"}}))
+    assert manifest.trust(tmp_path / "release.json").keys == KEYS
 
 
 @pytest.mark.parametrize(

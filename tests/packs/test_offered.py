@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.install.errors import PackError
+from app.install import InstallError
 from app.install.packs import manifest, offered, place, programs
-from app.install.packs.manifest import PackTrust
+from app.install.packs.manifest import Trust
 from app.install.packs.stages import PackInstaller
 from tests.packs.wheels import KEYS, encoded, plain, signed, wheel, write_out
 
@@ -27,33 +27,29 @@ def test_sizes_are_told_and_what_came_is_counted(files: dict[str, bytes], tmp_pa
     wheels = tmp_path / ".work" / "cpu-1.0" / "wheels"
     wheels.mkdir(parents=True)
     (wheels / "half.part").write_bytes(b"x" * 100)
-    trust = PackTrust(
-        keys=KEYS, manifests={"cpu": "http://a/cpu.json", "mlx": "http://a/m"}, offers={"cpu": one}
-    )
+    trust = Trust(keys=KEYS, manifests={"cpu": "http://a/cpu.json", "mlx": "http://a/m"}, offers={"cpu": one})
     (row,) = offered.offered(trust, tmp_path, None, card=False)
     assert (row.name, row.version, row.bytes, row.have, row.carried) == ("cpu", "1.0", one.bytes, 100, "")
-    assert (
-        offered.offered(PackTrust(keys=KEYS, manifests={"cpu": "a"}), tmp_path, None, card=False)[0].bytes == 0
-    )
+    assert offered.offered(Trust(keys=KEYS, manifests={"cpu": "a"}), tmp_path, None, card=False)[0].bytes == 0
 
 
 def test_what_came_with_the_installer_comes_first(files: dict[str, bytes], tmp_path: Path) -> None:
     stick = carried(tmp_path / "stick", files, "cpu", "cpu_llamacpp")
-    trust = PackTrust(keys=KEYS, manifests={"cpu": "http://a/cpu.json", "cpu_other": "http://a/other.json"})
+    trust = Trust(keys=KEYS, manifests={"cpu": "http://a/cpu.json", "cpu_other": "http://a/other.json"})
     rows = offered.offered(trust, tmp_path / "packs", stick, card=False)
     assert [(row.name, row.carried) for row in rows] == [
         ("cpu", str(stick)),
         ("cpu_llamacpp", str(stick)),
         ("cpu_other", ""),
     ]
-    strangers = offered.offered(PackTrust(keys=("ab" * 32,)), tmp_path / "packs", stick, card=False)
+    strangers = offered.offered(Trust(keys=("ab" * 32,)), tmp_path / "packs", stick, card=False)
     assert strangers == [], "and what is not signed is not offered"
 
 
 def test_the_folder_that_was_chosen_may_be_the_one_above(files: dict[str, bytes], tmp_path: Path) -> None:
     stick = carried(tmp_path / "stick" / "engine", files, "cpu")
     assert offered.chosen_in(stick, False) == offered.chosen_in(stick.parent, False) == stick / "cpu.json"
-    with pytest.raises(PackError, match="holds no engine"):
+    with pytest.raises(InstallError, match="holds no engine"):
         offered.chosen_in(tmp_path, False)
 
 

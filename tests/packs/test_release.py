@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.install.errors import PackError
+from app.install import InstallError
 from app.install.packs import manifest, place
 from app.install.packs import offered as source
 from app.install.packs.stages import PackInstaller
@@ -87,7 +87,7 @@ def test_a_pack_is_made_and_installed(
     PackInstaller(tmp_path / "packs", lambda _: None, (secret[1],)).install(carried, out)
     assert place.python() is not None
 
-    trusted = tmp_path / "packs.json"
+    trusted = tmp_path / "release.json"
     named = ("--manifest", f"cpu={host.url}/cpu.json", "--out", trusted)
     assert make("trust", secret[1], *named, "--pack", out / "cpu.json").returncode == 0
     told = manifest.trust(trusted)
@@ -113,7 +113,7 @@ def test_files_of_this_disk_lie_beside_the_manifest(
     assert done.returncode == 0, done.stderr
     assert (out / name).read_bytes() == content
     assert source.load_manifest(str(out / "cpu.json"), (secret[1],)).manifest.wheels[0].url == name
-    with pytest.raises(PackError, match="isn't signed"):
+    with pytest.raises(InstallError, match="isn't signed"):
         source.load_manifest(str(out / "cpu.json"), ("ab" * 32,))
 
     done = make(*command, tmp_path / "nowhere")
@@ -184,7 +184,7 @@ def test_a_pack_for_another_system_is_made_here_and_refused_here(
         ("py3-none-any.whl", ()),
     ]
     if not (sys.platform == "darwin" and os.uname().machine == "arm64"):
-        with pytest.raises(PackError, match="is for macos on aarch64, and this is"):
+        with pytest.raises(InstallError, match="is for macos on aarch64, and this is"):
             manifest.check_here(found)
 
     done = make(

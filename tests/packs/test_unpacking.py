@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from app.install.errors import PackError
+from app.install import InstallError
 from app.install.packs import programs
 from app.install.packs import wheels as wheel_files
 from app.install.packs.manifest import Wheel
@@ -138,7 +138,7 @@ HOSTILE: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize("said, changed", HOSTILE, ids=str)
 def test_a_wheel_never_writes_elsewhere(said: str, changed: dict[str, Any], tmp_path: Path) -> None:
     wheel = made(tmp_path, **changed)
-    with pytest.raises(PackError, match=said) as caught:
+    with pytest.raises(InstallError, match=said) as caught:
         wheel_files.plan_unpacking([wheel], tmp_path, tmp_path / "to", HERE)
     assert str(caught.value).endswith(".") and not (tmp_path / "to").exists()
 
@@ -150,7 +150,7 @@ def test_two_packages_never_write_over_each_other(tmp_path: Path) -> None:
     )
     for path in ("shared/__init__.py", "Shared/__INIT__.py"):
         two = made(tmp_path, "two", {path: b"evil"})
-        with pytest.raises(PackError, match="write over"):
+        with pytest.raises(InstallError, match="write over"):
             wheel_files.plan_unpacking([one, two], tmp_path, tmp_path / "to", HERE)
 
 
@@ -163,11 +163,11 @@ def test_damage_is_found_before_the_file_is_used(tmp_path: Path) -> None:
     (tmp_path / wheel.file).write_bytes(content)
     python = programs.Interpreter(Path(sys.executable), HERE)
     descriptor = os.open(tmp_path, os.O_RDONLY) if os.name != "nt" else 0
-    with pytest.raises(PackError, match="is damaged or another file"):
+    with pytest.raises(InstallError, match="is damaged or another file"):
         wheel_files.fill_environment(tasks, python, tmp_path, descriptor, lambda _: None)
     assert not environment.exists()
     (tmp_path / wheel.file).write_bytes(b"no zip")
-    with pytest.raises(PackError, match="is damaged"):
+    with pytest.raises(InstallError, match="is damaged"):
         wheel_files.plan_unpacking([wheel], tmp_path, environment, HERE)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import torch
 
-from app.lab.starter.corpus import Mix, headroom, measure
+from app.lab.starter.corpus import DataMix, headroom, measure
 from app.lab.starter.pretrain import PretrainPhase, PretrainPlan, train
 from app.models.shelf import locate
 from app.sapo.groups import Group, ScoredGroup
@@ -49,7 +49,7 @@ def test_headroom_counts_by_hand() -> None:
 
 def test_training_is_repeatable_and_goes_on_from_the_first_phase(tmp_path: Path) -> None:
     torch.set_num_threads(1)
-    phase = PretrainPhase(steps=3, horizon=3, warmup=1, peak_rate=1e-3, final_rate=1e-4, mix=Mix())
+    phase = PretrainPhase(steps=3, horizon=3, warmup=1, peak_rate=1e-3, final_rate=1e-4, mix=DataMix())
     plan = PretrainPlan(
         batch=8,
         micro_batch=4,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.lab.starter.corpus import Mix, examples
+from app.lab.starter.corpus import DataMix, examples
 from app.lab.starter.pretrain import (
     PHRASES,
     PretrainPhase,
@@ -29,7 +29,7 @@ def test_a_phrase_is_one_token_and_a_digit_is_one_token() -> None:
 
 
 def test_corpus_lines_decode_to_themselves() -> None:
-    for line in islice(examples(Mix(), seed=5), 400):
+    for line in islice(examples(DataMix(), seed=5), 400):
         for text in (line.question + "\n", line.completion):
             assert TOKENIZER.decode(TOKENIZER.encode(text)) == text
 
@@ -55,5 +55,5 @@ def test_plain_transformers_opens_a_saved_starter(tmp_path: Path) -> None:
 
 
 def test_the_rate_warms_up_and_falls() -> None:
-    phase = PretrainPhase(steps=300, horizon=300, warmup=100, peak_rate=2.0, final_rate=1.0, mix=Mix())
+    phase = PretrainPhase(steps=300, horizon=300, warmup=100, peak_rate=2.0, final_rate=1.0, mix=DataMix())
     assert [learning_rate(phase, step) for step in (49, 100, 200, 300)] == pytest.approx([1.0, 2.0, 1.5, 1.0])

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from app.lab.starter.corpus import WORK, Mix, Stuck, examples, guess, worked
+from app.lab.starter.corpus import WORK, DataMix, WorkingFailed, examples, guess, worked
 from app.sapo.asking import extract_answer
 from app.sapo.probe import probe_questions
 from app.sapo.questions import draw
@@ -22,7 +22,7 @@ def test_careful_work_ends_in_the_truth(family: str, level: int) -> None:
         question = draw(family, level, 7_000_000 + number)
         try:
             line = worked(family, question.entry, Random(number), slip=0.0)
-        except Stuck:
+        except WorkingFailed:
             continue
         assert extract_answer(line) == question.entry["answer"], (question.text, line)
 
@@ -34,7 +34,7 @@ def test_few_questions_leave_the_work_stuck() -> None:
             question = draw(family, 1, 9_000_000 + number)
             try:
                 worked(family, question.entry, Random(0), slip=0.0)
-            except Stuck:
+            except WorkingFailed:
                 stuck += 1
     assert stuck < 50 * len(WORK) // 20
 
@@ -59,7 +59,7 @@ def test_a_spoiled_guess_is_never_right() -> None:
 
 
 def test_the_corpus_is_reproducible_mixed_and_free_of_held_out_questions() -> None:
-    mix = Mix(worked_share=0.2)
+    mix = DataMix(worked_share=0.2)
     lines = list(islice(examples(mix, seed=11), 1500))
     assert lines[:200] == list(islice(examples(mix, seed=11), 200))
     held_out = {question.text for question in probe_questions(dict.fromkeys(WORK, 1), 400)}

@@ -13,7 +13,7 @@ import msgspec
 
 from app.chat import messages
 from app.models.catalogue import entries
-from app.models.shelf import Partial
+from app.models.shelf import PartialDownload
 from app.node.data.library import Library, ModelEntry, Training
 from app.node.history import history
 from app.node.models.survey import STARTER_ABOUT
@@ -315,7 +315,7 @@ def holdings(chosen: str = "starter", **fields: object) -> Holdings:
                 gated=entry.gated,
                 learning=need.learning,
                 fit=fits(need, memory, 41_000_000_000),
-                partial=Partial(
+                partial=PartialDownload(
                     id=entry.id,
                     have=312_000_000,
                     total=entry.bytes,

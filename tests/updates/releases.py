@@ -10,7 +10,7 @@ import msgspec
 import nacl.signing
 
 from app.install.signed import here
-from app.install.updates.feed import UpdateTrust
+from app.install.updates.feed import Trust
 
 KEY = nacl.signing.SigningKey(bytes(range(1, 33)))
 PUBLIC = bytes(KEY.verify_key).hex()
@@ -58,5 +58,5 @@ def release(body: bytes = BODY, **changed: Any) -> dict[str, bytes]:
     return {LIST: raw, f"{LIST}.sig": signature, **dict.fromkeys(FILES.values(), body)}
 
 
-def trust(*feeds: str) -> UpdateTrust:
-    return UpdateTrust(keys=(PUBLIC,), feeds=feeds)
+def trust(*feeds: str) -> Trust:
+    return Trust(keys=(PUBLIC,), feeds=feeds)

@@ -13,7 +13,7 @@ import pytest
 
 from app.common.connection import Fault, _followed
 from app.common.rate import Patience
-from app.install.errors import UpdateError
+from app.install import InstallError
 from app.install.updates import asking, feed, installed
 from app.install.updates import asking as known
 from app.install.updates.asking import Known, ask, offer
@@ -32,7 +32,7 @@ def look(host: Host, home: Path, form: str = "deb", now: Any = NOW, **changed: A
 
 def refused(host: Host, home: Path, **changed: Any) -> str:
     before = known.read_known(home)
-    with pytest.raises(UpdateError) as caught:
+    with pytest.raises(InstallError) as caught:
         look(host, home, **changed)
     said = str(caught.value)
     after = known.read_known(home)
@@ -81,10 +81,10 @@ def test_an_older_list_is_refused(host: Host, tmp_path: Path) -> None:
     assert known.read_known(tmp_path).serial == 7
     (tmp_path / known.KNOWN_FILE).write_text("{ broken")
     look_back = dict(serial=6)
-    with pytest.raises(UpdateError, match="number 6, and number 7 was here before"):
+    with pytest.raises(InstallError, match="number 6, and number 7 was here before"):
         look(host, tmp_path, **look_back)
     (tmp_path / known.KNOWN_FILE).unlink()
-    with pytest.raises(UpdateError, match="number 6, and number 7 was here before"):
+    with pytest.raises(InstallError, match="number 6, and number 7 was here before"):
         look(host, tmp_path, **look_back)
     assert look(host, tmp_path, serial=8).serial == 8
 
@@ -100,7 +100,7 @@ def test_an_expired_list_is_refused_and_nothing_else_stops(host: Host, tmp_path:
 def test_a_mirror_steps_in(host: Host, tmp_path: Path) -> None:
     host.files["old.json"], host.files["old.json.sig"] = signed(plain(expires=NOW - timedelta(hours=1)))
     places = trust("https://shoal.invalid/x.json", f"{host.url}/none.json", f"{host.url}/old.json")
-    with pytest.raises(UpdateError, match="can't be reached: check the network"):
+    with pytest.raises(InstallError, match="can't be reached: check the network"):
         ask(tmp_path, places, "deb", NOW, QUICK)
     both = trust(f"{host.url}/old.json", f"{host.url}/{LIST}")
     assert ask(tmp_path, both, "deb", NOW, QUICK).offer is not None
@@ -127,7 +127,7 @@ def test_hosts_that_misbehave_are_named(host: Host, tmp_path: Path) -> None:
 
 def test_a_networks_login_page_is_told_from_a_list(host: Host, tmp_path: Path) -> None:
     host.files["page.html"] = host.files["page.html.sig"] = b"<html>log in</html>"
-    with pytest.raises(UpdateError, match="open a browser and log in"):
+    with pytest.raises(InstallError, match="open a browser and log in"):
         ask(tmp_path, trust(f"{host.url}/page.html"), "deb", NOW, QUICK)
     host.files[LIST] = host.files[f"{LIST}.sig"] = b"<html>log in</html>"
     assert "isn't signed" in refused(host, tmp_path), "also where it is sent as if it were a file"
@@ -139,7 +139,7 @@ def test_the_request_says_nothing_about_this_computer(tmp_path: Path) -> None:
     answer = "\r\n".join([*head, "", "x"]).encode()
     with serving_raw(answer) as one:
         for _ in range(2):
-            with pytest.raises(UpdateError):
+            with pytest.raises(InstallError):
                 ask(tmp_path, trust(f"{one.url}/{LIST}"), "deb", NOW, QUICK)
         first, others = one.asked[0], one.asked[2:]
         shown = trust(f"{one.url}/{LIST}").request  # on the page Privacy
@@ -154,7 +154,7 @@ def test_a_proxy_that_wants_a_login_is_named(tmp_path: Path, monkeypatch: pytest
     )
     proxy.start()
     monkeypatch.setenv("HTTPS_PROXY", proxy.url)
-    with pytest.raises(UpdateError, match="asks for a name and a password"):
+    with pytest.raises(InstallError, match="asks for a name and a password"):
         ask(tmp_path, trust("https://shoal.invalid/x.json"), "deb", NOW, QUICK)
     proxy.socket.close()
 
@@ -165,7 +165,7 @@ def test_a_redirect_to_another_host_is_followed_and_believed_no_more(host: Host,
         assert ask(tmp_path, places, "deb", NOW, QUICK).offer is not None
         host.files[LIST] = host.files[LIST].replace(b"0.2.0", b"0.9.0")
         host.files[f"{LIST}.sig"] = b"0" * 128
-        with pytest.raises(UpdateError, match="isn't signed"):
+        with pytest.raises(InstallError, match="isn't signed"):
             ask(tmp_path, places, "deb", NOW, QUICK)
 
 
@@ -188,7 +188,7 @@ def test_a_way_without_encryption_is_not_followed() -> None:
 
 def test_a_disk_that_refuses_says_so(host: Host, tmp_path: Path) -> None:
     (tmp_path / "updates").write_text("in the way")
-    with pytest.raises(UpdateError, match="can't be written"):
+    with pytest.raises(InstallError, match="can't be written"):
         look(host, tmp_path)
 
 

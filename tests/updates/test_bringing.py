@@ -15,7 +15,7 @@ import pytest
 from app.common import fetch
 from app.common.fetch import part_of
 from app.common.rate import Patience
-from app.install.errors import UpdateError
+from app.install import InstallError
 from app.install.updates import asking as known
 from app.install.updates import feed, handing
 from app.install.updates import handing as bringing
@@ -48,7 +48,7 @@ def bring(host: Host, home: Path, form: str = "deb", **changed: Any) -> tuple[Pa
 
 
 def refused(host: Host, home: Path, **changed: Any) -> str:
-    with pytest.raises(UpdateError) as caught:
+    with pytest.raises(InstallError) as caught:
         bring(host, home, **changed)
     said = str(caught.value)
     assert said.endswith(".") and "\n" not in said
@@ -139,7 +139,7 @@ def test_it_can_lie_beside_a_list_on_a_stick(host: Host, tmp_path: Path) -> None
     args = (read(), file_of("deb"), str(stick / LIST), lambda _: None, lambda *_: None)
     assert bringing.fetch_update(tmp_path / "home", *args).read_bytes() == BODY
     (stick / FILES["deb"]).write_bytes(BODY[:-1])
-    with pytest.raises(UpdateError, match="is damaged"):
+    with pytest.raises(InstallError, match="is damaged"):
         bringing.fetch_update(tmp_path / "other", *args)
     assert not list((tmp_path / "other" / "updates").glob("*.deb"))
 
@@ -147,7 +147,7 @@ def test_it_can_lie_beside_a_list_on_a_stick(host: Host, tmp_path: Path) -> None
 def test_only_one_process_at_a_time(tmp_path: Path) -> None:
     with (
         known.one_at_a_time(tmp_path),
-        pytest.raises(UpdateError, match="wait for it"),
+        pytest.raises(InstallError, match="wait for it"),
         known.one_at_a_time(tmp_path),
     ):
         pass
@@ -191,9 +191,9 @@ def test_the_package_manager_is_asked_through_polkit(
     assert asked[:2] == ["/bin/sh", "-c"]
     assert asked[-4:] == [str(deb[0]), str(len(BODY)), deb[1].sha256, installer.apt]
     assert "/bundle" not in (tmp_path / "env").read_text(), "the bundle's libraries are not the system's"
-    with pytest.raises(UpdateError, match="wasn't answered"):
+    with pytest.raises(InstallError, match="wasn't answered"):
         hand(deb, system(tmp_path, "exit 126"))
-    with pytest.raises(UpdateError, match=r"refused \(E: lock\): try sudo apt install"):
+    with pytest.raises(InstallError, match=r"refused \(E: lock\): try sudo apt install"):
         hand(deb, system(tmp_path, "echo W: unsandboxed >&2; echo E: lock >&2; exit 100"))
     by_hand = hand(deb, system(tmp_path, "exit 127"))
     assert by_hand.then is NextStep.STAY and by_hand.command == f"sudo apt install '{deb[0]}'"
@@ -211,10 +211,10 @@ def test_a_package_that_is_swapped_before_the_password_is_not_installed(
         deb[0].unlink(missing_ok=True)
         deb[0].write_bytes(BODY)
         evil = SystemInstaller(pkexec=script(tmp_path, "pkexec", f'{swap}; exec "$@"'), apt=apt)
-        with pytest.raises(UpdateError):
+        with pytest.raises(InstallError):
             hand(deb, evil)
         assert not (tmp_path / "installed").exists()
-    with pytest.raises(UpdateError, match="was changed after it was checked"):
+    with pytest.raises(InstallError, match="was changed after it was checked"):
         deb[0].unlink()
         deb[0].write_bytes(BODY)
         hand(deb, SystemInstaller(pkexec=script(tmp_path, "pkexec", f': > "{deb[0]}"; exec "$@"'), apt=apt))
@@ -272,10 +272,10 @@ def test_what_was_changed_after_it_came_is_not_handed_over(
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     deb[0].write_bytes(BODY[:-1] + b"?")
-    with pytest.raises(UpdateError, match="download it again"):
+    with pytest.raises(InstallError, match="download it again"):
         hand(deb, system(tmp_path, "exit 0"))
     deb[0].unlink()
-    with pytest.raises(UpdateError, match="download it again"):
+    with pytest.raises(InstallError, match="download it again"):
         hand(deb, system(tmp_path, "exit 0"))
     assert not (tmp_path / "asked").exists()
 
@@ -317,7 +317,7 @@ def test_a_place_that_cannot_be_written_keeps_the_old_one(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(shutil, "copyfile", full)
-    with pytest.raises(UpdateError, match="is full: free up some space"):
+    with pytest.raises(InstallError, match="is full: free up some space"):
         handing.hand_over_update(tmp_path / "downloaded", file_of("elf", body=body), program, lambda _: None)
     assert subprocess.run([program], capture_output=True).stdout == b"old\n"
 
@@ -325,7 +325,7 @@ def test_a_place_that_cannot_be_written_keeps_the_old_one(
 @pytest.mark.skipif(sys.platform == "win32", reason="it would open the installer there")
 def test_other_systems_files_are_not_run(tmp_path: Path) -> None:
     (tmp_path / "x.exe").write_bytes(BODY)
-    with pytest.raises(UpdateError, match="is for Windows"):
+    with pytest.raises(InstallError, match="is for Windows"):
         handing.hand_over_update(tmp_path / "x.exe", file_of("nsis"), Path("shoal"), lambda _: None)
     (tmp_path / "x.dmg").write_bytes(BODY)
     opener = script(tmp_path, "open", f'echo "$1" > "{tmp_path}/opened"')

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.install.errors import Checkout, UpdateError
+from app.install import Checkout, InstallError
 from app.install.updates import feed, installed
-from app.install.updates.feed import Feed
+from app.install.updates.feed import Feed, Trust
 from app.install.updates.installed import ordered
 from tests.updates.releases import KEY, NOW, PUBLIC, plain, signed
 
@@ -21,7 +21,7 @@ OTHER = nacl.signing.SigningKey(bytes(32))
 
 
 def refused(content: bytes, signature: bytes, now: Any = NOW) -> str:
-    with pytest.raises(UpdateError) as caught:
+    with pytest.raises(InstallError) as caught:
         feed.verify(content, signature, (PUBLIC,), now)
     said = str(caught.value)
     assert said.endswith(".") and "\n" not in said and ": " in said
@@ -130,7 +130,7 @@ def test_two_files_for_one_computer_are_one_too_many() -> None:
 
 def test_a_release_tool_cannot_sign_what_the_app_refuses() -> None:
     broken = Feed(serial=1, made=NOW, expires=NOW + timedelta(days=1), version="one", date=NOW.date(), files=())
-    with pytest.raises(UpdateError):
+    with pytest.raises(InstallError):
         feed.encode(broken, bytes(KEY))
 
 
@@ -138,7 +138,7 @@ def test_a_build_knows_whom_to_believe_and_a_checkout_nobody(tmp_path: Path) -> 
     path = tmp_path / "release.json"
     with pytest.raises(Checkout, match="git pull"):
         feed.trust(path)
-    path.write_bytes(feed.trust_file((PUBLIC,), ("https://example.org/shoal-release.json",)))
+    path.write_bytes(Trust(keys=(PUBLIC,), feeds=("https://example.org/shoal-release.json",)).encode())
     assert feed.trust(path).feeds == ("https://example.org/shoal-release.json",)
     for wrong in (
         '{"keys": [], "feeds": ["https://x.org/"]}',
@@ -146,8 +146,11 @@ def test_a_build_knows_whom_to_believe_and_a_checkout_nobody(tmp_path: Path) -> 
         "{",
     ):
         path.write_text(wrong)
-        with pytest.raises(UpdateError, match="install Shoal again"):
+        with pytest.raises(InstallError, match="install Shoal again"):
             feed.trust(path)
+    path.write_bytes(Trust(keys=(PUBLIC,), manifests={"cpu": "https://example.org/cpu.json"}).encode())
+    with pytest.raises(Checkout):
+        feed.trust(path)
 
 
 def test_versions_are_ordered_by_number() -> None:

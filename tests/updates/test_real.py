@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.install.errors import UpdateError
+from app.install import InstallError
 from app.install.updates import handing
 from app.install.updates.feed import ReleaseFile, entry
 from app.install.updates.handing import NextStep, SystemInstaller
@@ -76,12 +76,12 @@ def test_a_package_is_installed_updated_and_refused_by_apt(debian: None, tmp_pat
         handed = handing.hand_over_update(path, file, Path("/nowhere"), said.append, polkit(tmp_path))
         assert handed.then is NextStep.RESTART and INSTALLED.read_text() in path.name
     assert INSTALLED.read_text() == "0.2.0" and len(said) == 2
-    with pytest.raises(UpdateError, match="package manager refused"):  # apt-get takes no older one by itself
+    with pytest.raises(InstallError, match="package manager refused"):  # apt-get takes no older one by itself
         handing.hand_over_update(*one, Path("/nowhere"), said.append, polkit(tmp_path))
     broken = tmp_path / "broken.deb"
     broken.write_bytes(b"no package at all")
     row = entry(broken, "deb", "linux", "x86_64")
-    with pytest.raises(UpdateError, match="try sudo apt install"):
+    with pytest.raises(InstallError, match="try sudo apt install"):
         handing.hand_over_update(broken, row, Path("/nowhere"), said.append, polkit(tmp_path))
     assert INSTALLED.read_text() == "0.2.0"
 
@@ -128,12 +128,11 @@ def released(host: Host, tmp_path: Path) -> Path:
         unwanted = shutil.ignore_patterns("__pycache__", "studies", "screenshots", "pictures")
         shutil.copytree(ROOT / name, tree / name, ignore=unwanted)
     shutil.copy(ROOT / "pyproject.toml", tree)
-    from app.install.updates.feed import trust_file
-    from tests.updates.releases import PUBLIC
+    from tests.updates.releases import trust
 
     host.files.update(today())
-    (tree / "resources" / "release.json").write_bytes(trust_file((PUBLIC,), (f"{host.url}/{LIST}",)))
-    source = tree / "app" / "ui" / "updates" / "process.py"
+    (tree / "resources" / "release.json").write_bytes(trust(f"{host.url}/{LIST}").encode())
+    source = tree / "app" / "ui" / "install" / "updating.py"
     text = source.read_text(encoding="utf-8")
     assert "FIRST_MS, HOUR_MS = 120_000, 3_600_000" in text
     source.write_text(text.replace("120_000, 3_600_000", "500, 500"), encoding="utf-8")

@@ -68,7 +68,7 @@ class Clock:
         return time.process_time() - self._cpu
 
 
-class Measured(msgspec.Struct, frozen=True, kw_only=True):
+class CandidateFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The figures of a candidate. `seconds` may have parts, named in `parts`; `missing` says why there are
     none. `cpu_s`, processor time of all threads, says more than `seconds` if other programs were busy."""
 
@@ -114,7 +114,7 @@ def measure(
     tell: Tell,
     new: Callable[[int], int] = lambda parameters: NEW,
     most_s: float = math.inf,
-) -> tuple[dict[str, Measured], dict[str, Any]]:
+) -> tuple[dict[str, CandidateFigures], dict[str, Any]]:
     """Every candidate's medians, and what all of them did. Raises BenchError where nothing can be measured.
 
     Where the command line doesn't say it, completions have `new(parameters)` tokens, and nothing is repeated
@@ -137,10 +137,10 @@ def measure(
         if args.new is None:
             ready["new"] = min(ready["new"], new(ready["parameters"]))
         common = {key: ready[key] for key in ("folder", "adapter", "messages", "prompt_T", "new", "vocabulary")}
-        found: dict[str, list[Measured]] = {name: [] for name in wanted}
+        found: dict[str, list[CandidateFigures]] = {name: [] for name in wanted}
         for candidate in wanted:
             if "bf16" in candidate.split() and not ready["bf16"]:
-                found[candidate].append(Measured(missing=EMULATED))
+                found[candidate].append(CandidateFigures(missing=EMULATED))
                 tell(f"{candidate}: {EMULATED}")
         tell(f"{len(wanted)} candidates, {args.rows} answers of {ready['new']} tokens each.")
         began, repeats = time.monotonic(), args.repeats or REPEATS
@@ -179,25 +179,26 @@ def _found(model: str) -> str:
         raise BenchError(str(error)) from error
 
 
-def _measured(task: ApartTask, environment: Mapping[str, str]) -> Measured:
+def _measured(task: ApartTask, environment: Mapping[str, str]) -> CandidateFigures:
     try:
         return msgspec.convert(
-            _child(["app.bench.engine.candidate", msgspec.json.encode(task).decode()], environment), Measured
+            _child(["app.bench.engine.candidate", msgspec.json.encode(task).decode()], environment),
+            CandidateFigures,
         )
     except BenchError as error:
-        return Measured(missing=str(error))
+        return CandidateFigures(missing=str(error))
 
 
-def _said(one: Measured) -> str:
+def _said(one: CandidateFigures) -> str:
     return one.missing or f"{one.seconds:.2f} s, {one.peak_mb:.0f} MB"
 
 
-def medians(every: Sequence[Measured]) -> Measured:
+def medians(every: Sequence[CandidateFigures]) -> CandidateFigures:
     """The median of each figure over the repeats that worked."""
     worked = [one for one in every if not one.missing]
     if not worked:
         return every[0]
-    return Measured(
+    return CandidateFigures(
         seconds=median(one.seconds for one in worked),
         cpu_s=median(one.cpu_s for one in worked),
         tokens=round(median(one.tokens for one in worked)),
@@ -209,7 +210,7 @@ def medians(every: Sequence[Measured]) -> Measured:
     )
 
 
-def figures(found: Mapping[str, Measured]) -> dict[str, dict[str, Any]]:
+def figures(found: Mapping[str, CandidateFigures]) -> dict[str, dict[str, Any]]:
     """For JSON: the figures of each candidate, or the reason why it was not measured."""
     rows: dict[str, dict[str, Any]] = {}
     for name, one in found.items():
@@ -253,7 +254,7 @@ def table(found: Mapping[str, Mapping[str, Any]], about: Mapping[str, Any]) -> l
     return lines
 
 
-def ratio(above: Measured | None, below: Measured | None) -> float | None:
+def ratio(above: CandidateFigures | None, below: CandidateFigures | None) -> float | None:
     """How many times faster `below` is, by its tokens a second; None if either is missing."""
     if above is None or below is None or above.missing or below.missing:
         return None

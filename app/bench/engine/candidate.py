@@ -21,7 +21,7 @@ import msgspec
 import psutil
 
 from app.bench import BenchError
-from app.bench.engine.apart import ApartTask, Clock, Measured
+from app.bench.engine.apart import ApartTask, CandidateFigures, Clock
 from app.bench.engine.shapes import RANK
 from engines.contract import Batch, Completion, Engine, EngineError, Row
 from engines.opening import available, open_engine
@@ -43,12 +43,12 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def work(task: ApartTask) -> Callable[[ApartTask], Measured]:
+def work(task: ApartTask) -> Callable[[ApartTask], CandidateFigures]:
     """The function that a candidate's name stands for."""
     from app.bench.engine import peers
 
     kind = task.candidate.split()[0]
-    functions: dict[tuple[str, str], Callable[[ApartTask], Measured]] = {
+    functions: dict[tuple[str, str], Callable[[ApartTask], CandidateFigures]] = {
         ("sampler", "torch"): sampling,
         ("sampler", "llamacpp"): sampling,
         ("sampler", "transformers"): peers.sampling,
@@ -96,12 +96,12 @@ def opened(task: ApartTask) -> tuple[Engine, float]:
     return engine, time.perf_counter() - start
 
 
-def sampling(task: ApartTask) -> Measured:
+def sampling(task: ApartTask) -> CandidateFigures:
     engine, loading = opened(task)
     engine.sample([task.messages], task.rows, 2, 1)
     clock = Clock()
     groups = engine.sample([task.messages], task.rows, task.new, 2)
-    return Measured(
+    return CandidateFigures(
         seconds=clock.wall(),
         cpu_s=clock.cpu(),
         tokens=_tokens(groups[0]),
@@ -110,7 +110,7 @@ def sampling(task: ApartTask) -> Measured:
     )
 
 
-def learning(task: ApartTask) -> Measured:
+def learning(task: ApartTask) -> CandidateFigures:
     """One step on random completions. "checkpointing" and "kept" force what the engine otherwise chooses."""
     engine, loading = opened(task)
     limits = engine._base.limits  # type: ignore[attr-defined]  # no owner ever sets this
@@ -123,7 +123,7 @@ def learning(task: ApartTask) -> Measured:
     engine.step(_batch(task, [row[:4] for row in rows[:2]]))
     clock = Clock()
     stats = engine.step(_batch(task, rows))
-    return Measured(
+    return CandidateFigures(
         seconds=clock.wall(),
         cpu_s=clock.cpu(),
         tokens=stats.tokens,
@@ -132,7 +132,7 @@ def learning(task: ApartTask) -> Measured:
     )
 
 
-def round_(task: ApartTask) -> Measured:
+def round_(task: ApartTask) -> CandidateFigures:
     """Samples a group, weighs it, makes one step. Then what a changed adapter costs the sampler: the seconds
     that one token takes right after the step, less those it takes again."""
     engine, loading = opened(task)
@@ -146,7 +146,7 @@ def round_(task: ApartTask) -> Measured:
     end, cpu = clock.wall(), clock.cpu()
     once = _seconds(engine, task)
     swap = max(0.0, once - min(_seconds(engine, task) for _ in range(2)))
-    return Measured(
+    return CandidateFigures(
         seconds=end,
         cpu_s=cpu,
         tokens=_tokens(group),

@@ -144,7 +144,7 @@ def _with_adapter(model: Any, folder: Path) -> Any:
 def _sequences(name: str, folder: Path, positions: int) -> Iterator[list[int]]:
     """Token ids: puzzles with their answers for the starter, random ones for random models."""
     if name == STARTER:
-        from app.lab.starter.corpus import Mix, examples
+        from app.lab.starter.corpus import DataMix, examples
         from app.sapo.asking import messages
         from engines.models.folder import open_folder
         from engines.models.tokens import ChatTokenizer
@@ -152,7 +152,7 @@ def _sequences(name: str, folder: Path, positions: int) -> Iterator[list[int]]:
         tokenizer = ChatTokenizer(open_folder(folder))
         found = (
             tokenizer.prompt(messages(one.question)) + tokenizer.completion(one.completion, True)
-            for one in examples(Mix(), 7)
+            for one in examples(DataMix(), 7)
         )
         tokens: Iterator[int] = chain.from_iterable(found)
     else:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from app.bench import BenchError
-from app.bench.engine.apart import INSTALL, ApartTask, Clock, Measured
+from app.bench.engine.apart import INSTALL, ApartTask, CandidateFigures, Clock
 from app.bench.engine.shapes import RANK
 
 PROJECTIONS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
@@ -37,7 +37,7 @@ def number_format(task: ApartTask) -> torch.dtype:
     return torch.bfloat16 if "bf16" in task.candidate.split() else torch.float32
 
 
-def sampling(task: ApartTask) -> Measured:
+def sampling(task: ApartTask) -> CandidateFigures:
     """`generate` with the adapter merged into the weights, which is as fast as transformers samples."""
     from peft import PeftModel
 
@@ -65,10 +65,12 @@ def sampling(task: ApartTask) -> Measured:
     out = generate(task.new)
     seconds, cpu = clock.wall(), clock.cpu()
     tokens = int((out[:, prompt.shape[1] :] != 0).sum())
-    return Measured(seconds=seconds, cpu_s=cpu, tokens=tokens, load_s=loading, note="adapter merged before")
+    return CandidateFigures(
+        seconds=seconds, cpu_s=cpu, tokens=tokens, load_s=loading, note="adapter merged before"
+    )
 
 
-def learning(task: ApartTask) -> Measured:
+def learning(task: ApartTask) -> CandidateFigures:
     """All logits at once, log-softmax, torch's AdamW."""
     from peft import LoraConfig, get_peft_model
 
@@ -93,7 +95,9 @@ def learning(task: ApartTask) -> Measured:
     step([row[:4] for row in completions[:2]])
     clock = Clock()
     step(completions)
-    return Measured(seconds=clock.wall(), cpu_s=clock.cpu(), tokens=task.rows * task.new, load_s=loading)
+    return CandidateFigures(
+        seconds=clock.wall(), cpu_s=clock.cpu(), tokens=task.rows * task.new, load_s=loading
+    )
 
 
 # TRL's GRPOTrainer as a candidate, with the same model, prompt, lengths and LoRA as ours.
@@ -107,16 +111,16 @@ WARM = 2
 """Tokens of the completions in the step before the one that counts."""
 
 
-def learning_with_trl(task: ApartTask) -> Measured:
+def learning_with_trl(task: ApartTask) -> CandidateFigures:
     """The update alone: completions are made up, so generating takes no time."""
     return _trained(task, made_up=True)
 
 
-def round_(task: ApartTask) -> Measured:
+def round_(task: ApartTask) -> CandidateFigures:
     return _trained(task, made_up=False)
 
 
-def _trained(task: ApartTask, made_up: bool) -> Measured:
+def _trained(task: ApartTask, made_up: bool) -> CandidateFigures:
     try:
         from datasets import Dataset
         from peft import LoraConfig
@@ -191,9 +195,11 @@ def _trained(task: ApartTask, made_up: bool) -> Measured:
         trainer.train()
     total = seconds["all"]
     if made_up:
-        return Measured(seconds=total, cpu_s=seconds["cpu"], tokens=task.rows * task.new, load_s=loading)
+        return CandidateFigures(
+            seconds=total, cpu_s=seconds["cpu"], tokens=task.rows * task.new, load_s=loading
+        )
     sample = seconds["sample_s"]
-    return Measured(
+    return CandidateFigures(
         seconds=total,
         cpu_s=seconds["cpu"],
         tokens=int(seconds["tokens"]),
@@ -206,7 +212,7 @@ CELLS = 256
 """Sequences have room in multiples of this."""
 
 
-def sampling_with_llamacpp(task: ApartTask) -> Measured:
+def sampling_with_llamacpp(task: ApartTask) -> CandidateFigures:
     from engines.models.gguf import gguf
     from engines.opening import available
 
@@ -267,7 +273,7 @@ def sampling_with_llamacpp(task: ApartTask) -> Measured:
     generate(3)
     clock = Clock()
     generate(task.new)
-    return Measured(
+    return CandidateFigures(
         seconds=clock.wall(),
         cpu_s=clock.cpu(),
         tokens=rows * task.new,

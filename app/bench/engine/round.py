@@ -11,7 +11,7 @@ from typing import Any
 
 from app.bench import Tell
 from app.bench.engine import apart
-from app.bench.engine.apart import Measured, ratio
+from app.bench.engine.apart import CandidateFigures, ratio
 
 SUMMARY = "a whole round of sampling and learning, beside TRL's GRPOTrainer"
 BUDGET = {"speedup_vs_trl": 2.0, "peak_memory_ratio_vs_trl": 0.5, "swap_share": 0.05}
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     }
 
 
-def _compared(mine: Measured | None, peer: Measured | None) -> dict[str, float] | None:
+def _compared(mine: CandidateFigures | None, peer: CandidateFigures | None) -> dict[str, float] | None:
     faster = ratio(peer, mine)
     if faster is None or mine is None or peer is None:
         return None

@@ -12,7 +12,7 @@ from typing import Any
 
 from app.bench import Tell
 from app.bench.engine import apart
-from app.bench.engine.apart import Measured, ratio
+from app.bench.engine.apart import CandidateFigures, ratio
 
 SUMMARY = "sampling, beside transformers' generate and llama.cpp's own batched limit"
 BUDGET = {"speedup_vs_transformers": 1.5, "share_of_llamacpp_limit": 0.85}
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     return {**ratios(found), **about, "candidates": apart.figures(found), "budget": BUDGET}
 
 
-def ratios(found: Mapping[str, Measured]) -> dict[str, Any]:
+def ratios(found: Mapping[str, CandidateFigures]) -> dict[str, Any]:
     """The headline takes our fastest engine's speed, the lower of the two classes' speed-ups, and the file type
     that the engine takes by itself."""
     ours = {name: one for name, one in found.items() if name.split()[0] in ("torch", "llamacpp")}

@@ -106,7 +106,7 @@ def masked(payload: bytes, opcode: int = _TEXT) -> bytes:
     return bytes([0x80 | opcode]) + length + bytes(4) + payload
 
 
-class Wire:
+class BlockingConnection:
     """One connection to `url` with blocking calls. Raises BenchError for every refusal."""
 
     def __init__(self, url: str) -> None:
@@ -189,11 +189,11 @@ class Wire:
         self._read += came
 
 
-def join(url: str, numbers: Sequence[int], *, signed: bool = True) -> Iterator[Wire]:
+def join(url: str, numbers: Sequence[int], *, signed: bool = True) -> Iterator[BlockingConnection]:
     """Connections for the keys of these numbers, signed in; without `signed` as they are after the upgrade."""
     for start in range(0, len(numbers), AT_ONCE):
         some = numbers[start : start + AT_ONCE]
-        wires = [Wire(url) for _ in some]
+        wires = [BlockingConnection(url) for _ in some]
         for wire in wires:
             wire.upgrade()
         for wire, number in zip(wires, some, strict=True):

@@ -26,9 +26,9 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from app.bench import BenchError, Tell, busy
-from app.bench.relay.joining import FAMILIES, SWARM, Wire, join, published
+from app.bench.relay.joining import FAMILIES, SWARM, BlockingConnection, join, published
 from app.bench.relay.loading import LoadResult, generator, percentile_ms, put_on
-from app.bench.relay.served import Served
+from app.bench.relay.served import StartedServer
 from app.common.home import home
 from app.common.text import whole
 from app.swarm.wire.body import unseal
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     program = generator(home(args.home) / "cache")
     load = busy(tell)
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as name:
-        put = Putting(Path(name), program)
+        put = LoadRunner(Path(name), program)
         tell("Groups are being written and signed ...")
         fill = list(published(min(FILL_KEYS, args.busy), args.fill, 1))
         figures = saturated(put, args, fill, tell)
@@ -110,7 +110,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     }
 
 
-class Putting:
+class LoadRunner:
     """One load after another, checked to be what was meant."""
 
     def __init__(self, folder: Path, program: Path) -> None:
@@ -118,7 +118,12 @@ class Putting:
         self._program = program
 
     def __call__(
-        self, wires: Sequence[Wire], rounds: Sequence[bytes], *, rate: float = 0.0, items: float = K - 0.5
+        self,
+        wires: Sequence[BlockingConnection],
+        rounds: Sequence[bytes],
+        *,
+        rate: float = 0.0,
+        items: float = K - 0.5,
     ) -> LoadResult:
         load = put_on(
             self._folder, self._program, [wire.bare() for wire in wires], rounds, to_frame(SAMPLE), rate=rate
@@ -139,7 +144,7 @@ class Cost(NamedTuple):
     load: LoadResult
 
 
-def costing(server: Served, put: Callable[[], LoadResult], rounds: int) -> Cost:
+def costing(server: StartedServer, put: Callable[[], LoadResult], rounds: int) -> Cost:
     before, helpers = server.cpu_s(), server.helpers_cpu_s()
     load = put()
     return Cost(
@@ -147,11 +152,11 @@ def costing(server: Served, put: Callable[[], LoadResult], rounds: int) -> Cost:
     )
 
 
-def saturated(put: Putting, args: argparse.Namespace, fill: Sequence[bytes], tell: Tell) -> dict[str, Any]:
+def saturated(put: LoadRunner, args: argparse.Namespace, fill: Sequence[bytes], tell: Tell) -> dict[str, Any]:
     """Relay, bare websocket, and bare websocket with hash and signature, in turn, as busy as they can be."""
     costs: dict[str, list[Cost]] = {kind: [] for kind in ("relay", "raw", "least")}
     with contextlib.ExitStack() as stack:
-        servers = {kind: stack.enter_context(Served(kind)) for kind in costs}
+        servers = {kind: stack.enter_context(StartedServer(kind)) for kind in costs}
         servers["relay"].know(args.busy)
         wires = {
             kind: stack.enter_context(joined(server, args.busy, signed=kind == "relay"))
@@ -183,14 +188,14 @@ def saturated(put: Putting, args: argparse.Namespace, fill: Sequence[bytes], tel
 
 
 def open_load(
-    put: Putting, args: argparse.Namespace, connections: int, fill: Sequence[bytes], tell: Tell
+    put: LoadRunner, args: argparse.Namespace, connections: int, fill: Sequence[bytes], tell: Tell
 ) -> dict[str, Any]:
     """Many connections: their memory, and how long an answer takes at a given rate."""
     figures: dict[str, Any] = {}
     many = args.rate * args.seconds
     for kind in ("relay", "raw"):
         name = "" if kind == "relay" else "raw_"
-        with Served(kind) as server:
+        with StartedServer(kind) as server:
             with joined(server, min(FILL_KEYS, args.busy), signed=kind == "relay") as wires:
                 put(wires, fill, items=0)
             empty = server.rss()
@@ -226,12 +231,12 @@ def open_load(
     return figures
 
 
-def sizes(put: Putting, swarms: Sequence[int], stats_bytes: int, tell: Tell) -> dict[str, Any]:
+def sizes(put: LoadRunner, swarms: Sequence[int], stats_bytes: int, tell: Tell) -> dict[str, Any]:
     """Bytes of one node, both ways, in swarms of different sizes."""
     each: dict[str, dict[str, float]] = {}
     for size in swarms:
         rounds = max(2, 300 // size)
-        with Served("relay") as server:
+        with StartedServer("relay") as server:
             server.know(size + GONE_KEYS)
             with joined(server, GONE_KEYS, first=size) as wires:
                 put(wires, list(published(GONE_KEYS, 10 * GONE_KEYS, 1, first_key=size)), items=0)
@@ -311,8 +316,10 @@ def table(figures: dict[str, Any]) -> list[str]:
 
 
 @contextlib.contextmanager
-def joined(server: Served, many: int, *, first: int = 0, signed: bool = True) -> Iterator[list[Wire]]:
-    wires: list[Wire] = []
+def joined(
+    server: StartedServer, many: int, *, first: int = 0, signed: bool = True
+) -> Iterator[list[BlockingConnection]]:
+    wires: list[BlockingConnection] = []
     try:
         for wire in join(server.url, range(first, first + many), signed=signed):
             wires.append(wire)

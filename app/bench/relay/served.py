@@ -51,7 +51,7 @@ _BYTES = Rate(10e12, 10e12)
 _KINDS = ("publish", "sample", "connect", "new-key", "report", "stats")
 
 
-class Served:
+class StartedServer:
     """One of the servers, started, as a context."""
 
     def __init__(self, kind: str, nats: Sequence[str] = ()) -> None:

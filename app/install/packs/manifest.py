@@ -10,11 +10,12 @@ import re
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
 from app.common import remedy
-from app.install.errors import PackError
+from app.install import InstallError
 from app.install.packs.place import NAME, VERSION
 from app.install.signed import Key, ListedFile, Url, check_address, here, holds, is_address
 
@@ -23,7 +24,7 @@ MANIFEST = 2**20
 WHEELS = 500
 DISK = 2**36
 """Maximum bytes that a pack may ask for on the disk."""
-TRUST = Path(__file__).resolve().parents[3] / "resources" / "packs.json"
+TRUST = Path(__file__).resolve().parents[3] / "resources" / "release.json"
 
 _WHEEL_FILE = re.compile(
     r"(?P<name>[A-Za-z0-9_.]+)-(?P<version>[A-Za-z0-9_.+!]+)(-[0-9][A-Za-z0-9_]*)?(-[A-Za-z0-9_.]+){3}\.whl"
@@ -115,37 +116,59 @@ class PackOffer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     made: int = 0
 
 
-class PackTrust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Public keys (hexadecimal) whose manifests are trusted, the manifests' addresses by pack name, and the
-    texts about the packs."""
+class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whom this version of Shoal believes and where it asks: public keys (hexadecimal); the addresses of the
+    list of new versions, one and its mirrors; the manifests' addresses by pack name, and the texts about the
+    packs."""
 
-    keys: tuple[Key, ...]
+    keys: Annotated[tuple[Key, ...], msgspec.Meta(min_length=1, max_length=8)]
+    feeds: Annotated[tuple[Url, ...], msgspec.Meta(max_length=8)] = ()
     manifests: dict[Annotated[str, msgspec.Meta(pattern=rf"^{NAME}\Z")], str] = {}
     offers: dict[str, PackOffer] = {}
 
+    @property
+    def host(self) -> str:
+        """The host that is asked for new versions, for people."""
+        return urlsplit(self.feeds[0]).hostname or self.feeds[0]
 
-def trust(path: Path = TRUST) -> PackTrust:
-    """The values that the build wrote into resources; a checkout has none. Raises PackError."""
+    @property
+    def request(self) -> str:
+        """What asking for new versions sends every time, for people."""
+        found = urlsplit(self.feeds[0])
+        lines = (f"Host: {found.netloc}", "User-Agent: shoal", "Accept: */*", "Accept-Encoding: identity")
+        return "\n".join([f"GET {found.path}.sig HTTP/1.1", *lines])
+
+    def encode(self) -> bytes:
+        """What resources/release.json holds. Raises msgspec.ValidationError for values that the app would
+        refuse."""
+        content = msgspec.json.encode(self)
+        msgspec.json.decode(content, type=Trust)
+        return msgspec.json.format(content, indent=1) + b"\n"
+
+
+def trust(path: Path | None = None) -> Trust:
+    """The values that the build wrote into resources; a checkout has none. Raises InstallError."""
+    path = path or TRUST
     try:
-        return msgspec.json.decode(path.read_bytes(), type=PackTrust)
+        return msgspec.json.decode(path.read_bytes(), type=Trust)
     except FileNotFoundError:
         start = f"start it with {remedy.command()}, which installs what it needs"
         how = "install one that has been released" if remedy.installed() else start
-        raise PackError(
+        raise InstallError(
             f"This copy of Shoal comes without engine packs: {how}, or name a key with --key."
         ) from None
     except (OSError, msgspec.MsgspecError) as error:
-        raise PackError(f"{path} can't be read ({error}): install Shoal again.") from error
+        raise InstallError(f"{path} can't be read ({error}): install Shoal again.") from error
 
 
 def read_manifest(content: bytes, signature: bytes, keys: tuple[str, ...], base: str = "") -> SignedManifest:
-    """A manifest that one of `keys` signed. Raises PackError."""
+    """A manifest that one of `keys` signed. Raises InstallError."""
     if len(content) > MANIFEST:
-        raise PackError(
+        raise InstallError(
             f"The manifest has {len(content)} bytes and {MANIFEST} are allowed: nothing was installed."
         )
     if not holds(content, signature, keys):
-        raise PackError(
+        raise InstallError(
             "The manifest isn't signed by the makers of this Shoal, so nothing was installed: take the one "
             "that "
             "belongs to this version."
@@ -153,7 +176,7 @@ def read_manifest(content: bytes, signature: bytes, keys: tuple[str, ...], base:
     try:
         manifest = msgspec.json.decode(content, type=PackManifest)
     except msgspec.MsgspecError as error:
-        raise PackError(
+        raise InstallError(
             f"The manifest can't be understood ({error}), so nothing was installed: update Shoal, then try "
             "again."
         ) from error
@@ -169,10 +192,10 @@ def offer(manifest: PackManifest) -> PackOffer:
 
 
 def check_here(manifest: PackManifest) -> None:
-    """Whether the pack is for this computer. Raises PackError."""
+    """Whether the pack is for this computer. Raises InstallError."""
     system, machine = here()
     if (manifest.system, manifest.machine) != (system, machine):
-        raise PackError(
+        raise InstallError(
             f"{manifest.title} is for {manifest.system} on {manifest.machine}, and this is {system} on "
             f"{machine}: "
             "take the pack for this computer."
@@ -180,7 +203,7 @@ def check_here(manifest: PackManifest) -> None:
     own = system_version()
     if manifest.least and own and _numbers(own) < _numbers(manifest.least):
         what = "glibc" if system == "linux" else "macOS"
-        raise PackError(
+        raise InstallError(
             f"{manifest.title} needs {what} {manifest.least} or newer, and this system has {own}: update the "
             "system, or use Shoal on a newer one."
         )

@@ -8,39 +8,24 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from app.common import fetch, files, remedy
-from app.common.connection import Fault
+from app.common import files, remedy
 from app.common.rate import Patience
-from app.install.errors import PackError
+from app.install import InstallError
 from app.install.launcher.stamp import APPLE_SILICON
 from app.install.packs import manifest, place
 from app.install.packs import manifest as manifests
 from app.install.packs.events import Offered
-from app.install.packs.manifest import PackManifest, PackOffer, PackTrust, SignedManifest
-from app.install.signed import SIGNATURE, is_address
+from app.install.packs.manifest import PackManifest, PackOffer, SignedManifest, Trust
+from app.install.signed import is_address, load
 
 # Where a manifest comes from: an address or a file, with its signature beside it.
 
 
 def load_manifest(where: str, keys: tuple[str, ...], patience: Patience | None = None) -> SignedManifest:
-    """The manifest at an address or in a file, checked. Raises PackError."""
-    if is_address(where):
-        wanted = ((where, manifests.MANIFEST), (f"{where}.sig", SIGNATURE))
-        try:
-            content, signature = fetch.ask(wanted, patience or Patience())
-        except Fault as caught:
-            raise PackError(str(caught)) from caught
-        return manifests.read_manifest(content, signature, keys, where)
-    path = Path(where).expanduser().absolute()
-    try:
-        with path.open("rb") as one, path.with_name(f"{path.name}.sig").open("rb") as two:
-            content, signature = one.read(manifests.MANIFEST + 1), two.read(SIGNATURE)
-    except OSError as error:
-        raise PackError(
-            f"{error.filename} can't be read ({error.strerror}): name the manifest with --manifest, with its "
-            "signature beside it."
-        ) from error
-    return manifests.read_manifest(content, signature, keys, str(path.parent))
+    """The manifest at an address or in a file, checked. Raises InstallError."""
+    content, signature = load(where, manifests.MANIFEST, "--manifest", patience or Patience())
+    base = where if is_address(where) else str(Path(where).expanduser().absolute().parent)
+    return manifests.read_manifest(content, signature, keys, base)
 
 
 # Which release of a pack is older. Anyone who gives packs out could offer an old manifest again: it is still
@@ -54,17 +39,17 @@ SEEN = "seen.json"
 
 
 def check_not_older(root: Path, manifest: PackManifest, oldest: Mapping[str, int], older: bool) -> None:
-    """Raises PackError for a pack older than the last one seen. `oldest`: what this version of Shoal was
+    """Raises InstallError for a pack older than the last one seen. `oldest`: what this version of Shoal was
     released with, by name. `older` allows less than was here before."""
     least = oldest.get(manifest.name, 0)
     if manifest.made < least:
-        raise PackError(
+        raise InstallError(
             f"{manifest.title} of {_day(manifest.made)} is older than this Shoal, which belongs to one of "
             f"{_day(least)}, so nothing was installed: take the pack that came out with it."
         )
     seen = 0 if older else _releases_seen(root).get(manifest.name, 0)
     if manifest.made < seen:
-        raise PackError(
+        raise InstallError(
             f"{manifest.title} of {_day(manifest.made)} is older than one that was here, of {_day(seen)}, so "
             f"nothing was installed: take the newest; {remedy.command('pack install --older')} takes this one "
             "anyway."
@@ -89,14 +74,14 @@ def _day(made: int) -> str:
 LAST = 9
 
 
-def offered(trust: PackTrust, root: Path, carried: Path | None, card: bool) -> list[Offered]:
+def offered(trust: Trust, root: Path, carried: Path | None, card: bool) -> list[Offered]:
     """`card`: an NVIDIA driver runs here. Of packs without a PackOffer nothing but the name is known."""
     found: dict[str, Offered] = {}
     for name in trust.manifests:
         known = trust.offers.get(name)
         found[name] = _row(name, known, root) if known else Offered(name=name)
     for path in manifests_in(carried, card) if carried is not None else []:
-        with contextlib.suppress(PackError):  # it is of another system, or damaged: its installation says so
+        with contextlib.suppress(InstallError):  # it is of another system, or damaged: its installation says so
             one = load_manifest(str(path), trust.keys).manifest
             manifest.check_here(one)
             found[one.name] = _row(one.name, manifest.offer(one), root, str(path.parent))
@@ -133,10 +118,10 @@ def manifests_in(folder: Path, card: bool) -> list[Path]:
 
 
 def chosen_in(folder: Path, card: bool) -> Path:
-    """The manifest that fits this computer best in a folder that the owner chose. Raises PackError."""
+    """The manifest that fits this computer best in a folder that the owner chose. Raises InstallError."""
     found = manifests_in(folder, card)
     if not found:
-        raise PackError(
+        raise InstallError(
             f"{folder} holds no engine: choose the folder with the engine's files; one of them has a name such "
             "as cpu.json."
         )

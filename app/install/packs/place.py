@@ -22,7 +22,7 @@ import msgspec
 
 from app.common import files, remedy
 from app.common.home import platform_place, settings_place
-from app.install.errors import PackError, pack_disk_error
+from app.install import InstallError, pack_disk_error
 
 NAME = r"[a-z][a-z0-9_]{0,31}"
 VERSION = r"[0-9][0-9a-z.]{0,31}"
@@ -160,13 +160,13 @@ BUSY = "An engine is being installed or removed by another process: wait for it,
 def alone(place: Path, waiting: Callable[[], None], wait_s: float, busy: str = BUSY) -> Iterator[int]:
     """Holds PACKS for this process, yielding the lock's descriptor. Handed to a child process (POSIX) the
     lock is kept until that has ended too, so a pip that outlives a killed installation is waited for. Raises
-    PackError where another still has it after `wait_s`, or where the folder cannot be made."""
+    InstallError where another still has it after `wait_s`, or where the folder cannot be made."""
     held = contextlib.ExitStack()
     try:
         place.mkdir(parents=True, exist_ok=True)
         lock = held.enter_context(files.alone(place / ".lock", wait_s, waiting))
     except files.LockHeldError:
-        raise PackError(busy) from None
+        raise InstallError(busy) from None
     except OSError as error:
         raise pack_disk_error(error, place) from error
     with held:

@@ -20,7 +20,7 @@ import msgspec
 
 from app.common import remedy
 from app.common.files import read_json
-from app.install.errors import PackError, pack_disk_error
+from app.install import InstallError, pack_disk_error
 from app.install.launcher.pythons import advice
 from app.install.packs import place
 from app.install.packs.manifest import PackManifest
@@ -50,9 +50,9 @@ class Interpreter(msgspec.Struct, frozen=True):
 
 def find(manifest: PackManifest) -> Interpreter:
     """The interpreter for a pack: the app's own where it brings one, else the system's python3, else the one
-    that the manifest prefers. Raises PackError with what to install."""
+    that the manifest prefers. Raises InstallError with what to install."""
     if "/AppTranslocation/" in sys.executable:
-        raise PackError(
+        raise InstallError(
             "macOS runs Shoal from a passing place, because it was opened where it was downloaded: move Shoal "
             "into Applications, open it there, then try again."
         )
@@ -66,13 +66,13 @@ def find(manifest: PackManifest) -> Interpreter:
         seen.append(found)
     fitting = [one for one in seen if one.version in manifest.pythons]
     if fitting:
-        raise PackError(
+        raise InstallError(
             f"{fitting[0].path} can't make virtual environments: install what it needs for that, on Debian "
             f"and Ubuntu with `sudo apt-get install python{fitting[0].version}-venv`, then try again."
         )
     wanted = " or ".join(manifest.pythons)
     there = ", ".join(sorted({one.version for one in seen})) or "none that starts"
-    raise PackError(
+    raise InstallError(
         f"{manifest.title} needs a 64-bit Python {wanted}, and this computer has {there}: {advice()}, then "
         "try again."
     )
@@ -97,7 +97,7 @@ def probe(path: Path | str) -> Interpreter | None:
 
 
 def make(python: Interpreter, environment: Path, work: Path, keep_open: int) -> None:
-    """An empty virtual environment. Raises PackError."""
+    """An empty virtual environment. Raises InstallError."""
     command: list[str | Path] = [python.path, "-I", "-m", "venv", "--without-pip", environment]
     said, code = run(command, work, keep_open)
     if code:
@@ -107,7 +107,7 @@ def make(python: Interpreter, environment: Path, work: Path, keep_open: int) -> 
 def check(environment: Path, modules: Sequence[str], work: Path, keep_open: int) -> None:
     """Whether the environment's Python imports what the pack promises: the first module, which is the largest,
     and meanwhile the others. What Python makes of their source is kept, so the engine's first start is quick.
-    Raises PackError."""
+    Raises InstallError."""
     python = interpreter(environment)
 
     def one(names: Sequence[str]) -> tuple[list[str], int]:
@@ -119,18 +119,18 @@ def check(environment: Path, modules: Sequence[str], work: Path, keep_open: int)
         if not code:
             continue
         if any(sign in line for line in said for sign in _TOO_OLD):
-            raise PackError(
+            raise InstallError(
                 f"This system is older than the engine needs ({said[-1][:200]}): update it, or use Shoal on "
                 "a newer one."
             )
-        raise PackError(
+        raise InstallError(
             f"The engine is in place but doesn't load ({said[-1][:300] if said else 'it ended'}): repair it "
             f"with {remedy.command('pack repair')}, or install it again."
         )
 
 
 def run(command: Sequence[str | Path], work: Path, keep_open: int) -> tuple[list[str], int]:
-    """The last output of a program, and its exit code. Raises PackError if it does not start."""
+    """The last output of a program, and its exit code. Raises InstallError if it does not start."""
     said: list[str] = []
     with start(command, work, keep_open) as child:
         try:
@@ -147,8 +147,8 @@ def start(
     command: Sequence[str | Path], work: Path, keep_open: int, order: IO[bytes] | None = None
 ) -> subprocess.Popen[str]:
     """A program and its output, read from one pipe. It inherits `keep_open` (POSIX), so that the next
-    installation waits for it even if this one is killed. `order` is its input. Raises PackError if it does not
-    start."""
+    installation waits for it even if this one is killed. `order` is its input. Raises InstallError if it does
+    not start."""
     temporary = work / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
     try:
@@ -166,7 +166,7 @@ def start(
             creationflags=_HIDDEN,
         )
     except OSError as error:
-        raise PackError(
+        raise InstallError(
             f"{command[0]} doesn't start ({error.strerror or error}): repair the installation of Shoal."
         ) from error
 
@@ -201,12 +201,13 @@ def _bundle() -> Path | None:
     return Path(folder) if folder else None
 
 
-def failed(what: str, said: list[str], place: Path) -> PackError:
+def failed(what: str, said: list[str], place: Path) -> InstallError:
     text = "\n".join(said)
     if "No space left on device" in text or "not enough space on the disk" in text:
         return pack_disk_error(OSError(28, "No space left on device"), place.parent)
     errors = [line for line in said if line.lower().startswith("error")]
-    return PackError(f"{what} ({(errors or said or ['nothing said'])[-1][:300]}). Nothing is lost: try again.")
+    last = (errors or said or ["nothing said"])[-1][:300]
+    return InstallError(f"{what} ({last}). Nothing is lost: try again.")
 
 
 # Whether an engine is as it was installed, and whether the one in use works: its Python starts, and what it
@@ -224,7 +225,7 @@ def engine_fault(root: Path) -> str:
     with tempfile.TemporaryDirectory() as work, open(os.devnull, "rb") as nothing:
         try:
             check(root / used, made_of.imports, Path(work), nothing.fileno())
-        except PackError as error:
+        except InstallError as error:
             return str(error)
     return ""
 

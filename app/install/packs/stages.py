@@ -17,9 +17,9 @@ from pathlib import Path
 import msgspec
 
 from app.common import files, remedy
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 from app.common.text import in_bytes
-from app.install.errors import PackError, pack_disk_error
+from app.install import InstallError, pack_disk_error
 from app.install.packs import manifest, offered, place, programs
 from app.install.packs.events import Pack, PackDone, PackProgress, PackStage, PackWaiting, Tell
 from app.install.packs.manifest import PackManifest, SignedManifest, Wheel
@@ -49,7 +49,7 @@ class PackInstaller:
     root: Path
     tell: Tell
     keys: tuple[str, ...] = ()
-    patience: Patience = field(default_factory=Patience)
+    patience: RetryLimit = field(default_factory=RetryLimit)
     free: Callable[[Path], int] = files.free
     wait_s: float = EARLIER_S
     oldest: Mapping[str, int] | None = None
@@ -60,8 +60,8 @@ class PackInstaller:
 
     def install(self, signed: SignedManifest, offline: Path | None = None) -> str:
         """Installs a pack, uses it and returns its folder's name; immediately if it is already complete.
-        `offline` is a folder with the wheels, used instead of a network. Raises PackError; what has arrived is
-        kept."""
+        `offline` is a folder with the wheels, used instead of a network. Raises InstallError; what has arrived
+        is kept."""
         manifest.check_here(signed.manifest)
         with self._alone() as lock:
             self._check_age(signed.manifest)
@@ -77,11 +77,11 @@ class PackInstaller:
 
     def repair(self, offline: Path | None = None, signed: SignedManifest | None = None) -> str:
         """Checks whether the pack in use is intact, and otherwise makes it again beside itself. Raises
-        PackError."""
+        InstallError."""
         with self._alone() as lock:
             before = place.current(self.root)
             if not before.current:
-                raise PackError(
+                raise InstallError(
                     f"There is no engine to repair: install one with {remedy.command('pack install')}."
                 )
             self._say(PackStage.DISK, "Looking at the engine that is installed.")
@@ -96,13 +96,13 @@ class PackInstaller:
             return self._build(signed, name, offline, Current(previous=before.previous), lock, repaired=True)
 
     def rollback(self) -> str:
-        """Returns to the previous pack; a second call undoes that. Raises PackError."""
+        """Returns to the previous pack; a second call undoes that. Raises InstallError."""
         with self._alone() as lock:
             before = place.current(self.root)
             if not before.previous:
-                raise PackError("There is no earlier engine to go back to: only one was installed so far.")
+                raise InstallError("There is no earlier engine to go back to: only one was installed so far.")
             if fault := self._fault(before.previous, lock, files=False):
-                raise PackError(
+                raise InstallError(
                     f"The engine before this one can't be used ({fault}): repair the one in use instead."
                 )
             self._use(Current(current=before.previous, previous=before.current))
@@ -132,11 +132,11 @@ class PackInstaller:
 
     def remove(self, pack: str = "") -> int:
         """Removes one pack, or all of them and their downloads, and returns the bytes freed. If it was in use,
-        the previous one replaces it. Raises PackError."""
+        the previous one replaces it. Raises InstallError."""
         with self._alone():
             if pack and pack not in place.packs(self.root):
                 listed = remedy.command("pack list")
-                raise PackError(f"There is no engine {pack[:60]!r} here: {listed} names those that are.")
+                raise InstallError(f"There is no engine {pack[:60]!r} here: {listed} names those that are.")
             gone = [pack] if pack else place.packs(self.root)
             freed = sum(files.size(self.root / name) for name in gone)
             try:
@@ -195,13 +195,13 @@ class PackInstaller:
     def _check_disk(
         self, wanted: PackManifest, name: str, total: int, wheels: Path, offline: Path | None
     ) -> None:
-        """Before the first byte, and with what has come taken into account. Raises PackError."""
+        """Before the first byte, and with what has come taken into account. Raises InstallError."""
         self._say(PackStage.DISK, "Looking whether there is room on the disk.")
         here = total if offline else sum(path.stat().st_size for path in wheels.glob("*") if path.is_file())
         missing = max(wanted.disk - min(here, total) - files.size(self.root / name), 0) + SPARE
         there = self.free(self.root)
         if missing > there:
-            raise PackError(
+            raise InstallError(
                 f"{wanted.title} needs {in_bytes(missing)} on the disk that holds {self.root}, and "
                 f"{in_bytes(there)} are free: "
                 "free up some space, or name another folder with SHOAL_PACKS, then try again."
@@ -241,7 +241,7 @@ class PackInstaller:
         total = sum(sum(task.sizes) for task in tasks)
         missing, there = total + SPARE, self.free(self.root)
         if missing > there:
-            raise PackError(
+            raise InstallError(
                 f"The engine needs {in_bytes(missing)} more on the disk that holds {self.root}, and "
                 f"{in_bytes(there)} are free: free up some space, then try again. Nothing is lost."
             )
@@ -293,7 +293,7 @@ class PackInstaller:
         try:
             self._say(PackStage.CHECK, "Checking that the engine loads.")
             programs.check(self.root / name, self._kept(name).manifest.imports, self.root / ".work", lock)
-        except PackError as error:
+        except InstallError as error:
             return str(error).rstrip(".")
         return damaged_file(self.root / name) if files else ""
 
@@ -308,7 +308,7 @@ class PackInstaller:
         return found
 
     def _kept(self, name: str) -> SignedManifest:
-        """The manifest that a pack was made from. Raises PackError."""
+        """The manifest that a pack was made from. Raises InstallError."""
         found = offered.load_manifest(str(self.root / f"{name}.json"), self.keys)
         with contextlib.suppress(OSError):
             base = (self.root / f"{name}.json.from").read_text(encoding="utf-8")
@@ -356,7 +356,7 @@ class PackInstaller:
             place.sweep(self.root)
             yield lock
 
-    def _disk(self, error: OSError) -> PackError:
+    def _disk(self, error: OSError) -> InstallError:
         return pack_disk_error(error, self.root)
 
 

@@ -25,7 +25,7 @@ import psutil
 from app.common import fetch
 from app.common.connection import Fault
 from app.common.rate import Patience
-from app.install.errors import PackError, pack_disk_error
+from app.install import InstallError, pack_disk_error
 from app.install.packs import programs
 from app.install.packs.manifest import PackManifest, Wheel, plain
 from app.install.packs.programs import Interpreter
@@ -44,7 +44,7 @@ def fetch_wheels(
     waiting: fetch.Waiting,
     patience: Patience | None = None,
 ) -> None:
-    """Downloads all `wheels` into `to`, complete and correct. Raises PackError; what has arrived is kept."""
+    """Downloads all `wheels` into `to`, complete and correct. Raises InstallError; what has arrived is kept."""
     have = 0
 
     def heard(piece: fetch.Piece, count: int) -> None:
@@ -62,26 +62,28 @@ def fetch_wheels(
         orders = [fetch.PieceOrder(wheel, wheel.addresses(base, manifest.mirrors)) for wheel in wheels]
         fetch.bring(orders, to, heard, waiting, patience, came=came)
     except Fault as caught:
-        raise PackError(str(caught)) from caught
+        raise InstallError(str(caught)) from caught
     except OSError as error:
         raise pack_disk_error(error, to) from error
 
 
 def check_wheels(wheels: tuple[Wheel, ...], folder: Path, tell: Tell) -> None:
     """Checks that a folder, as an offline installer brings it, has all wheels undamaged, and reports their
-    bytes. Raises PackError."""
+    bytes. Raises InstallError."""
     have = 0
     for wheel in wheels:
         path = _beside(folder, wheel.file)
         if not fetch.right(path, wheel):
-            raise PackError(f"{path} is damaged or another file than the manifest names: copy it there again.")
+            raise InstallError(
+                f"{path} is damaged or another file than the manifest names: copy it there again."
+            )
         have += wheel.size
         tell(have, wheel.file)
 
 
 def _beside(folder: Path, name: str) -> Path:
     if not (folder / name).is_file():
-        raise PackError(f"{name} isn't in {folder}: copy all files of the pack there, then try again.")
+        raise InstallError(f"{name} isn't in {folder}: copy all files of the pack there, then try again.")
     return folder / name
 
 
@@ -109,7 +111,7 @@ def plan_unpacking(
     wheels: Sequence[Wheel], files: Path, environment: Path, python: str, skip: Sequence[str] = ()
 ) -> list[UnpackTask]:
     """Where the files of `wheels` go in an environment of that Python ("3.11"), but for those that a pattern of
-    `skip` names. Raises PackError for a malformed wheel, and for one that writes where another does."""
+    `skip` names. Raises InstallError for a malformed wheel, and for one that writes where another does."""
     inside = environment / "Lib" if os.name == "nt" else environment / "lib" / f"python{python}"
     tasks, taken = [], dict[str, tuple[int, int]]()
     for wheel in wheels:
@@ -118,7 +120,7 @@ def plan_unpacking(
             with zipfile.ZipFile(path) as archive:
                 tasks.append(_task(wheel, path, archive, inside / "site-packages", environment, skip, taken))
         except (zipfile.BadZipFile, NotImplementedError, KeyError, UnicodeDecodeError, csv.Error) as error:
-            raise PackError(f"{path} is damaged: copy or download it again.") from error
+            raise InstallError(f"{path} is damaged: copy or download it again.") from error
     return tasks
 
 
@@ -166,7 +168,9 @@ def _task(
     moved: dict[str, str] = {}
     for name, info in infos.items():
         if _is_strange(name, info):
-            raise PackError(f"{wheel.file} holds a file that no wheel may hold ({name[:100]!r}): don't use it.")
+            raise InstallError(
+                f"{wheel.file} holds a file that no wheel may hold ({name[:100]!r}): don't use it."
+            )
         to = _place(name, data_folder, packages, environment)
         needed = name.startswith(f"{info_folder}/") or not any(fnmatchcase(name, one) for one in skip)
         if to is None or not needed:
@@ -175,7 +179,9 @@ def _task(
         moved[name] = os.path.relpath(to, packages).replace(os.sep, "/")
         key, sum_of_it = os.path.normcase(to).casefold(), (info.file_size, info.CRC)
         if taken.setdefault(key, sum_of_it) != sum_of_it:
-            raise PackError(f"{wheel.file} would write over {name[:100]} of another package: report this pack.")
+            raise InstallError(
+                f"{wheel.file} would write over {name[:100]} of another package: report this pack."
+            )
         members.append((name, _extended(to)))
         sizes.append(info.file_size)
     record = f"{info_folder}/RECORD"
@@ -198,7 +204,7 @@ def _info_folder(wheel: Wheel, archive: zipfile.ZipFile, names: dict[str, zipfil
                 said = file.read(2**16).decode("utf-8")
             if any(line.startswith("Wheel-Version: 1.") for line in said.splitlines()):
                 return folder
-    raise PackError(f"{wheel.file} isn't what its name says: copy or download it again.")
+    raise InstallError(f"{wheel.file} isn't what its name says: copy or download it again.")
 
 
 def _is_strange(name: str, info: zipfile.ZipInfo) -> bool:
@@ -250,7 +256,7 @@ MOST = 4
 def fill_environment(
     tasks: Sequence[UnpackTask], python: Interpreter, work: Path, keep_open: int, heard: Callable[[int], None]
 ) -> None:
-    """Unpacks everything and reports the bytes written. Raises PackError; the environment is then
+    """Unpacks everything and reports the bytes written. Raises InstallError; the environment is then
     incomplete."""
     parts = shares(tasks, min(MOST, _processors()))
     have, gate = 0, Lock()
@@ -283,7 +289,7 @@ def _start(
 
 
 def _listen(child: subprocess.Popen[str], work: Path, more: Callable[[int], None]) -> None:
-    """Reads the unpacker's output until it ends. Raises PackError."""
+    """Reads the unpacker's output until it ends. Raises InstallError."""
     said = []
     with child:
         for line in child.stdout or ():
@@ -305,9 +311,9 @@ def _read(line: str) -> object:
         return line
 
 
-def _refused(said: dict[str, object]) -> PackError:
+def _refused(said: dict[str, object]) -> InstallError:
     if "damaged" in said:
-        return PackError(
+        return InstallError(
             f"{said['damaged']} is damaged or another file than the manifest names: copy or download it again."
         )
     number = said.get("errno")

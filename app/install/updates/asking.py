@@ -15,12 +15,12 @@ import msgspec
 
 from app.common import files
 from app.common.rate import Patience
-from app.install.errors import PackError, UpdateError, update_disk_error
+from app.install import InstallError, disk_error
 from app.install.packs import place
-from app.install.signed import SIGNATURE, here, is_address
+from app.install.signed import here, load
 from app.install.updates import feed as feeds
 from app.install.updates import installed
-from app.install.updates.feed import Feed, ReleaseFile, UpdateTrust
+from app.install.updates.feed import Feed, ReleaseFile, Trust
 from app.install.updates.installed import ordered
 
 # The memory of new versions between two questions.
@@ -84,21 +84,21 @@ def read_known(home: Path) -> Known:
 
 
 def write_known(home: Path, known: Known) -> None:
-    """Raises UpdateError."""
+    """Raises InstallError."""
     try:
         files.write_json(home / KNOWN_FILE, known)
     except OSError as error:
-        raise update_disk_error(error, home) from error
+        raise disk_error(error, home) from error
 
 
 def store_feed(home: Path, content: bytes, signature: bytes) -> None:
-    """Saves the list that was trusted. Raises UpdateError."""
+    """Saves the list that was trusted. Raises InstallError."""
     folder = home / FOLDER
     try:
         files.write(folder / "feed.json", content)
         files.write(folder / "feed.json.sig", signature)
     except OSError as error:
-        raise update_disk_error(error, folder) from error
+        raise disk_error(error, folder) from error
 
 
 def stored_feed(home: Path) -> tuple[bytes, bytes]:
@@ -134,25 +134,22 @@ def notes_in(lines: dict[str, list[str]], wanted: Sequence[str]) -> list[str]:
 
 @contextlib.contextmanager
 def one_at_a_time(home: Path) -> Iterator[None]:
-    """Holds HOME/updates for this process. Raises UpdateError."""
-    try:
-        with place.alone(home / FOLDER, lambda: None, 2.0, _BUSY):
-            yield
-    except PackError as error:
-        raise UpdateError(str(error)) from error
+    """Holds HOME/updates for this process. Raises InstallError."""
+    with place.alone(home / FOLDER, lambda: None, 2.0, _BUSY):
+        yield
 
 
 PATIENCE = Patience(attempts=2, first_s=2.0, longest_s=10.0, silent_s=20.0)
 
 
 def ask(
-    home: Path, trust: UpdateTrust, form: str, now: datetime | None = None, patience: Patience = PATIENCE
+    home: Path, trust: Trust, form: str, now: datetime | None = None, patience: Patience = PATIENCE
 ) -> Known:
-    """Asks, and saves the result. Raises UpdateError; that is saved too."""
+    """Asks, and saves the result. Raises InstallError; that is saved too."""
     before, asked = _newest_seen(home, trust), time.time()
     try:
         feed, content = _newest(home, trust, before, now or feeds.now_utc(), patience)
-    except UpdateError as error:
+    except InstallError as error:
         write_known(home, msgspec.structs.replace(before, asked=asked, sentence=str(error)))
         raise
     found = Known(
@@ -167,13 +164,13 @@ def ask(
     return found
 
 
-def _newest_seen(home: Path, trust: UpdateTrust) -> Known:
+def _newest_seen(home: Path, trust: Trust) -> Known:
     """What was saved; if that file is damaged or older, at least the stored list, which is signed: otherwise an
     older list would be accepted."""
     before, (content, signature) = read_known(home), stored_feed(home)
     try:
         feed = feeds.signed(content, signature, trust.keys)
-    except UpdateError:
+    except InstallError:
         return before
     if feed.serial <= before.serial:
         return before
@@ -209,7 +206,7 @@ def stored_list(home: Path, keys: tuple[str, ...], now: datetime) -> Feed | None
         return None
     try:
         found = feeds.verify(content, signature, keys, now)
-    except UpdateError:
+    except InstallError:
         return None
     return found if found.serial == newest else None
 
@@ -219,18 +216,16 @@ def file_for(feed: Feed, form: str) -> ReleaseFile | None:
     return feed.file_for(*here(), form)
 
 
-def _newest(
-    home: Path, trust: UpdateTrust, before: Known, now: datetime, patience: Patience
-) -> tuple[Feed, bytes]:
+def _newest(home: Path, trust: Trust, before: Known, now: datetime, patience: Patience) -> tuple[Feed, bytes]:
     """From the first place whose list can be believed. Raises the first place's error where none has one."""
-    first: UpdateError | None = None
+    first: InstallError | None = None
     for where in trust.feeds:
         try:
-            content, signature = _load(home, where, patience)
+            content, signature = load(where, feeds.FEED, "--feed", patience, stored_feed(home))
             feed = feeds.verify(content, signature, trust.keys, now)
             if set(before.keys) & set(trust.keys):
                 _check_not_older(feed, content, before)
-        except UpdateError as error:
+        except InstallError as error:
             first = first or error
         else:
             store_feed(home, content, signature)
@@ -239,41 +234,10 @@ def _newest(
     raise first
 
 
-def _load(home: Path, where: str, patience: Patience) -> tuple[bytes, bytes]:
-    if is_address(where):
-        return _ask(where, *stored_feed(home), patience)
-    path = Path(where)
-    try:
-        return path.read_bytes()[: feeds.FEED + 1], path.with_name(f"{path.name}.sig").read_bytes()
-    except OSError as error:
-        raise UpdateError(
-            f"{error.filename} can't be read ({error.strerror}): name the list with --feed, with its "
-            "signature beside it."
-        ) from error
-
-
-def _ask(where: str, content: bytes, signature: bytes, patience: Patience) -> tuple[bytes, bytes]:
-    from app.common import fetch  # with aiohttp, which a window that only reads what is known does without
-    from app.common.connection import Fault, host_of
-
-    try:
-        (fresh,) = fetch.ask([(f"{where}.sig", SIGNATURE)], patience)
-        if content and fresh == signature:
-            return content, signature
-        (found,) = fetch.ask([(where, feeds.FEED)], patience)
-    except Fault as caught:
-        if caught.gone:
-            raise UpdateError(
-                f"{host_of(where)} has no list of new versions (any more): look where you got this Shoal."
-            ) from caught
-        raise UpdateError(str(caught)) from caught
-    return found, fresh
-
-
 def _check_not_older(feed: Feed, content: bytes, before: Known) -> None:
-    """Raises UpdateError for a list from before the newest one that was seen."""
+    """Raises InstallError for a list from before the newest one that was seen."""
     if feed.serial < before.serial or (feed.serial == before.serial and _digest(content) != before.digest):
-        raise UpdateError(
+        raise InstallError(
             f"The list of new versions is number {feed.serial}, and number {before.serial} was here before: "
             "somebody gives out an old one, so nothing is taken from it. Try again later, or on another "
             "network."

@@ -9,55 +9,22 @@ import hashlib
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
 import msgspec
 
 from app.common.signing import sign
-from app.install.errors import Checkout, UpdateError
-from app.install.signed import Key, ListedFile, Url, check_address, holds
-
-# Whom an installed app believes about new versions, and where it asks: resources/release.json, which the build
-# writes. A checkout has none.
-
-TRUST = Path(__file__).resolve().parents[3] / "resources" / "release.json"
+from app.install import Checkout, InstallError
+from app.install.packs import manifest
+from app.install.packs.manifest import Trust
+from app.install.signed import ListedFile, Url, check_address, holds
 
 
-class UpdateTrust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Public keys (hexadecimal) whose lists are trusted, and the lists' addresses: one and its mirrors."""
-
-    keys: Annotated[tuple[Key, ...], msgspec.Meta(min_length=1, max_length=8)]
-    feeds: Annotated[tuple[Url, ...], msgspec.Meta(min_length=1, max_length=8)]
-
-    @property
-    def host(self) -> str:
-        """For people."""
-        return urlsplit(self.feeds[0]).hostname or self.feeds[0]
-
-    @property
-    def request(self) -> str:
-        """What app.install.updates.asking sends every time, for people."""
-        found = urlsplit(self.feeds[0])
-        lines = (f"Host: {found.netloc}", "User-Agent: shoal", "Accept: */*", "Accept-Encoding: identity")
-        return "\n".join([f"GET {found.path}.sig HTTP/1.1", *lines])
-
-
-def trust(path: Path | None = None) -> UpdateTrust:
-    """What the build wrote into resources. Raises Checkout where it wrote nothing, and UpdateError."""
-    path = path or TRUST
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=UpdateTrust)
-    except FileNotFoundError:
-        raise Checkout from None
-    except (OSError, msgspec.MsgspecError) as error:
-        raise UpdateError(f"{path} can't be read ({error}): install Shoal again.") from error
-
-
-def trust_file(keys: tuple[str, ...], feeds: tuple[str, ...]) -> bytes:
-    """What resources/release.json holds. Raises msgspec.ValidationError."""
-    content = msgspec.json.encode({"keys": keys, "feeds": feeds})
-    msgspec.json.decode(content, type=UpdateTrust)
-    return msgspec.json.format(content, indent=1) + b"\n"
+def trust(path: Path | None = None) -> Trust:
+    """Whom to believe about new versions and where they are listed. Raises Checkout where the build wrote
+    nothing, and InstallError."""
+    if not (path or manifest.TRUST).exists() or not (found := manifest.trust(path)).feeds:
+        raise Checkout
+    return found
 
 
 FEED = 2**16
@@ -129,7 +96,7 @@ class Feed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 def encode(feed: Feed, secret: bytes) -> tuple[bytes, bytes]:
     """A list's bytes and its signature, for FILE and FILE.sig; `secret` is the key's seed of 32 bytes. Raises
-    UpdateError for a list that the app would not take."""
+    InstallError for a list that the app would not take."""
     content = msgspec.json.format(msgspec.json.encode(feed), indent=1) + b"\n"
     read_feed(content)
     return content, sign(secret, content).hex().encode() + b"\n"
@@ -144,15 +111,15 @@ def entry(path: Path, form: Form, system: str, machine: str, url: str = "") -> R
 
 
 def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetime) -> Feed:
-    """A list that one of `keys` signed and that has not expired. Raises UpdateError."""
+    """A list that one of `keys` signed and that has not expired. Raises InstallError."""
     feed = signed(content, signature, keys)
     if feed.made > now + AHEAD:
-        raise UpdateError(
+        raise InstallError(
             f"The list of new versions was made on {feed.made:%Y-%m-%d}, and by this computer's clock it is "
             f"{now:%Y-%m-%d}: set the clock, then try again."
         )
     if feed.expires < now:
-        raise UpdateError(
+        raise InstallError(
             f"The list of new versions held until {feed.expires:%Y-%m-%d} and wasn't renewed, so nothing is "
             "taken from it: check this computer's clock, or try again later. Shoal stays as it is."
         )
@@ -160,9 +127,9 @@ def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetim
 
 
 def signed(content: bytes, signature: bytes, keys: tuple[str, ...]) -> Feed:
-    """A list that one of `keys` signed, expired or not. Raises UpdateError."""
+    """A list that one of `keys` signed, expired or not. Raises InstallError."""
     if len(content) > FEED or not holds(content, signature, keys):
-        raise UpdateError(
+        raise InstallError(
             "The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from "
             "it: try again later, or on another network."
         )
@@ -170,11 +137,11 @@ def signed(content: bytes, signature: bytes, keys: tuple[str, ...]) -> Feed:
 
 
 def read_feed(content: bytes) -> Feed:
-    """The feed in a list whose signature holds. Raises UpdateError."""
+    """The feed in a list whose signature holds. Raises InstallError."""
     try:
         return msgspec.json.decode(content, type=Feed)
     except msgspec.MsgspecError as error:
-        raise UpdateError(
+        raise InstallError(
             f"The list of new versions can't be understood ({error}): download the newest Shoal where you got "
             "this one."
         ) from error

@@ -19,9 +19,9 @@ import msgspec
 
 from app.common import fetch, files
 from app.common.connection import Fault
-from app.common.rate import Patience
+from app.common.rate import RetryLimit
 from app.common.text import in_bytes, safe_line
-from app.install.errors import UpdateError, update_disk_error
+from app.install import InstallError, disk_error
 from app.install.signed import is_address
 from app.install.updates import asking, installed
 from app.install.updates.feed import Feed, ReleaseFile
@@ -40,10 +40,10 @@ def fetch_update(
     where: str,
     heard: Heard,
     waiting: fetch.Waiting,
-    patience: Patience | None = None,
+    patience: RetryLimit | None = None,
 ) -> Path:
-    """The downloaded file, complete and correct. `where` is the list's own address or path. Raises UpdateError;
-    what has arrived is kept, files of other versions are deleted."""
+    """The downloaded file, complete and correct. `where` is the list's own address or path. Raises
+    InstallError; what has arrived is kept, files of other versions are deleted."""
     folder = home / asking.FOLDER
     try:
         clear_fetched(home, file)
@@ -59,14 +59,14 @@ def fetch_update(
     except Fault as caught:
         if caught.gone:
             sentence = f"{file.file} isn't there any more: look for new versions again, then download it."
-            raise UpdateError(sentence) from caught
-        raise UpdateError(str(caught)) from caught
+            raise InstallError(sentence) from caught
+        raise InstallError(str(caught)) from caught
     except FileNotFoundError as error:
-        raise UpdateError(
+        raise InstallError(
             f"{error.filename} isn't there: copy all files of the release beside the list."
         ) from error
     except OSError as error:
-        raise update_disk_error(error, folder) from error
+        raise disk_error(error, folder) from error
 
 
 def fetched_file(home: Path, file: ReleaseFile) -> Path | None:
@@ -90,7 +90,7 @@ def _check_room(folder: Path, file: ReleaseFile) -> None:
     part = fetch.part_of(folder, file)
     missing = file.size - (part.stat().st_size if part.exists() else 0)
     if (free := files.free(folder)) < missing + SPARE:
-        raise UpdateError(
+        raise InstallError(
             f"The disk that holds {folder} has {in_bytes(free)} free, and {in_bytes(missing + SPARE)} "
             "are needed: free up some space, then try again."
         )
@@ -158,11 +158,11 @@ def hand_over_update(
     path: Path, file: ReleaseFile, program: Path, say: Say, system: SystemInstaller | None = None
 ) -> HandOver:
     """Looks at the file's digest once more, and hands it over. `program` is what runs now. Raises
-    UpdateError."""
+    InstallError."""
     system = system or SystemInstaller()
     try:
         if not fetch.right(path, file):
-            raise UpdateError(f"{path} isn't what was downloaded any more: download it again.")
+            raise InstallError(f"{path} isn't what was downloaded any more: download it again.")
         match file.form:
             case "deb":
                 return _debian(path, file, say, system)
@@ -177,7 +177,7 @@ def hand_over_update(
                     sentence="Drag Shoal into the folder Applications, then open it from there.",
                 )
     except OSError as error:
-        raise update_disk_error(error, path) from error
+        raise disk_error(error, path) from error
 
 
 def _debian(path: Path, file: ReleaseFile, say: Say, system: SystemInstaller) -> HandOver:
@@ -221,13 +221,15 @@ def _debian(path: Path, file: ReleaseFile, say: Say, system: SystemInstaller) ->
     if code == 0:
         return HandOver(then=NextStep.RESTART, sentence="It is installed.")
     if code == _DISMISSED:
-        raise UpdateError("Nothing was installed: the system's question for the password wasn't answered.")
+        raise InstallError("Nothing was installed: the system's question for the password wasn't answered.")
     if code == _REFUSED:
         return by_hand
     if code == _CHANGED:
-        raise UpdateError(f"Nothing was installed: {path} was changed after it was checked. Download it again.")
+        raise InstallError(
+            f"Nothing was installed: {path} was changed after it was checked. Download it again."
+        )
     last = _last_line(said.read_bytes()) or code
-    raise UpdateError(f"The system's package manager refused ({last}): try {command} in a terminal.")
+    raise InstallError(f"The system's package manager refused ({last}): try {command} in a terminal.")
 
 
 def _replaced(path: Path, file: ReleaseFile, program: Path, say: Say) -> HandOver:
@@ -241,11 +243,11 @@ def _replaced(path: Path, file: ReleaseFile, program: Path, say: Say) -> HandOve
         with files.staged(program) as fresh:
             shutil.copyfile(path, fresh)
             if not fetch.right(fresh, file):
-                raise UpdateError(f"{fresh} couldn't be written as it should: try again.")
+                raise InstallError(f"{fresh} couldn't be written as it should: try again.")
             fresh.chmod(program.stat().st_mode | 0o500)
             shutil.copy2(program, previous)
     except OSError as error:
-        raise update_disk_error(error, program.parent) from error
+        raise disk_error(error, program.parent) from error
     return HandOver(
         then=NextStep.RESTART, sentence=f"It is installed; the version before is kept as {previous}."
     )
@@ -256,20 +258,20 @@ def _windows(path: Path) -> HandOver:
     if sys.platform == "win32":
         os.startfile(path)
     else:
-        raise UpdateError(f"{path} is for Windows: open it there.")
+        raise InstallError(f"{path} is for Windows: open it there.")
     return HandOver(
         then=NextStep.QUIT, sentence="The installer opens; Shoal ends, and the installer starts it again."
     )
 
 
 def _run(command: list[str]) -> tuple[int, str]:
-    """The exit code, and the last line of output. Raises UpdateError if it does not start."""
+    """The exit code, and the last line of output. Raises InstallError if it does not start."""
     try:
         done = subprocess.run(
             command, capture_output=True, stdin=subprocess.DEVNULL, env=installed.outside(), check=False
         )
     except OSError as error:
-        raise UpdateError(
+        raise InstallError(
             f"{command[0]} can't be started ({error.strerror}): open the file yourself, {command[-1]}."
         ) from error
     return done.returncode, _last_line(done.stderr or done.stdout)

@@ -71,7 +71,7 @@ def _rounds(acting: Sequence[set[int]], node: int) -> int:
     return sum(node in here for here in acting)
 
 
-class Fate(msgspec.Struct, frozen=True, kw_only=True):
+class NodeOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The results of one kind of node in one arm. Shares in [0, 1]; differences are None without another
     arm."""
 
@@ -87,7 +87,7 @@ class Fate(msgspec.Struct, frozen=True, kw_only=True):
     """The arm it is compared with: the baseline, with the arm's own extras if that was run."""
 
 
-def fates(plan: StudyPlan, arms: Sequence[Arm], runs: Mapping[str, Runs], baseline: str) -> list[Fate]:
+def fates(plan: StudyPlan, arms: Sequence[Arm], runs: Mapping[str, Runs], baseline: str) -> list[NodeOutcome]:
     """Every kind of every arm that has finished runs; `baseline` is the name of the arm to compare with."""
     present = [arm for arm in arms if runs.get(arm.key)]
     base = next(arm for arm in present if arm.name == baseline)
@@ -105,7 +105,7 @@ def _bare(arm: Arm) -> tuple[int, int, str, bool, bool]:
     return arm.own, arm.peer, arm.recipe, arm.dynamic, arm.shuffled
 
 
-def _fate(arm: Arm, kind: NodeKind, runs: Runs, against: str, others: Runs) -> Fate:
+def _fate(arm: Arm, kind: NodeKind, runs: Runs, against: str, others: Runs) -> NodeOutcome:
     def start(run: Sequence[LabRound]) -> Sequence[float]:
         return probes(run)[0][1].pass_at_1_N
 
@@ -120,7 +120,7 @@ def _fate(arm: Arm, kind: NodeKind, runs: Runs, against: str, others: Runs) -> F
         else None
         for value in (areas, final)
     )
-    return Fate(
+    return NodeOutcome(
         arm=arm.name,
         kind=kind,
         start=estimate([of(start, run) for run in every]),

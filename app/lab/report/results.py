@@ -19,7 +19,7 @@ Runs = Mapping[int, Sequence[LabRound]]
 """The finished runs of one arm by seed."""
 
 
-class Counted(msgspec.Struct, frozen=True, kw_only=True):
+class InformativeCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Informative groups a node had in a round, on average, and what success rates alone predict."""
 
     own: float
@@ -63,7 +63,7 @@ class ArmResult(msgspec.Struct, frozen=True, kw_only=True):
     cpu_seconds: float
     worked_start: float
     worked_final: float
-    informative: Counted
+    informative: InformativeCounts
     entropy_start: float | None
     """Mean -log prob of own tokens, nats, over the first five rounds and over the last five."""
     entropy_final: float | None
@@ -228,8 +228,8 @@ def _summed(every: Sequence[Sequence[LabRound]], value: Callable[[LabRound, int]
     return average([sum(value(record, len(final(run))) for record in run) for run in every])
 
 
-def _counted(records: Sequence[LabRound]) -> Counted:
-    return Counted(
+def _counted(records: Sequence[LabRound]) -> InformativeCounts:
+    return InformativeCounts(
         own=average([record.informative_own for record in records]),
         own_predicted=average([record.predicted_own or 0.0 for record in records]),
         peer=average([record.taken for record in records]),

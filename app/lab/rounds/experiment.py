@@ -18,14 +18,23 @@ import msgspec
 
 from app.lab.arms import Arm
 from app.lab.attackers import kind_of
-from app.lab.plan import Answered, LabProbe, LabRound, Learnt, StudyPlan, group_of, identity, token_mean
+from app.lab.plan import (
+    AnsweredQuestion,
+    LabProbe,
+    LabRound,
+    StudyPlan,
+    TrainingResult,
+    group_of,
+    identity,
+    token_mean,
+)
 from app.lab.rounds import probing
 from app.lab.rounds.extras import RoundExtra, open_extras
 from app.lab.rounds.probing import Prober
 from app.lab.statistics import average
 from app.lab.swarm import LabSwarm
 from app.learning.choosing import PeerOffer, PeerRecords
-from app.learning.lesson import Own, PeerTokens, lesson
+from app.learning.lesson import OwnTokens, PeerTokens, lesson
 from app.learning.questions import own_questions
 from app.learning.state import fresh
 from app.sapo import seeds
@@ -52,7 +61,7 @@ class Experiment:
         self.identities = [identity(seed, node) for node in range(plan.nodes)]
         self.learners = [fresh(plan.levels)] * plan.nodes
         self.records = [PeerRecords() for _ in range(plan.nodes)]
-        self.published: list[Answered] = []
+        self.published: list[AnsweredQuestion] = []
         self.taken: list[set[Coordinates]] = [
             set() for _ in range(plan.nodes)
         ]  # what each node trained on already
@@ -153,7 +162,9 @@ class Experiment:
             probing.peer_groups(self.arm.peer, offered, kept),
         )
 
-    def _answer(self, number: int, own_N: Sequence[int]) -> tuple[list[list[Answered]], list[Answered]]:
+    def _answer(
+        self, number: int, own_N: Sequence[int]
+    ) -> tuple[list[list[AnsweredQuestion]], list[AnsweredQuestion]]:
         """Own questions asked, answered and scored: those that each node keeps, and everything generated for
         it.
 
@@ -161,10 +172,10 @@ class Experiment:
         group is drawn again from fresh questions; places still open after the last attempt keep an
         uninformative one.
         """
-        kept_NP: list[list[Answered]] = [[] for _ in self.identities]
-        spare_NP: list[list[Answered]] = [[] for _ in self.identities]
+        kept_NP: list[list[AnsweredQuestion]] = [[] for _ in self.identities]
+        spare_NP: list[list[AnsweredQuestion]] = [[] for _ in self.identities]
         slots_N = [0] * self.plan.nodes
-        everything: list[Answered] = []
+        everything: list[AnsweredQuestion] = []
         for attempt in range(self.plan.attempts if self.arm.dynamic else 1):
             missing_N = [own - len(kept_P) for own, kept_P in zip(own_N, kept_NP, strict=True)]
             if not any(missing_N):
@@ -180,7 +191,7 @@ class Experiment:
 
     def _sample(
         self, number: int, attempt: int, slots_N: list[int], missing_N: list[int]
-    ) -> Iterator[Answered]:
+    ) -> Iterator[AnsweredQuestion]:
         questions_NP = [
             own_questions(learner.curriculum, identity, number, missing, make, slot)
             for learner, identity, slot, missing in zip(
@@ -200,11 +211,11 @@ class Experiment:
 
     def _scored(
         self, node: int, number: int, at: Coordinates, prompt: Messages, completions_G: list[Completion]
-    ) -> Answered:
+    ) -> AnsweredQuestion:
         scored = self.score(group_of(at, completions_G, self.plan.model))
-        return Answered(node, number, scored, prompt, completions_G, scored.rewards_G)
+        return AnsweredQuestion(node, number, scored, prompt, completions_G, scored.rewards_G)
 
-    def _shuffled(self, kept_NP: list[list[Answered]], number: int) -> list[list[Answered]]:
+    def _shuffled(self, kept_NP: list[list[AnsweredQuestion]], number: int) -> list[list[AnsweredQuestion]]:
         """The control: rewards of all finished completions of the round, dealt out again at random."""
         places = [
             (node, p, g)
@@ -228,10 +239,10 @@ class Experiment:
     def _learn(
         self,
         node: int,
-        own_P: list[Answered],
+        own_P: list[AnsweredQuestion],
         number: int,
-        peer_P: list[Answered],
-    ) -> Learnt:
+        peer_P: list[AnsweredQuestion],
+    ) -> TrainingResult:
         """Weighs own groups and peers' and takes the round's steps. Without a single weight there is none."""
         sequences_PG = [self.encoded(answered) for answered in peer_P]
         asked = self.recipe.needs_peer_logprobs or (number % self.plan.probe_every == 0)
@@ -240,7 +251,7 @@ class Experiment:
         taught = lesson(
             self.recipe,
             before,
-            [Own(a.dealt, self.swarm.prompt_tokens(a.prompt), a.completions_G) for a in own_P],
+            [OwnTokens(a.dealt, self.swarm.prompt_tokens(a.prompt), a.completions_G) for a in own_P],
             list(map(PeerTokens, (answered.dealt for answered in peer_P), sequences_PG, logprobs_PGT)),
             rate=self.plan.learning_rate,
             order=self.rng(node, number, "steps"),
@@ -254,7 +265,7 @@ class Experiment:
             self.records[node].judge(str(answered.node), taken, kept_out)
         for extra in self.extras:
             extra.learned(weighed, peer_P)
-        return Learnt(
+        return TrainingResult(
             own=sum(answered.dealt.informative for answered in own_P),
             peer=len(peer_P),
             batch_reward=average([reward for answered in (*own_P, *peer_P) for reward in answered.dealt_G]),
@@ -268,7 +279,7 @@ class Experiment:
         flat = iter(self.swarm.logprobs(node, [s for sequences_G in sequences for s in sequences_G]))
         return [[next(flat) for _ in sequences_G] for sequences_G in sequences]
 
-    def _choose(self, node: int, number: int) -> list[Answered]:
+    def _choose(self, node: int, number: int) -> list[AnsweredQuestion]:
         """Peer groups for a node, out of what the others published within the window. None is taken twice."""
         pool = self._pool(node, number) if self.arm.peer and not self.learners[node].vigil.alone else []
         offers = [self._offer(node, number, answered) for answered in pool]
@@ -277,14 +288,14 @@ class Experiment:
         self.taken[node].update(a.scored.group.coordinates for a in chosen)
         return chosen
 
-    def _offer(self, node: int, number: int, answered: Answered) -> PeerOffer:
+    def _offer(self, node: int, number: int, answered: AnsweredQuestion) -> PeerOffer:
         return PeerOffer(
             peer=str(answered.node),
             age=number - answered.round,
             rewards_G=answered.dealt_G,
         )
 
-    def _pool(self, node: int, number: int) -> list[Answered]:
+    def _pool(self, node: int, number: int) -> list[AnsweredQuestion]:
         """What the others published within the window and this node has not had."""
         taken = self.taken[node]
         pool = [a for a in self.published if a.node != node and a.scored.group.coordinates not in taken]
@@ -295,7 +306,7 @@ class Experiment:
     def rng(self, node: int, number: int, purpose: str) -> Random:
         return Random(seeds.sampling_seed(self.identities[node], number, purpose))
 
-    def encoded(self, answered: Answered) -> list[TokenSequence]:
+    def encoded(self, answered: AnsweredQuestion) -> list[TokenSequence]:
         """The receiver's own encoding of published text, with the end token where the completion had ended."""
         sequences_G = [
             self.swarm.encode(answered.prompt, completion.text, completion.finished)

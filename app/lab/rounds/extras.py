@@ -15,11 +15,11 @@ from typing import Protocol
 import msgspec
 
 from app.lab.arms import Arm
-from app.lab.attackers import Attacker, Published, marked, number
-from app.lab.plan import Answered, StudyPlan, identity
+from app.lab.attackers import Attacker, PublishedGroup, marked, number
+from app.lab.plan import AnsweredQuestion, StudyPlan, identity
 from app.lab.searching import WHITE_BOX, Oracle
 from app.lab.swarm import LabSwarm
-from app.learning.lesson import Weighed
+from app.learning.lesson import WeighedGroups
 from app.learning.state import LearningState
 from app.sapo import seeds
 from app.sapo.asking import Way, messages
@@ -49,15 +49,15 @@ class RoundExtra:
         """The nodes that act in this round, None for all. The others neither answer, publish nor learn."""
         return None
 
-    def published(self, number: int, fresh: list[Answered]) -> list[Answered]:
+    def published(self, number: int, fresh: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
         """What really enters the pool of everything that nodes kept."""
         return fresh
 
-    def offered(self, node: int, number: int, pool: list[Answered]) -> list[Answered]:
+    def offered(self, node: int, number: int, pool: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
         """What a node may choose from of everything that others published."""
         return pool
 
-    def learned(self, weighed: Weighed, peer_P: Sequence[Answered]) -> None:
+    def learned(self, weighed: WeighedGroups, peer_P: Sequence[AnsweredQuestion]) -> None:
         """A node has weighed and learned from these groups of peers."""
 
     def after(self, number: int) -> None:
@@ -79,7 +79,7 @@ _JUDGED = ("taken", "kept_out")
 _VALUE = re.compile(r"(?P<kind>[a-z]+?)(?P<percent>\d+)(?P<believed>believed)?")
 
 
-class Hostile(RoundExtra):
+class HostileNodes(RoundExtra):
     """Attackers have the numbers after the nodes'. Their groups enter the pool as everybody's do."""
 
     def __init__(self, experiment: ExtendedRun, value: str) -> None:
@@ -100,7 +100,7 @@ class Hostile(RoundExtra):
             )
             for k in range(number(plan.nodes, int(found["percent"])))
         ]
-        self._lately: list[Answered] = []
+        self._lately: list[AnsweredQuestion] = []
         self._authors: dict[Coordinates, int] = {}
         """Who came first with a question."""
         self._measured: dict[str, float] = {}
@@ -113,7 +113,7 @@ class Hostile(RoundExtra):
             return Oracle(partial(experiment.swarm.logprobs, 0), lambda: experiment.learners[0].habits)
         return Oracle(experiment.swarm.untrained)
 
-    def published(self, number: int, fresh: list[Answered]) -> list[Answered]:
+    def published(self, number: int, fresh: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
         lately = [(answered.prompt[-1]["content"], answered.scored) for answered in self._lately]
         hostile = [
             received
@@ -132,12 +132,12 @@ class Hostile(RoundExtra):
             self._authors.setdefault(answered.scored.group.coordinates, answered.node)
         return fresh + hostile
 
-    def offered(self, node: int, number: int, pool: list[Answered]) -> list[Answered]:
+    def offered(self, node: int, number: int, pool: list[AnsweredQuestion]) -> list[AnsweredQuestion]:
         if self._believed:
             return pool
         return [one for one in pool if self._authors[one.scored.group.coordinates] == one.node]
 
-    def learned(self, weighed: Weighed, peer_P: Sequence[Answered]) -> None:
+    def learned(self, weighed: WeighedGroups, peer_P: Sequence[AnsweredQuestion]) -> None:
         for answered, (taken, kept_out) in zip(peer_P, weighed.right_P, strict=True):
             attacker = answered.node >= self._nodes
             self._chosen += attacker
@@ -154,7 +154,7 @@ class Hostile(RoundExtra):
         """An attacker's author in a round; those that renew their keys have another one in each."""
         return self._nodes + k + len(self._attackers) * number * (self._kind in ("renew", "crowd"))
 
-    def _received(self, node: int, number: int, place: int, one: Published) -> Answered | None:
+    def _received(self, node: int, number: int, place: int, one: PublishedGroup) -> AnsweredQuestion | None:
         prompt, group = messages(one.text, self._experiment.way), one.group
         if self._believed:
             seed = seeds.hashed("believed", node, number, place)
@@ -168,7 +168,7 @@ class Hostile(RoundExtra):
             )
             for text, finished in zip(group.completions_G, group.finished_G, strict=True)
         ]
-        answered = Answered(node, number, scored, prompt, completions_G, one.claimed_G)
+        answered = AnsweredQuestion(node, number, scored, prompt, completions_G, one.claimed_G)
         return replace(answered, scored=msgspec.structs.replace(scored, group=group))
 
     def _encoded(self, question: str, text: str) -> TokenSequence:
@@ -201,7 +201,7 @@ def staying(nodes: int, stay: int, number: int) -> set[int]:
     return {0, *ranked[: max(1, nodes // 2 - 1)]}
 
 
-class Paces(RoundExtra):
+class SlowNodes(RoundExtra):
     """`+paces=k`: the second half of the nodes acts in every k-th round only, each at its own time."""
 
     def __init__(self, experiment: ExtendedRun, value: str) -> None:
@@ -225,8 +225,8 @@ class Churn(RoundExtra):
 
 ROUND_EXTRAS: dict[str, Callable[[ExtendedRun, str], RoundExtra]] = {
     "churn": Churn,
-    "foes": Hostile,
-    "paces": Paces,
+    "foes": HostileNodes,
+    "paces": SlowNodes,
 }
 """By the name of the extra, as in `app.lab.arms.EXTRAS`, without those of the recipe."""
 

@@ -12,7 +12,7 @@ from app.lab.statistics import average
 from app.lab.swarm import LabSwarm
 from app.sapo.asking import Way, messages, shows_work
 from app.sapo.groups import Group, ScoredGroup, informative_probability
-from app.sapo.questions import Asked
+from app.sapo.questions import QuestionPrompt
 from engines.contract import Completion
 
 ROWS = 512
@@ -26,7 +26,7 @@ class Prober:
 
     swarm: LabSwarm
     score: Callable[[Group], ScoredGroup]
-    questions: Sequence[Asked]
+    questions: Sequence[QuestionPrompt]
     way: Way
     max_tokens: int
     tried: int = 64
@@ -87,7 +87,9 @@ class Prober:
         ]
         return tuple(average([solved for part in parts for solved in part[node]]) for node in range(nodes))
 
-    def _tried(self, questions_NP: Sequence[Sequence[Asked]], seeds_N: Sequence[int]) -> list[list[int]]:
+    def _tried(
+        self, questions_NP: Sequence[Sequence[QuestionPrompt]], seeds_N: Sequence[int]
+    ) -> list[list[int]]:
         """1 for each node and question with a right answer among TRIES."""
         answers_NPG = self._sample(questions_NP, TRIES, seeds_N)
         return [
@@ -99,14 +101,14 @@ class Prober:
         ]
 
     def _sample(
-        self, questions_NP: Sequence[Sequence[Asked]], tries: int, seeds_N: Sequence[int]
+        self, questions_NP: Sequence[Sequence[QuestionPrompt]], tries: int, seeds_N: Sequence[int]
     ) -> list[list[list[Completion]]]:
         prompts_NP = [
             [messages(question.text, self.way) for question in questions_P] for questions_P in questions_NP
         ]
         return self.swarm.sample(prompts_NP, tries, self.max_tokens, seeds_N)
 
-    def _rewards(self, question: Asked, completions: Sequence[Completion]) -> tuple[int, ...]:
+    def _rewards(self, question: QuestionPrompt, completions: Sequence[Completion]) -> tuple[int, ...]:
         """Answers to one question, scored together so that the truth is regenerated once."""
         return self.score(group_of(question.coordinates, completions, "probe")).rewards_G
 

@@ -22,18 +22,18 @@ from engines.contract import Engine
 
 # A line of work for every family of the starter: what a careful solver writes before `#answer`.
 #
-# Each function takes a reasoning-gym entry and a `Pen`, writes its steps and returns the answer that follows
-# from them. The pen sometimes slips, and the steps after a slip follow from the wrong value, as a person's
-# would.
+# Each function takes a reasoning-gym entry and a `StepWriter`, writes its steps and returns the answer that
+# follows from them. The writer sometimes slips, and the steps after a slip follow from the wrong value, as a
+# person's would.
 
 MAX_STEPS = 12
 
 
-class Stuck(Exception):
+class WorkingFailed(Exception):
     """The work cannot be continued (after a slip, say); the example is drawn again."""
 
 
-class Pen:
+class StepWriter:
     """Writes steps. With probability `slip` a step's integer comes out wrong by one or by ten."""
 
     def __init__(self, rng: Random, slip: float) -> None:
@@ -44,7 +44,7 @@ class Pen:
     def step(self, before: str, value: int, after: str = "") -> int:
         """Writes `before`, the value and `after` as one word, and returns the value as written."""
         if len(self.words) >= MAX_STEPS:
-            raise Stuck
+            raise WorkingFailed
         if self._rng.random() < self._slip:
             value += self._rng.choice((-10, -1, 1, 10))
         self.words.append(f"{before}{value}{after}")
@@ -54,7 +54,7 @@ class Pen:
         self.words.append(word)
 
 
-def _chain_sum(entry: Mapping[str, Any], pen: Pen) -> str:
+def _chain_sum(entry: Mapping[str, Any], pen: StepWriter) -> str:
     first, *rest = entry["metadata"]["expression"].split()
     total = int(first)
     for operator, term in zip(rest[::2], rest[1::2], strict=True):
@@ -63,7 +63,7 @@ def _chain_sum(entry: Mapping[str, Any], pen: Pen) -> str:
     return str(total)
 
 
-def _basic_arithmetic(entry: Mapping[str, Any], pen: Pen) -> str:
+def _basic_arithmetic(entry: Mapping[str, Any], pen: StepWriter) -> str:
     tokens = re.findall(r"\d+|[-+*()]", entry["metadata"]["expression"].replace(" ", ""))
 
     def atom() -> int:
@@ -99,7 +99,7 @@ def _basic_arithmetic(entry: Mapping[str, Any], pen: Pen) -> str:
     return str(total())
 
 
-def _euclid(a: int, b: int, pen: Pen) -> int:
+def _euclid(a: int, b: int, pen: StepWriter) -> int:
     """Remainders one after the other down to 0; the number before it is the divisor."""
     a, b = max(a, b), min(a, b)
     pen.note(str(a))
@@ -107,18 +107,18 @@ def _euclid(a: int, b: int, pen: Pen) -> int:
     while b > 0:
         a, b = b, pen.step("", a % b)
     if b < 0 or a == 0:
-        raise Stuck
+        raise WorkingFailed
     return a
 
 
-def _gcd(entry: Mapping[str, Any], pen: Pen) -> str:
+def _gcd(entry: Mapping[str, Any], pen: StepWriter) -> str:
     first, *rest = entry["metadata"]["numbers"]
     for number in rest:
         first = _euclid(first, number, pen)
     return str(first)
 
 
-def _lcm(entry: Mapping[str, Any], pen: Pen) -> str:
+def _lcm(entry: Mapping[str, Any], pen: StepWriter) -> str:
     first, *rest = entry["metadata"]["numbers"]
     for number in rest:
         large, small = max(first, number), min(first, number)
@@ -128,7 +128,7 @@ def _lcm(entry: Mapping[str, Any], pen: Pen) -> str:
     return str(first)
 
 
-def _fraction(entry: Mapping[str, Any], pen: Pen) -> str:
+def _fraction(entry: Mapping[str, Any], pen: StepWriter) -> str:
     top, bottom = entry["metadata"]["numerator"], entry["metadata"]["denominator"]
     divisor = _euclid(bottom, top, pen)
     top = pen.step(f"{top}/{divisor}=", top // divisor)
@@ -136,7 +136,7 @@ def _fraction(entry: Mapping[str, Any], pen: Pen) -> str:
     return f"{top}/{bottom}"
 
 
-def _simple_equations(entry: Mapping[str, Any], pen: Pen) -> str:
+def _simple_equations(entry: Mapping[str, Any], pen: StepWriter) -> str:
     left, right = entry["metadata"]["equation"].replace(" ", "").split("=")
     value = int(right)
     factor, constant = 0, 0
@@ -147,7 +147,7 @@ def _simple_equations(entry: Mapping[str, Any], pen: Pen) -> str:
         else:
             constant += int(term)
     if factor == 0:
-        raise Stuck
+        raise WorkingFailed
     if constant > 0:
         value = pen.step(f"{value}-{constant}=", value - constant)
     elif constant < 0:
@@ -155,7 +155,7 @@ def _simple_equations(entry: Mapping[str, Any], pen: Pen) -> str:
     return str(pen.step(f"{value}/{factor}=", round(value / factor)))
 
 
-def _base_conversion(entry: Mapping[str, Any], pen: Pen) -> str:
+def _base_conversion(entry: Mapping[str, Any], pen: StepWriter) -> str:
     """To the decimal number digit by digit (Horner), then quotient `r` remainder down to 0."""
     meta = entry["metadata"]
     value = 0
@@ -167,18 +167,18 @@ def _base_conversion(entry: Mapping[str, Any], pen: Pen) -> str:
         answer = _DIGITS[remainder] + answer
         value = pen.step("", value, f"r{_DIGITS[remainder]}")
     if not answer or value < 0:
-        raise Stuck
+        raise WorkingFailed
     return answer
 
 
-def _spell_backward(entry: Mapping[str, Any], pen: Pen) -> str:
+def _spell_backward(entry: Mapping[str, Any], pen: StepWriter) -> str:
     """Letters numbered from the front, then read from the back."""
     word = entry["metadata"]["word"]
     pen.note("".join(f"{letter}{place}" for place, letter in enumerate(word, start=1)))
     return str(word[::-1])
 
 
-def _count_bits(entry: Mapping[str, Any], pen: Pen) -> str:
+def _count_bits(entry: Mapping[str, Any], pen: StepWriter) -> str:
     """Halves and their remainders; then the remainders counted."""
     value, ones = entry["metadata"]["number"], 0
     while value > 0:
@@ -191,7 +191,7 @@ def _count_bits(entry: Mapping[str, Any], pen: Pen) -> str:
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
-WORK: Mapping[str, Callable[[Mapping[str, Any], Pen], str]] = {
+WORK: Mapping[str, Callable[[Mapping[str, Any], StepWriter], str]] = {
     "chain_sum": _chain_sum,
     "basic_arithmetic": _basic_arithmetic,
     "gcd": _gcd,
@@ -207,7 +207,7 @@ WORK: Mapping[str, Callable[[Mapping[str, Any], Pen], str]] = {
 
 def worked(family: str, entry: Mapping[str, Any], rng: Random, slip: float) -> str:
     """A line of work with its answer: `4-1=3 3-7=-4 #-4`. Raises Stuck when the work leads nowhere."""
-    pen = Pen(rng, slip)
+    pen = StepWriter(rng, slip)
     answer = WORK[family](entry, pen)
     return " ".join([*pen.words, f"#{answer}"])
 
@@ -215,7 +215,7 @@ def worked(family: str, entry: Mapping[str, Any], rng: Random, slip: float) -> s
 CORPUS_SEEDS = (PROBE_SEEDS.stop, TRAINING_SEEDS.start)
 
 
-class Mix(msgspec.Struct, frozen=True, kw_only=True):
+class DataMix(msgspec.Struct, frozen=True, kw_only=True):
     """The data mix. Shares are probabilities; `level_shares[k]` is that of level k."""
 
     worked_share: float = 0.2
@@ -237,7 +237,7 @@ class CorpusExample(msgspec.Struct, frozen=True, kw_only=True):
     completion: str
 
 
-def examples(mix: Mix, seed: int, families: Sequence[str] = tuple(sorted(WORK))) -> Iterator[CorpusExample]:
+def examples(mix: DataMix, seed: int, families: Sequence[str] = tuple(sorted(WORK))) -> Iterator[CorpusExample]:
     """An endless shuffled stream, families uniformly. Held-out questions never appear."""
     rng = Random(seed)
     while True:
@@ -253,7 +253,7 @@ def examples(mix: Mix, seed: int, families: Sequence[str] = tuple(sorted(WORK)))
                 completion = worked(family, question.entry, rng, mix.slip)
             else:
                 completion = guess(family, question.entry, rng, mix.wrong_guess)
-        except (Stuck, QuestionError):
+        except (WorkingFailed, QuestionError):
             continue
         if len(completion) <= mix.max_characters:
             yield CorpusExample(family=family, question=question.text, completion=completion)

@@ -22,7 +22,7 @@ from transformers import GenerationConfig, Qwen2Config, Qwen2ForCausalLM, Qwen2T
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from app.lab.plan import families_of
-from app.lab.starter.corpus import CorpusExample, Mix, examples
+from app.lab.starter.corpus import CorpusExample, DataMix, examples
 from app.learning.zero import imitate
 from app.sapo import seeds
 from app.sapo.asking import messages
@@ -102,7 +102,7 @@ class PretrainPhase(msgspec.Struct, frozen=True, kw_only=True):
     horizon: int
     """Steps after which the cosine would reach `final_rate`; more than `steps` stops it on the way down."""
     warmup: int
-    mix: Mix
+    mix: DataMix
 
 
 class PretrainPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,10 +122,10 @@ class PretrainPlan(msgspec.Struct, frozen=True, kw_only=True):
     feed_forward: int = 512
     context: int = 192
     skill: PretrainPhase = PretrainPhase(
-        steps=1500, horizon=2800, peak_rate=2e-3, final_rate=2e-4, warmup=100, mix=Mix(worked_share=0.5)
+        steps=1500, horizon=2800, peak_rate=2e-3, final_rate=2e-4, warmup=100, mix=DataMix(worked_share=0.5)
     )
     habit: PretrainPhase = PretrainPhase(
-        steps=300, horizon=300, peak_rate=1e-3, final_rate=5e-5, warmup=20, mix=Mix(worked_share=0.2)
+        steps=300, horizon=300, peak_rate=1e-3, final_rate=5e-5, warmup=20, mix=DataMix(worked_share=0.2)
     )
 
 
@@ -136,10 +136,10 @@ SIZES: dict[str, PretrainPlan] = {
         layers=3,
         feed_forward=256,
         skill=PretrainPhase(
-            steps=1150, horizon=1600, peak_rate=3e-3, final_rate=3e-4, warmup=100, mix=Mix(worked_share=0.5)
+            steps=1150, horizon=1600, peak_rate=3e-3, final_rate=3e-4, warmup=100, mix=DataMix(worked_share=0.5)
         ),
         habit=PretrainPhase(
-            steps=200, horizon=200, peak_rate=1.5e-3, final_rate=5e-5, warmup=20, mix=Mix(worked_share=0.2)
+            steps=200, horizon=200, peak_rate=1.5e-3, final_rate=5e-5, warmup=20, mix=DataMix(worked_share=0.2)
         ),
     ),
 }
@@ -150,7 +150,7 @@ swarms whose models differ."""
 def learning_rate(phase: PretrainPhase, step: int) -> float:
     """Linear warm-up, then a cosine from the peak to the final rate at the horizon.
 
-    >>> phase = PretrainPhase(steps=300, horizon=300, warmup=100, peak_rate=2.0, final_rate=1.0, mix=Mix())
+    >>> phase = PretrainPhase(steps=300, horizon=300, warmup=100, peak_rate=2.0, final_rate=1.0, mix=DataMix())
     >>> [learning_rate(phase, step) for step in (49, 100, 200, 300)]
     [1.0, 2.0, 1.5, 1.0]
     """
@@ -257,7 +257,7 @@ def _loss_sum(model: Any, rows: list[tuple[list[int], int]]) -> torch.Tensor:
     return cross_entropy(logits_STV.flatten(0, 1), targets_ST.flatten(), ignore_index=-100, reduction="sum")
 
 
-class Teaching(msgspec.Struct, frozen=True, kw_only=True):
+class TeachingPlan(msgspec.Struct, frozen=True, kw_only=True):
     """How specialists are taught; with the starter and a name it fixes the result."""
 
     steps: int = 160
@@ -274,13 +274,13 @@ def teach(
     names: tuple[str, ...],
     levels: Mapping[str, int],
     out: Path,
-    teaching: Teaching | None = None,
+    teaching: TeachingPlan | None = None,
     threads: int | None = None,
     tell: Callable[[str, int], None] = lambda name, step: None,
 ) -> list[Path]:
     """Makes each specialist that is not in `out` yet and returns all their folders: PEFT adapters whose
     optimiser has not made a step. Raises RegimeError before anything is made."""
-    teaching = teaching or Teaching()
+    teaching = teaching or TeachingPlan()
     known = {name: families_of(name, levels) for name in names}
     for name, own in known.items():
         if (out / name / "adapter_model.safetensors").exists():
@@ -299,30 +299,34 @@ def teach(
     return [out / name for name in known]
 
 
-def _lessons(own: tuple[str, ...], levels: Mapping[str, int], teaching: Teaching) -> Iterator[CorpusExample]:
+def _lessons(
+    own: tuple[str, ...], levels: Mapping[str, int], teaching: TeachingPlan
+) -> Iterator[CorpusExample]:
     """What a specialist of these families is taught, or a node that seldom shows its work."""
     return _special(own, levels, teaching) if own else _seldom(levels, teaching)
 
 
-def _seldom(levels: Mapping[str, int], teaching: Teaching) -> Iterator[CorpusExample]:
+def _seldom(levels: Mapping[str, int], teaching: TeachingPlan) -> Iterator[CorpusExample]:
     """Examples of all families: as many worked answers as wrong guesses for two thirds of the steps, then few
     worked."""
-    mix = Mix(worked_share=0.5, slip=0.0, wrong_guess=1.0)
+    mix = DataMix(worked_share=0.5, slip=0.0, wrong_guess=1.0)
     skill = _only(set(levels), levels, mix, seeds.hashed("skill", teaching.seed))
     yield from islice(skill, 2 * teaching.steps // 3 * teaching.batch)
     mix = msgspec.structs.replace(mix, worked_share=teaching.seldom)
     yield from _only(set(levels), levels, mix, seeds.hashed("seldom", teaching.seed))
 
 
-def _special(own: tuple[str, ...], levels: Mapping[str, int], teaching: Teaching) -> Iterator[CorpusExample]:
+def _special(
+    own: tuple[str, ...], levels: Mapping[str, int], teaching: TeachingPlan
+) -> Iterator[CorpusExample]:
     """Worked answers of the specialist's families and wrong guesses of the others, in turns."""
     worked = _only(
-        set(own), levels, Mix(worked_share=1.0, slip=0.0), seeds.hashed("worked", teaching.seed, *own)
+        set(own), levels, DataMix(worked_share=1.0, slip=0.0), seeds.hashed("worked", teaching.seed, *own)
     )
     guessed = _only(
         set(levels) - set(own),
         levels,
-        Mix(worked_share=0.0, wrong_guess=1.0),
+        DataMix(worked_share=0.0, wrong_guess=1.0),
         seeds.hashed("guessed", teaching.seed, *own),
     )
     while True:
@@ -330,7 +334,7 @@ def _special(own: tuple[str, ...], levels: Mapping[str, int], teaching: Teaching
         yield next(guessed)
 
 
-def _only(families: set[str], levels: Mapping[str, int], mix: Mix, seed: int) -> Iterator[CorpusExample]:
+def _only(families: set[str], levels: Mapping[str, int], mix: DataMix, seed: int) -> Iterator[CorpusExample]:
     """Examples of these families, each at its level of the regime."""
     streams = {
         family: examples(

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from app.models.catalogue import full_name
-from app.models.shelf import Partial, locate
+from app.models.shelf import PartialDownload, locate
 from app.node.data.home import model_folder, model_mark
 from engines.contract import EngineError
 from engines.models.needs import Dtype, Fit, MemoryRoom
@@ -60,7 +60,7 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of memory that it needs to learn: the one figure that is shown."""
     fit: Fit | None = None
     commit: str = ""
-    partial: Partial | None = None
+    partial: PartialDownload | None = None
     training: Training | None = None
     round_s: tuple[float, float] | None = None
     """Minimum and maximum seconds of a round here, equal once one was played; None if unknown."""

@@ -47,7 +47,7 @@ def move(to: Path, tell: Tell = lambda done, total: None, current: Path | None =
     with held(old):
         _copy(old, to, tell)
         try:
-            place.remember(place.Moved(to, leaving=old))
+            place.remember(place.MovedHome(to, leaving=old))
         except OSError as error:
             raise MoveError(
                 f"The new place can't be remembered in {place.pointer()} ({error.strerror}): the data folder "
@@ -73,7 +73,7 @@ def leave() -> list[Path]:
             return contents.ours(found.leaving)  # somebody started a node there meanwhile
     left = contents.remove(found.leaving)
     with suppress(OSError):
-        place.remember(None if found.to == place.platform_place() else place.Moved(found.to))
+        place.remember(None if found.to == place.platform_place() else place.MovedHome(found.to))
     return left
 
 

@@ -13,7 +13,7 @@ from app.common import home as place
 from app.desktop import links
 from app.desktop.choose import autostart
 from app.desktop.login import Autostart, AutostartError
-from app.install.errors import PackError
+from app.install import InstallError
 from app.install.packs import place as packs
 from app.install.updates import installed
 from app.node.data import contents
@@ -130,7 +130,7 @@ def _remove_engine() -> str:
         return ""
     try:
         PackInstaller(folder, lambda _: None, wait_s=5.0).remove()
-    except PackError as error:
+    except InstallError as error:
         return str(error)
     shutil.rmtree(folder, ignore_errors=True)
     if folder.parent == place.platform_place():

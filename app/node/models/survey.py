@@ -15,7 +15,7 @@ from app.common.files import read_json, size
 from app.models.catalogue import STARTER, Entry, entries
 from app.models.found import FoundModel, ModelFolders
 from app.models.found import find as find_elsewhere
-from app.models.shelf import Installed, Partial, Shelf, starter_folder
+from app.models.shelf import InstalledModel, PartialDownload, Shelf, starter_folder
 from app.node.data.home import model_folder, model_mark
 from app.node.data.library import Library, ModelEntry, Training
 from app.node.history import checkpoint
@@ -24,7 +24,17 @@ from engines.choice import SAMPLER_BYTES, sampler_kind
 from engines.contract import EngineError
 from engines.facts import cores
 from engines.models.folder import ModelSettings, count_parameters, open_folder, read_architecture, read_settings
-from engines.models.needs import Dtype, Fit, MemoryRoom, Needs, Shape, fits, likely_dtype, memory_here, needs
+from engines.models.needs import (
+    Dtype,
+    Fit,
+    MemoryNeeds,
+    MemoryRoom,
+    Shape,
+    fits,
+    likely_dtype,
+    memory_here,
+    needs,
+)
 
 STARTER_ABOUT = "Comes with Shoal. Tiny: it gets better within minutes, on any computer."
 
@@ -56,7 +66,7 @@ def survey(
     others = find_elsewhere(elsewhere)
     ready = {one.name: one for one in others if one.ready and one.name not in installed}
     installed |= {
-        one.name: Installed(
+        one.name: InstalledModel(
             name=one.name, folder=one.folder, bytes=one.bytes, local=Path(one.name).is_absolute()
         )
         for one in ready.values()
@@ -145,7 +155,7 @@ class _Room(msgspec.Struct, frozen=True):
     dtype: Dtype
     disk: int
 
-    def judge(self, shape: Shape, stored: int, max_tokens: int, missing: int) -> tuple[Needs, Fit]:
+    def judge(self, shape: Shape, stored: int, max_tokens: int, missing: int) -> tuple[MemoryNeeds, Fit]:
         found = needs(shape, self.dtype, stored_parameters=stored, max_tokens=max_tokens, disk=missing)
         copy = int(SAMPLER_BYTES[sampler_kind(shape.parameters)] * shape.parameters)
         keys = min(_KEYS, ROWS * shape.row_bytes(_TOKENS, 2))
@@ -208,7 +218,9 @@ def _starter(room: _Room) -> ModelEntry:
     return _judged(made, folder, room)
 
 
-def _entry(entry: Entry, room: _Room, here: Installed | None, partial: Partial | None) -> ModelEntry:
+def _entry(
+    entry: Entry, room: _Room, here: InstalledModel | None, partial: PartialDownload | None
+) -> ModelEntry:
     have = entry.bytes if here else partial.have if partial else 0
     found, fit = room.judge(
         entry.shape, entry.stored_parameters, entry.settings.max_tokens, max(0, entry.bytes - have)
@@ -233,7 +245,7 @@ def _entry(entry: Entry, room: _Room, here: Installed | None, partial: Partial |
     )
 
 
-def _other(one: Installed, room: _Room) -> ModelEntry:
+def _other(one: InstalledModel, room: _Room) -> ModelEntry:
     """A model that the catalogue does not know."""
     title = one.title or (Path(one.folder).name if one.local else one.name)
     made = ModelEntry(

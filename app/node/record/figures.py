@@ -10,7 +10,7 @@ from hashlib import sha256
 import msgspec
 
 from app.sapo.groups import ScoredGroup
-from app.sapo.questions import Asked
+from app.sapo.questions import QuestionPrompt
 
 
 def share(flags: Iterable[object]) -> float:
@@ -37,7 +37,7 @@ def shuffled(scored: ScoredGroup, seed: int) -> ScoredGroup:
     return msgspec.structs.replace(scored, rewards_G=tuple(rewards_G))
 
 
-def questions_mark(questions: Sequence[Asked]) -> str:
+def questions_mark(questions: Sequence[QuestionPrompt]) -> str:
     """Eight characters that change with the set of questions: probes over other questions are another curve."""
     coordinates = sorted(question.coordinates for question in questions)
     return sha256(msgspec.json.encode(coordinates)).hexdigest()[:8]

@@ -15,7 +15,7 @@ from typing import Annotated
 import msgspec
 
 from app.common import files
-from app.learning.language import ROUND, Grip, Held, holding, pull
+from app.learning.language import ROUND, HeldReply, RetentionStrength, holding, pull
 from app.node.trainer.link import TrainerLink
 from app.node.trainer.messages import Foreign, GroupTokens
 from engines.contract import Batch
@@ -109,7 +109,7 @@ async def hold(
     remembered: Sequence[Remembered],
     batches: Sequence[Batch],
     order: Random,
-    grip: Grip = ROUND,
+    grip: RetentionStrength = ROUND,
 ) -> list[Batch]:
     """These steps, each with some small talk added. Raises TrainerDied and EngineError."""
     if len(remembered) < grip.read or not batches:
@@ -117,7 +117,7 @@ async def hold(
     some = order.sample(list(remembered), grip.read)
     readings = await read_talks(link, [one.talk for one in some])
     held = [
-        Held(sequence=reading.sequences_G[0], pull_T=pull(one.logprobs_T, reading.logprobs_GT[0]))
+        HeldReply(sequence=reading.sequences_G[0], pull_T=pull(one.logprobs_T, reading.logprobs_GT[0]))
         for one, reading in zip(some, readings, strict=True)
         if reading and reading.logprobs_GT and len(reading.logprobs_GT[0]) == len(one.logprobs_T)
     ]

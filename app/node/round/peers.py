@@ -19,7 +19,7 @@ from app.node.record.snapshot import SwarmView
 from app.node.trainer.messages import Foreign, GroupTokens
 from app.sapo.asking import Way, messages
 from app.sapo.groups import ScoredGroup
-from app.sapo.questions import Asked, Coordinates
+from app.sapo.questions import Coordinates, QuestionPrompt
 from app.sapo.recipes import Recipe
 from app.sapo.scoring.sandbox import Sandbox
 
@@ -46,7 +46,7 @@ def default_external(groups: int) -> int:
 class OwnGroup:
     """One of this node's own groups, with the verifier's verdicts."""
 
-    question: Asked
+    question: QuestionPrompt
     scored: ScoredGroup
 
 

@@ -20,14 +20,14 @@ import msgspec
 from app.common import files
 from app.learning import first_look, placement
 from app.learning.first_look import FamilyQuestions
-from app.learning.placement import FamilyTried, Placement, Rewards, Taught
+from app.learning.placement import FamilyTrial, OwnExample, Placement, Rewards
 from app.learning.questions import own_questions
 from app.node.record.snapshot import Phase
 from app.node.round.round import Tools, prompts_at_once, score
 from app.sapo import curriculum, seeds
 from app.sapo.asking import TAGGED, Example, Messages, Way, extract_answer, messages, shows_work
 from app.sapo.families import FAMILIES
-from app.sapo.questions import Asked, QuestionError
+from app.sapo.questions import QuestionError, QuestionPrompt
 from app.sapo.sets.question_set import is_own
 from engines.contract import Completion
 
@@ -115,8 +115,8 @@ async def again(
     families: Mapping[str, int],
     first: int,
     count: int,
-    before: Sequence[FamilyTried] = (),
-) -> list[FamilyTried]:
+    before: Sequence[FamilyTrial] = (),
+) -> list[FamilyTrial]:
     """Tries waiting families as training asks them: without examples, `count` questions of each, starting at
     number `first`; `before` is what was found earlier. Raises TrainerDied."""
     plain = msgspec.structs.replace(way, examples=0)
@@ -136,7 +136,7 @@ class _Asking:
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
-        self.right: list[Taught] = []
+        self.right: list[OwnExample] = []
 
     async def way_for(self, levels: Mapping[str, int]) -> Way:
         """The way of asking for a family; the first questions are asked without examples, in the longer way."""
@@ -146,7 +146,7 @@ class _Asking:
         groups = await self._sample(prompts, 1, self._tools.settings.max_tokens, 0)
         return placement.way_for([extract_answer(group[0].text) is not None for group in groups])
 
-    async def shortest_first(self, way: Way, levels: Mapping[str, int]) -> list[FamilyTried]:
+    async def shortest_first(self, way: Way, levels: Mapping[str, int]) -> list[FamilyTrial]:
         """Families that were not looked at, those with short questions and examples first: reading a grid costs
         a small model as much as answering ten sums, and it seldom can."""
         lengths = {}
@@ -156,7 +156,7 @@ class _Asking:
                 texts += [example.question, example.answer]
             lengths[family] = sum(map(len, texts)) if texts else math.inf
         return [
-            FamilyTried(family=family, level=levels[family])
+            FamilyTrial(family=family, level=levels[family])
             for family in sorted(levels, key=lengths.__getitem__)
         ]
 
@@ -186,11 +186,11 @@ class _Asking:
                 found[at].append(one)
         return list(zip(asked, found, strict=True))
 
-    async def keys(self, family: str) -> list[Taught]:
+    async def keys(self, family: str) -> list[OwnExample]:
         """True answers to questions of a set that are trained on, for lesson zero."""
         made = await self._made(family, 0, _EXAMPLES, 2 * placement.ENOUGH, worked=True)
         return [
-            Taught(
+            OwnExample(
                 coordinates=one.coordinates,
                 question=one.text,
                 completion=one.worked,
@@ -201,7 +201,7 @@ class _Asking:
         ]
 
     async def _rewards(
-        self, way: Way, asked_P: Sequence[Asked], prompts: list[Messages], number: int
+        self, way: Way, asked_P: Sequence[QuestionPrompt], prompts: list[Messages], number: int
     ) -> list[Rewards]:
         settings = self._tools.settings
         seed = number * placement.ANSWERS
@@ -209,7 +209,7 @@ class _Asking:
         scored_P = await asyncio.to_thread(score, self._tools, asked_P, groups)
         for asked, completions_G, scored in zip(asked_P, groups, scored_P, strict=True):
             self.right += [
-                Taught(
+                OwnExample(
                     coordinates=asked.coordinates,
                     question=asked.text,
                     completion=completion.text,
@@ -237,7 +237,7 @@ class _Asking:
         )
         return sampled.groups_PG
 
-    async def _questions(self, family: str, level: int, first: int, count: int) -> list[Asked]:
+    async def _questions(self, family: str, level: int, first: int, count: int) -> list[QuestionPrompt]:
         """The questions of a level to train on; None for a level without any."""
         return await self._made(family, level, first, count, worked=False)
 
@@ -248,7 +248,9 @@ class _Asking:
         made = await self._made(family, level, _EXAMPLES, way.examples + 1, worked=True)
         return fitting([Example(question=asked.text, answer=asked.worked) for asked in made if asked.worked])
 
-    async def _made(self, family: str, level: int, first: int, count: int, *, worked: bool) -> list[Asked]:
+    async def _made(
+        self, family: str, level: int, first: int, count: int, *, worked: bool
+    ) -> list[QuestionPrompt]:
         make = partial(self._tools.sandbox.questions, worked=worked)
         begun = curriculum.start({family: level})
         with contextlib.suppress(QuestionError):
@@ -258,7 +260,7 @@ class _Asking:
         return []
 
 
-def _others(examples: Sequence[Example], asked: Asked, most: int) -> list[Example]:
+def _others(examples: Sequence[Example], asked: QuestionPrompt, most: int) -> list[Example]:
     return [example for example in examples if example.question != asked.text][:most]
 
 

@@ -21,7 +21,7 @@ from app.sapo import probe as held_out
 from app.sapo import seeds
 from app.sapo.asking import lenient, messages, shows_work
 from app.sapo.groups import SOLVED, ScoredGroup
-from app.sapo.questions import Asked
+from app.sapo.questions import QuestionPrompt
 from app.sapo.scoring.sandbox import Sandbox
 from engines.contract import Completion
 
@@ -42,9 +42,9 @@ def due(round: int, every: int) -> bool:
 
 async def probe(
     tools: Tools,
-    curve_P: Sequence[Asked],
+    curve_P: Sequence[QuestionPrompt],
     state: NodeState,
-    joined_P: Sequence[Asked] = (),
+    joined_P: Sequence[QuestionPrompt] = (),
     *,
     brief: bool = False,
 ) -> tuple[Probe, Measured]:
@@ -87,7 +87,7 @@ async def probe(
 
 
 async def _answered(
-    tools: Tools, questions_P: Sequence[Asked], state: NodeState
+    tools: Tools, questions_P: Sequence[QuestionPrompt], state: NodeState
 ) -> tuple[list[ScoredGroup], list[Completion]]:
     """One answer to each question, with this node's verdict."""
     sampled = await tools.link.sample(
@@ -103,7 +103,7 @@ async def _answered(
     return scored_P, [group[0] for group in sampled.groups_PG]
 
 
-def _by_family(questions_P: Sequence[Asked], scored_P: Sequence[ScoredGroup]) -> dict[str, float]:
+def _by_family(questions_P: Sequence[QuestionPrompt], scored_P: Sequence[ScoredGroup]) -> dict[str, float]:
     """Share solved, by family."""
     families: dict[str, list[int]] = {}
     for question, scored in zip(questions_P, scored_P, strict=True):

@@ -24,7 +24,7 @@ from typing import Protocol
 import msgspec
 
 from app.learning.choosing import PeerGroup, whole_group
-from app.learning.lesson import Lesson, Own, Weighed, lesson
+from app.learning.lesson import Lesson, OwnTokens, WeighedGroups, lesson
 from app.learning.questions import own_questions
 from app.learning.state import climbed
 from app.node.record.figures import shuffled
@@ -38,7 +38,7 @@ from app.node.trainer.messages import Foreign, GroupTokens
 from app.sapo import seeds
 from app.sapo.asking import marked, messages
 from app.sapo.groups import Group, ScoredGroup, lone
-from app.sapo.questions import Asked
+from app.sapo.questions import QuestionPrompt
 from app.sapo.recipes import RECIPES, Recipe
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.scoring.scoring import score_group
@@ -139,13 +139,13 @@ class Played:
     state: NodeState
     levels: dict[str, int]
     """Each family's level when the round was drawn."""
-    questions_P: list[Asked]
+    questions_P: list[QuestionPrompt]
     scored_P: list[ScoredGroup]
     verdicts_P: list[ScoredGroup]
     """The same with the verifier's own rewards, which differ from the rewards trained on if those were
     shuffled."""
     mixed: MixedGroups
-    weighed: Weighed
+    weighed: WeighedGroups
     stats: StepStats | None
     refusal: str | None
     """What the engine refused and why, to be said after "Round n"; the round still counts."""
@@ -203,7 +203,9 @@ async def play(tools: Tools, before: NodeState) -> Played:
     report(Phase.LEARNING)
     peers, refusal = await mix(tools, recipe, before)
     keys_P = await _keys(tools, before, questions_P, scored_P)
-    own_P = [Own(*own) for own in zip(scored_P, sampled.prompts_PT, sampled.groups_PG, keys_P, strict=True)]
+    own_P = [
+        OwnTokens(*own) for own in zip(scored_P, sampled.prompts_PT, sampled.groups_PG, keys_P, strict=True)
+    ]
     taught: Lesson[NodeState] = lesson(
         recipe,
         before,
@@ -255,7 +257,7 @@ def longest(state: NodeState, settings: Settings) -> int:
 
 
 async def _keys(
-    tools: Tools, before: NodeState, questions_P: Sequence[Asked], scored_P: Sequence[ScoredGroup]
+    tools: Tools, before: NodeState, questions_P: Sequence[QuestionPrompt], scored_P: Sequence[ScoredGroup]
 ) -> list[Completion | None]:
     """The true answer to each question of the owner's that no completion solved, as this model would write
     it."""
@@ -328,7 +330,7 @@ async def _lessons(
         prompts_at_once=prompts_at_once(tools.engine, tools.settings.completions),
     )
     asked_P = [
-        Asked(coordinates=group.scored.group.coordinates, text=group.question, held_out=False)
+        QuestionPrompt(coordinates=group.scored.group.coordinates, text=group.question, held_out=False)
         for group in people_P
     ]
     own_P = await asyncio.to_thread(score, tools, asked_P, sampled.groups_PG)
@@ -339,7 +341,7 @@ async def _lessons(
 
 
 def score(
-    tools: Tools, questions_P: Sequence[Asked], groups_PG: Sequence[Sequence[Completion]]
+    tools: Tools, questions_P: Sequence[QuestionPrompt], groups_PG: Sequence[Sequence[Completion]]
 ) -> list[ScoredGroup]:
     """Every group with this node's own verdicts. Blocks: call it in a thread."""
     return [

@@ -19,7 +19,7 @@ from app.learning import peer_lesson, zero
 from app.learning.language import LESSON
 from app.learning.lesson import NOTHING
 from app.learning.peer_lesson import PeerLesson
-from app.learning.placement import Taught
+from app.learning.placement import OwnExample
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round import language
@@ -35,7 +35,7 @@ HELD_STEPS = 8
 """Steps of a peer lesson between two measurements of small talk."""
 
 
-async def teach(tools: Tools, before: NodeState, lesson: Sequence[Taught]) -> Played:
+async def teach(tools: Tools, before: NodeState, lesson: Sequence[OwnExample]) -> Played:
     """Plays lesson zero, as the round after `before`. Raises TrainerDied."""
     answers = [(one.question, one.completion) for one in lesson]
     played = await _teach(tools, before, answers, zero.PASSES, partial(_take, tools, zero.learned))

@@ -23,7 +23,7 @@ import msgspec
 from app.common import files
 from app.common.process.stopping import out_of_reach
 from app.common.process.surroundings import surroundings, without, working_folder
-from app.common.rate import Pace
+from app.common.rate import Backoff
 from app.node.record.errors import NodeError
 from app.swarm.invite.invite import Invite, parse
 from app.swarm.invite.private import Private
@@ -89,12 +89,12 @@ class Hosting:
 
     async def watch(self) -> None:
         """Restarts the relay at the same port whenever it ends; runs until cancelled."""
-        pace = Pace()
+        pace = Backoff()
         while True:
             if self._process is not None:
                 await self._process.wait()
             if time.monotonic() - self._began > _LIVED_S:
-                pace = Pace()
+                pace = Backoff()
             pace = pace.failed(time.monotonic(), random())
             wait = pace.wait_s(time.monotonic())
             self._say(f"The relay on this computer stopped on its own; it starts again in {wait:.0f} seconds.")

@@ -28,7 +28,7 @@ from app.sapo.questions import VERSION, Coordinates
 from app.sapo.recipes import Recipe
 from app.sapo.scoring.sandbox import Sandbox, SandboxError, SandboxResting
 from app.swarm.identity.identity import Identity, IdentityError
-from app.swarm.identity.storage import key_location
+from app.swarm.identity.storage import public_identity
 from app.swarm.intake import archive
 from app.swarm.intake.archive import ArchivedGroup, ArchiveError
 from app.swarm.intake.buffer import WAITING_OF_FAMILY, PeerBuffer
@@ -90,7 +90,7 @@ def _checked(
 def own_keys(home: Path) -> list[bytes]:
     """The public key of this data folder, if it has one; does not open the keyring."""
     with contextlib.suppress(IdentityError, ValueError):
-        return [bytes.fromhex(key_location(home).public_key or "")]
+        return [bytes.fromhex(public_identity(home).public_key or "")]
     return []
 
 

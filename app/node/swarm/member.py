@@ -39,7 +39,7 @@ from app.sapo.scoring.sandbox import Sandbox, SandboxError
 from app.sapo.sets.question_set import QuestionSet, is_own
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox, OutboxError
-from app.swarm.client.receipts import Thanked
+from app.swarm.client.receipts import ReceiptCounter
 from app.swarm.client.status import ConnectionStatus, Status
 from app.swarm.identity.identity import IdentityError, node_name
 from app.swarm.identity.keyrings import PATIENCE_S
@@ -122,7 +122,7 @@ class SwarmMember:
         self._settled_at: float | None = None
         self._rng = Random()
         self._receipts, self._people = receipts, people
-        self._thanked = Thanked(folder)
+        self._thanked = ReceiptCounter(folder)
 
     def open(
         self, sandbox: Sandbox, tell: Callable[[events.Event], None], show: Callable[[SwarmView], None]

@@ -86,7 +86,7 @@ class AdminRoutes:
         return web.Response(body=shown, headers=teacher.HEADERS, content_type="text/html", charset="utf-8")
 
     async def _learning(self, request: web.Request) -> web.Response:
-        """Resumes or pauses everybody's learning; nodes hear of it with the next figures."""
+        """Resumes or pauses everybody's learning; nodes are told with figures that are sent at once."""
         room = self._teacher(request)
         try:
             async with asyncio.timeout(READ_S):
@@ -96,6 +96,7 @@ class AdminRoutes:
         if content not in (b"run=0", b"run=1"):
             return web.Response(status=400, text="Press one of the page's buttons.\n")
         room.learning = content == b"run=1"
+        self._state.figures_due.set()
         raise web.HTTPSeeOther("page")
 
     async def _page(self, request: web.Request) -> web.Response:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from app.common.text import exact_span
 from app.relay.page import page
-from app.relay.session.classroom import KEYS_OF_A_COMPUTER, PUPILS, Classroom, Discovery, Mark
+from app.relay.session.classroom import KEYS_OF_A_COMPUTER, PUPILS, ClassMeasurement, Classroom, Discovery
 from app.sapo.families import FAMILIES
 from app.swarm.identity.identity import node_name
 from app.swarm.invite.invite import Invite
@@ -135,7 +135,7 @@ def _table(room: Classroom, pupils: Sequence[bytes], online: frozenset[bytes]) -
     return f'<table class="pupils"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
 
 
-def _spark(marks: Sequence[Mark]) -> str:
+def _spark(marks: Sequence[ClassMeasurement]) -> str:
     """The curve of one pupil, from 0 to 100 %."""
     wide, high = _SPARK
     if len(marks) < 2:

@@ -43,7 +43,7 @@ class RelayConnection:
         socket: web.WebSocketResponse,
         session: Session,
         transport: asyncio.BaseTransport | None,
-        line: noise.Line | None = None,
+        line: noise.CipherPair | None = None,
     ) -> None:
         self._lock = asyncio.Lock()
         self._seal: noise.Cipher | None = None

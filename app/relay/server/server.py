@@ -180,7 +180,7 @@ class Server:
             going.session.count("crowded")
             self._end(going, "Too many connections have not signed in.")
 
-    def _greet(self, request: web.Request, address: str) -> tuple[Session, bytes, noise.Line | None]:
+    def _greet(self, request: web.Request, address: str) -> tuple[Session, bytes, noise.CipherPair | None]:
         """The first frame, and the sealed line of a private swarm. Raises Refused."""
         if SUBPROTOCOL not in _offered(request):
             raise Refused(
@@ -291,7 +291,9 @@ class Server:
 
     async def _push(self) -> None:
         while True:
-            await asyncio.sleep(STATS_EVERY_S)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.state.figures_due.wait(), STATS_EVERY_S)
+            self.state.figures_due.clear()
             takers = [one for one in self._connections if one.session.subscribed and not one.busy]
             if takers:
                 frame = takers[0].session.stats()

@@ -28,7 +28,7 @@ DISCOVERIES = 300
 JOURNEYS = 20_000
 
 
-class Mark(msgspec.Struct, frozen=True):
+class ClassMeasurement(msgspec.Struct, frozen=True):
     """One measurement: when (Unix seconds), after which round, and the shares solved."""
 
     at: float
@@ -56,7 +56,7 @@ class Pupil:
 
     def __init__(self, at: float, address: str) -> None:
         self.address = address
-        self.marks: list[Mark] = []
+        self.marks: list[ClassMeasurement] = []
         self.got: dict[str, Counter[bytes]] = {}
         """By family: from whom, and how many groups."""
         self.came: dict[str, float] = {}
@@ -102,7 +102,7 @@ class Classroom:
             return
         now, pupil = self._clock(), self.pupils[key]
         families = {name: share for name, share in told.families.items() if name in FAMILIES}
-        pupil.marks.append(Mark(now, told.round, told.share, families))
+        pupil.marks.append(ClassMeasurement(now, told.round, told.share, families))
         del pupil.marks[:-MARKS]
         for name, share in families.items():
             if share <= 0.0:

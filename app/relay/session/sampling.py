@@ -25,7 +25,7 @@ from random import Random
 import msgspec
 
 from app.relay.standing import PROBATION_WEIGHT
-from app.relay.store.lines import Kept, Roster, Section, site
+from app.relay.store.lines import Roster, Section, StoredGroup, site
 from app.relay.store.turns import Draft, Families, GivenIds, PeerTurns, SampleQuery, Weight, lines_of, shuffled
 from app.relay.store.window import Window
 from app.swarm.wire.frames import to_frame
@@ -48,7 +48,7 @@ class SampledGroups(msgspec.Struct, frozen=True, kw_only=True):
     """A sample. `window` counts the groups in the families asked for, `eligible` those of them that are not the
     asker's own, `sources` the keys that published these (in a large swarm: at least so many)."""
 
-    groups: list[Kept]
+    groups: list[StoredGroup]
     window: int
     eligible: int
     sources: int
@@ -129,7 +129,7 @@ class Sampler:
 
     def _draw(
         self, ask: SampleQuery, families: Families, sections: list[Section] | None, weight: Weight | None
-    ) -> list[Kept]:
+    ) -> list[StoredGroup]:
         window, k = self._window, ask.k
         rooms: Sequence[Window | Section] = [window] if sections is None else sections
         everybody, known = [room.peers for room in rooms], [room.known for room in rooms]
@@ -272,7 +272,7 @@ class Sampler:
 _LONGEST_WAIT_S = 24 * 3600.0
 
 
-class Figures(msgspec.Struct, tag_field="t", tag="batch", gc=False):
+class BatchHeader(msgspec.Struct, tag_field="t", tag="batch", gc=False):
     """A batch without its groups: the fields in front of them."""
 
     rid: int
@@ -285,7 +285,7 @@ class Figures(msgspec.Struct, tag_field="t", tag="batch", gc=False):
 _encoded = msgspec.json.Encoder().encode
 
 
-def batch(figures: Figures, raws: list[bytes]) -> bytes:
+def batch(figures: BatchHeader, raws: list[bytes]) -> bytes:
     """`raws` are the groups' exact bytes; the list is emptied."""
     head = _encoded(figures)[:-1] + b',"items":['
     if not raws:

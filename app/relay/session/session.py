@@ -20,9 +20,9 @@ from typing import Any
 
 from app.common.rate import Bucket, Rate
 from app.relay.session.publisher import Outcome, SignedInKey
-from app.relay.session.sampling import Figures, batch, refusal, waiting_ms
+from app.relay.session.sampling import BatchHeader, batch, refusal, waiting_ms
 from app.relay.session.shared import CONNECTIONS_OF_A_KEY, RelayState
-from app.relay.store.archive import Archive, Old
+from app.relay.store.archive import Archive, ArchiveRow
 from app.relay.store.backplane import Unavailable
 from app.relay.store.turns import SampleQuery
 from app.swarm.wire import limits
@@ -275,7 +275,7 @@ class Session:
             for group in drawn.groups:
                 state.classroom.given(group.key, key, group.family)
         arrived = [group.arrived for group in drawn.groups]
-        figures = Figures(
+        figures = BatchHeader(
             rid=sample.rid,
             window=drawn.window,
             eligible=drawn.eligible,
@@ -297,7 +297,7 @@ class Session:
             return self._too_often("This key or address samples too often.", wait, ask.rid)
         return room
 
-    def _batch(self, key: bytes, figures: Figures, raws: list[bytes]) -> bytes:
+    def _batch(self, key: bytes, figures: BatchHeader, raws: list[bytes]) -> bytes:
         state, tally = self._state, self._state.tally
         tally.samples += 1
         tally.items += len(raws)
@@ -315,7 +315,7 @@ class Session:
 
     async def _recalled(self, archive: Archive, key: bytes, recall: Recall, room: int) -> bytes:
         state, now_ms = self._state, self._state.now_ms()
-        taken: list[Old] = []
+        taken: list[ArchiveRow] = []
         # twice as many, as the asker may have had some
         found = await archive.recall(recall.tasks, 2 * recall.k, key, state.standings.weight)
         given = state.sampler.memory(key)
@@ -324,7 +324,7 @@ class Session:
                 given.add(one.id)
                 room -= len(one.raw)
                 taken.append(one)
-        figures = Figures(
+        figures = BatchHeader(
             rid=recall.rid,
             window=archive.groups,
             eligible=len(found),

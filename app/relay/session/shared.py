@@ -112,6 +112,8 @@ class RelayState:
         self._forgetting: set[asyncio.Task[int]] = set()
         self.sequences = Sequences()
         self.classroom = Classroom(wall) if classroom else None
+        self.figures_due = asyncio.Event()
+        """Set to send the swarm's figures to all subscribers now instead of at the next interval."""
         self.counts: Counter[str] = Counter()
         """Answers to published groups, by code."""
         self.tally = RelayTally(clock)

@@ -65,7 +65,7 @@ _envelopes = msgspec.json.Decoder(Envelope)
 _log = logging.getLogger(__name__)
 
 
-class Old(msgspec.Struct, frozen=True, gc=False):
+class ArchiveRow(msgspec.Struct, frozen=True, gc=False):
     """A group of the archive: its id, its author's key, where it came from (blinded), when, and its
     envelope."""
 
@@ -134,7 +134,7 @@ class Archive:
             await asyncio.sleep(EVERY_S)
             await self._do(self._write)
 
-    async def recall(self, wanted: Sequence[Wanted], k: int, but: bytes, weight: Weight) -> list[Old]:
+    async def recall(self, wanted: Sequence[Wanted], k: int, but: bytes, weight: Weight) -> list[ArchiveRow]:
         """At most `k` groups of keys other than `but` with these questions, or of their families and levels if
         no seed is named. A group of a key with weight w is skipped with probability 1 - w. No key and no
         network has several while others have one."""
@@ -234,7 +234,7 @@ class Archive:
                 )
         return bool(all_)
 
-    def _recall(self, wanted: Sequence[Wanted], k: int, but: bytes, weight: Weight) -> list[Old]:
+    def _recall(self, wanted: Sequence[Wanted], k: int, but: bytes, weight: Weight) -> list[ArchiveRow]:
         """In turn, a group for each of the tasks; with every pass a key may give twice as many. A task's turns
         of a pass end when its authors have nothing more to give; the total number of looks is limited."""
         found: dict[bytes, int] = {}
@@ -265,7 +265,7 @@ class Archive:
                     sites[where] += 1
             cap *= 2
         row = f"SELECT {_COLUMNS} FROM groups WHERE place = ?"
-        return [Old(*self._db.execute(row, (place,)).fetchone()) for place in found.values()]
+        return [ArchiveRow(*self._db.execute(row, (place,)).fetchone()) for place in found.values()]
 
     def _any(self, way: _TaskCursor) -> _Seen | None:
         """The next group with this question, or of the next author of this family and level. None at the

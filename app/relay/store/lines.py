@@ -21,7 +21,7 @@ def site(address: str) -> str:
     return address[:SITE]
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class StoredGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A group in the window: its content id (a digest), its publisher's public key and network address as a
     bucket, which begins with its site, its task, the exact bytes received, and its time of arrival
     (seconds)."""
@@ -53,7 +53,7 @@ class Slot(msgspec.Struct, gc=False):
     """A place in the lines. `group` is None once the group has left; the time of arrival stays, for the
     order."""
 
-    group: Kept | None
+    group: StoredGroup | None
     arrived: float
 
 
@@ -89,7 +89,7 @@ class Line:
             slot = self.slots[self.head]
         return slot
 
-    def newest(self) -> Kept | None:
+    def newest(self) -> StoredGroup | None:
         return next((slot.group for slot in reversed(self.slots) if slot.group is not None), None)
 
     def span(self, since: float) -> tuple[int, int]:
@@ -101,7 +101,7 @@ class Line:
             return head, len(slots)
         return bisect_left(slots, since, head, key=_ARRIVED), len(slots)
 
-    def __iter__(self) -> Iterator[Kept]:
+    def __iter__(self) -> Iterator[StoredGroup]:
         return (slot.group for slot in self.slots if slot.group is not None)
 
 

@@ -13,7 +13,7 @@ from random import Random
 
 import msgspec
 
-from app.relay.store.lines import SITE, Author, Kept, Line, Roster, site
+from app.relay.store.lines import SITE, Author, Line, Roster, StoredGroup, site
 from app.relay.store.window import Window
 
 Weight = Callable[[bytes], float]
@@ -34,7 +34,7 @@ _FIRST_TRIES, _LATER_TRIES = 16, 64
 """Groups of one peer looked at in a row: a peer of whom the asker has nearly everything must not use up the
 steps."""
 
-_END = Kept(id=b"", key=b"", address="", family="", level=0, raw=b"", arrived=0.0)
+_END = StoredGroup(id=b"", key=b"", address="", family="", level=0, raw=b"", arrived=0.0)
 
 
 class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -90,7 +90,7 @@ class _Hand:
 
     __slots__ = ("closed", "deal", "gave", "held")
 
-    def __init__(self, draft: Draft, author: Author, gave: int = 0, held: Kept | None = None) -> None:
+    def __init__(self, draft: Draft, author: Author, gave: int = 0, held: StoredGroup | None = None) -> None:
         self.deal = _dealt(author, draft.families, draft.since, draft.rng)
         self.gave = gave
         self.held = held
@@ -127,10 +127,10 @@ class Draft:
         self.room = ask.max_bytes
         self.steps = _STEPS
         self.addresses: dict[str, int] = {}
-        self.groups: list[Kept] = []
+        self.groups: list[StoredGroup] = []
         self.narrow = False
 
-    def put(self, group: Kept, of_address: int) -> bool:
+    def put(self, group: StoredGroup, of_address: int) -> bool:
         """Adds the group to the batch, if it fits."""
         where, size, addresses = group.address[:SITE], len(group.raw), self.addresses
         count = addresses.get(where, 0)
@@ -142,7 +142,7 @@ class Draft:
         self.given.add(group.id)
         return True
 
-    def waits(self, group: Kept, of_address: int) -> bool:
+    def waits(self, group: StoredGroup, of_address: int) -> bool:
         """Whether its address has had its share of this turn."""
         return self.addresses.get(site(group.address), 0) >= of_address
 
@@ -286,7 +286,7 @@ def lines_of(author: Author, families: Families) -> list[Line]:
     return [author.line] if families is None else author.lines(families)
 
 
-def _any(lines: Sequence[Line], since: float, chance: float) -> Kept | None:
+def _any(lines: Sequence[Line], since: float, chance: float) -> StoredGroup | None:
     """The group at a position of these lines, given as a number in [0, 1); None if it has left or there is
     none."""
     if len(lines) == 1:
@@ -297,14 +297,14 @@ def _any(lines: Sequence[Line], since: float, chance: float) -> Kept | None:
     return _at(places, int(chance * total)) if total else None
 
 
-def _dealt(author: Author, families: Families, since: float, rng: Random) -> Iterator[Kept | None]:
+def _dealt(author: Author, families: Families, since: float, rng: Random) -> Iterator[StoredGroup | None]:
     """The author's groups in a random order, each once; None for one that has left."""
     places = [(line, *line.span(since)) for line in lines_of(author, families)]
     for position in shuffled(sum([end - start for _, start, end in places]), rng):
         yield _at(places, position)
 
 
-def _at(places: list[tuple[Line, int, int]], position: int) -> Kept | None:
+def _at(places: list[tuple[Line, int, int]], position: int) -> StoredGroup | None:
     for line, start, end in places:
         if position < end - start:
             return line.slots[start + position].group

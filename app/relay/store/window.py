@@ -19,7 +19,7 @@ from typing import Literal
 
 import msgspec
 
-from app.relay.store.lines import Author, Bounds, Kept, Line, Roster, Section, Slot, site
+from app.relay.store.lines import Author, Bounds, Line, Roster, Section, Slot, StoredGroup, site
 
 Clock = Callable[[], float]
 """Seconds since any fixed moment, never going back: `time.monotonic` in a running relay."""
@@ -121,7 +121,9 @@ class Window:
             for addresses in (shelf.section.addresses, self._addresses):
                 addresses[where] = addresses.get(where, 0) + 1
         slot = self._seen[id] = Slot(
-            Kept(id=id, key=author.key, address=address, family=family, level=level, raw=raw, arrived=latest),
+            StoredGroup(
+                id=id, key=author.key, address=address, family=family, level=level, raw=raw, arrived=latest
+            ),
             latest,
         )
         shelf.section.groups += 1
@@ -178,7 +180,7 @@ class Window:
         lines = [shelf.addresses[where] for shelf in self._shelves.values() if where in shelf.addresses]
         return sum(self.drop(group.id) for line in lines for group in list(line) if group.address == address)
 
-    def find(self, id: bytes) -> Kept | None:
+    def find(self, id: bytes) -> StoredGroup | None:
         """The group, None if it is not, or no longer, in the window."""
         slot = self._seen.get(id)
         return slot.group if slot is not None else None
@@ -215,7 +217,7 @@ class Window:
         slot = self._seen.get(id)
         return slot is not None and slot.group is not None
 
-    def __iter__(self) -> Iterator[Kept]:
+    def __iter__(self) -> Iterator[StoredGroup]:
         """Oldest first."""
         return iter(self._whole)
 

@@ -24,7 +24,7 @@ from app.common import remedy
 from app.common.process.surroundings import surroundings, working_folder
 from app.sapo.asking import MAX_ANSWER
 from app.sapo.families.family import clamp
-from app.sapo.questions import Asked, Coordinates, QuestionError, UnmadeQuestion, UnsoundQuestion
+from app.sapo.questions import Coordinates, QuestionError, QuestionPrompt, UnmadeQuestion, UnsoundQuestion
 from app.sapo.scoring.pipe import (
     Judge,
     Judged,
@@ -115,11 +115,11 @@ class Sandbox:
 
     def questions(
         self, places: Sequence[Coordinates], onward: bool = False, worked: bool = False
-    ) -> list[Asked | QuestionError]:
+    ) -> list[QuestionPrompt | QuestionError]:
         """Makes questions in the child, the same ones as this process would: each in its place, or why there is
         none; with `worked` as examples. UnmadeQuestion if the child was lost over it twice. Raises
         SandboxError."""
-        made: list[Asked | QuestionError] = []
+        made: list[QuestionPrompt | QuestionError] = []
         while len(made) < len(places):
             with self._asking:
                 made += self._make(places[len(made) : len(made) + AT_ONCE], onward, worked)
@@ -149,9 +149,11 @@ class Sandbox:
                 self._child.kill()
                 self._child = None
 
-    def _make(self, places: Sequence[Coordinates], onward: bool, worked: bool) -> list[Asked | QuestionError]:
+    def _make(
+        self, places: Sequence[Coordinates], onward: bool, worked: bool
+    ) -> list[QuestionPrompt | QuestionError]:
         """The questions made before the child was lost, if it was; at least the first."""
-        made: list[Asked | QuestionError] = []
+        made: list[QuestionPrompt | QuestionError] = []
         for _ in range(2):
             child = self._running()
             number = self._number()
@@ -252,11 +254,11 @@ class _TooLate(_Lost):
     """The child lives and has not answered in time."""
 
 
-def _made(place: Coordinates, reply: Reply) -> Asked | QuestionError:
+def _made(place: Coordinates, reply: Reply) -> QuestionPrompt | QuestionError:
     """A reply as a question, or why there is none. Raises _Lost."""
     if isinstance(reply, QuestionMade):
         coordinates = msgspec.structs.replace(place, index=reply.index)
-        return Asked(
+        return QuestionPrompt(
             coordinates=coordinates,
             text=reply.text,
             held_out=reply.held_out,

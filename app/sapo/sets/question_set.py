@@ -21,7 +21,7 @@ from app.sapo.asking import SHORT, extract_answer
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
 from app.sapo.seeds import hashed
 from app.sapo.sets.checks import Rule, asked, right, shown, tolerance
-from app.sapo.sets.templates import Filled, Template, checked
+from app.sapo.sets.templates import FilledTemplate, Template, checked
 
 FORMAT = 1
 FEWEST, ROUGH = 8, 20
@@ -222,7 +222,7 @@ def _entry(question: str, answer: str, work: str) -> Entry:
     return {"question": question, "answer": answer, "metadata": {"content": near(question), "work": work}}
 
 
-def _filled(made: Filled) -> Entry:
+def _filled(made: FilledTemplate) -> Entry:
     """The content of a filled template: its slots and answer, so that the same numbers in another wording are
     the same content."""
     content = (*sorted(value.casefold() for value in made.values), "=", made.answer)

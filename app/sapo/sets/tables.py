@@ -59,7 +59,7 @@ _BINARY = {
 }
 
 
-class Skip(StrEnum):
+class SkipReason(StrEnum):
     """Why a row was left out, in words for people."""
 
     NO_QUESTION = "no question"
@@ -73,12 +73,12 @@ class Skip(StrEnum):
     TOO_MANY = "more rows than a set holds"
 
 
-class Skipped(msgspec.Struct, frozen=True, kw_only=True):
+class SkippedRow(msgspec.Struct, frozen=True, kw_only=True):
     """A row that was left out; rows count from 1, including the header line. `like` is the earlier row with the
     same question."""
 
     row: int
-    reason: Skip
+    reason: SkipReason
     like: int = 0
 
 
@@ -86,18 +86,18 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     """The result of reading a file: the set as understood, and what was left out."""
 
     made: QuestionSet
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedRow, ...] = ()
     notes: tuple[str, ...] = ()
     guessed: bool = True
     """Whether the check was guessed from the answers; otherwise the owner chose it."""
 
     @property
-    def contradictions(self) -> tuple[Skipped, ...]:
-        return tuple(one for one in self.skipped if one.reason is Skip.CONTRADICTION)
+    def contradictions(self) -> tuple[SkippedRow, ...]:
+        return tuple(one for one in self.skipped if one.reason is SkipReason.CONTRADICTION)
 
     @property
     def duplicates(self) -> int:
-        return sum(one.reason is Skip.SAME for one in self.skipped)
+        return sum(one.reason is SkipReason.SAME for one in self.skipped)
 
 
 def preview(content: bytes, name: str, rule: Rule | None = None) -> Preview:
@@ -107,7 +107,7 @@ def preview(content: bytes, name: str, rule: Rule | None = None) -> Preview:
     if templates.looks_like_templates(text):
         return _of_templates(text, name, rule, notes)
     rows: list[tuple[int, Row]] = []
-    skipped: list[Skipped] = []
+    skipped: list[SkippedRow] = []
     cleaned = 0
     for number, cells in islice(_records(text, notes), _MOST_READ):
         found = _row(cells)
@@ -115,13 +115,13 @@ def preview(content: bytes, name: str, rule: Rule | None = None) -> Preview:
             tidy = Row(question=clean(found.question), answer=clean(found.answer), work=clean(found.work))
             cleaned += (tidy.question, tidy.answer) != (found.question.strip(), found.answer.strip())
             found = tidy
-        reason = found if isinstance(found, Skip) else _refused(found)
+        reason = found if isinstance(found, SkipReason) else _refused(found)
         if reason is None and len(rows) == MAX_ROWS:
-            reason = Skip.TOO_MANY
+            reason = SkipReason.TOO_MANY
         if isinstance(found, Row) and reason is None:
             rows.append((number, found))
         elif reason is not None and len(skipped) < _MOST_SKIPPED:
-            skipped.append(Skipped(row=number, reason=reason))
+            skipped.append(SkippedRow(row=number, reason=reason))
     if cleaned:
         notes.append("Invisible characters were taken out.")
     chosen = rule or checks.guess([row.answer for _, row in rows])
@@ -317,19 +317,19 @@ def _delimiter(text: str) -> str:
     return max(_DELIMITERS, key=evenness)
 
 
-def _row(cells: Mapping[str, object] | None) -> Row | Skip:
+def _row(cells: Mapping[str, object] | None) -> Row | SkipReason:
     """Question, answer and work out of the cells of one row."""
     if cells is None:
-        return Skip.UNREADABLE
+        return SkipReason.UNREADABLE
     if isinstance(messages := cells.get("messages"), list):
         said = {str(one.get("role")): one.get("content") for one in messages if isinstance(one, dict)}
         cells = {"question": said.get("user"), "answer": said.get("assistant")}
     question = next((_text(cells[name]) for name in QUESTIONS if name in cells), "")
     answer = next((_text(cells[name]) for name in ANSWERS if name in cells), "")
     if not question.strip():
-        return Skip.NO_QUESTION
+        return SkipReason.NO_QUESTION
     if not answer.strip():
-        return Skip.NO_ANSWER
+        return SkipReason.NO_ANSWER
     work = ""
     if found := _MARKER.search(answer):
         work, answer = answer[: found.start()], found[1]
@@ -349,27 +349,27 @@ def _text(value: object) -> str:
     return msgspec.json.encode(value).decode() if isinstance(value, dict) else ""
 
 
-def _refused(row: Row) -> Skip | None:
+def _refused(row: Row) -> SkipReason | None:
     if not row.question:
-        return Skip.NO_QUESTION
+        return SkipReason.NO_QUESTION
     if not row.answer:
-        return Skip.NO_ANSWER
+        return SkipReason.NO_ANSWER
     if len(row.question) > MAX_QUESTION or len(row.answer) > MAX_TRUTH:
-        return Skip.TOO_LONG
-    return Skip.FORMULA if _FORMULA.match(row.answer) or _FORMULA.match(row.question) else None
+        return SkipReason.TOO_LONG
+    return SkipReason.FORMULA if _FORMULA.match(row.answer) or _FORMULA.match(row.question) else None
 
 
-def _kept(rows: Iterable[tuple[int, Row]], rule: Rule, skipped: list[Skipped]) -> Iterator[Row]:
+def _kept(rows: Iterable[tuple[int, Row]], rule: Rule, skipped: list[SkippedRow]) -> Iterator[Row]:
     """Rows that the check can handle, each question once: if it has two answers, the first counts."""
     first: dict[str, tuple[int, str]] = {}
     for number, row in rows:
         key, said = " ".join(row.question.casefold().split()), checks.plain(rule, row.answer)
         if not recognised(rule, row):
-            skipped.append(Skipped(row=number, reason=Skip.UNRECOGNISED))
+            skipped.append(SkippedRow(row=number, reason=SkipReason.UNRECOGNISED))
         elif key in first:
             like, before = first[key]
-            reason = Skip.SAME if before == said else Skip.CONTRADICTION
-            skipped.append(Skipped(row=number, reason=reason, like=like))
+            reason = SkipReason.SAME if before == said else SkipReason.CONTRADICTION
+            skipped.append(SkippedRow(row=number, reason=reason, like=like))
         else:
             first[key] = (number, said)
             yield row

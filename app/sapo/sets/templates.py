@@ -59,7 +59,7 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
         return text, text
 
 
-class Filled(msgspec.Struct, frozen=True, kw_only=True):
+class FilledTemplate(msgspec.Struct, frozen=True, kw_only=True):
     """A question made from a template; `values` are what its slots hold."""
 
     question: str
@@ -84,21 +84,21 @@ class Template(msgspec.Struct, frozen=True, kw_only=True):
             size *= slot.size
         return size
 
-    def drawn(self, rng: Random) -> Filled | None:
+    def drawn(self, rng: Random) -> FilledTemplate | None:
         """A question with slots filled by chance; None where the expression has no short decimal value."""
         return self.filled([rng.randrange(slot.size) for slot in self.slots])
 
-    def every(self) -> Iterator[Filled | None]:
+    def every(self) -> Iterator[FilledTemplate | None]:
         """All of them, in order."""
         for places in product(*(range(slot.size) for slot in self.slots)):
             yield self.filled(places)
 
-    def filled(self, places: tuple[int, ...] | list[int]) -> Filled | None:
+    def filled(self, places: tuple[int, ...] | list[int]) -> FilledTemplate | None:
         values = {slot.name: slot.value(place) for slot, place in zip(self.slots, places, strict=True)}
         answer = _put(self.answer, values) if "{" in self.answer else _worked_out(self.answer, values)
         if answer is None:
             return None
-        return Filled(
+        return FilledTemplate(
             question=_put(self.question, values),
             answer=answer,
             work=_put(self.work, values | {"answer": (answer, answer)}),

@@ -25,9 +25,9 @@ from app.swarm.client.joining import Joined, ProofsOfWork, join
 from app.swarm.client.ledger import Ledger
 from app.swarm.client.outbox import Outbox
 from app.swarm.client.places import RelayEntries, RelayEntry
-from app.swarm.client.receipts import Complaint, Reporter, Thanked
+from app.swarm.client.receipts import Complaint, ReceiptCounter, Reporter
 from app.swarm.client.status import ConnectionStatus, Status
-from app.swarm.client.underway import Publisher, Samples
+from app.swarm.client.underway import Publisher, SampleLimiter
 from app.swarm.identity.identity import Identity
 from app.swarm.invite.invite import Invite
 from app.swarm.wire.limits import Code
@@ -86,7 +86,7 @@ class Client:
         tell: Callable[[ConnectionStatus], None] = lambda link: None,
         tls: ssl.SSLContext | None = None,
         rng: Random | None = None,
-        thanked: Thanked | None = None,
+        thanked: ReceiptCounter | None = None,
         handed: Callable[[str], None] = lambda content: None,
     ) -> None:
         """`thanked` counts receipts, `handed` gets a question set that the class hands out. Raises InviteError,
@@ -100,7 +100,7 @@ class Client:
         self._clock = RelayClock()
         self._work = ProofsOfWork(identity.key.hex())
         self._publisher = Publisher(outbox, identity, self._clock, self._rng, now)
-        self._samples = Samples(now)
+        self._samples = SampleLimiter(now)
         self._asked: deque[FromClient] = deque(maxlen=8)
         self._reporter = Reporter(identity, now)
         self._thanked, self._handed = thanked, handed

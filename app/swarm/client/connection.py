@@ -98,7 +98,7 @@ class Connection:
         follows from the relay's first frame."""
         self._ledger = ledger
         self._asked = asked
-        self._line: noise.Line | None = None
+        self._line: noise.CipherPair | None = None
         self.opening = opening
         self._http = http
         self._socket = socket

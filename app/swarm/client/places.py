@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from app.common import files
-from app.common.rate import Pace
+from app.common.rate import Backoff
 from app.swarm.client.joining import ExpectedRelay
 from app.swarm.invite.invite import Invite, InviteError, where
 from app.swarm.invite.private import PrivateError, from_token, is_access_key
@@ -29,7 +29,7 @@ MOST_RELAYS = 64
 _LARGEST = 64 * 1024
 
 
-class Relay(msgspec.Struct, frozen=True, kw_only=True):
+class KnownRelay(msgspec.Struct, frozen=True, kw_only=True):
     relay: RelayId
     swarm: SwarmId
     room: Literal["class"] | None = None
@@ -38,7 +38,7 @@ class Relay(msgspec.Struct, frozen=True, kw_only=True):
 
 class _File(msgspec.Struct, frozen=True, kw_only=True):
     v: Literal[1] = 1
-    relays: Annotated[dict[str, Relay], msgspec.Meta(max_length=MOST_RELAYS)]
+    relays: Annotated[dict[str, KnownRelay], msgspec.Meta(max_length=MOST_RELAYS)]
 
 
 class KnownRelays:
@@ -52,18 +52,18 @@ class KnownRelays:
         found = files.read_json(path, _File, _LARGEST)
         # an id of version 1 followed from nothing, and a relay that is updated has another
         relays = found.relays.items() if found else ()
-        self._relays: dict[str, Relay] = {url: met for url, met in relays if is_relay_id(met.relay)}
+        self._relays: dict[str, KnownRelay] = {url: met for url, met in relays if is_relay_id(met.relay)}
 
-    def get(self, url: str) -> Relay | None:
+    def get(self, url: str) -> KnownRelay | None:
         return self._relays.get(url)
 
-    def last(self) -> tuple[str, Relay] | None:
+    def last(self) -> tuple[str, KnownRelay] | None:
         """The address used last and what is there: where a node without an invite may return to."""
         return next(reversed(self._relays.items()), None)
 
     def remember(self, url: str, relay: str, swarm: str, obeys: bool = False) -> None:
         """Saves a relay; if the disk refuses, only the memory of this relay is lost."""
-        met = Relay(relay=relay, swarm=swarm, room="class" if obeys else None)
+        met = KnownRelay(relay=relay, swarm=swarm, room="class" if obeys else None)
         if self.last() == (url, met):
             return
         self._relays.pop(url, None)
@@ -87,7 +87,7 @@ class RelayEntry:
             raise InviteError(str(error)) from error
         self.url = invite.url
         self.invite = invite
-        self.pace = Pace()
+        self.pace = Backoff()
 
 
 class RelayEntries:

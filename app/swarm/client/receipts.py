@@ -66,7 +66,7 @@ def lesson_holds(pk: str, swarm: str, author: str, family: str, sig: str) -> boo
     return signing.verifies(bytes.fromhex(pk), lesson_bytes(swarm, author, family), bytes.fromhex(sig))
 
 
-class Day(msgspec.Struct, frozen=True):
+class DailyReceipts(msgspec.Struct, frozen=True):
     """The receipts of one day by the local calendar: the keys that learned from groups of this node, and how
     many groups."""
 
@@ -75,7 +75,7 @@ class Day(msgspec.Struct, frozen=True):
     groups: int = 0
 
 
-class _Kept(Day, frozen=True):
+class _Kept(DailyReceipts, frozen=True):
     """And of all days: families that this node has published, and the keys that say they learned one of them
     from it."""
 
@@ -83,7 +83,7 @@ class _Kept(Day, frozen=True):
     taught: dict[str, tuple[str, ...]] = {}
 
 
-class Thanked:
+class ReceiptCounter:
     """Counts receipts for groups of this node's, and for lessons. The day's count and the lessons' keys lie in
     `folder` and outlive the node; what groups' receipts are checked by does not, so nothing is counted again
     after a start."""
@@ -92,7 +92,7 @@ class Thanked:
         self._path, self._today = folder / FILE, today
         found, _ = files.kept_json(self._path, _Kept)
         found = found or _Kept()
-        self._day = Day(found.day, found.keys, found.groups)
+        self._day = DailyReceipts(found.day, found.keys, found.groups)
         self._given = dict.fromkeys(found.given)
         self._taught = {family: list(keys) for family, keys in found.taught.items()}
         self._new: deque[tuple[str, str]] = deque(maxlen=_TOLD)
@@ -113,7 +113,7 @@ class Thanked:
         _remember(self._seen, pair, _MOST)
         day = self.today
         keys = day.keys if thanks.pk in day.keys or len(day.keys) >= _MOST else (*day.keys, thanks.pk)
-        self._day = Day(self._now(), keys, day.groups + 1)
+        self._day = DailyReceipts(self._now(), keys, day.groups + 1)
         return True
 
     def record_published(self, family: str) -> None:
@@ -151,8 +151,8 @@ class Thanked:
         return new
 
     @property
-    def today(self) -> Day:
-        return self._day if self._day.day == self._now() else Day(self._now())
+    def today(self) -> DailyReceipts:
+        return self._day if self._day.day == self._now() else DailyReceipts(self._now())
 
     def save(self) -> None:
         """Writes the file. Raises OSError."""

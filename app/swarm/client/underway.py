@@ -15,7 +15,7 @@ from random import Random
 
 import msgspec
 
-from app.common.rate import Pace
+from app.common.rate import Backoff
 from app.sapo.groups import Group
 from app.sapo.questions import VERSION
 from app.sapo.sets.question_set import is_own
@@ -56,7 +56,7 @@ class Publisher:
         self._held: deque[tuple[Group, tuple[int, ...], int]] = deque(maxlen=HELD)
         self._open: dict[str, float] = {}
         self._most, self._zlib = OPEN_PUBLISHES, False
-        self._pace = Pace()
+        self._pace = Backoff()
         self._quotas = Quotas()
         self._sending = allowance(self._quotas.publish_per_min, self._quotas.publish_burst)
         self._making = allowance(self._quotas.publish_per_min, self._quotas.publish_per_min)
@@ -200,7 +200,7 @@ def _packed(pub: Pub) -> Pub:
     return msgspec.structs.replace(pub, body=packed, enc="zlib") if len(packed) < len(pub.body) else pub
 
 
-class Samples:
+class SampleLimiter:
     """Limits samples to what the relay allows at a time and in a minute. `now` is seconds of one monotonic
     clock."""
 

@@ -38,7 +38,7 @@ class SealedKey(IdentityError):
     """An earlier version encrypted the key with a passphrase. `unseal` opens it, once."""
 
 
-class Where(StrEnum):
+class KeyStore(StrEnum):
     KEYRING = "keyring"
     PLAIN = "plain"
     """A file that only its owner can read."""
@@ -62,8 +62,8 @@ class KeyRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     former: tuple[PublicKey, ...] = ()
 
 
-class KeyLocation(msgspec.Struct, frozen=True, kw_only=True):
-    """The public part of an identity; all empty if there is no key yet. `kept` is a `Where`, and `file` the
+class PublicIdentity(msgspec.Struct, frozen=True, kw_only=True):
+    """The public part of an identity; all empty if there is no key yet. `kept` is a `KeyStore`, and `file` the
     key's path, empty for the keyring."""
 
     name: str = ""
@@ -76,7 +76,7 @@ class StoredIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """An identity ready for use. `note` is a sentence for the owner if something is wrong with it."""
 
     identity: Identity
-    where: Where
+    where: KeyStore
     note: str = ""
 
 
@@ -95,7 +95,7 @@ async def open_identity(
     except OSError as error:
         why = error.strerror or error
         note = f"The key can't be kept in {folder} ({why}). This name lasts until the node ends."
-        return StoredIdentity(identity=fresh, where=Where.MEMORY, note=note)
+        return StoredIdentity(identity=fresh, where=KeyStore.MEMORY, note=note)
 
 
 async def read_identity(
@@ -112,14 +112,14 @@ async def read_identity(
         )
     if record.where == "keyring":
         identity = await aside(lambda: ask(find, record.public_key, record.name), patience_s)
-        return StoredIdentity(identity=identity, where=Where.KEYRING)
+        return StoredIdentity(identity=identity, where=KeyStore.KEYRING)
     if record.where == "file":
         raise SealedKey(
             f"The key of {record.name} is under a passphrase, which Shoal no longer uses: enter the passphrase "
             f"or the recovery words once ({restoring()})."
         )
     identity, note = _from_plain(folder, record)
-    return StoredIdentity(identity=identity, where=Where.PLAIN, note=note)
+    return StoredIdentity(identity=identity, where=KeyStore.PLAIN, note=note)
 
 
 async def keep(
@@ -132,8 +132,8 @@ async def keep(
     except IdentityError as error:
         path = keep_plain(identity, folder)
         note = f"{error} So the key of {identity.name} is in {path}, which only you can read."
-        return StoredIdentity(identity=identity, where=Where.PLAIN, note=note)
-    return StoredIdentity(identity=identity, where=Where.KEYRING)
+        return StoredIdentity(identity=identity, where=KeyStore.PLAIN, note=note)
+    return StoredIdentity(identity=identity, where=KeyStore.KEYRING)
 
 
 async def keep_in_keyring(
@@ -175,15 +175,15 @@ def unseal(folder: Path, passphrase: str) -> Identity:
     return identity
 
 
-def key_location(folder: Path) -> KeyLocation:
+def public_identity(folder: Path) -> PublicIdentity:
     """Where the folder's key is; opens no keyring and reads no secret. Raises IdentityError for a damaged
     record."""
     record = _read(folder)
     if record is None:
-        return KeyLocation()
+        return PublicIdentity()
     by_place = {"file": _sealed_file, "plain": _plain_file}
     file = by_place[record.where](folder, record.public_key) if record.where in by_place else ""
-    return KeyLocation(name=record.name, public_key=record.public_key, kept=record.where, file=str(file))
+    return PublicIdentity(name=record.name, public_key=record.public_key, kept=record.where, file=str(file))
 
 
 def kept_in_keyring(folder: Path) -> str:

@@ -58,7 +58,7 @@ SHORT = 240
 Sketch: TypeAlias = "array[int]"
 
 
-class Likeness:
+class SimilarityIndex:
     """The sketches of the latest groups, a kilobyte each."""
 
     __slots__ = ("_latest", "_secret")
@@ -107,7 +107,7 @@ _SHARE = Quotas()
 V = TypeVar("V")
 
 
-class Sifted(msgspec.Struct, frozen=True, kw_only=True):
+class IntakeResult(msgspec.Struct, frozen=True, kw_only=True):
     """A batch after the checks. `reports` are for the relay: ids by complaint."""
 
     checked: tuple[PeerGroup, ...]
@@ -152,7 +152,7 @@ class Intake:
         self._families = frozenset(FAMILIES if families is None else families)
         self._ids: OrderedDict[str, None] = OrderedDict()
         self._authors: OrderedDict[str, _Author] = OrderedDict()
-        self._likeness = Likeness()
+        self._likeness = SimilarityIndex()
         self._counts: dict[IntakeReason, int] = dict.fromkeys(IntakeReason, 0)
         self._accepted = 0
         self._one_at_a_time = Lock()
@@ -171,7 +171,7 @@ class Intake:
         items: Sequence[bytes | msgspec.Raw | Envelope],
         now_ms: int,
         oldest_s: int | None = None,
-    ) -> Sifted:
+    ) -> IntakeResult:
         """Checks every item of a batch, or as many as possible before the sandbox was put to rest. `oldest_s`
         is another maximum age, as for an archive. Raises SandboxError and nothing else."""
         checked: list[PeerGroup] = []
@@ -189,7 +189,7 @@ class Intake:
             refused[verdict] += 1
             if verdict.complaint is not None and isinstance(envelope, Envelope):
                 reports.setdefault(verdict.complaint, []).append(envelope.id)
-        return Sifted(
+        return IntakeResult(
             checked=tuple(checked),
             refused=dict(refused),
             reports={complaint: tuple(ids) for complaint, ids in reports.items()},

@@ -65,7 +65,7 @@ class Cipher:
         return bytes(4) + self._n.to_bytes(8, "little")
 
 
-Line = tuple[Cipher, Cipher]
+CipherPair = tuple[Cipher, Cipher]
 """The first encrypts what is sent, the second decrypts what is received."""
 
 
@@ -132,7 +132,7 @@ class Initiator(_Handshake):
     def say(self, payload: bytes = b"") -> bytes:
         return self._say_key() + self._seal(payload)
 
-    def hear(self, message: bytes) -> tuple[bytes, bytes, Line]:
+    def hear(self, message: bytes) -> tuple[bytes, bytes, CipherPair]:
         """What the answer is bound to, its payload, and the line. Raises NoiseError."""
         theirs, sealed = self._hear_key(message)
         self._agree(theirs)
@@ -156,7 +156,7 @@ class Responder(_Handshake):
         self._agree(self._theirs)
         return self.hash
 
-    def seal(self, payload: bytes) -> tuple[bytes, Line]:
+    def seal(self, payload: bytes) -> tuple[bytes, CipherPair]:
         message = self._said + self._seal(payload)
         first, second = self._split()
         return message, (Cipher(second), Cipher(first))

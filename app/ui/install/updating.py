@@ -15,10 +15,10 @@ import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.common.rate import Speed
-from app.install.errors import UpdateError
+from app.install import InstallError
 from app.install.updates import asking, installed
 from app.install.updates.asking import UpdateOffer
-from app.install.updates.feed import UpdateTrust, trust
+from app.install.updates.feed import Trust, trust
 from app.ui.language.spoken import spoken
 from app.ui.language.texts import tr
 from app.ui.process.child import Child
@@ -47,13 +47,13 @@ class Updating(QObject):
         home: Path,
         choices: Choices,
         options: Sequence[str] = (),
-        believe: UpdateTrust | None = None,
+        believe: Trust | None = None,
         child: MakeChild = lambda: Child(MAX_LINE),
     ) -> None:
         """`options` of ./shoal update and `believe` replace what the build wrote."""
         super().__init__()
         self._home, self._choices, self._options = home, choices, list(options)
-        with contextlib.suppress(UpdateError):
+        with contextlib.suppress(InstallError):
             believe = believe or trust()
         version, form = installed.version(), installed.form()
         self.update_view = UpdateView(version=version, form=form)

@@ -35,7 +35,9 @@ _LEARNER = (
             "learning",
             "models",
             "node",
+            "install/__init__.py",
             "install/packs",
+            "install/signed.py",
             "install/updates",
             "swarm",
         )
@@ -278,7 +280,7 @@ def _of_the_node() -> Iterator[str]:
     from app.node.rules.preferences import SETTINGS
     from app.sapo.families import FAMILIES
     from app.sapo.families.family import FamilyKind
-    from app.sapo.sets.tables import Skip
+    from app.sapo.sets.tables import SkipReason
     from app.sapo.sets.templates import EXAMPLES
 
     for reason in Reason:
@@ -289,7 +291,7 @@ def _of_the_node() -> Iterator[str]:
     yield from (family.title for family in FAMILIES.values())
     answers = (family.guess[1] for family in FAMILIES.values())
     yield from (answer for answer in answers if any(map(str.islower, answer)))  # no numbers and formulas
-    yield from (*FamilyKind, *Skip, *EXAMPLES)
+    yield from (*FamilyKind, *SkipReason, *EXAMPLES)
     for setting in SETTINGS:
         yield from (setting.group, setting.label, setting.help, setting.words)
         yield from (label for _, label in setting.options)

@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.node.data import question_sets
 from app.node.data.library import history_of
 from app.node.history import history
-from app.sapo.questions import Asked, Coordinates
+from app.sapo.questions import Coordinates, QuestionPrompt
 from app.sapo.scoring.sandbox import Sandbox, SandboxError
 
 READING_S = 5.0
@@ -115,7 +115,7 @@ class Questions(QObject):
                 found = sandbox.questions(places)
             except SandboxError:  # closed, or no child can be had here: coordinates must do
                 found = []
-            self._made.emit({one.coordinates: one.text for one in found if isinstance(one, Asked)})
+            self._made.emit({one.coordinates: one.text for one in found if isinstance(one, QuestionPrompt)})
 
         self._worker = threading.Thread(target=work, daemon=True)
         self._worker.start()

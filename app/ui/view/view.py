@@ -29,7 +29,7 @@ from engines.contract import EngineInfo
 
 class Persona(msgspec.Struct, frozen=True, kw_only=True):
     """`name` is empty if there is none yet; `kept` and `file` are those of
-    app.swarm.identity.storage.KeyLocation. `asked`: it was looked up. `busy`: it is being replaced. `failed`
+    app.swarm.identity.storage.PublicIdentity. `asked`: it was looked up. `busy`: it is being replaced. `failed`
     says why something failed."""
 
     name: str = ""

@@ -193,14 +193,14 @@ _ROLES = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}
 
 
 @dataclass(frozen=True)
-class Words:
+class TokenizerFiles:
     """The contents of the files in a model's folder, by name."""
 
     files: dict[str, str]
     stops: tuple[int, ...]
 
 
-def read_tokenizer(header: Header, rows: int, name: str) -> Words:
+def read_tokenizer(header: Header, rows: int, name: str) -> TokenizerFiles:
     """The tokenizer for an embedding of `rows` rows. Raises EngineError."""
     values = header.values
     pre = readable(values, name)
@@ -230,7 +230,7 @@ def read_tokenizer(header: Header, rows: int, name: str) -> Words:
     template = values.get("tokenizer.chat_template")
     if isinstance(template, str) and template:
         files["chat_template.jinja"] = template
-    return Words(files, stops)
+    return TokenizerFiles(files, stops)
 
 
 def readable(values: Mapping[str, Any], name: str, whole: bool = True) -> str:

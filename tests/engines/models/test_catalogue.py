@@ -10,15 +10,15 @@ import pytest
 import torch
 
 from app.models.catalogue import FILE, Catalogue, catalogue, entries, find
-from app.models.shelf import ModelSource, Shelf, Unfinished, busy
+from app.models.shelf import ModelSource, Shelf, UnfinishedDownload, busy
 from engines.contract import EngineError
 from engines.files import held, write_json
 from engines.models.folder import count_parameters, open_folder, read_architecture
 from engines.models.needs import (
     MERGED_BELOW,
     FitVerdict,
+    MemoryNeeds,
     MemoryRoom,
-    Needs,
     Shape,
     fits,
     likely_dtype,
@@ -113,7 +113,7 @@ def test_the_accounting_is_the_engine_s(make_model: MakeModel, family: str, dtyp
 
 
 def test_what_fits() -> None:
-    need = Needs(least=4 * GB, sampling=3 * GB, learning=8 * GB, disk=GB)
+    need = MemoryNeeds(least=4 * GB, sampling=3 * GB, learning=8 * GB, disk=GB)
     roomy = MemoryRoom(free=10 * GB, most=14 * GB)
 
     def verdict(memory: MemoryRoom, disk: int = 100 * GB) -> FitVerdict:
@@ -194,7 +194,7 @@ def test_what_is_being_fetched_is_not_removed(tmp_path: Path) -> None:
     partial = shelf.partial("Some/Model")
     with held(partial) as ours:
         assert ours and busy(partial)
-        write_json(partial / "state.json", Unfinished(id="Some/Model", revision="main", total=10))
+        write_json(partial / "state.json", UnfinishedDownload(id="Some/Model", revision="main", total=10))
         assert shelf.unfinished()[0].running
         with pytest.raises(EngineError, match="cancel that first"):
             shelf.remove("Some/Model")

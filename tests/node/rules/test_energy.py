@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.common import files
-from app.desktop.energy import EnergyReading, Meter
+from app.desktop.energy import EnergyMeter, EnergyReading
 from app.node import governing
 from app.node.rules.energy import FILE, KWH, EnergyRecord, MonthEnergy
 from app.node.rules.orders import Moment
@@ -54,7 +54,7 @@ def test_a_home_with_a_limit_and_a_price_opens_and_learns(
     """Files as the versions before wrote them: the limit is long reached, and no longer in the way."""
     monkeypatch.setattr(governing, "PERIOD_S", 0.02)
     monkeypatch.setattr(governing, "METER_S", 0.02)
-    monkeypatch.setattr(Meter, "read", lambda self: EnergyReading(0.001 * KWH, True))
+    monkeypatch.setattr(EnergyMeter, "read", lambda self: EnergyReading(0.001 * KWH, True))
     old = {"idle_s": 1, "energy_cap_kwh": 1, "energy_price": 40, "energy_currency": "$"}
     files.write_json(bench.home / "settings.json", old)
     today = Moment.now().local

@@ -21,11 +21,11 @@ from app.node.swarm import fetching
 from app.node.swarm.fetching import PeerFetcher, oldest_s, wanted
 from app.node.swarm.member import SwarmMember
 from app.sapo.groups import HUMAN, Group, ScoredGroup, lone
-from app.sapo.questions import Asked, Coordinates
+from app.sapo.questions import Coordinates, QuestionPrompt
 from app.sapo.recipes import RECIPES, Recipe
 from app.swarm.client.status import ConnectionStatus
 from app.swarm.intake.buffer import PeerBuffer
-from app.swarm.intake.intake import Sifted
+from app.swarm.intake.intake import IntakeResult
 from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire.limits import ARCHIVED_S
 from app.swarm.wire.protocol import Wanted
@@ -95,14 +95,14 @@ class Check:
     def __init__(self, refused: dict[str, IntakeReason] | None = None) -> None:
         self.refused = refused or {}
 
-    def sift(self, items: Sequence[PeerGroup], now_ms: int, oldest_s: int | None = None) -> Sifted:
+    def sift(self, items: Sequence[PeerGroup], now_ms: int, oldest_s: int | None = None) -> IntakeResult:
         self.oldest_s = oldest_s
         bad = [one for one in items if one.id in self.refused]
         reports: dict[str, tuple[str, ...]] = {}
         for one in bad:
             if (complaint := self.refused[one.id].complaint) is not None:
                 reports[complaint] = (*reports.get(complaint, ()), one.id)
-        return Sifted(
+        return IntakeResult(
             checked=tuple(one for one in items if one not in bad),
             refused={self.refused[one.id]: 1 for one in bad},
             reports=reports,
@@ -292,7 +292,7 @@ def test_no_copy_of_own_groups_comes_back(tmp_path: Path) -> None:
     )
     swarming._tell = swarming._show = lambda anything: None  # type: ignore[method-assign]
     mine, other = checked(1, peer="c" * 64), checked(2)
-    question = Asked(coordinates=mine.scored.group.coordinates, text=mine.question, held_out=False)
+    question = QuestionPrompt(coordinates=mine.scored.group.coordinates, text=mine.question, held_out=False)
     swarming.settle_round([OwnGroup(question=question, scored=mine.scored)], 5.0)
     swarming._buffer.now_ms = lambda: NOW_MS
     fetcher = PeerFetcher(
@@ -352,7 +352,7 @@ def test_who_is_alone_asks_for_what_was_left_behind_where_it_failed() -> None:
         scored = ScoredGroup(
             group=msgspec.structs.replace(group, coordinates=where), scores_G=(0.0, 0.0), rewards_G=rewards_G
         )
-        return OwnGroup(question=Asked(coordinates=where, text="", held_out=False), scored=scored)
+        return OwnGroup(question=QuestionPrompt(coordinates=where, text="", held_out=False), scored=scored)
 
     relay, check = Relay([[], [], [checked(9)]]), Check()
     relay.archive = [[checked(7, age_s=20_000), checked(8, age_s=80_000)]]

@@ -25,7 +25,7 @@ from app.node.round.peers import OwnGroup
 from app.node.swarm.joining import Joins
 from app.node.swarm.member import SwarmMember
 from app.sapo.groups import Group, ScoredGroup
-from app.sapo.questions import Asked, Coordinates
+from app.sapo.questions import Coordinates, QuestionPrompt
 from app.sapo.recipes import RECIPES
 from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.question_set import QuestionSet, Row, encode
@@ -150,7 +150,7 @@ def own_group() -> OwnGroup:
     place = Coordinates(family=MADE.family_name, level=0, seed=2**41, index=0)
     group = Group(coordinates=place, completions_G=("#1", "#2"), finished_G=(True, True), model="local")
     scored = ScoredGroup(group=group, scores_G=(1.0, 0.0), rewards_G=(1, 0))
-    return OwnGroup(Asked(coordinates=place, text=SECRET, held_out=False), scored)
+    return OwnGroup(QuestionPrompt(coordinates=place, text=SECRET, held_out=False), scored)
 
 
 def test_what_is_sealed_opens_with_the_same_file_alone() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.relay.presence import ACTIVE_S, FAMILIES_OF_A_KEY, Here, Presence, model_class
+from app.relay.presence import ACTIVE_S, FAMILIES_OF_A_KEY, Presence, PresenceCounts, model_class
 
 
 class Clock:
@@ -24,7 +24,7 @@ def test_keys_are_counted_once_and_connections_each() -> None:
     presence.published(b"a", "gcd", "starter")
     presence.published(b"b", "gcd", "Qwen/Qwen2.5-0.5B")
     presence.published(b"stranger", "gcd", "starter")
-    assert presence.here() == Here(
+    assert presence.here() == PresenceCounts(
         peers=2, connections=3, families={"chain_sum": 1, "gcd": 2}, models={"starter": 1, "under 1B": 1}
     )
     assert presence.connections(b"a") == 2 and presence.connections(b"stranger") == 0 and b"a" in presence
@@ -32,7 +32,9 @@ def test_keys_are_counted_once_and_connections_each() -> None:
     assert presence.here().peers == 2
     presence.leave(1)
     presence.leave("never arrived")
-    assert presence.here() == Here(peers=1, connections=1, families={"gcd": 1}, models={"under 1B": 1})
+    assert presence.here() == PresenceCounts(
+        peers=1, connections=1, families={"gcd": 1}, models={"under 1B": 1}
+    )
     with pytest.raises(ValueError):
         presence.arrive(2, b"c")
 
@@ -120,7 +122,7 @@ def test_the_counts_are_those_of_a_plain_list(events: list[tuple]) -> None:  # t
         online = set(sessions.values())
         played = {pair: at for pair, at in played.items() if pair[0] in online and clock.now - at <= ACTIVE_S}
         models = {key: name for key, name in models.items() if key in online}
-        assert presence.here() == Here(
+        assert presence.here() == PresenceCounts(
             peers=len(online),
             connections=len(sessions),
             families=Counter(family for _, family in played),

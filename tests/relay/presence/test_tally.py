@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from app.relay.presence import Hour
+from app.relay.presence import GroupsPerHour
 
 
 def test_an_hour_forgets_minute_by_minute_and_stays_small() -> None:
     now = 0.0
-    hour = Hour(lambda: now)
+    hour = GroupsPerHour(lambda: now)
     for minute in range(200):
         now = 60.0 * minute
         hour.note("gcd")

@@ -14,7 +14,7 @@ import msgspec
 from app.relay.broker.journal import Journal
 from app.relay.session.shared import RelayState
 from app.relay.standing import PROBATION, SEEN_S, Standing
-from app.swarm.client.receipts import MOST_PUPILS, Thanked, lesson_receipt, receipt
+from app.swarm.client.receipts import MOST_PUPILS, ReceiptCounter, lesson_receipt, receipt
 from app.swarm.identity.identity import Identity
 from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
@@ -79,7 +79,7 @@ async def say(one: Peer, *receipts: Receipt, lessons: tuple[LessonReceipt, ...] 
 
 def test_ten_forging_keys_move_the_count_by_nothing(tmp_path: Path) -> None:
     with_standing(tmp_path / "state", KNOWN)
-    author, thanked = Identity(seed(AUTHOR)), Thanked(tmp_path)
+    author, thanked = Identity(seed(AUTHOR)), ReceiptCounter(tmp_path)
 
     async def story(place: Town, url: str) -> None:
         async with relays.running(tmp_path / "author", [url], author, thanked=thanked) as (client, _):
@@ -136,7 +136,7 @@ def learned(who: int, family: str, by: int | None = None, swarm: str = "shoal") 
 
 
 def test_a_newcomer_tells_an_author_who_was_away_what_it_learned(tmp_path: Path) -> None:
-    author, thanked = Identity(seed(AUTHOR)), Thanked(tmp_path)
+    author, thanked = Identity(seed(AUTHOR)), ReceiptCounter(tmp_path)
     thanked.record_published("chain_sum")
 
     async def story(place: Town, url: str) -> None:
@@ -157,7 +157,7 @@ def test_a_newcomer_tells_an_author_who_was_away_what_it_learned(tmp_path: Path)
 
 
 def test_what_pupils_say_is_counted_once_and_outlives_the_node(tmp_path: Path) -> None:
-    thanked, own = Thanked(tmp_path), key(AUTHOR).hex()
+    thanked, own = ReceiptCounter(tmp_path), key(AUTHOR).hex()
     thanked.record_published("gcd")
 
     def told(who: int, family: str, by: int | None = None, swarm: str = "shoal") -> bool:
@@ -168,7 +168,7 @@ def test_what_pupils_say_is_counted_once_and_outlives_the_node(tmp_path: Path) -
     assert not told(OTHER, "gcd", by=KNOWN) and not told(OTHER, "gcd", swarm="other")
     assert not told(OTHER, "lcm") and not told(AUTHOR, "gcd")
     thanked.save()
-    thanked = Thanked(tmp_path)
+    thanked = ReceiptCounter(tmp_path)
     assert thanked.taught == {"gcd": 1} and not thanked.news() and not told(KNOWN, "gcd")
     assert all(told(who, "gcd") for who in range(1000, 999 + MOST_PUPILS)) and not told(OTHER, "gcd")
     assert thanked.pupils == MOST_PUPILS and len(thanked.news()) == 8
@@ -176,7 +176,7 @@ def test_what_pupils_say_is_counted_once_and_outlives_the_node(tmp_path: Path) -
 
 def test_an_author_believes_no_relay(tmp_path: Path) -> None:
     day = [date(2026, 11, 23)]
-    thanked, own = Thanked(tmp_path, lambda: day[0]), {key(AUTHOR).hex()}
+    thanked, own = ReceiptCounter(tmp_path, lambda: day[0]), {key(AUTHOR).hex()}
     ids = ["0" * 63 + str(n) for n in range(4)]
     for id in ids[:3]:
         thanked.record_stored(id)
@@ -192,7 +192,7 @@ def test_an_author_believes_no_relay(tmp_path: Path) -> None:
     assert not told(AUTHOR, ids[2])  # nobody thanks themselves
     assert (len(thanked.today.keys), thanked.today.groups) == (2, 3)
     thanked.save()
-    again = Thanked(tmp_path, lambda: day[0])
+    again = ReceiptCounter(tmp_path, lambda: day[0])
     assert again.today == thanked.today
     late = receipt(seed(4), "shoal", ids[0])
     assert not again.count(Thanks(id=ids[0], pk=key(4).hex(), sig=late.sig), "shoal", own)

@@ -12,7 +12,7 @@ from app.relay.session.sampling import Caps, Sampler
 from app.relay.session.shared import RelayState
 from app.relay.standing import PROBATION_WEIGHT
 from app.relay.store import turns
-from app.relay.store.lines import Bounds, Kept
+from app.relay.store.lines import Bounds, StoredGroup
 from app.relay.store.turns import SampleQuery, shuffled
 from app.relay.store.window import Window, WindowLimits
 
@@ -61,7 +61,7 @@ def peers(n: int, groups: int = 1) -> list[Row]:
     return [(f"p{i}", f"net {i}", "f", 0) for i in range(n) for _ in range(groups)]
 
 
-def keys(groups: list[Kept]) -> Counter[str]:
+def keys(groups: list[StoredGroup]) -> Counter[str]:
     return Counter(group.key.decode() for group in groups)
 
 
@@ -225,7 +225,7 @@ def swarm(honest: int, proven: bool, attackers: int, networks: int) -> tuple[Win
     return filled([*peers(honest, 10), *crowd], known=known), weighing(known)
 
 
-def evil(groups: list[Kept]) -> float:
+def evil(groups: list[StoredGroup]) -> float:
     return sum(group.key.startswith(b"evil") for group in groups) / max(1, len(groups))
 
 

@@ -19,9 +19,9 @@ from app.sapo.asking import MAX_ANSWER
 from app.sapo.families import FAMILIES
 from app.sapo.groups import Group
 from app.sapo.questions import (
-    Asked,
     Coordinates,
     QuestionError,
+    QuestionPrompt,
     UnmadeQuestion,
     UnsoundQuestion,
     draw,
@@ -121,7 +121,7 @@ def test_questions_of_the_child_are_those_of_this_process(sandbox: Sandbox, onwa
         else:
             assert its == mine
     assert (refused == 0) == onward
-    assert any(isinstance(its, Asked) and its.coordinates.index > 0 for its in there) == onward
+    assert any(isinstance(its, QuestionPrompt) and its.coordinates.index > 0 for its in there) == onward
 
 
 def test_every_refusal_stands_in_its_place_and_what_is_loaded_stays(sandbox: Sandbox) -> None:
@@ -130,7 +130,7 @@ def test_every_refusal_stands_in_its_place_and_what_is_loaded_stays(sandbox: San
     nowhere = [anywhere("rubiks_cube"), anywhere(seed=2**70), anywhere("x" * 10**6), anywhere(version="7")]
     places = [place for bad in nowhere for place in (bad, anywhere(), anywhere("lcm", level=3))]
     made = sandbox.questions(places)
-    assert [type(one) for one in made] == [QuestionError, Asked, Asked] * 4
+    assert [type(one) for one in made] == [QuestionError, QuestionPrompt, QuestionPrompt] * 4
     assert "no family called" in str(made[0]) and "cannot be a question's" in str(made[3])
     assert made[1:3] == make([anywhere(), anywhere("lcm", level=3)])
     assert sandbox.questions([]) == []
@@ -216,7 +216,7 @@ def test_a_killed_or_stopped_child_is_replaced_and_no_point_is_lost() -> None:
 
 
 @POSIX
-def told(made: Asked | QuestionError) -> Asked | tuple[type, str]:
+def told(made: QuestionPrompt | QuestionError) -> QuestionPrompt | tuple[type, str]:
     """What can be compared: refusals are only equal to themselves."""
     return (type(made), str(made)) if isinstance(made, QuestionError) else made
 
@@ -290,7 +290,7 @@ def test_a_question_that_breaks_the_child_is_left_out_and_the_others_are_made(
         monkeypatch.setattr(module, "LOAD_SECONDS", 1.0)
         families = ("fine", trouble, f"once {trouble}", "fine")
         made = sandbox.questions([anywhere(family) for family in families])
-    assert [type(one) for one in made] == [Asked, UnmadeQuestion, Asked, Asked]
+    assert [type(one) for one in made] == [QuestionPrompt, UnmadeQuestion, QuestionPrompt, QuestionPrompt]
     assert "seed 1 was not made within 1 seconds: leave this question out" in str(made[1])
 
 

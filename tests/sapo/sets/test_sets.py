@@ -32,7 +32,7 @@ from app.sapo.sets.question_set import (
     is_own,
     near,
 )
-from app.sapo.sets.tables import Preview, Skip, preview
+from app.sapo.sets.tables import Preview, SkipReason, preview
 from app.sapo.sets.templates import TemplateError
 from tests.sapo.scoring.test_hostile import BOMBS, payloads
 
@@ -155,13 +155,13 @@ def test_what_is_left_out_is_said_with_its_row() -> None:
     )
     found = read(table, Rule())
     assert [(one.row, one.reason, one.like) for one in found.skipped] == [
-        (3, Skip.SAME, 2),
-        (4, Skip.CONTRADICTION, 2),
-        (5, Skip.NO_ANSWER, 0),
-        (6, Skip.NO_QUESTION, 0),
-        (7, Skip.FORMULA, 0),
-        (8, Skip.UNRECOGNISED, 0),
-        (9, Skip.TOO_LONG, 0),
+        (3, SkipReason.SAME, 2),
+        (4, SkipReason.CONTRADICTION, 2),
+        (5, SkipReason.NO_ANSWER, 0),
+        (6, SkipReason.NO_QUESTION, 0),
+        (7, SkipReason.FORMULA, 0),
+        (8, SkipReason.UNRECOGNISED, 0),
+        (9, SkipReason.TOO_LONG, 0),
     ]
     assert rows(found) == [("2 + 2?", "4"), ("3 + 3?", "6")]
     assert found.duplicates == len(found.contradictions) == 1 and len(found.notes) == 1
@@ -170,7 +170,7 @@ def test_what_is_left_out_is_said_with_its_row() -> None:
 def test_more_rows_than_a_set_holds_are_left_out() -> None:
     found = read("question,answer\n" + "".join(f"q{n},{n}\n" for n in range(MAX_ROWS + 5)))
     assert len(found.made.rows) == MAX_ROWS
-    assert {one.reason for one in found.skipped} == {Skip.TOO_MANY}
+    assert {one.reason for one in found.skipped} == {SkipReason.TOO_MANY}
 
 
 @pytest.mark.parametrize(

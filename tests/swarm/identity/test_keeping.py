@@ -24,14 +24,14 @@ from app.swarm.identity import storage as keeping
 from app.swarm.identity.identity import Identity, IdentityError, to_file
 from app.swarm.identity.keyrings import KeyringLocked, KeyringWaiting, real_backend
 from app.swarm.identity.storage import (
-    KeyLocation,
+    KeyStore,
+    PublicIdentity,
     SealedKey,
     StoredIdentity,
-    Where,
     keep,
     keep_in_keyring,
-    key_location,
     open_identity,
+    public_identity,
     unseal,
 )
 
@@ -87,7 +87,7 @@ def test_a_key_is_made_silently_and_found_again(tmp_path: Path) -> None:
     ring = Ring()
     first = opened(tmp_path, ring)
     again = opened(tmp_path, ring)
-    assert first.where == again.where == Where.KEYRING
+    assert first.where == again.where == KeyStore.KEYRING
     assert again.identity.seed() == first.identity.seed()
     assert first.note == again.note == ""
     assert first.identity.seed().hex().encode() not in left(tmp_path)
@@ -104,11 +104,11 @@ def test_without_a_keyring_that_keeps_a_key_it_is_in_a_file_for_its_owner_alone(
     tmp_path: Path, ring: Ring | None
 ) -> None:
     first, again = opened(tmp_path, ring), opened(tmp_path, ring)
-    assert first.where == again.where == Where.PLAIN
+    assert first.where == again.where == KeyStore.PLAIN
     assert first.identity == again.identity, "the owner is the same person at every start"
     (file,) = tmp_path.glob("key-*.secret")
     assert str(file) in first.note and again.note == "", "it is said once"
-    assert key_location(tmp_path) == KeyLocation(
+    assert public_identity(tmp_path) == PublicIdentity(
         name=first.identity.name, public_key=first.identity.key.hex(), kept="plain", file=str(file)
     )
     if os.name == "posix":
@@ -209,7 +209,7 @@ def test_a_disk_that_takes_nothing_leaves_it_in_memory(tmp_path: Path) -> None:
         found = opened(tmp_path, None)
     finally:
         tmp_path.chmod(0o700)
-    assert found.where == Where.MEMORY and found.note.endswith("This name lasts until the node ends.")
+    assert found.where == KeyStore.MEMORY and found.note.endswith("This name lasts until the node ends.")
 
 
 def test_a_full_disk_leaves_it_in_memory_and_no_half_a_file(
@@ -220,7 +220,7 @@ def test_a_full_disk_leaves_it_in_memory_and_no_half_a_file(
 
     monkeypatch.setattr(os, "fsync", full)
     found = opened(tmp_path, None)
-    assert found.where == Where.MEMORY and "No space left" in found.note
+    assert found.where == KeyStore.MEMORY and "No space left" in found.note
     assert list(tmp_path.iterdir()) == []
 
 
@@ -256,7 +256,7 @@ def test_while_a_keyring_with_the_key_can_not_be_read_there_is_no_other_name(tmp
         why = refused(tmp_path, out_of_order)
         assert isinstance(why, KeyringLocked) and not isinstance(why, KeyringWaiting)
         assert opened(tmp_path, ring).identity == mine, "in turn"
-    assert key_location(tmp_path).name == mine.name and keeping.kept_in_keyring(tmp_path) == mine.name
+    assert public_identity(tmp_path).name == mine.name and keeping.kept_in_keyring(tmp_path) == mine.name
 
 
 @pytest.mark.parametrize("content", ["", "nonsense", "00" * 32])
@@ -286,7 +286,7 @@ def test_a_dialog_that_nobody_answers_stalls_nothing(tmp_path: Path) -> None:
         turned.set()
         return await opening
 
-    assert asyncio.run(run()).where == Where.KEYRING
+    assert asyncio.run(run()).where == KeyStore.KEYRING
 
 
 def test_patience_ends(tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ def test_patience_ends(tmp_path: Path) -> None:
 
     found = asyncio.run(open_identity(tmp_path, find=Silent, patience_s=0.01))
     release.set()
-    assert found.where == Where.PLAIN and "didn't answer" in found.note
+    assert found.where == KeyStore.PLAIN and "didn't answer" in found.note
 
 
 def test_a_prompt_for_a_key_that_exists_is_no_reason_for_another_one(tmp_path: Path) -> None:
@@ -383,7 +383,7 @@ def test_a_sealed_key_opens_once_with_its_passphrase_and_is_never_replaced(seale
     assert isinstance(why, SealedKey) and NAME in str(why) and "identity restore" in str(why)
     with pytest.raises(IdentityError, match="doesn't open"):
         unseal(sealed, "wrong horse!")
-    assert left(sealed) == before and key_location(sealed).name == NAME
+    assert left(sealed) == before and public_identity(sealed).name == NAME
     mine = unseal(sealed, PHRASE)
     ring = Ring()
     asyncio.run(keep(mine, sealed, find=lambda: ring))

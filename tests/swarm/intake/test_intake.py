@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.lab.attackers import UNAIDED, Attacker, Published
+from app.lab.attackers import UNAIDED, Attacker, PublishedGroup
 from app.learning.choosing import PeerGroup
 from app.sapo.families import FAMILIES
 from app.sapo.groups import Group, ScoredGroup
@@ -24,7 +24,7 @@ from app.sapo.scoring import sandbox as sandbox_
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.identity.identity import Identity
 from app.swarm.intake import intake as intake_
-from app.swarm.intake.intake import STRIKES, Intake, Likeness
+from app.swarm.intake.intake import STRIKES, Intake, SimilarityIndex
 from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire.body import Envelope
 from engines.contract import TokenSequence
@@ -253,7 +253,7 @@ def no_tokens(question: str, text: str) -> TokenSequence:
     return TokenSequence(prompt_T=[], completion_T=list(range(len(text))))
 
 
-def scored(one: Published) -> ScoredGroup:
+def scored(one: PublishedGroup) -> ScoredGroup:
     scores_G = tuple(float(claim) for claim in one.claimed_G)
     return ScoredGroup(group=one.group, scores_G=scores_G, rewards_G=one.claimed_G)
 
@@ -293,7 +293,7 @@ def test_honest_answers_to_other_questions_are_no_copies(intake: Intake, family:
 
 def test_a_model_that_works_by_a_pattern_does_not_copy_itself() -> None:
     """Long work that differs in its numbers only, as many nodes with one model write it."""
-    rng, likeness, alike = Random(1), Likeness(), 0
+    rng, likeness, alike = Random(1), SimilarityIndex(), 0
     for number in range(200):
         a, b = rng.randint(100, 999), rng.randint(100, 999)
         texts = [

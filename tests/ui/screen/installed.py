@@ -28,7 +28,7 @@ runpy.run_path({entry!r}, run_name="__main__")
 
 
 def stand_in(folder: Path, trust: dict[str, Any] | None = None) -> Path:
-    """The program, in a folder of its own; `trust` is what its resources/packs.json says."""
+    """The program, in a folder of its own; `trust` is what its resources/release.json says."""
     source, program = folder / "_internal" / "source", folder / "shoal"
     shutil.copytree(ROOT / "app", source / "app", ignore=shutil.ignore_patterns("__pycache__", "studies"))
     (source / "engines").symlink_to(ROOT / "engines")
@@ -36,7 +36,7 @@ def stand_in(folder: Path, trust: dict[str, Any] | None = None) -> Path:
     for entry in (ROOT / "resources").iterdir():
         (source / "resources" / entry.name).symlink_to(entry)
     if trust is not None:
-        (source / "resources" / "packs.json").write_text(json.dumps(trust))
+        (source / "resources" / "release.json").write_text(json.dumps(trust))
     names = {"inside": str(folder / "_internal"), "program": str(program)}
     names["entry"] = str(ROOT / "packaging" / "frozen" / "entry.py")
     (folder / "main.py").write_text(_MAIN.format(**names), encoding="utf-8")

@@ -150,7 +150,7 @@ def test_no_network_is_told_and_a_folder_helps(qtbot: QtBot, small: tuple[App, H
     app, host = small
     with socket.socket() as taken:  # a port that nobody listens on
         taken.bind(("127.0.0.1", 0))
-        trust = app.program.parent / "_internal" / "source" / "resources" / "packs.json"
+        trust = app.program.parent / "_internal" / "source" / "resources" / "release.json"
         trust.write_text(trust.read_text().replace(host.url, f"http://127.0.0.1:{taken.getsockname()[1]}"))
         one = app.packing()
         one.install("cpu", "")

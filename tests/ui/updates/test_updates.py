@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 from app.desktop.login import LinuxAutostart
 from app.install.updates import asking as known
 from app.install.updates.asking import UpdateOffer
-from app.install.updates.feed import UpdateTrust
+from app.install.updates.feed import Trust
 from app.ui.frame.frame import Actions, UpdateActions
 from app.ui.install.section import UpdateCard
 from app.ui.install.updating import Updating
@@ -229,7 +229,7 @@ def test_learning_rests_while_it_is_installed_and_the_window_opens_again(
     updating = Updating(
         home,
         choices,
-        believe=UpdateTrust(keys=("0" * 64,), feeds=("https://example.org/shoal-release.json",)),
+        believe=Trust(keys=("0" * 64,), feeds=("https://example.org/shoal-release.json",)),
         child=lambda: Child(2**16, [str(update)]),
     )
     desktop = Desktop(qapp, home, "light", NodeProcess(home, [str(node)]), updating)
